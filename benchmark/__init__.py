@@ -1,0 +1,1 @@
+"""The rules of the match: protocol, ranking, overlap, records, the stages, the command line."""

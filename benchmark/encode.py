@@ -1,0 +1,202 @@
+"""Stage: pictures and captions of one dataset -> float16 features with a card."""
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor, nn
+from torch.fx.experimental.optimization import fuse
+from tqdm import tqdm
+
+from benchmark import encoders, prepared
+from benchmark.devices import pick
+from benchmark.features import fingerprint
+from benchmark.files import atomic, read_json, write_json
+from benchmark.params import Encoding, ImageEncoder, Params, entry, read_params
+from benchmark.prepared import Prepared
+from benchmark.raw import raw_dataset
+from benchmark.stage import run_stage
+
+CHUNK = 64  # images between two progress marks: a kill loses at most these
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("encoding", help="a key of `encodings` in params.yaml")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    params = read_params()
+    encoding = entry(params.encodings, arguments.encoding, "encoding")
+    data = prepared.read(encoding.dataset)
+    if encoding.kind == "sentence":
+        encode_sentences(encoding, data)
+    else:
+        encode_images(params, encoding, data)
+
+
+def encode_sentences(encoding: Encoding, data: Prepared) -> None:
+    """Write sentence.npy (C, F) in the order of the caption table."""
+    module = encoders.load(encoding.encoder)
+    is_train = (data.captions["split"] == "train").to_numpy()
+    vectors, facts = module.encode(data.captions["text"].tolist(), is_train, encoding.sentence)
+    with atomic(Path(encoding.folder)) as folder:
+        folder.mkdir()
+        np.save(folder / "sentence.npy", vectors.astype(np.float16))
+        ids = data.captions["caption_id"].tolist()
+        write_json(folder / "card.json", _card(encoding, ids) | facts)
+
+
+def encode_images(params: Params, encoding: Encoding, data: Prepared) -> None:
+    """Write pooled.npy (I, F) and regions.npy (I, R, F) in the order of the image table."""
+    settings = encoding.image
+    weights_dir = Path(params.weights_dir) if params.weights_dir else None
+    network, weights = encoders.load(encoding.encoder).load(settings.network, weights_dir)
+    used = data.images[data.images["split"] != "unused"]
+    card = _card(encoding, used["image_id"].tolist()) | {"weights": weights}
+    scratch = Path(".scratch") / encoding.folder
+    network = _fused(network).to(pick(params.device), memory_format=torch.channels_last)
+    pictures = raw_dataset(encoding.dataset).pictures()
+    _run(network, pictures, used["file"].tolist(), settings, scratch, card)
+    _finish(scratch, Path(encoding.folder), card, (used["split"] == "train").to_numpy())
+
+
+def _card(encoding: Encoding, ids: list[str]) -> dict:
+    settings = encoding.image or encoding.sentence
+    return {
+        "dataset": encoding.dataset,
+        "encoder": settings.slug,
+        "settings": settings.model_dump(),
+        "items": len(ids),
+        "items_sha256": fingerprint(ids),
+    }
+
+
+def _fused(network: nn.Module) -> nn.Module:
+    """The same function with every batch norm folded into its convolution: 2.5 times faster."""
+    fused = fuse(network.eval())
+    return fused.requires_grad_(False)
+
+
+def _run(
+    network: nn.Module,
+    open_picture: Callable[[str], Image.Image],
+    files: list[str],
+    settings: ImageEncoder,
+    scratch: Path,
+    card: dict,
+) -> None:
+    """Encode `files` into scratch/, going on where a killed run of the same card stopped."""
+    done = _resume(scratch, card)
+    bar = tqdm(total=len(files), initial=done, unit="image", desc="encode", disable=None)
+    for start in range(done, len(files), CHUNK):
+        chunk = files[start : start + CHUNK]
+        pixels = torch.stack([_pixels(open_picture(file), settings.input_size) for file in chunk])
+        for name, values in _features(network, pixels, settings).items():
+            array = _scratch_array(scratch / f"{name}.npy", (len(files), *values.shape[1:]))
+            array[start : start + len(chunk)] = values
+            array.flush()
+        write_json(scratch / "progress.json", {"done": start + len(chunk), "card": card})
+        bar.update(len(chunk))
+    bar.close()
+
+
+def _resume(scratch: Path, card: dict) -> int:
+    mark = scratch / "progress.json"
+    if mark.is_file():
+        progress = read_json(mark)
+        if progress["card"] == card:
+            return progress["done"]
+        shutil.rmtree(scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    return 0
+
+
+def _pixels(picture: Image.Image, size: int) -> Tensor:
+    """RGB in [0, 1], (3, size, size). The whole picture is kept: squashed, not cropped, so that
+    the grid covers what the captions may speak of."""
+    if picture.size != (size, size):
+        picture = picture.resize((size, size), Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() / 255
+
+
+def _features(network: nn.Module, pixels: Tensor, settings: ImageEncoder) -> dict[str, np.ndarray]:
+    device = next(network.parameters()).device
+    pixels = pixels.to(device, memory_format=torch.channels_last)
+    with torch.inference_mode():
+        pooled, regions = _described(network, pixels, settings.grid, mirrored=False)
+        if settings.flip:
+            other = _described(network, pixels.flip(3), settings.grid, mirrored=True)
+            pooled, regions = (pooled + other[0]) / 2, (regions + other[1]) / 2
+    return {
+        "pooled": pooled.cpu().numpy().astype(np.float16),
+        "regions": regions.cpu().numpy().astype(np.float16),
+    }
+
+
+def _described(
+    network: nn.Module, pixels: Tensor, grid: int, mirrored: bool
+) -> tuple[Tensor, Tensor]:
+    """Pooled (B, F) and grid cells (B, grid * grid, F), row by row from the top left."""
+    pooled, map_BFhw = network(pixels)
+    cells = F.adaptive_avg_pool2d(map_BFhw, grid)
+    if mirrored:  # turn the cells back, so that a cell and its twin show the same place
+        cells = cells.flip(3)
+    return pooled.float(), cells.flatten(2).transpose(1, 2).float()
+
+
+def _scratch_array(path: Path, shape: tuple[int, ...]) -> np.ndarray:
+    if path.is_file():
+        return np.lib.format.open_memmap(path, mode="r+")
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+
+
+def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> None:
+    """Turn a complete scratch folder into the feature folder, in one move."""
+    with atomic(folder) as part:
+        part.mkdir()
+        for name in ("pooled", "regions"):
+            raw = scratch / f"{name}.npy"
+            if card["settings"]["standardise"]:
+                _standardise(raw, part / f"{name}.npy", is_train)
+            else:
+                shutil.copyfile(raw, part / f"{name}.npy")
+        write_json(part / "card.json", card)
+    shutil.rmtree(scratch)
+
+
+def _standardise(source: Path, target: Path, is_train: np.ndarray) -> None:
+    """Zero mean and unit deviation per channel, both measured on the training split."""
+    raw = np.load(source, mmap_mode="r", allow_pickle=False)
+    mean, deviation = _moments(raw, np.flatnonzero(is_train))
+    out = np.lib.format.open_memmap(target, mode="w+", dtype=np.float16, shape=raw.shape)
+    for rows in _blocks(len(raw)):
+        out[rows] = (raw[rows].astype(np.float32) - mean) / deviation
+    out.flush()
+
+
+def _moments(raw: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    channels = raw.shape[-1]
+    total, squares, count = np.zeros(channels), np.zeros(channels), 0
+    for block in _blocks(len(rows)):
+        values = raw[rows[block]].reshape(-1, channels).astype(np.float64)
+        total += values.sum(0)
+        squares += (values**2).sum(0)
+        count += len(values)
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0))
+    # A channel that never fires has no scale; leave it at zero instead of dividing by nothing.
+    safe = np.where(deviation > 1e-6, deviation, 1.0)
+    return mean.astype(np.float32), safe.astype(np.float32)
+
+
+def _blocks(rows: int, size: int = 256) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, rows, size))
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_stage(__doc__, configure, main))

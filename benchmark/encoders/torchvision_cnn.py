@@ -1,0 +1,113 @@
+"""torchvision's ImageNet classifiers as fixed feature extractors.
+
+A network gives a pooled vector and a feature map. For the ResNets and MobileNet the pooled vector
+is the mean of the map; for the VGGs it is fc7 before its ReLU, as in the two-branch and Klein
+et al. pipelines.
+"""
+
+import warnings
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torchvision import models
+
+from benchmark.errors import UserError
+from benchmark.files import sha256
+
+NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB in [0, 1]
+STD = (0.229, 0.224, 0.225)
+
+
+class Network(nn.Module):
+    """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w)."""
+
+    def __init__(self, trunk: nn.Module, head: nn.Module | None) -> None:
+        super().__init__()
+        self.trunk, self.head = trunk, head
+        self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1))
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        map_BFhw = self.trunk((pixels - self.mean) / self.std)
+        if self.head is None:
+            return map_BFhw.mean((2, 3)), map_BFhw
+        return self.head(F.adaptive_avg_pool2d(map_BFhw, 7).flatten(1)), map_BFhw
+
+
+def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
+    """The network in evaluation mode, and the file name and sha256 of its weights.
+
+    Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
+    plain tensor file, or of another network.
+    """
+    if network not in NETWORKS:
+        raise UserError(f"no image network {network!r}; expected one of {', '.join(NETWORKS)}")
+    path = _find(network, weights_dir) if weights_dir else _download(network)
+    model = getattr(models, network)(weights=None)
+    _fill(model, read_state(path), path)
+    wrapped = Network(*_parts(network, model)).eval()
+    return wrapped, {"file": path.name, "sha256": sha256(path)}
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """The tensors of a weight file; anything but plain tensors is refused, never executed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many types here, depending on what the bytes are
+        raise UserError(
+            f"{path.name}: expected a state dict of plain tensors, found something that is not "
+            f"({type(error).__name__}); save it with torch.save(model.state_dict(), path)"
+        ) from error
+    if not isinstance(state, dict) or not all(isinstance(x, Tensor) for x in state.values()):
+        raise UserError(f"{path.name}: expected a state dict of plain tensors, found other objects")
+    return state
+
+
+def _find(network: str, weights_dir: Path) -> Path:
+    found = sorted(weights_dir.glob(f"{network}-*.pth"))
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(path.name for path in found) or "none"
+    raise UserError(
+        f"weights_dir: expected exactly one file {network}-*.pth, found {shown}; "
+        f"name the folder of the weights with: python -m benchmark season NAME --weights-dir DIR"
+    )
+
+
+def _download(network: str) -> Path:
+    url = models.get_model_weights(network).IMAGENET1K_V1.url
+    try:
+        torch.hub.load_state_dict_from_url(
+            url, map_location="cpu", check_hash=True, weights_only=True
+        )
+    except (OSError, RuntimeError) as error:
+        raise UserError(
+            f"{network}: cannot download {url} ({error}); place the file in a folder and name it "
+            f"with: python -m benchmark season NAME --weights-dir DIR"
+        ) from error
+    return Path(torch.hub.get_dir()) / "checkpoints" / Path(url).name
+
+
+def _fill(model: nn.Module, state: dict[str, Tensor], path: Path) -> None:
+    """Load `state`; a file that stops before the classifier is enough."""
+    problems = model.load_state_dict(state, strict=False)
+    missing = [key for key in problems.missing_keys if not key.startswith(("classifier.", "fc."))]
+    wrong = missing + list(problems.unexpected_keys)
+    if wrong:
+        raise UserError(
+            f"{path.name}: weights of another network: {len(wrong)} tensors differ, first "
+            f"{wrong[0]!r}"
+        )
+
+
+def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
+    if name.startswith("resnet"):
+        return nn.Sequential(*list(model.children())[:-2]), None
+    if name.startswith("vgg"):
+        return model.features, model.classifier[:4]
+    return model.features, None

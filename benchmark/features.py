@@ -1,0 +1,47 @@
+"""Feature folders: float16 memory maps with a card that says what they are features of."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.errors import UserError
+from benchmark.files import read_json
+
+
+def fingerprint(ids: Sequence[str]) -> str:
+    """Identifies a list of items and their order."""
+    return sha256("\n".join(ids).encode()).hexdigest()
+
+
+def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.ndarray:
+    """The array `name` of a feature folder, memory-mapped: one row an item of `ids`.
+
+    Raises UserError when the folder holds features of another dataset or of other items.
+    """
+    card = read_json(folder / "card.json")
+    if card.get("dataset") != dataset:
+        raise UserError(
+            f"{folder}/card.json: expected features of {dataset!r}, found {card.get('dataset')!r}"
+        )
+    if card.get("items_sha256") != fingerprint(ids):
+        raise UserError(
+            f"{folder}/card.json: features of other items than data/prepared/{dataset} has; "
+            f"expected {len(ids)} items, found {card.get('items')}; delete the folder and run "
+            f"`dvc repro` again"
+        )
+    return _mapped(folder / f"{name}.npy", len(ids))
+
+
+def _mapped(path: Path, rows: int) -> np.ndarray:
+    try:
+        # Copy-on-write: torch wraps it without a copy, and nothing can write to the file.
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as an array ({error})") from error
+    if array.dtype != np.float16 or array.shape[0] != rows:
+        raise UserError(
+            f"{path}: expected {rows} rows of float16, found {array.shape[0]} of {array.dtype}"
+        )
+    return array

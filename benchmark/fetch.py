@@ -1,0 +1,136 @@
+"""Stage fetch: the raw files of a dataset, at hand and fingerprinted.
+
+    python -m benchmark.fetch DATASET [--source DIR]
+
+Writes data/manifests/<dataset>.json: name, size and sha256 of every raw file, no machine path.
+"""
+
+import argparse
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmark.download import download
+from benchmark.errors import UserError
+from benchmark.files import atomic, read_json, sha256, write_json
+from benchmark.raw import RawDataset, raw_dataset
+from benchmark.stage import run_stage
+from datasets import DataError, RemoteFile
+
+HASHED = Path(".scratch/hashed")  # what this machine hashed before; never committed
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset", help="a dataset of the active season")
+    parser.add_argument("--source", type=Path, help="folder that holds the raw files already")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    dataset = raw_dataset(arguments.dataset)
+    source = arguments.source or (Path(dataset.source) if dataset.source else None)
+    if source is not None:
+        link(dataset.folder, source.expanduser())
+    files = _fingerprints(dataset, _raw_files(dataset))
+    manifest = {
+        "dataset": dataset.name,
+        "reader": dataset.reader,
+        "options": dataset.options,
+        "files": files,
+        "notes": _differences(dataset.card.remote, files),
+    }
+    write_json(dataset.manifest, manifest)
+
+
+def link(folder: Path, source: Path) -> None:
+    """Make `folder` a link to `source`. A real folder with files in it is never replaced."""
+    if not source.is_dir():
+        raise UserError(f"{source}: not a folder; expected the folder that holds the raw files")
+    if folder.exists() and folder.resolve() == source.resolve():
+        return
+    if folder.is_dir() and not folder.is_symlink():
+        if any(folder.iterdir()):
+            raise UserError(
+                f"{folder}: holds files of its own, so it cannot become a link to {source}; "
+                "move them away, or fetch without a source"
+            )
+        folder.rmdir()
+    with atomic(folder) as part:
+        part.symlink_to(source.resolve(), target_is_directory=True)
+
+
+def _raw_files(dataset: RawDataset) -> list[Path]:
+    """The files of the dataset's inventory, downloaded if they must and can be."""
+    if dataset.folder.is_symlink() and not dataset.folder.exists():
+        lost = os.readlink(dataset.folder)
+        raise UserError(f"{dataset.folder}: leads to {lost}, not found; {_advice(dataset)}")
+    try:
+        return _present(dataset)
+    except DataError:
+        _download_absent(dataset)
+    try:
+        return _present(dataset)
+    except DataError as error:
+        raise UserError(f"{error}; {_advice(dataset)}") from error
+
+
+def _present(dataset: RawDataset) -> list[Path]:
+    files = dataset.inventory()
+    lost = [path for path in files if not path.is_file()]
+    if lost:
+        raise DataError(f"{lost[0]}: not found; {len(lost)} of {len(files)} raw files are missing")
+    return files
+
+
+def _download_absent(dataset: RawDataset) -> None:
+    if dataset.folder.is_symlink():  # the user's own folder: nothing is written there
+        return
+    for remote in dataset.card.remote:
+        if not (dataset.folder / remote.name).exists():
+            download(remote, dataset.folder / remote.name)
+
+
+def _advice(dataset: RawDataset) -> str:
+    obtain = dataset.card.obtain or "place the raw files in one folder"
+    return f"{obtain}, then run: python -m benchmark.fetch {dataset.name} --source DIR"
+
+
+def _fingerprints(dataset: RawDataset, paths: list[Path]) -> list[dict]:
+    """Name, bytes and sha256 of each file, in the order of their names."""
+    memory = HASHED / f"{dataset.name}.json"
+    known = read_json(memory) if memory.is_file() else {}
+    files, seen = [], {}
+    for path in _progress(sorted(set(paths)), f"hashing {dataset.name}"):
+        name, identity = path.relative_to(dataset.folder).as_posix(), _identity(path)
+        old = known.get(name, {})
+        checksum = old["sha256"] if old.get("identity") == identity else sha256(path)
+        seen[name] = {"identity": identity, "sha256": checksum}
+        files.append({"name": name, "bytes": path.stat().st_size, "sha256": checksum})
+    write_json(memory, seen)
+    return files
+
+
+def _identity(path: Path) -> list[str | int]:
+    """What changes when a file does. The manifest cannot stand in for it: it travels with git,
+    and would vouch for files of this machine that nobody has read."""
+    facts = path.stat()
+    return [str(path.resolve()), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+
+
+def _progress(paths: list[Path], title: str) -> Iterable[Path]:
+    return tqdm(paths, desc=title, unit="file", disable=None)
+
+
+def _differences(remote: tuple[RemoteFile, ...], files: list[dict]) -> list[str]:
+    """Notes on files that are not the release the card names. A download never gets here."""
+    known = {one.name: one.sha256 for one in remote if one.sha256}
+    return [
+        f"{file['name']}: sha256 differs from the card"
+        for file in files
+        if known.get(file["name"], file["sha256"]) != file["sha256"]
+    ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_stage(__doc__, configure, main))

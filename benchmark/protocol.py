@@ -1,0 +1,82 @@
+"""What every method is granted and how it is judged. Nothing here touches a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark import overlap, ranking
+
+VERSION = 1  # of the rules; records of different versions never share a table
+
+
+class RefusedError(ValueError):
+    """Scores that cannot be ranked: the cell fails, with this reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """What selection may see of an epoch."""
+
+    number: int
+    validation_rsum: float
+
+
+def selected(epochs: Sequence[Epoch]) -> Epoch:
+    """The epoch whose weights are kept: highest validation rsum, earliest on ties."""
+    return max(epochs, key=lambda epoch: (epoch.validation_rsum, -epoch.number))
+
+
+def relevance(image_of_caption_C: np.ndarray, num_images: int) -> np.ndarray:
+    """Which caption describes which image, (I, C) bool: explicit, never a stride of five."""
+    return np.arange(num_images)[:, None] == image_of_caption_C[None, :]
+
+
+def both_ways(scores_IC: np.ndarray, relevant_IC: np.ndarray) -> dict[str, np.ndarray]:
+    """Pessimistic ranks of every image query (`i2t`) and every caption query (`t2i`).
+
+    Raises RefusedError for scores that are not finite.
+    """
+    if not np.isfinite(scores_IC).all():
+        bad = int((~np.isfinite(scores_IC)).sum())
+        raise RefusedError(f"{bad} of {scores_IC.size} scores are NaN or infinite")
+    return {
+        "i2t": ranking.positive_ranks(scores_IC, relevant_IC),
+        "t2i": ranking.positive_ranks(scores_IC.T, relevant_IC.T),
+    }
+
+
+def retrieval_metrics(ranks: dict[str, np.ndarray]) -> dict[str, float]:
+    """The record's retrieval keys: recalls in percent, MedR, MeanR, rsum."""
+    metrics = ranking.summary("i2t", ranks["i2t"]) | ranking.summary("t2i", ranks["t2i"])
+    return metrics | {"rsum": ranking.rsum(metrics)}
+
+
+def tie_gap(scores_IC: np.ndarray, relevant_IC: np.ndarray, ranks: dict) -> dict[str, float]:
+    """R@1 gained, in points, if ties counted for the method instead of against it."""
+    optimistic = {
+        "i2t": ranking.optimistic_ranks(scores_IC, relevant_IC),
+        "t2i": ranking.optimistic_ranks(scores_IC.T, relevant_IC.T),
+    }
+    return {
+        f"{way}_r1_tie_gap": ranking.recall_at(1, optimistic[way]) - ranking.recall_at(1, pessim)
+        for way, pessim in ranks.items()
+    }
+
+
+def overlap_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float | list]:
+    """S with its range, its bins, its values at half and double the bins, and 1 - KS."""
+    low, high = overlap.support(matched, unmatched)
+    is_cosine = low >= -1.00001 and high <= 1.00001
+    span = overlap.COSINE_RANGE if is_cosine else (low, high)
+    coarse, fine = overlap.BINS // 2, overlap.BINS * 2
+    return {
+        "overlap_s": overlap.overlap(matched, unmatched, range=span),
+        "overlap_range": list(span),
+        "overlap_bins": overlap.BINS,
+        "overlap_s_half_bins": overlap.overlap(matched, unmatched, bins=coarse, range=span),
+        "overlap_s_double_bins": overlap.overlap(matched, unmatched, bins=fine, range=span),
+        "one_minus_ks": overlap.one_minus_ks(matched, unmatched),
+        "mean_matched": float(np.mean(matched, dtype=np.float64)),
+        "mean_unmatched": float(np.mean(unmatched, dtype=np.float64)),
+    }

@@ -1,0 +1,50 @@
+"""Which captions meet in a batch. Batches are arrays of caption positions within a split."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+
+def batches(
+    image_of_caption: np.ndarray, batch_size: int, captions_per_image: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """One epoch: every caption is drawn once, in random order, `batch_size` at a time.
+
+    With captions_per_image > 1 each drawn caption brings that many less one others of its image
+    (two-branch paper, neighbourhood sampling), so that a batch holds more rows than were drawn.
+    The last batch may be smaller; one of a single row is dropped: it has no negative.
+    """
+    order = rng.permutation(len(image_of_caption))
+    siblings = _Siblings(image_of_caption) if captions_per_image > 1 else None
+    for start in range(0, len(order), batch_size):
+        drawn = order[start : start + batch_size]
+        if siblings:
+            drawn = siblings.joined(drawn, captions_per_image - 1, rng)
+        if len(drawn) > 1:
+            yield drawn
+
+
+class _Siblings:
+    """The other captions of each caption's image."""
+
+    def __init__(self, image_of_caption: np.ndarray) -> None:
+        self.image = image_of_caption
+        self.order = np.argsort(image_of_caption, kind="stable")
+        self.count = np.bincount(image_of_caption)
+        self.first = np.cumsum(self.count) - self.count
+        self.place = np.empty_like(self.order)  # of a caption among those of its image
+        self.place[self.order] = np.arange(len(self.order)) - self.first[self.image[self.order]]
+
+    def joined(self, drawn: np.ndarray, others: int, rng: np.random.Generator) -> np.ndarray:
+        """Each drawn caption followed by `others` different ones of its image, where it has any."""
+        image = self.image[drawn]
+        rows = [drawn]
+        # A random start and consecutive steps around the ring of siblings: never the caption
+        # itself and never one twice, while there are enough.
+        ring = np.maximum(self.count[image] - 1, 1)
+        start = rng.integers(0, ring)
+        for step in range(others):
+            away = 1 + (start + step) % ring
+            place = (self.place[drawn] + away) % self.count[image]
+            rows.append(self.order[self.first[image] + place])
+        return np.stack(rows, axis=1).ravel()

@@ -1,0 +1,42 @@
+"""Words and their numbers. Whatever is fitted here sees training captions only."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # ids 0 to 3, as in SCAN's code
+
+
+def tokenise(text: str) -> list[str]:
+    """Lower-case words and numbers of `text`; punctuation is dropped."""
+    return WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words in order of their ids; the first four are `SPECIAL`."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, captions: Iterable[str], min_count: int) -> "Vocabulary":
+        """The words that occur at least `min_count` times in `captions`, alphabetically."""
+        counts = Counter(word for caption in captions for word in tokenise(caption))
+        kept = sorted(word for word, count in counts.items() if count >= min_count)
+        return cls(words=(*SPECIAL, *kept))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Ids (C, W), padded with 0, each row between <start> and <end>; lengths (C,)."""
+        number = {word: i for i, word in enumerate(self.words)}
+        rows = [[1, *(number.get(word, 3) for word in tokenise(text)), 2] for text in captions]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        ids = np.zeros((len(rows), lengths.max(initial=1)), dtype=np.int64)
+        ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
+        return ids, lengths

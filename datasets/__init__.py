@@ -1,0 +1,95 @@
+"""Image-text datasets. One module per dataset, loaded by file name.
+
+A dataset module offers four things and knows nothing of torch, methods or the benchmark:
+
+    CARD       what the dataset is: source, licence, files, expected counts
+    inventory  the raw files that make it up, so that `fetch` can verify them
+    read       raw files -> `Tables`
+    pictures   raw files -> a function that opens one image
+
+Every option of a module is a keyword of all three functions, so that a season can set it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+from PIL import Image
+
+SPLITS = ("train", "val", "test", "unused")
+
+OpenPicture = Callable[[str], Image.Image]  # file name as in Tables.images -> RGB picture
+
+
+class DataError(ValueError):
+    """Data that cannot be used. One line: file, item, expected, found, what to do next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteFile:
+    """A file `fetch` may download. `sha256` is None where no real bytes were ever hashed."""
+
+    name: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is known of a dataset before any byte of it is read."""
+
+    title: str
+    source: str  # citation
+    licence: str
+    split: str  # name of the partition; part of a result's identity
+    may_publish: bool  # whether committed pages may show its pictures and captions
+    remote: tuple[RemoteFile, ...] = ()
+    obtain: str = ""  # what to place where when nothing can be downloaded
+    expected_images: Mapping[str, int] = field(default_factory=dict)  # split -> images
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """A dataset as three tables.
+
+    images    one row an image: image_id (unique str), file (str), split (of SPLITS), group (str)
+    captions  one row a caption: caption_id (unique str), image_id, text (not blank)
+    regions   one row a phrase and the box it names: image_id, caption_id, phrase,
+              x0, y0, x1, y1 (pixels, half-open); may be empty
+    notes     irregularities that were found and handled, as sentences for the report
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    regions: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(
+            columns=["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1"]
+        )
+    )
+    notes: tuple[str, ...] = ()
+
+
+class Dataset(Protocol):
+    """What a module in this folder looks like from outside."""
+
+    CARD: Card
+
+    def inventory(self, raw: Path, **options: object) -> list[Path]: ...
+    def read(self, raw: Path, **options: object) -> Tables: ...
+    def pictures(self, raw: Path, **options: object) -> OpenPicture: ...
+
+
+def names() -> list[str]:
+    """Every dataset of this folder, in alphabetical order."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+
+
+def load(name: str) -> Dataset:
+    """The module of one dataset, for example `load("flickr8k")`."""
+    if not name.isidentifier() or find_spec(f"datasets.{name}") is None:
+        raise DataError(f"no dataset {name!r}; expected one of {', '.join(names())}")
+    return import_module(f"datasets.{name}")

@@ -1,0 +1,1 @@
+"""Slow transcriptions of the papers' equations: what the fast code is held against."""

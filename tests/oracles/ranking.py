@@ -1,0 +1,90 @@
+"""Retrieval ranks and the overlap indicator S, by sorting and counting.
+
+Where the papers leave room, and what is done here:
+
+- No paper says how ties are broken. Pessimistically here: an irrelevant item with the score of a
+  relevant one goes before it. Other relevant items never push the best one back.
+- The papers ask for a median and a mean rank without a convention. As VSE++ does: ranks count from
+  zero, the median is floored and 1 added to it; 1 is added to the mean, which is not floored.
+- S (Dual-Path, "Instance loss" section) is an integral over [-1, 1] of the smaller of two
+  densities. Nothing is said of how they are estimated, so bins and range are arguments; the width
+  of a bin cancels when shares are compared. A value on an inner edge belongs to the bin above it.
+  A value outside the range is an error, so that no share is lost in silence.
+- Not-a-number scores are not handled.
+"""
+
+import math
+
+
+def ranks(scores, relevant):
+    """Zero-based rank of the best relevant item of each query; higher scores are better.
+
+    scores[q][item] is a number, relevant[q] a collection of item indices, never empty.
+    """
+    result = []
+    for q in range(len(scores)):
+        wanted = {int(item) for item in relevant[q]}
+        if not wanted:
+            raise ValueError(f"query {q} has no relevant item")
+        order = []
+        for item in range(len(scores[q])):
+            order.append((-float(scores[q][item]), item in wanted))  # False sorts before True
+        order.sort()
+        rank = 0
+        while not order[rank][1]:
+            rank += 1
+        result.append(rank)
+    return result
+
+
+def recall_at(ranks, k):
+    """Percentage of queries whose best relevant item is among the first k."""
+    hits = 0
+    for rank in ranks:
+        if rank < k:
+            hits += 1
+    return 100.0 * hits / len(ranks)
+
+
+def median_rank(ranks):
+    """Floor of the median zero-based rank, plus 1."""
+    order = sorted(ranks)
+    middle = len(order) // 2
+    if len(order) % 2 == 1:
+        median = order[middle]
+    else:
+        median = (order[middle - 1] + order[middle]) / 2
+    return math.floor(median) + 1
+
+
+def mean_rank(ranks):
+    """Mean zero-based rank, plus 1."""
+    total = 0
+    for rank in ranks:
+        total += rank
+    return total / len(ranks) + 1
+
+
+def shares(values, bins, low, high):
+    """Share of the values in each of `bins` equal bins; the last one is closed on the right."""
+    counts = [0] * bins
+    for value in values:
+        if not low <= value <= high:
+            raise ValueError(f"expected a value in [{low}, {high}]; got {value}")
+        place = bins - 1
+        for b in range(bins - 1):
+            left = low + b * (high - low) / bins
+            right = low + (b + 1) * (high - low) / bins
+            if left <= value < right:
+                place = b
+        counts[place] += 1
+    return [count / len(values) for count in counts]
+
+
+def overlap(p, q, bins, low, high):
+    """S: the sum over bins of the smaller of the two samples' shares."""
+    first, second = shares(p, bins, low, high), shares(q, bins, low, high)
+    total = 0.0
+    for b in range(bins):
+        total += min(first[b], second[b])
+    return total

@@ -1,0 +1,212 @@
+"""Two-branch embedding network, Wang et al. 2018, equations 1-6 and the mining of section 5.1.
+
+One pair, one triplet, one scalar at a time in float64. A batch is B rows, row b a positive pair
+(images[b], texts[b]) of image image_ids[b]; an image with several captions fills several rows.
+
+Where the paper leaves room, and what is done here:
+
+- Eqs. 3 and 6 sum over triplets and say nothing of a reduction: each term is a mean over rows
+  x K slots. Slots with a zero hinge, and slots no negative was left for, count as zeros. So a
+  term does not jump when triplets stop violating the margin.
+- Eq. 6 as it reached us has plain brackets; the hinge [t]_+ of eq. 3 is meant.
+- "At most K with the highest non-negative loss" allows kept triplets of zero loss, which changes
+  nothing here: zeros are in the mean anyway. K is per row and per direction.
+- "An image in the batch not associated with y": an image that fills two rows is tried once a row,
+  so it can take two of the K slots. Likewise an image anchor has one row per positive sentence.
+- Row b is never its own negative, and neither is another row of its image.
+- Eq. 5 does not say if a sentence is its own neighbour (it is at distance 0), nor how the
+  triplets of that term are mined or weighed: each ordered pair of different rows of an image has
+  its own K slots, and the mean is over pairs x K. No pair in the batch, no term: zero. The
+  official code takes the farthest of the group instead.
+- Its negatives are all sentences of other images in the batch, not only those that the mining of
+  eq. 3 kept.
+- lambda3 (eq. 4) is 0 throughout the image-sentence task; no image-side term is written here.
+- Batch normalisation follows the last FC layer, without ReLU, and L2 follows it. The linear
+  variant keeps the first FC layer and L2 only: no batch normalisation. Dropout is not mentioned
+  by section 3.2 and is off in evaluation mode anyway.
+- Euclidean distance, not squared, and no epsilon under the root. L2 of a zero vector: zeros.
+"""
+
+import math
+
+import numpy as np
+
+
+def affine(weight, x, bias):
+    """One fully connected layer: weight (out, in) times x (in,) plus bias (out,)."""
+    result = np.zeros(len(weight), dtype=np.float64)
+    for o in range(len(weight)):
+        total = float(bias[o])
+        for i in range(len(x)):
+            total += float(weight[o][i]) * float(x[i])
+        result[o] = total
+    return result
+
+
+def relu(x):
+    """max(0, .) of each component."""
+    return np.array([max(0.0, float(value)) for value in x], dtype=np.float64)
+
+
+def batch_norm(x, running_mean, running_var, weight, bias, eps):
+    """Batch normalisation in evaluation mode (section 3.2.1), after the last FC layer."""
+    result = np.zeros(len(x), dtype=np.float64)
+    for d in range(len(x)):
+        centred = float(x[d]) - float(running_mean[d])
+        scaled = centred / math.sqrt(float(running_var[d]) + eps)
+        result[d] = scaled * float(weight[d]) + float(bias[d])
+    return result
+
+
+def l2(x):
+    """A vector over its Euclidean norm; zeros stay zeros."""
+    squares = 0.0
+    for value in x:
+        squares += float(value) ** 2
+    norm = math.sqrt(squares)
+    if norm == 0.0:
+        return np.zeros(len(x), dtype=np.float64)
+    return np.array([float(value) / norm for value in x], dtype=np.float64)
+
+
+def embed(x, w1, b1, w2, b2, running_mean, running_var, bn_weight, bn_bias, eps):
+    """Section 3.2.1, one branch for one vector: FC, ReLU, FC, batch norm (evaluation), L2."""
+    hidden = relu(affine(w1, x, b1))
+    out = affine(w2, hidden, b2)
+    return l2(batch_norm(out, running_mean, running_var, bn_weight, bn_bias, eps))
+
+
+def embed_linear(x, w1, b1):
+    """The linear variant (sections 4.2 and 5.2): the first FC layer, then L2."""
+    return l2(affine(w1, x, b1))
+
+
+def distance(x, y):
+    """d(x, y) of eqs. 1-6: Euclidean."""
+    squares = 0.0
+    for d in range(len(x)):
+        squares += (float(x[d]) - float(y[d])) ** 2
+    return math.sqrt(squares)
+
+
+def hinge(margin, near, far):
+    """[m + d(near) - d(far)]_+ of eq. 3."""
+    return max(0.0, margin + near - far)
+
+
+def highest(values, k):
+    """Section 5.1: the sum of the at most k highest hinge values."""
+    total, kept = 0.0, 0
+    for value in sorted(values, reverse=True):
+        if kept < k:
+            total += value
+            kept += 1
+    return total
+
+
+def image_to_text(images, texts, image_ids, margin, k):
+    """First term of eq. 3, unweighted: triplets (x, y, y'), the mean over B x K slots."""
+    total = 0.0
+    for b in range(len(texts)):
+        near = distance(images[b], texts[b])
+        hinges = []
+        for c in range(len(texts)):
+            if image_ids[c] != image_ids[b]:
+                hinges.append(hinge(margin, near, distance(images[b], texts[c])))
+        total += highest(hinges, k)
+    return total / (len(texts) * k)
+
+
+def text_to_image(images, texts, image_ids, margin, k):
+    """Second term of eq. 3, unweighted: triplets (y, x, x'), the mean over B x K slots."""
+    total = 0.0
+    for b in range(len(texts)):
+        near = distance(images[b], texts[b])
+        hinges = []
+        for c in range(len(images)):
+            if image_ids[c] != image_ids[b]:
+                hinges.append(hinge(margin, near, distance(images[c], texts[b])))
+        total += highest(hinges, k)
+    return total / (len(texts) * k)
+
+
+def bidirectional(images, texts, image_ids, margin, lambda1, lambda2, k):
+    """Eq. 3 with the mining of section 5.1."""
+    forth = image_to_text(images, texts, image_ids, margin, k)
+    back = text_to_image(images, texts, image_ids, margin, k)
+    return lambda1 * forth + lambda2 * back
+
+
+def text_neighbourhood(texts, image_ids, margin, k):
+    """Eq. 5's constraints as the last term of eq. 6, unweighted: the mean over pairs x K slots."""
+    total, pairs = 0.0, 0
+    for b in range(len(texts)):
+        for j in range(len(texts)):
+            if j != b and image_ids[j] == image_ids[b]:
+                near = distance(texts[b], texts[j])
+                hinges = []
+                for c in range(len(texts)):
+                    if image_ids[c] != image_ids[b]:
+                        hinges.append(hinge(margin, near, distance(texts[b], texts[c])))
+                total += highest(hinges, k)
+                pairs += 1
+    if pairs == 0:
+        return 0.0
+    return total / (pairs * k)
+
+
+def loss(images, texts, image_ids, margin, lambda1, lambda2, lambda3, lambda4, k):
+    """Eq. 6 for image-sentence retrieval, where lambda3 must be 0."""
+    if lambda3 != 0:
+        raise ValueError(f"lambda3 is 0 in the image-sentence task; got {lambda3}")
+    total = bidirectional(images, texts, image_ids, margin, lambda1, lambda2, k)
+    return total + lambda4 * text_neighbourhood(texts, image_ids, margin, k)
+
+
+# A batch for pencil and paper: three images, the first with two captions, so four rows.
+#
+# Every point is (cos 2t, sin 2t) for an angle t of a right triangle with whole sides, so it has
+# length 1, and two of them are 2 |sin t cos u - cos t sin u| apart, a short decimal:
+#
+#     (cos t, sin t) of A (1, 0), B (4/5, 3/5), C (3/5, 4/5), D (0, 1), E (4/5, -3/5),
+#     F (3/5, -4/5), G (24/25, 7/25)
+#
+# Rows: (A, B) and (A, G) of image 4, (C, D) of image 9, (F, E) of image 2.
+#
+#     d(image, text)   B      G      D     E          d(text, text)   G      D      E
+#     A               1.2    0.56   2     1.2         B              0.704  1.6    1.92
+#     C               0.56   1.2    1.2   2           G                     1.92   1.6
+#     F               2      1.872  1.2   0.56
+#
+# Margin 1. Image anchors, 1 + positive - negative (0 if below):
+#     A-B  D 1 + 1.2 - 2 = 0.2        E 1 + 1.2 - 1.2 = 1
+#     A-G  D 1 + 0.56 - 2 -> 0        E 1 + 0.56 - 1.2 = 0.36
+#     C-D  B 1 + 1.2 - 0.56 = 1.64    G 1 + 1.2 - 1.2 = 1         E 1 + 1.2 - 2 = 0.2
+#     F-E  B 1 + 0.56 - 2 -> 0        G 1 + 0.56 - 1.872 -> 0     D 1 + 0.56 - 1.2 = 0.36
+#   K = 2: (1.2 + 0.36 + 2.64 + 0.36) / 8 = 4.56 / 8 = 0.57
+# Text anchors (A fills two rows):
+#     B-A  C 1 + 1.2 - 0.56 = 1.64    F 1 + 1.2 - 2 = 0.2
+#     G-A  C 1 + 0.56 - 1.2 = 0.36    F 1 + 0.56 - 1.872 -> 0
+#     D-C  A 1 + 1.2 - 2 = 0.2        A again 0.2                 F 1 + 1.2 - 1.2 = 1
+#     E-F  A 1 + 0.56 - 1.2 = 0.36    A again 0.36                C 1 + 0.56 - 2 -> 0
+#   K = 2: (1.84 + 0.36 + 1.2 + 0.72) / 8 = 4.12 / 8 = 0.515
+# Neighbours, the pairs (B, G) and (G, B):
+#     B-G  D 1 + 0.704 - 1.6 = 0.104  E 1 + 0.704 - 1.92 -> 0
+#     G-B  D 1 + 0.704 - 1.92 -> 0    E 1 + 0.704 - 1.6 = 0.104
+#   K = 2: 0.208 / 4 = 0.052
+# Total, lambdas 1, 1.5, 0, 0.05: 0.57 + 1.5 * 0.515 + 0.05 * 0.052 = 0.57 + 0.7725 + 0.0026
+
+_A, _B, _C, _D = (1.0, 0.0), (0.28, 0.96), (-0.28, 0.96), (-1.0, 0.0)
+_E, _F, _G = (0.28, -0.96), (-0.28, -0.96), (0.8432, 0.5376)
+
+HAND_IMAGES = np.array([_A, _A, _C, _F])
+HAND_TEXTS = np.array([_B, _G, _D, _E])
+HAND_IDS = [4, 4, 9, 2]
+HAND_MARGIN = 1.0
+HAND_K = 2
+HAND_LAMBDAS = (1.0, 1.5, 0.0, 0.05)  # lambda1, lambda2, lambda3, lambda4
+HAND_IMAGE_TO_TEXT = 0.57
+HAND_TEXT_TO_IMAGE = 0.515
+HAND_BIDIRECTIONAL = 1.3425
+HAND_NEIGHBOURHOOD = 0.052
+HAND_EXPECTED = 1.3451

@@ -1,0 +1,281 @@
+"""`download` against a local server that misbehaves in the ways real ones do."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from benchmark.download import download
+from benchmark.errors import UserError
+from datasets import RemoteFile
+
+CONTENT = bytes(range(256)) * 40
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Answers from `script`, one behaviour a request; the last one goes on for ever."""
+
+    def __init__(self, *script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = list(script)
+        self.ranges: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/file"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):  # noqa: N802, the name http.server calls
+        script = self.server.script
+        self.server.ranges.append(self.headers["Range"])
+        behaviour = script.pop(0) if len(script) > 1 else script[0]
+        behaviour(self)
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, status: int, body: bytes, **headers: object) -> None:
+        self.send_response(status)
+        for name, value in ({"Content_Length": len(body)} | headers).items():
+            if value is not None:
+                self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @property
+    def start(self) -> int:
+        asked = self.headers["Range"]
+        return int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+
+
+def status(code: int):
+    return lambda handler: handler.answer(code, b"")
+
+
+def whole(content: bytes = CONTENT, **headers: object):
+    """Sends everything, and ignores Range."""
+    return lambda handler: handler.answer(200, content, **headers)
+
+
+def cut(share: int, content: bytes = CONTENT, **headers: object):
+    """Sends no more than `share` bytes of what it announced; heeds Range."""
+
+    def behaviour(handler: Handler) -> None:
+        start, total = handler.start, len(content)
+        if start >= total:
+            return handler.answer(416, b"", Content_Range=f"bytes */{total}")
+        span = f"bytes {start}-{total - 1}/{total}" if start else None
+        length = {"Content_Length": total - start, "Content_Range": span}
+        return handler.answer(
+            206 if start else 200, content[start : start + share], **(length | headers)
+        )
+
+    return behaviour
+
+
+def ranged(content: bytes = CONTENT, **headers: object):
+    return cut(len(content), content, **headers)
+
+
+@pytest.fixture
+def serve(monkeypatch) -> Iterator:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("benchmark.download.CHUNK", 500)
+    servers = []
+
+    def start(*script) -> Server:
+        server = Server(*script)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def fetch(target: Path, *servers: Server, sha256: str | None = SHA256) -> None:
+    urls = tuple(server.url for server in servers)
+    remote = RemoteFile(name="file.bin", urls=urls, sha256=sha256)
+    download(remote, target, attempts=3, pause=0.0)
+
+
+def assert_only(target: Path) -> None:
+    assert target.read_bytes() == CONTENT
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
+
+
+def assert_nothing_in_place(target: Path) -> None:
+    assert not target.exists()
+
+
+def test_whole_file(serve, tmp_path):
+    server = serve(whole())
+    fetch(tmp_path / "new" / "file.bin", server)
+    assert_only(tmp_path / "new" / "file.bin")
+    assert server.ranges == [None]
+
+
+@pytest.mark.parametrize("sha256", [SHA256, None])
+def test_cut_connections_are_resumed_for_as_long_as_each_brings_something(serve, tmp_path, sha256):
+    server = serve(cut(1500, ETag='"a"'))
+    fetch(tmp_path / "file.bin", server, sha256=sha256)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None, *(f"bytes={start}-" for start in range(1500, 10240, 1500))]
+
+
+def test_a_later_run_resumes(serve, tmp_path):
+    server = serve(cut(1500), status(503))
+    with pytest.raises(UserError, match="HTTP 503"):
+        fetch(tmp_path / "file.bin", server)
+    assert_nothing_in_place(tmp_path / "file.bin")
+    server.script[:] = [ranged()]
+    fetch(tmp_path / "file.bin", server)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges[-1] == "bytes=1500-"
+
+
+def test_a_part_of_unknown_origin_is_not_resumed(serve, tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(b"x" * 500)
+    server = serve(ranged())
+    fetch(tmp_path / "file.bin", server, sha256=None)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None]
+
+
+def test_server_that_ignores_range_starts_over(serve, tmp_path):
+    server = serve(cut(1500), whole())
+    fetch(tmp_path / "file.bin", server)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None, "bytes=1500-"]
+
+
+def test_server_that_ignores_range_and_always_cuts_is_given_up(serve, tmp_path):
+    server = serve(lambda handler: handler.answer(200, CONTENT[:1500], Content_Length=10240))
+    with pytest.raises(UserError, match="cut"):
+        fetch(tmp_path / "file.bin", server)
+    assert_nothing_in_place(tmp_path / "file.bin")
+
+
+@pytest.mark.parametrize(
+    "span", ["bytes 0-10239/10240", "bytes 1500-10239/99999", "bytes 15000-1/10240", None]
+)
+def test_wrong_range_is_not_spliced(serve, tmp_path, span):
+    def wrong(handler: Handler) -> None:
+        handler.answer(206, CONTENT[1500:], Content_Range=span)
+
+    server = serve(cut(1500), wrong, ranged())
+    fetch(tmp_path / "file.bin", server, sha256=None)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None, "bytes=1500-", None]
+
+
+def test_part_that_is_whole_already(serve, tmp_path):
+    server = serve(cut(1500), status(500))
+    with pytest.raises(UserError):
+        fetch(tmp_path / "file.bin", server)
+    (tmp_path / "file.bin.part").write_bytes(CONTENT)
+    server.script[:] = [ranged()]
+    fetch(tmp_path / "file.bin", server)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges[-1] == "bytes=10240-"
+
+
+def test_part_that_is_too_long_starts_over(serve, tmp_path):
+    server = serve(cut(1500), status(500))
+    with pytest.raises(UserError):
+        fetch(tmp_path / "file.bin", server)
+    (tmp_path / "file.bin.part").write_bytes(CONTENT + b"more")
+    server.script[:] = [ranged()]
+    fetch(tmp_path / "file.bin", server, sha256=None)
+    assert_only(tmp_path / "file.bin")
+
+
+@pytest.mark.parametrize("sha256", [SHA256, None])
+def test_if_range_is_sent(serve, tmp_path, sha256):
+    seen = []
+
+    def strict(handler: Handler) -> None:
+        seen.append(handler.headers["If-Range"])
+        ranged()(handler)
+
+    fetch(tmp_path / "file.bin", serve(cut(1500, ETag='"v1"'), strict), sha256=sha256)
+    assert seen == ['"v1"']
+
+
+def test_wrong_bytes(serve, tmp_path):
+    with pytest.raises(UserError) as error:
+        fetch(tmp_path / "file.bin", serve(whole(b"wrong")))
+    found = hashlib.sha256(b"wrong").hexdigest()
+    for word in ("file.bin", f"expected sha256 {SHA256}", f"found {found}"):
+        assert word in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_next_address_is_tried(serve, tmp_path):
+    wrong, gone, good = serve(whole(b"wrong")), serve(status(404)), serve(whole())
+    fetch(tmp_path / "file.bin", wrong, gone, good)
+    assert_only(tmp_path / "file.bin")
+    assert len(gone.ranges) == 1
+
+
+def test_addresses_are_not_spliced(serve, tmp_path):
+    left, right = serve(cut(1500, b"y" * 10240), status(500)), serve(ranged())
+    fetch(tmp_path / "file.bin", left, right, sha256=None)
+    assert_only(tmp_path / "file.bin")
+    assert right.ranges == [None]
+
+
+@pytest.mark.parametrize(("code", "asked"), [(404, 1), (403, 1), (500, 3), (503, 3), (429, 3)])
+def test_status_that_stays(serve, tmp_path, code, asked):
+    server = serve(status(code))
+    with pytest.raises(UserError, match=f"file.bin: not downloaded: .*HTTP {code}") as error:
+        fetch(tmp_path / "file.bin", server)
+    assert "\n" not in str(error.value)
+    assert len(server.ranges) == asked
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_status_that_passes(serve, tmp_path):
+    fetch(tmp_path / "file.bin", serve(status(500), status(429), whole()))
+    assert_only(tmp_path / "file.bin")
+
+
+def test_unknown_size_and_no_checksum_is_refused(serve, tmp_path):
+    server = serve(whole(Content_Length=None))
+    with pytest.raises(UserError, match="tells no size"):
+        fetch(tmp_path / "file.bin", server, sha256=None)
+    assert_nothing_in_place(tmp_path / "file.bin")
+
+
+def test_unknown_size_with_a_checksum_is_fine(serve, tmp_path):
+    fetch(tmp_path / "file.bin", serve(whole(Content_Length=None)))
+    assert_only(tmp_path / "file.bin")
+
+
+def test_no_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    remote = RemoteFile(name="file.bin", urls=("http://127.0.0.1:9/file",))
+    with pytest.raises(UserError, match="no connection") as error:
+        download(remote, tmp_path / "file.bin", attempts=2, pause=0.0)
+    assert "0x" not in str(error.value)
+
+
+def test_no_address(tmp_path):
+    with pytest.raises(UserError, match="no address is known"):
+        download(RemoteFile(name="file.bin", urls=()), tmp_path / "file.bin")
+
+
+def test_pause_doubles(serve, tmp_path, monkeypatch):
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    remote = RemoteFile(name="file.bin", urls=(serve(status(500)).url,))
+    with pytest.raises(UserError):
+        download(remote, tmp_path / "file.bin", attempts=4, pause=1.0)
+    assert slept == [1.0, 2.0, 4.0]

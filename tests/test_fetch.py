@@ -1,0 +1,274 @@
+"""The stage fetch: links, downloads, fingerprints, and what it refuses."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmark import fetch
+from benchmark.params import DatasetSettings, Params
+from benchmark.season import write_params
+from benchmark.stage import run_stage
+from datasets import RemoteFile, folder
+
+MANIFEST = Path("data/manifests/mine.json")
+RAW = Path("data/raw/mine")
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    activate()
+
+
+def activate(**settings: object) -> None:
+    """A season with one dataset, `mine`, read by the reader `folder`."""
+    write_params(
+        Params(
+            season="try",
+            title="Try",
+            device="cpu",
+            precision="float32",
+            validation_images=None,
+            weights_dir=None,
+            datasets={"mine": DatasetSettings(**{"reader": "folder"} | settings)},
+            encodings={},
+            cells={},
+            fusions={},
+        )
+    )
+
+
+def own_folder(place: Path) -> Path:
+    """Three "pictures" (fetch does not look inside) and their captions."""
+    place.mkdir(parents=True)
+    for name in "abc":
+        (place / f"{name}.png").write_bytes(name.encode() * 10)
+    rows = [{"image": f"{name}.png", "caption": f"The letter {name}."} for name in "abc"]
+    (place / "captions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return place
+
+
+def run(*words: object) -> int:
+    return run_stage("", fetch.configure, fetch.main, [str(word) for word in words])
+
+
+def refusal(capsys, *words: object) -> str:
+    """The one line with which the stage refuses."""
+    assert run(*words) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("rematch: "), lines
+    return lines[0]
+
+
+def manifest() -> dict:
+    return json.loads(MANIFEST.read_text())
+
+
+def test_source_becomes_a_link_and_a_manifest(tmp_path):
+    source = own_folder(tmp_path / "own")
+    assert run("mine", "--source", source) == 0
+    assert RAW.is_symlink() and RAW.resolve() == source
+    content = manifest()
+    assert [file["name"] for file in content["files"]] == [
+        "a.png",
+        "b.png",
+        "c.png",
+        "captions.jsonl",
+    ]
+    assert content["files"][0] == {
+        "name": "a.png",
+        "bytes": 10,
+        "sha256": hashlib.sha256(b"a" * 10).hexdigest(),
+    }
+    assert (content["reader"], content["options"], content["notes"]) == ("folder", {}, [])
+    assert str(tmp_path) not in MANIFEST.read_text()
+
+
+def test_manifest_is_the_same_bytes_wherever_the_files_are(tmp_path):
+    run("mine", "--source", own_folder(tmp_path / "one"))
+    first = MANIFEST.read_bytes()
+    run("mine", "--source", own_folder(tmp_path / "two"))
+    assert RAW.resolve() == tmp_path / "two"
+    assert MANIFEST.read_bytes() == first
+
+
+def test_source_of_the_season_and_relative_paths(tmp_path):
+    own_folder(tmp_path / "own")
+    activate(source="../own")
+    assert run("mine") == 0
+    assert RAW.resolve() == tmp_path / "own"
+
+
+def test_link_of_an_earlier_run_is_kept(tmp_path):
+    run("mine", "--source", own_folder(tmp_path / "own"))
+    MANIFEST.unlink()
+    assert run("mine") == 0
+    assert manifest()["files"]
+
+
+def test_files_placed_by_hand():
+    own_folder(RAW)
+    assert run("mine") == 0
+    assert run("mine", "--source", RAW) == 0
+    assert RAW.is_dir() and not RAW.is_symlink()
+
+
+def test_real_folder_is_not_replaced(tmp_path, capsys):
+    own_folder(RAW)
+    line = refusal(capsys, "mine", "--source", own_folder(tmp_path / "own"))
+    assert "data/raw/mine" in line and "files of its own" in line
+    assert len(list(RAW.iterdir())) == 4
+
+
+def test_empty_real_folder_is_replaced(tmp_path):
+    RAW.mkdir(parents=True)
+    assert run("mine", "--source", own_folder(tmp_path / "own")) == 0
+    assert RAW.is_symlink()
+
+
+def test_source_that_is_no_folder(tmp_path, capsys):
+    assert "not a folder" in refusal(capsys, "mine", "--source", tmp_path / "nowhere")
+    assert not RAW.is_symlink()
+
+
+def test_link_that_leads_nowhere(tmp_path, capsys):
+    own = own_folder(tmp_path / "own")
+    run("mine", "--source", own)
+    own.rename(tmp_path / "moved")
+    line = refusal(capsys, "mine")
+    assert "leads to" in line and "python -m benchmark.fetch mine --source DIR" in line
+
+
+def test_nothing_there_says_what_to_place_and_how(capsys):
+    line = refusal(capsys, "mine")
+    assert folder.CARD.obtain in line
+    assert line.endswith("python -m benchmark.fetch mine --source DIR")
+    assert not MANIFEST.exists()
+
+
+def test_picture_that_is_named_but_missing(tmp_path, capsys):
+    own = own_folder(tmp_path / "own")
+    (own / "b.png").unlink()
+    line = refusal(capsys, "mine", "--source", own)
+    assert "b.png: not found; 1 of 4" in line
+    assert not MANIFEST.exists()
+
+
+def test_unknown_dataset_option_and_season(capsys):
+    assert "expected one of mine" in refusal(capsys, "yours")
+    activate(options={"caption": "a.csv"})
+    assert "expected one of captions" in refusal(capsys, "mine")
+    Path("params.yaml").unlink()
+    assert "params.yaml: not found" in refusal(capsys, "mine")
+
+
+def test_interruption_is_a_status(monkeypatch, capsys):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    assert run_stage("", fetch.configure, interrupted, ["mine"]) == 130
+    assert capsys.readouterr().err == "rematch: interrupted\n"
+
+
+@pytest.fixture
+def hashed(monkeypatch) -> list[str]:
+    """Names of the files that are hashed from now on."""
+    names = []
+
+    def spy(path: Path) -> str:
+        names.append(path.name)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    monkeypatch.setattr(fetch, "sha256", spy)
+    return names
+
+
+def test_files_are_hashed_once(tmp_path, hashed):
+    own = own_folder(tmp_path / "own")
+    run("mine", "--source", own)
+    assert len(hashed) == 4
+    before = MANIFEST.read_bytes()
+    run("mine")
+    assert len(hashed) == 4
+    assert MANIFEST.read_bytes() == before
+
+
+def test_changed_file_is_hashed_again_even_with_size_and_time_as_before(tmp_path, hashed):
+    own = own_folder(tmp_path / "own")
+    run("mine", "--source", own)
+    facts = (own / "b.png").stat()
+    (own / "b.png").write_bytes(b"B" * 10)
+    os.utime(own / "b.png", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    del hashed[:]
+    run("mine")
+    assert hashed == ["b.png"]
+    assert manifest()["files"][1]["sha256"] == hashlib.sha256(b"B" * 10).hexdigest()
+
+
+def test_a_manifest_from_elsewhere_vouches_for_nothing(tmp_path, hashed):
+    run("mine", "--source", own_folder(tmp_path / "one"))
+    other = own_folder(tmp_path / "two")
+    (other / "a.png").write_bytes(b"z" * 10)
+    for path in other.iterdir():
+        os.utime(path, (1, 1))
+    run("mine", "--source", other)
+    assert len(hashed) == 8
+    assert manifest()["files"][0]["sha256"] == hashlib.sha256(b"z" * 10).hexdigest()
+
+
+def with_remote(monkeypatch, *remote: RemoteFile) -> list[str]:
+    """Give the reader files to download; returns the names that are downloaded."""
+    monkeypatch.setattr(folder, "CARD", dataclasses.replace(folder.CARD, remote=remote))
+    downloaded = []
+
+    def fake(remote: RemoteFile, target: Path) -> None:
+        downloaded.append(remote.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = "image,caption\na.png,The letter a.\n" if target.suffix == ".csv" else "a"
+        target.write_text(content)
+
+    monkeypatch.setattr(fetch, "download", fake)
+    return downloaded
+
+
+def test_missing_files_are_downloaded(monkeypatch):
+    remote = [RemoteFile(name=name, urls=()) for name in ("all.csv", "a.png")]
+    downloaded = with_remote(monkeypatch, *remote)
+    RAW.mkdir(parents=True)
+    (RAW / "a.png").write_text("mine")
+    assert run("mine") == 0
+    assert downloaded == ["all.csv"]
+    assert run("mine") == 0
+    assert downloaded == ["all.csv"]
+
+
+def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch, capsys):
+    downloaded = with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
+    (tmp_path / "own").mkdir()
+    assert "expected one annotation file" in refusal(capsys, "mine", "--source", tmp_path / "own")
+    assert downloaded == [] and list((tmp_path / "own").iterdir()) == []
+
+
+def test_downloads_that_do_not_suffice(monkeypatch, capsys):
+    with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
+    line = refusal(capsys, "mine")
+    assert "a.png: not found" in line and "--source DIR" in line
+    assert not MANIFEST.exists()
+
+
+def test_other_release_is_noted(tmp_path, monkeypatch):
+    own = own_folder(tmp_path / "own")
+    right = hashlib.sha256(b"b" * 10).hexdigest()
+    with_remote(
+        monkeypatch,
+        RemoteFile(name="a.png", urls=(), sha256="0" * 64),
+        RemoteFile(name="b.png", urls=(), sha256=right),
+        RemoteFile(name="c.png", urls=()),
+    )
+    assert run("mine", "--source", own) == 0
+    assert manifest()["notes"] == ["a.png: sha256 differs from the card"]

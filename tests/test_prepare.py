@@ -1,0 +1,443 @@
+"""The stage prepare: what it writes, what it refuses, and that it loses nothing."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from benchmark import fetch, prepare, prepared
+from benchmark.errors import UserError
+from benchmark.params import DatasetSettings, Params
+from benchmark.season import write_params
+from benchmark.stage import run_stage
+from datasets import DataError, Tables, folder
+
+SPLIT_OF = {"a": "test", "b": "train", "c": "val", "d": "train", "e": "test", "f": "unused"}
+OUT = Path("data/prepared/mine")
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_params(
+        Params(
+            season="try",
+            title="Try",
+            device="cpu",
+            precision="float32",
+            validation_images=None,
+            weights_dir=None,
+            datasets={"mine": DatasetSettings(reader="folder")},
+            encodings={},
+            cells={},
+            fusions={},
+        )
+    )
+
+
+def rows() -> list[dict]:
+    """Six images; each but the unused one has two captions."""
+    return [
+        {
+            "image": f"{name}.png",
+            "id": name,
+            "split": split,
+            "captions": [f"This is {name}.", f" The  letter {name} "] if name != "f" else [],
+        }
+        for name, split in SPLIT_OF.items()
+    ]
+
+
+def place(lines: list[dict]) -> Path:
+    """Pictures of different sizes and colours, and the annotations, in data/raw/mine."""
+    raw = Path("data/raw/mine")
+    raw.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(SPLIT_OF):
+        picture = Image.new("RGB", (8 + number, 6), (40 * number, 0, 0))
+        picture.save(raw / f"{name}.png")
+    (raw / "captions.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return raw
+
+
+def run_fetch() -> int:
+    return run_stage("", fetch.configure, fetch.main, ["mine"])
+
+
+def run() -> int:
+    return run_stage("", prepare.configure, prepare.main, ["mine"])
+
+
+def content(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+
+
+def refusal(capsys) -> str:
+    """The one line with which the stage refuses; and nothing half-written is left."""
+    capsys.readouterr()
+    assert run() == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("rematch: "), lines
+    assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {"mine"}
+    return lines[0]
+
+
+def prepared_mine(lines: list[dict] | None = None) -> prepared.Prepared:
+    place(rows() if lines is None else lines)
+    assert run_fetch() == 0 and run() == 0
+    return prepared.read("mine")
+
+
+def test_images_by_split_in_file_order_with_sizes():
+    images = prepared_mine().images
+    assert images.columns.tolist() == ["image_id", "file", "split", "group", "width", "height"]
+    assert images["image_id"].tolist() == ["b", "d", "c", "a", "e", "f"]
+    assert images["width"].tolist() == [9, 11, 10, 8, 12, 13]
+    assert set(images["height"]) == {6}
+    assert images["group"].tolist() == images["image_id"].tolist()
+
+
+def test_captions_follow_their_images_verbatim():
+    captions = prepared_mine().captions
+    assert captions.columns.tolist() == ["caption_id", "image_id", "text", "split"]
+    assert captions["image_id"].tolist() == list("bbddccaaee")
+    assert captions["text"].tolist()[:2] == ["This is b.", " The  letter b "]
+    assert captions["split"].tolist() == ["train"] * 4 + ["val"] * 2 + ["test"] * 4
+
+
+def test_interleaved_annotations_are_brought_together():
+    lines = [
+        {"image": "b.png", "id": "b", "split": "train", "caption": "One more b."},
+        *rows(),
+        {"image": "b.png", "caption": "The last b."},
+    ]
+    captions = prepared_mine(lines).captions
+    assert captions["text"].tolist()[:4] == [
+        "One more b.",
+        "This is b.",
+        " The  letter b ",
+        "The last b.",
+    ]
+    assert captions["image_id"].tolist()[:6] == list("bbbbdd")
+
+
+def test_card():
+    found = prepared_mine().card
+    assert found["counts"] == {
+        "train": {"images": 2, "captions": 4},
+        "val": {"images": 1, "captions": 2},
+        "test": {"images": 2, "captions": 4},
+        "unused": {"images": 1, "captions": 0},
+    }
+    assert found["captions_per_image"] == {
+        "train": {"2": 2},
+        "val": {"2": 1},
+        "test": {"2": 2},
+        "unused": {"0": 1},
+    }
+    assert (found["dataset"], found["reader"], found["options"]) == ("mine", "folder", {})
+    assert found["may_publish"] is False
+    assert found["manifest"] == prepare.sha256(Path("data/manifests/mine.json"))
+    assert found["leakage"]["pictures"] == [] and found["leakage"]["captions"] == 0
+
+
+def test_split_gives_rows_and_owners():
+    data = prepared_mine()
+    for name in ("train", "val", "test", "unused"):
+        split = data.split(name)
+        images = data.images.iloc[split.image_rows]
+        captions = data.captions.iloc[split.caption_rows]
+        assert set(images["split"]) == {name} and set(captions["split"]) <= {name}
+        owners = images["image_id"].to_numpy()[split.image_of_caption]
+        assert owners.tolist() == captions["image_id"].tolist()
+        assert split.image_of_caption.dtype == np.int64
+    assert data.split("test").image_of_caption.tolist() == [0, 0, 1, 1]
+    assert len(data.split("unused").caption_rows) == 0
+
+
+def test_split_of_no_such_name():
+    with pytest.raises(ValueError, match="expected one of train, val, test, unused"):
+        prepared_mine().split("dev")
+
+
+def test_read_before_prepare():
+    with pytest.raises(UserError, match="python -m benchmark.prepare mine"):
+        prepared.read("mine")
+
+
+def test_same_bytes_twice():
+    prepared_mine()
+    first = content(OUT)
+    assert sorted(first) == ["captions.parquet", "card.json", "images.parquet", "regions.parquet"]
+    assert run() == 0
+    assert content(OUT) == first
+
+
+def test_picture_in_two_splits_is_noted():
+    raw = place(rows())
+    Image.open(raw / "b.png").save(raw / "a.png", compress_level=0)  # same pixels, other bytes
+    run_fetch()
+    assert run() == 0
+    leakage = prepared.read("mine").card["leakage"]
+    assert leakage["pictures"] == [["train: b.png", "test: a.png"]]
+    assert leakage["notes"][0].startswith("1 pictures occur")
+
+
+def test_same_picture_or_caption_within_a_split_is_no_leak():
+    lines = rows()
+    lines[3]["captions"] = lines[1]["captions"]  # both train
+    raw = place(lines)
+    Image.open(raw / "b.png").save(raw / "d.png")
+    run_fetch()
+    assert run() == 0
+    leakage = prepared.read("mine").card["leakage"]
+    assert leakage["pictures"] == [] and leakage["captions"] == 0
+
+
+def test_caption_in_two_splits_is_noted():
+    lines = rows()
+    lines[0]["captions"][0] = lines[1]["captions"][0]
+    leakage = prepared_mine(lines).card["leakage"]
+    assert leakage["captions"] == 1
+    assert "1 captions occur" in leakage["notes"][1]
+
+
+def test_picture_modes_are_all_read_as_rgb():
+    raw = place(rows())
+    for name, mode in (("a", "L"), ("b", "RGBA"), ("c", "1"), ("d", "P")):
+        Image.open(raw / f"{name}.png").convert(mode).save(raw / f"{name}.png")
+    run_fetch()
+    assert run() == 0
+
+
+def annotate(change: Callable[[list[dict]], None]) -> None:
+    lines = rows()
+    change(lines)
+    place(lines)
+    assert run_fetch() == 0
+
+
+BAD_ANNOTATIONS = {
+    "image id": (
+        lambda lines: lines[1].update(id="a"),
+        "image_id 'a': image_id 'a': occurs twice; expected unique ids; 1 such in all",
+    ),
+    "no caption": (
+        lambda lines: lines[1].update(captions=[]),
+        "image_id 'b': split 'train': the image has no caption; expected at least one; 1 such",
+    ),
+    "unknown split": (
+        lambda lines: lines[2].update(split="dev"),
+        "image_id 'c': split 'dev': expected one of train, val, test, unused; 1 such",
+    ),
+    "no val": (lambda lines: lines[2].update(split="train"), "split val: no images"),
+    "no train": (
+        lambda lines: [lines[row].update(split="test") for row in (1, 3)],
+        "split train: no images",
+    ),
+    "no test": (
+        lambda lines: [lines[row].update(split="train") for row in (0, 4)],
+        "split test: no images",
+    ),
+    "torn groups": (
+        lambda lines: [line.update(group="g") for line in lines[:3]],
+        "group 'g': occurs in the splits test and train and val; expected one split a group; 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ANNOTATIONS)
+def test_bad_annotations(case, capsys):
+    change, message = BAD_ANNOTATIONS[case]
+    annotate(change)
+    assert message in refusal(capsys)
+    assert not OUT.exists()
+
+
+def test_group_shared_with_unused_is_no_leak():
+    lines = rows()
+    lines[5]["group"] = "a"
+    prepared_mine(lines)
+
+
+def test_counts_that_differ_from_the_card(monkeypatch, capsys):
+    card = dataclasses.replace(folder.CARD, expected_images={"train": 2, "test": 3})
+    monkeypatch.setattr(folder, "CARD", card)
+    annotate(lambda lines: None)
+    assert "split test: expected 3 images, found 2" in refusal(capsys)
+
+
+def good_tables() -> Tables:
+    splits = ["train", "val", "test"]
+    return Tables(
+        images=pd.DataFrame({"image_id": splits, "file": splits, "split": splits, "group": splits}),
+        captions=pd.DataFrame({"caption_id": list("123"), "image_id": splits, "text": list("xyz")}),
+    )
+
+
+def with_cell(table: str, row: int, column: str, value: str) -> Tables:
+    tables = good_tables()
+    changed = getattr(tables, table).copy()
+    changed.loc[row, column] = value
+    return dataclasses.replace(tables, **{table: changed})
+
+
+def region(image_id: str, caption_id: str) -> Tables:
+    row = {"image_id": image_id, "caption_id": caption_id, "phrase": "a cat"}
+    boxes = pd.DataFrame([row | {"x0": 0, "y0": 0, "x1": 1, "y1": 1}])
+    return dataclasses.replace(good_tables(), regions=boxes)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (with_cell("captions", 2, "caption_id", "1"), "caption_id '1': caption_id '1': occurs tw"),
+        (with_cell("captions", 1, "image_id", "cat"), "'2': image_id 'cat': names an image that"),
+        (with_cell("captions", 0, "text", " \n\t"), "caption_id '1': text ' .*: expected a capt"),
+        (region("cat", "1"), "phrase 'a cat': image_id 'cat': names an image"),
+        (region("train", "9"), "phrase 'a cat': caption_id '9': names a caption"),
+    ],
+)
+def test_bad_tables(tables, message):
+    prepare.check_tables(good_tables(), folder.CARD)
+    with pytest.raises(DataError, match=message):
+        prepare.check_tables(tables, folder.CARD)
+
+
+BAD_PICTURES = {
+    "zero bytes": (lambda content: b"", "empty or not a picture"),
+    "text": (lambda content: b"<html>not found</html>", "empty or not a picture"),
+    "truncated": (lambda content: content[: len(content) - 40], "cannot be decoded"),
+    "header only": (lambda content: content[:33], "expected a whole picture"),
+}
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg"])
+@pytest.mark.parametrize("case", BAD_PICTURES)
+def test_bad_pictures(case, kind, capsys):
+    spoil, message = BAD_PICTURES[case]
+    lines = rows()
+    lines[1]["image"], lines[3]["image"] = f"b.{kind}", f"d.{kind}"
+    raw = place(lines)
+    for name in "bd":
+        path = raw / f"{name}.{kind}"
+        Image.effect_noise((40, 30), 90).convert("RGB").save(path)
+        path.write_bytes(spoil(path.read_bytes()))
+    run_fetch()
+    line = refusal(capsys)
+    assert f"b.{kind}: " in line and "2 such in all" in line and "0x" not in line
+    assert message in line
+    assert not OUT.exists()
+
+
+def test_picture_that_is_not_rgb_is_refused():
+    with pytest.raises(DataError, match="a: mode L, expected RGB"):
+        prepare.measure(["a"], lambda file: Image.new("L", (2, 2)), "mine")
+
+
+def test_raw_files_must_be_those_of_the_manifest(capsys):
+    raw = place(rows())
+    assert "data/manifests/mine.json: not found" in refusal(capsys)
+    run_fetch()
+    annotations = raw / "captions.jsonl"
+    annotations.write_text(annotations.read_text().replace("This is a.", "This is A."))
+    line = refusal(capsys)
+    assert "captions.jsonl: the manifest says" in line and "benchmark.fetch mine" in line
+    run_fetch()
+    (raw / "a.png").unlink()
+    assert "a.png: the manifest says" in refusal(capsys)
+
+
+def test_file_that_is_not_in_the_manifest(capsys):
+    place(rows()[:5])
+    run_fetch()
+    manifest = Path("data/manifests/mine.json")
+    known = json.loads(manifest.read_text())
+    known["files"] = [file for file in known["files"] if file["name"] != "e.png"]
+    manifest.write_text(json.dumps(known))
+    assert "e.png: the manifest says sha256 None" in refusal(capsys)
+
+
+def test_raw_folder_that_is_gone(capsys):
+    place(rows()).rename("elsewhere")
+    own = run_stage("", fetch.configure, fetch.main, ["mine", "--source", "elsewhere"])
+    Path("elsewhere").rename("moved")
+    assert own == 0
+    assert "data/raw/mine: not found; run: python -m benchmark.fetch mine" in refusal(capsys)
+
+
+def test_dataset_without_files(monkeypatch):
+    """As one that is drawn from a seed: nothing to fetch, no folder data/raw/<dataset>."""
+    monkeypatch.setattr(folder, "inventory", lambda raw, captions=None: [])
+    monkeypatch.setattr(folder, "read", lambda raw, captions=None: good_tables())
+    monkeypatch.setattr(
+        folder, "pictures", lambda raw, captions=None: lambda file: Image.new("RGB", (4, 3))
+    )
+    assert run_fetch() == 0 and run() == 0
+    assert prepared.read("mine").images["width"].tolist() == [4, 4, 4]
+
+
+def test_options_must_be_those_of_the_manifest(capsys):
+    place(rows())
+    run_fetch()
+    settings = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(
+        settings.replace("options: {}", "options: {captions: captions.jsonl}", 1)
+    )
+    assert "options: expected {'captions': 'captions.jsonl'}" in refusal(capsys)
+
+
+def test_failure_keeps_what_was_finished(capsys):
+    prepared_mine()
+    before = content(OUT)
+    (Path("data/raw/mine") / "a.png").write_bytes(b"")
+    run_fetch()
+    refusal(capsys)
+    assert content(OUT) == before
+
+
+def test_failure_while_writing_keeps_what_was_finished(monkeypatch):
+    prepared_mine()
+    before = content(OUT)
+
+    def full(path, data):
+        path.write_text("half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(prepare, "write_json", full)
+    with pytest.raises(OSError, match="disk full"):
+        run()
+    assert content(OUT) == before
+    assert [path.name for path in OUT.parent.iterdir()] == ["mine"]
+
+
+def test_kill_between_the_two_renames_loses_nothing(tmp_path):
+    aside = tmp_path / ".mine.old"
+    aside.mkdir()
+    (aside / "card.json").write_text("finished")
+    with pytest.raises(RuntimeError), prepare.replaced(tmp_path / "mine"):
+        raise RuntimeError
+    assert content(tmp_path / "mine") == {"card.json": b"finished"}
+    assert not aside.exists()
+
+
+def test_new_folder_takes_the_place_of_the_old(tmp_path):
+    for text in ("old", "new"):
+        with prepare.replaced(tmp_path / "deep" / "mine") as part:
+            (part / text).write_text(text)
+    assert content(tmp_path / "deep" / "mine") == {"new": b"new"}
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["mine"]
+
+
+def test_kill_after_the_two_renames_leaves_nothing_in_the_way(tmp_path):
+    for name in (".mine.old", "mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "card.json").write_text(name)
+    with prepare.replaced(tmp_path / "mine") as part:
+        (part / "card.json").write_text("new")
+    assert content(tmp_path / "mine") == {"card.json": b"new"}
+    assert [path.name for path in tmp_path.glob("*mine*")] == ["mine"]
