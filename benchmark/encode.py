@@ -16,13 +16,13 @@ from tqdm import tqdm
 from benchmark import encoders, prepared
 from benchmark.devices import pick
 from benchmark.features import fingerprint
-from benchmark.files import atomic, read_json, write_json
+from benchmark.files import read_json, replaced, write_json
 from benchmark.params import Encoding, ImageEncoder, Params, entry, read_params
 from benchmark.prepared import Prepared
 from benchmark.raw import raw_dataset
 from benchmark.stage import run_stage
 
-CHUNK = 64  # images between two progress marks: a kill loses at most these
+CHUNK = 16  # images encoded at once: activations stay in cache; a kill loses at most these
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params()
-    encoding = entry(params.encodings, arguments.encoding, "encoding")
+    encode(params, entry(params.encodings, arguments.encoding, "encoding"))
+
+
+def encode(params: Params, encoding: Encoding) -> None:
+    """Write the feature folder of one encoding."""
     data = prepared.read(encoding.dataset)
     if encoding.kind == "sentence":
         encode_sentences(encoding, data)
@@ -44,8 +48,10 @@ def encode_sentences(encoding: Encoding, data: Prepared) -> None:
     module = encoders.load(encoding.encoder)
     is_train = (data.captions["split"] == "train").to_numpy()
     vectors, facts = module.encode(data.captions["text"].tolist(), is_train, encoding.sentence)
-    with atomic(Path(encoding.folder)) as folder:
-        folder.mkdir()
+    if encoding.sentence.standardise:
+        mean, deviation = _moments(vectors, np.flatnonzero(is_train))
+        vectors = (vectors - mean) / deviation
+    with replaced(Path(encoding.folder)) as folder:
         np.save(folder / "sentence.npy", vectors.astype(np.float16))
         ids = data.captions["caption_id"].tolist()
         write_json(folder / "card.json", _card(encoding, ids) | facts)
@@ -60,7 +66,7 @@ def encode_images(params: Params, encoding: Encoding, data: Prepared) -> None:
     card = _card(encoding, used["image_id"].tolist()) | {"weights": weights}
     scratch = Path(".scratch") / encoding.folder
     network = _fused(network).to(pick(params.device), memory_format=torch.channels_last)
-    pictures = raw_dataset(encoding.dataset).pictures()
+    pictures = raw_dataset(params, encoding.dataset).pictures()
     _run(network, pictures, used["file"].tolist(), settings, scratch, card)
     _finish(scratch, Path(encoding.folder), card, (used["split"] == "train").to_numpy())
 
@@ -99,7 +105,6 @@ def _run(
         for name, values in _features(network, pixels, settings).items():
             array = _scratch_array(scratch / f"{name}.npy", (len(files), *values.shape[1:]))
             array[start : start + len(chunk)] = values
-            array.flush()
         write_json(scratch / "progress.json", {"done": start + len(chunk), "card": card})
         bar.update(len(chunk))
     bar.close()
@@ -111,8 +116,8 @@ def _resume(scratch: Path, card: dict) -> int:
         progress = read_json(mark)
         if progress["card"] == card:
             return progress["done"]
-        shutil.rmtree(scratch)
-    scratch.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     return 0
 
 
@@ -157,8 +162,7 @@ def _scratch_array(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> None:
     """Turn a complete scratch folder into the feature folder, in one move."""
-    with atomic(folder) as part:
-        part.mkdir()
+    with replaced(folder) as part:
         for name in ("pooled", "regions"):
             raw = scratch / f"{name}.npy"
             if card["settings"]["standardise"]:

@@ -14,13 +14,15 @@ import torch
 import methods
 from benchmark import checkpoints, overlap, protocol, scoring
 from benchmark.checkpoints import Checkpoint
+from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
 from benchmark.files import atomic, read_json
 from benchmark.inputs import read_data, split_inputs
 from benchmark.options import configured, spelt_out
 from benchmark.params import Cell, Fusion, Params, entry, read_params
 from benchmark.prepared import Prepared
-from benchmark.records import Record, provenance, write_provenance, write_record
+from benchmark.provenance import provenance
+from benchmark.records import Record, write_record
 from benchmark.stage import run_stage
 from benchmark.text import Vocabulary
 
@@ -126,14 +128,15 @@ def _scores(
     enabled = params.precision == "bfloat16"
     with torch.autocast(device.type, torch.bfloat16, enabled=enabled):
         scores = scoring.score(model, inputs)
-    images, captions = scores.matrix.shape
+    matrix = scores.matrix.cpu().numpy()
+    images, captions = matrix.shape
     for name, value in {
         "per_image": scores.image_seconds / images,
         "per_caption": scores.caption_seconds / captions,
         "per_pair": scores.pair_seconds / (images * captions),
     }.items():
         seconds[name] = seconds.get(name, 0.0) + value
-    return scores.matrix
+    return matrix
 
 
 def _record(

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from benchmark.download import download
 from benchmark.errors import UserError
 from benchmark.files import atomic, read_json, sha256, write_json
+from benchmark.params import Params, read_params
 from benchmark.raw import RawDataset, raw_dataset
 from benchmark.stage import run_stage
 from datasets import DataError, RemoteFile
@@ -28,8 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    dataset = raw_dataset(arguments.dataset)
-    source = arguments.source or (Path(dataset.source) if dataset.source else None)
+    fetch(read_params(), arguments.dataset, arguments.source)
+
+
+def fetch(params: Params, name: str, source: Path | None = None) -> None:
+    """Have the raw files at hand and write their manifest."""
+    dataset = raw_dataset(params, name)
+    source = source or (Path(dataset.source) if dataset.source else None)
     if source is not None:
         link(dataset.folder, source.expanduser())
     files = _fingerprints(dataset, _raw_files(dataset))

@@ -27,6 +27,32 @@ def atomic(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """A new folder to fill; it takes the place of `folder` when the block ends well.
+
+    Folders cannot be swapped in one step, so the old one is set aside first. If the process is
+    killed in between, the next call puts it back.
+    """
+    old = folder.with_name(f".{folder.name}.old")
+    _put_back(old, folder)
+    try:
+        with atomic(folder) as part:
+            part.mkdir()
+            yield part
+            if folder.exists():
+                os.replace(folder, old)
+    finally:
+        _put_back(old, folder)
+
+
+def _put_back(old: Path, folder: Path) -> None:
+    """Restore `folder` if it is missing; what was set aside is gone afterwards."""
+    if old.exists() and not folder.exists():
+        os.replace(old, folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8, atomically."""
     with atomic(path) as part:

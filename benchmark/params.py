@@ -38,10 +38,12 @@ class SentenceEncoder(Strict):
     encoder: str = "word2vec"
     size: int = Field(300, ge=2)
     vectors: str | None = None  # a word2vec .bin; None trains on the training captions
+    standardise: bool = False  # per dimension, with the training captions' mean and deviation
 
     @property
     def slug(self) -> str:
-        return f"{self.encoder}_{'loaded' if self.vectors else 'trained'}{self.size}"
+        origin = "loaded" if self.vectors else "trained"
+        return f"{self.encoder}_{origin}{self.size}" + "_std" * self.standardise
 
 
 class DatasetSettings(Strict):
@@ -56,6 +58,7 @@ class Encoding(Strict):
     """One feature folder: a dataset seen by one encoder."""
 
     dataset: str
+    reader: str  # module of datasets/
     kind: Literal["image", "sentence"]
     encoder: str  # module of benchmark/encoders/
     folder: str

@@ -8,24 +8,21 @@ Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parqu
 import argparse
 import hashlib
 import os
-import shutil
 import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 from PIL import Image, UnidentifiedImageError
 from tqdm import tqdm
 
 from benchmark.errors import UserError
-from benchmark.files import atomic, read_json, sha256, write_json
+from benchmark.files import read_json, replaced, sha256, write_json
+from benchmark.params import Params, read_params
 from benchmark.prepared import ROOT
 from benchmark.raw import RawDataset, raw_dataset
 from benchmark.stage import run_stage
@@ -60,7 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    dataset = raw_dataset(arguments.dataset)
+    prepare(read_params(), arguments.dataset)
+
+
+def prepare(params: Params, name: str) -> None:
+    """Check a dataset and write its tables and card."""
+    dataset = raw_dataset(params, name)
     check_manifest(dataset)
     tables = dataset.read()
     check_tables(tables, dataset.card)
@@ -275,32 +277,6 @@ def _captions_per_image(images: pd.DataFrame, captions: pd.DataFrame) -> dict:
     for (split, number), images_so in Counter(zip(images["split"], per_image, strict=True)).items():
         found.setdefault(split, {})[str(number)] = images_so
     return found
-
-
-@contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder to fill; it takes the place of `folder` when the block ends well.
-
-    Folders cannot be swapped in one step, so the old one is set aside first. If the process is
-    killed in between, the next call puts it back.
-    """
-    old = folder.with_name(f".{folder.name}.old")
-    _put_back(old, folder)
-    try:
-        with atomic(folder) as part:
-            part.mkdir()
-            yield part
-            if folder.exists():
-                os.replace(folder, old)
-    finally:
-        _put_back(old, folder)
-
-
-def _put_back(old: Path, folder: Path) -> None:
-    """Restore `folder` if it is missing; what was set aside is gone afterwards."""
-    if old.exists() and not folder.exists():
-        os.replace(old, folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,5 @@
 """What every method is granted and how it is judged. Nothing here touches a model."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from benchmark import overlap, ranking
@@ -12,19 +9,6 @@ VERSION = 1  # of the rules; records of different versions never share a table
 
 class RefusedError(ValueError):
     """Scores that cannot be ranked: the cell fails, with this reason."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Epoch:
-    """What selection may see of an epoch."""
-
-    number: int
-    validation_rsum: float
-
-
-def selected(epochs: Sequence[Epoch]) -> Epoch:
-    """The epoch whose weights are kept: highest validation rsum, earliest on ties."""
-    return max(epochs, key=lambda epoch: (epoch.validation_rsum, -epoch.number))
 
 
 def relevance(image_of_caption_C: np.ndarray, num_images: int) -> np.ndarray:

@@ -53,6 +53,8 @@ def rsum(metrics: dict[str, float]) -> float:
 
 
 def _best_relevant(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
+    if relevant_QG.dtype != bool:
+        raise ValueError(f"relevance must be boolean, got {relevant_QG.dtype}")
     if scores_QG.shape != relevant_QG.shape:
         raise ValueError(
             f"scores and relevance must share a shape, got {scores_QG.shape} and "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import datasets
 from benchmark.errors import UserError
-from benchmark.params import PARAMS, Option, entry, read_params
+from benchmark.params import PARAMS, Option, Params, entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,9 @@ class RawDataset:
         return self.module.pictures(self.folder, **self.options)
 
 
-def raw_dataset(name: str) -> RawDataset:
-    """A dataset of the active season; an option its reader does not know is a `UserError`."""
-    settings = entry(read_params().datasets, name, "dataset")
+def raw_dataset(params: Params, name: str) -> RawDataset:
+    """A dataset of a season; an option its reader does not know is a `UserError`."""
+    settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
     module = datasets.load(reader)
     known = list(inspect.signature(module.read).parameters)[1:]

@@ -12,16 +12,15 @@ def batches(
 
     With captions_per_image > 1 each drawn caption brings that many less one others of its image
     (two-branch paper, neighbourhood sampling), so that a batch holds more rows than were drawn.
-    The last batch may be smaller; one of a single row is dropped: it has no negative.
+    An only caption is its own other one. The last batch may be smaller; one of a single drawn
+    caption is dropped: it has no negative.
     """
     order = rng.permutation(len(image_of_caption))
     siblings = _Siblings(image_of_caption) if captions_per_image > 1 else None
     for start in range(0, len(order), batch_size):
         drawn = order[start : start + batch_size]
-        if siblings:
-            drawn = siblings.joined(drawn, captions_per_image - 1, rng)
         if len(drawn) > 1:
-            yield drawn
+            yield siblings.joined(drawn, captions_per_image - 1, rng) if siblings else drawn
 
 
 class _Siblings:

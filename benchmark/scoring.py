@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from time import perf_counter
 
-import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -17,9 +16,9 @@ IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cac
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Scores (I, C) float32 and what they cost."""
+    """Scores (I, C) float32, where the model is, and what they cost."""
 
-    matrix: np.ndarray
+    matrix: Tensor
     image_seconds: float  # to encode all images
     caption_seconds: float  # to encode all captions
     pair_seconds: float  # to score all pairs
@@ -60,17 +59,17 @@ def score_pairs(
     captions: Encoding,
     quiet: bool = False,
     tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
-) -> np.ndarray:
+) -> Tensor:
     """Scores (I, C) float32. Captions meet in order of length: tiles hold little padding."""
     num_images, num_captions = len(images[0]), len(captions[0])
-    matrix = np.empty((num_images, num_captions), dtype=np.float32)
+    device = images[0].device
+    matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
     order = _by_length(captions)
     bar = tqdm(total=num_captions, unit="caption", desc="score", disable=quiet or None)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in _chunks(num_images, tile[0]):
-            scores = model.similarity(tuple(x[rows] for x in images), block)
-            matrix[rows, columns.cpu().numpy()] = scores.float().cpu().numpy()
+            matrix[rows, columns] = model.similarity(tuple(x[rows] for x in images), block).float()
         bar.update(len(columns))
     bar.close()
     return matrix

@@ -15,31 +15,7 @@ from benchmark.encoders import module_of
 from benchmark.errors import UserError, checked
 from benchmark.files import read_yaml, write_text
 from benchmark.params import PARAMS, Cell, DatasetSettings, Encoding, Fusion, Option, Params, Strict
-
-PACKAGE_ROOT = Path(__file__).parent.parent  # where methods/ and seasons/ lie
-
-
-class Reported(Strict):
-    """Numbers a paper prints for a preset, in percent."""
-
-    table: str
-    i2t_r1: float | None = None
-    i2t_r5: float | None = None
-    i2t_r10: float | None = None
-    t2i_r1: float | None = None
-    t2i_r5: float | None = None
-    t2i_r10: float | None = None
-
-
-class Preset(Strict):
-    """A row of a paper's table. Either a method with options, or the fusion of two presets."""
-
-    title: str
-    family: Literal["paper", "official"] = "paper"
-    options: dict[str, Option] = {}
-    average: tuple[str, str] | None = None  # presets whose scores are averaged
-    reported: dict[str, Reported] = {}  # dataset -> numbers
-    note: str = ""
+from benchmark.presets import PACKAGE_ROOT, Preset, presets, shown
 
 
 class Season(Strict):
@@ -64,23 +40,17 @@ def read_season(name: str) -> Season:
     path = Path(name) if name.endswith(".yaml") else PACKAGE_ROOT / "seasons" / f"{name}.yaml"
     if not path.is_file():
         raise UserError(f"no season {name!r}; expected one of {', '.join(season_names())}")
-    return checked(Season, read_yaml(path), _shown(path))
+    return checked(Season, read_yaml(path), shown(path))
 
 
-def presets() -> dict[str, tuple[str, Preset]]:
-    """Every preset: name -> (method, preset), read from the YAML file beside each method."""
-    found: dict[str, tuple[str, Preset]] = {}
-    for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
-        for name, data in read_yaml(path).items():
-            if name in found:
-                raise UserError(f"{_shown(path)}: preset {name!r} is already in {found[name][0]}")
-            found[name] = (path.stem, checked(Preset, data, f"{_shown(path)}: {name}"))
-    return found
+def resolve(
+    name: str, season: Season, known: dict[str, tuple[str, Preset]] | None = None
+) -> Params:
+    """The season with every cell spelt out. `name` becomes a folder of results/ and reports/.
 
-
-def resolve(name: str, season: Season) -> Params:
-    """The season with every cell spelt out. `name` becomes a folder of results/ and reports/."""
-    known = presets()
+    `known` maps presets to their method and content; by default those of methods/.
+    """
+    known = presets() if known is None else known
     unknown = [preset for preset in season.presets if preset not in known]
     if unknown:
         raise UserError(
@@ -121,10 +91,6 @@ def write_params(params: Params) -> None:
     head = "# Written by `python -m benchmark season`: the active season, every cell spelt out.\n"
     body = yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False, width=100)
     write_text(PARAMS, head + body)
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(PACKAGE_ROOT)) if path.is_relative_to(PACKAGE_ROOT) else str(path)
 
 
 def _check_option_keys(name: str, season: Season, known: dict) -> None:
@@ -177,6 +143,7 @@ def _fusion(name: str, season: Season, dataset: str, preset: str, row: Preset, s
 def _encodings(dataset: str, settings: DatasetSettings, cell: Cell) -> dict[str, Encoding]:
     image = Encoding(
         dataset=dataset,
+        reader=settings.reader or dataset,
         kind="image",
         encoder=module_of(settings.image.network),
         folder=cell.images,
@@ -186,6 +153,7 @@ def _encodings(dataset: str, settings: DatasetSettings, cell: Cell) -> dict[str,
     if cell.texts.startswith("data/features/"):
         asked[f"{dataset}-{settings.sentence.slug}"] = Encoding(
             dataset=dataset,
+            reader=settings.reader or dataset,
             kind="sentence",
             encoder=settings.sentence.encoder,
             folder=cell.texts,

@@ -1,4 +1,4 @@
-"""What every stage does around its work: read the command line, end with a status.
+"""What every verb does around its work: read the command line, end with a status.
 
 A stage module offers `configure(parser)` and `main(arguments)` and ends with
 
@@ -25,8 +25,13 @@ def run_stage(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     configure(parser)
+    return guarded(main, parser.parse_args(argv))
+
+
+def guarded(main: Main, arguments: argparse.Namespace) -> int:
+    """Run `main`; a mistake the user can mend becomes one line on stderr."""
     try:
-        main(parser.parse_args(argv))
+        main(arguments)
     except (UserError, DataError) as error:
         print("rematch:", " ".join(str(error).splitlines()), file=sys.stderr)
         return 2

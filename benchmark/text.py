@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")  # letters and digits of any script
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # ids 0 to 3, as in SCAN's code
 
 

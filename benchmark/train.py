@@ -16,14 +16,15 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 import methods
-from benchmark import checkpoints, protocol, scoring
+from benchmark import checkpoints, scoring, selection
 from benchmark.checkpoints import Checkpoint
+from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
-from benchmark.files import atomic, read_json, write_text
+from benchmark.files import atomic, read_json, sha256, write_text
 from benchmark.inputs import SplitInputs, read_data, sizes_of, split_inputs, vocabulary_of
 from benchmark.options import configured
 from benchmark.params import Cell, Params, entry, read_params
-from benchmark.records import provenance, write_provenance
+from benchmark.provenance import provenance
 from benchmark.sampling import batches
 from benchmark.stage import run_stage
 from methods import Phase
@@ -139,11 +140,7 @@ class _Run:
 
     def selected(self) -> int:
         """The epoch whose weights are kept, counted from 1."""
-        epochs = [
-            protocol.Epoch(number=row["epoch"], validation_rsum=row["val_rsum"])
-            for row in self.progress.history
-        ]
-        return protocol.selected(epochs).number
+        return selection.selected([row["val_rsum"] for row in self.progress.history])
 
     def _epoch(self, epoch: int, phase: Phase, rate: float) -> dict[str, float]:
         """Mean loss of every term over the epoch's batches."""
@@ -180,12 +177,10 @@ class _Run:
         self.model.eval()
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
             scores = scoring.score(self.model, self.validation, quiet=True).matrix
-        owners = self.validation.image_of_caption.cpu().numpy()
-        relevant = protocol.relevance(owners, len(self.validation.images))
         try:
-            return protocol.retrieval_metrics(protocol.both_ways(scores, relevant))
-        except protocol.RefusedError as error:
-            raise DivergedError(f"validation: {error}") from error
+            return selection.validation_recalls(scores, self.validation.image_of_caption)
+        except selection.NotFiniteError as error:
+            raise DivergedError(str(error)) from error
 
     def _note(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
         row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
@@ -240,6 +235,7 @@ def _identity(params: Params, cell: Cell, sizes: methods.Sizes) -> str:
         cards.append(read_json(Path(cell.texts) / "card.json"))
     facts = [
         cell.model_dump(),
+        sha256(Path("data/prepared") / cell.dataset / "captions.parquet"),
         vars(sizes),
         cards,
         params.validation_images,

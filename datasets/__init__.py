@@ -13,7 +13,6 @@ Every option of a module is a keyword of all three functions, so that a season c
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -90,6 +89,6 @@ def names() -> list[str]:
 
 def load(name: str) -> Dataset:
     """The module of one dataset, for example `load("flickr8k")`."""
-    if not name.isidentifier() or find_spec(f"datasets.{name}") is None:
+    if name not in names():
         raise DataError(f"no dataset {name!r}; expected one of {', '.join(names())}")
     return import_module(f"datasets.{name}")

@@ -5,10 +5,10 @@ that a method has to see small differences. Five writers with habits of their ow
 part of the scene; several scenes fit most captions, and not even a perfect reader finds all.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, product, repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -19,12 +19,7 @@ from PIL import Image
 
 from datasets import Card, DataError, OpenPicture, Tables
 from datasets._drawing import (
-    BACKGROUNDS,
-    COLOURS,
-    DIAMETERS,
-    PATTERNS,
-    SHAPES,
-    TEXTURES,
+    EXTENT,
     VALUES,
     Rng,
     Scene,
@@ -48,7 +43,7 @@ CARD = Card(
 # Test scenes are drawn first: sizes of the other splits then leave them as they are.
 DRAWING_ORDER = ("test", "val", "train")
 # Second words of the seed sequences, one a stream of random numbers.
-STREAMS = {"test": 1, "val": 2, "train": 3, "captions": 4, "labelled": 5}
+STREAMS = {"test": 1, "val": 2, "train": 3, "captions": 4, "labelled": 5, "jitter": 6}
 
 FAMILY_START = 0.3  # probability that a scene has relatives; makes about half of all scenes
 
@@ -177,60 +172,44 @@ def _for_benchmark(scene: Scene) -> bool:
 # Labels ------------------------------------------------------------------------------------
 
 
-def _pairs(first: Iterable[str], second: Iterable[str]) -> list[str]:
-    return [f"{a} {b}" for a, b in product(first, second)]
-
-
-PLACES = (("left", "middle", "right"), ("top", "centre", "bottom"))  # of columns, of rows
-COUNTS = ("one thing", "two things", "three things", "four things")
-LABELS: tuple[str, ...] = (
-    *(value for kind in ("shape", "colour", "size", "pattern") for value in VALUES[kind]),
-    *_pairs(COLOURS, SHAPES),
-    *_pairs(PATTERNS, SHAPES),
-    *_pairs(PATTERNS, COLOURS),
-    *_pairs(DIAMETERS, SHAPES),
-    *_pairs((*PLACES[0], *PLACES[1]), SHAPES),
-    *_pairs((*PLACES[0], *PLACES[1]), COLOURS),
-    *_pairs(BACKGROUNDS, ("background",)),
-    *_pairs(TEXTURES, ("background",)),
-    *COUNTS,
-)
-LABEL_INDEX = {label: i for i, label in enumerate(LABELS)}
+KINDS = ("shape", "colour", "size", "pattern", "background", "texture")
+CLOSE_UP = 48  # width and height of a labelled picture, in pixels
+JITTER = 6  # pixels that a thing may be off its centre, each way
 
 
 def labelled(count: int, seed: int) -> Iterator[tuple[Image.Image, np.ndarray]]:
-    """`count` pictures, each with a 0/1 float32 vector over `LABELS`, for pretraining.
+    """`count` close-ups of one thing each, with its labels: pictures to pretrain a network on.
 
-    No scene of the benchmark is among them, whatever the seeds and sizes (see
+    The labels are int64, one for each of `KINDS`: the index of the value in `VALUES[kind]`. No
+    scene of the benchmark is among those shown, whatever the seeds and sizes (see
     `_for_benchmark`); a near-duplicate of one may be.
     """
-    return ((draw(scene), label_vector(scene)) for scene in labelled_scenes(count, seed))
-
-
-def labelled_scenes(count: int, seed: int) -> Iterator[Scene]:
-    """The scenes that `labelled` draws; repetitions are possible, but rare."""
     _check(count=count, seed=seed)
+    rng = np.random.default_rng([seed, STREAMS["jitter"]])
+    shown = ((scene, thing) for scene in labelled_scenes(seed) for thing in scene.things)
+    return ((close_up(*pair, rng), labels(*pair)) for pair in islice(shown, count))
+
+
+def labelled_scenes(seed: int) -> Iterator[Scene]:
+    """The scenes that `labelled` shows, without end; repetitions are possible, but rare."""
     rng = np.random.default_rng([seed, STREAMS["labelled"]])
     endless = (draw_scene(rng) for _ in repeat(None))
-    return islice((scene for scene in endless if not _for_benchmark(scene)), count)
+    return (scene for scene in endless if not _for_benchmark(scene))
 
 
-def label_vector(scene: Scene) -> np.ndarray:
-    """1 where the label holds for the scene, or for one of its things at least; else 0."""
-    vector = np.zeros(len(LABELS), np.float32)
-    vector[[LABEL_INDEX[label] for label in _labels(scene)]] = 1
-    return vector
+def close_up(scene: Scene, thing: Thing, rng: Rng) -> Image.Image:
+    """The part of a scene around one of its things; moved inwards at the borders."""
+    x0, y0, x1, y1 = box(thing)
+    middles = np.array([(x0 + x1) // 2, (y0 + y1) // 2])
+    corner = middles - CLOSE_UP // 2 + rng.integers(-JITTER, JITTER + 1, 2)
+    left, top = (int(side) for side in corner.clip(0, EXTENT - CLOSE_UP))
+    return draw(scene).crop((left, top, left + CLOSE_UP, top + CLOSE_UP))
 
 
-def _labels(scene: Scene) -> Iterator[str]:
-    yield f"{scene.background} background"
-    yield f"{scene.texture} background"
-    yield COUNTS[len(scene.things) - 1]
-    for thing in scene.things:
-        places = (PLACES[0][thing.column], PLACES[1][thing.row])
-        yield from (thing.shape, thing.colour, thing.size, thing.pattern)
-        yield from _pairs((thing.colour, thing.pattern, thing.size, *places), (thing.shape,))
-        yield from _pairs((thing.pattern, *places), (thing.colour,))
+def labels(scene: Scene, thing: Thing) -> np.ndarray:
+    """What a close-up shows: (6,) int64 in the order of `KINDS`."""
+    values = [getattr(thing, kind) for kind in KINDS[:4]] + [scene.background, scene.texture]
+    return np.array([VALUES[kind].index(value) for kind, value in zip(KINDS, values, strict=True)])
 
 
 # Captions ----------------------------------------------------------------------------------

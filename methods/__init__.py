@@ -11,9 +11,10 @@ Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched 
 R = regions, W = words, F = input feature size, D = embedding size.
 """
 
+import sys
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, Protocol
@@ -99,7 +100,7 @@ def load(name: str) -> ModuleType:
     """The module of one method: a name such as "scan", or the path of a .py file anywhere."""
     if name.endswith(".py"):
         return _load_file(Path(name))
-    if name in SHARED or not name.isidentifier() or find_spec(f"methods.{name}") is None:
+    if name not in names():
         raise ValueError(f"no method {name!r}; expected one of {', '.join(names())}")
     return import_module(f"methods.{name}")
 
@@ -109,5 +110,6 @@ def _load_file(path: Path) -> ModuleType:
         raise ValueError(f"{path}: no such method file")
     spec = spec_from_file_location(path.stem, path)
     module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up by name
     spec.loader.exec_module(module)
     return module

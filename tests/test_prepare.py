@@ -419,7 +419,7 @@ def test_kill_between_the_two_renames_loses_nothing(tmp_path):
     aside = tmp_path / ".mine.old"
     aside.mkdir()
     (aside / "card.json").write_text("finished")
-    with pytest.raises(RuntimeError), prepare.replaced(tmp_path / "mine"):
+    with pytest.raises(RuntimeError), files.replaced(tmp_path / "mine"):
         raise RuntimeError
     assert content(tmp_path / "mine") == {"card.json": b"finished"}
     assert not aside.exists()
@@ -427,7 +427,7 @@ def test_kill_between_the_two_renames_loses_nothing(tmp_path):
 
 def test_new_folder_takes_the_place_of_the_old(tmp_path):
     for text in ("old", "new"):
-        with prepare.replaced(tmp_path / "deep" / "mine") as part:
+        with files.replaced(tmp_path / "deep" / "mine") as part:
             (part / text).write_text(text)
     assert content(tmp_path / "deep" / "mine") == {"new": b"new"}
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["mine"]
@@ -437,7 +437,7 @@ def test_kill_after_the_two_renames_leaves_nothing_in_the_way(tmp_path):
     for name in (".mine.old", "mine"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "card.json").write_text(name)
-    with prepare.replaced(tmp_path / "mine") as part:
+    with files.replaced(tmp_path / "mine") as part:
         (part / "card.json").write_text("new")
     assert content(tmp_path / "mine") == {"card.json": b"new"}
     assert [path.name for path in tmp_path.glob("*mine*")] == ["mine"]

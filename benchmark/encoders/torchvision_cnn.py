@@ -52,6 +52,16 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     return wrapped, {"file": path.name, "sha256": sha256(path)}
 
 
+def whereabouts(network: str, weights_dir: Path | None) -> str:
+    """Where the weights are or come from. Raises UserError when `weights_dir` lacks them."""
+    if network not in NETWORKS:
+        raise UserError(f"no image network {network!r}; expected one of {', '.join(NETWORKS)}")
+    if weights_dir:
+        return _find(network, weights_dir).name
+    url = models.get_model_weights(network).IMAGENET1K_V1.url
+    return f"to be downloaded from {url} unless --weights-dir names a folder"
+
+
 def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors of a weight file; anything but plain tensors is refused, never executed."""
     try:
@@ -95,7 +105,11 @@ def _download(network: str) -> Path:
 
 def _fill(model: nn.Module, state: dict[str, Tensor], path: Path) -> None:
     """Load `state`; a file that stops before the classifier is enough."""
-    problems = model.load_state_dict(state, strict=False)
+    try:
+        problems = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:  # same names, other shapes
+        first = str(error).splitlines()[-1].strip()
+        raise UserError(f"{path.name}: weights of another network: {first}") from error
     missing = [key for key in problems.missing_keys if not key.startswith(("classifier.", "fc."))]
     wrong = missing + list(problems.unexpected_keys)
     if wrong:

@@ -11,8 +11,9 @@ Where the paper leaves room, and what is done here:
 - Eq. 6 as it reached us has plain brackets; the hinge [t]_+ of eq. 3 is meant.
 - "At most K with the highest non-negative loss" allows kept triplets of zero loss, which changes
   nothing here: zeros are in the mean anyway. K is per row and per direction.
-- "An image in the batch not associated with y": an image that fills two rows is tried once a row,
-  so it can take two of the K slots. Likewise an image anchor has one row per positive sentence.
+- "An image in the batch not associated with y": an image that fills two rows is one candidate x'
+  (its first row), so it takes one of the K slots at most. As an anchor it has one row per
+  positive sentence.
 - Row b is never its own negative, and neither is another row of its image.
 - Eq. 5 does not say if a sentence is its own neighbour (it is at distance 0), nor how the
   triplets of that term are mined or weighed: each ordered pair of different rows of an image has
@@ -122,9 +123,10 @@ def text_to_image(images, texts, image_ids, margin, k):
     total = 0.0
     for b in range(len(texts)):
         near = distance(images[b], texts[b])
-        hinges = []
+        hinges, tried = [], {image_ids[b]}
         for c in range(len(images)):
-            if image_ids[c] != image_ids[b]:
+            if image_ids[c] not in tried:
+                tried.add(image_ids[c])
                 hinges.append(hinge(margin, near, distance(images[c], texts[b])))
         total += highest(hinges, k)
     return total / (len(texts) * k)
@@ -184,17 +186,17 @@ def loss(images, texts, image_ids, margin, lambda1, lambda2, lambda3, lambda4, k
 #     C-D  B 1 + 1.2 - 0.56 = 1.64    G 1 + 1.2 - 1.2 = 1         E 1 + 1.2 - 2 = 0.2
 #     F-E  B 1 + 0.56 - 2 -> 0        G 1 + 0.56 - 1.872 -> 0     D 1 + 0.56 - 1.2 = 0.36
 #   K = 2: (1.2 + 0.36 + 2.64 + 0.36) / 8 = 4.56 / 8 = 0.57
-# Text anchors (A fills two rows):
+# Text anchors (A fills two rows, but is one candidate):
 #     B-A  C 1 + 1.2 - 0.56 = 1.64    F 1 + 1.2 - 2 = 0.2
 #     G-A  C 1 + 0.56 - 1.2 = 0.36    F 1 + 0.56 - 1.872 -> 0
-#     D-C  A 1 + 1.2 - 2 = 0.2        A again 0.2                 F 1 + 1.2 - 1.2 = 1
-#     E-F  A 1 + 0.56 - 1.2 = 0.36    A again 0.36                C 1 + 0.56 - 2 -> 0
-#   K = 2: (1.84 + 0.36 + 1.2 + 0.72) / 8 = 4.12 / 8 = 0.515
+#     D-C  A 1 + 1.2 - 2 = 0.2        F 1 + 1.2 - 1.2 = 1
+#     E-F  A 1 + 0.56 - 1.2 = 0.36    C 1 + 0.56 - 2 -> 0
+#   K = 2: (1.84 + 0.36 + 1.2 + 0.36) / 8 = 3.76 / 8 = 0.47
 # Neighbours, the pairs (B, G) and (G, B):
 #     B-G  D 1 + 0.704 - 1.6 = 0.104  E 1 + 0.704 - 1.92 -> 0
 #     G-B  D 1 + 0.704 - 1.92 -> 0    E 1 + 0.704 - 1.6 = 0.104
 #   K = 2: 0.208 / 4 = 0.052
-# Total, lambdas 1, 1.5, 0, 0.05: 0.57 + 1.5 * 0.515 + 0.05 * 0.052 = 0.57 + 0.7725 + 0.0026
+# Total, lambdas 1, 1.5, 0, 0.05: 0.57 + 1.5 * 0.47 + 0.05 * 0.052 = 0.57 + 0.705 + 0.0026
 
 _A, _B, _C, _D = (1.0, 0.0), (0.28, 0.96), (-0.28, 0.96), (-1.0, 0.0)
 _E, _F, _G = (0.28, -0.96), (-0.28, -0.96), (0.8432, 0.5376)
@@ -206,7 +208,7 @@ HAND_MARGIN = 1.0
 HAND_K = 2
 HAND_LAMBDAS = (1.0, 1.5, 0.0, 0.05)  # lambda1, lambda2, lambda3, lambda4
 HAND_IMAGE_TO_TEXT = 0.57
-HAND_TEXT_TO_IMAGE = 0.515
-HAND_BIDIRECTIONAL = 1.3425
+HAND_TEXT_TO_IMAGE = 0.47
+HAND_BIDIRECTIONAL = 1.275
 HAND_NEIGHBOURHOOD = 0.052
-HAND_EXPECTED = 1.3451
+HAND_EXPECTED = 1.2776

@@ -1,0 +1,25 @@
+# Two commands for newcomers: `make repro` plays the demo season, `make test` runs the tests.
+# Needs Python >= 3.11, git and make; everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+.PHONY: repro test check
+
+repro: $(STAMP)
+	PATH="$(CURDIR)/$(BIN):$$PATH" dvc repro
+	@echo "report: reports/$$($(BIN)/python -c 'from benchmark.params import read_params; print(read_params().season)')/README.md"
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rematch needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $(STAMP)

@@ -1,0 +1,77 @@
+"""List what can be played: methods, presets, datasets or seasons."""
+
+import argparse
+import json
+import re
+from dataclasses import fields
+
+import datasets
+import methods
+from benchmark import season
+from benchmark.presets import presets
+
+WHAT = ("methods", "presets", "datasets", "seasons")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("--json", action="store_true", help="for scripts")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    rows = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
+    found = rows[arguments.what]()
+    print(json.dumps(found, indent=2) if arguments.json else _lines(found))
+
+
+def _methods() -> list[dict]:
+    rows = []
+    for name in methods.names():
+        module = methods.load(name)
+        title = re.sub(r"\s+", " ", module.__doc__.split("\n\n")[0])
+        takes = {"image": module.INPUTS.image, "text": module.INPUTS.text}
+        options = {field.name: field.default for field in fields(module.Config)}
+        rows.append({"name": name, "title": title, **takes, "options": options})
+    return rows
+
+
+def _presets() -> list[dict]:
+    return [
+        {
+            "name": name,
+            "title": preset.title,
+            "method": method,
+            "family": preset.family,
+            "options": preset.options,
+            "average": preset.average,
+            "reported": {
+                key: row.model_dump(exclude_none=True) for key, row in preset.reported.items()
+            },
+            "note": preset.note,
+        }
+        for name, (method, preset) in presets().items()
+    ]
+
+
+def _datasets() -> list[dict]:
+    rows = []
+    for name in datasets.names():
+        card = datasets.load(name).CARD
+        facts = {"split": card.split, "licence": card.licence, "source": card.source}
+        rows.append({"name": name, "title": card.title, **facts})
+    return rows
+
+
+def _seasons() -> list[dict]:
+    rows = []
+    for name in season.season_names():
+        params = season.resolve(name, season.read_season(name))
+        cells = len(params.cells) + len(params.fusions)
+        facts = {"datasets": sorted(params.datasets), "cells": cells}
+        rows.append({"name": name, "title": params.title, **facts})
+    return rows
+
+
+def _lines(rows: list[dict]) -> str:
+    width = max((len(row["name"]) for row in rows), default=0)
+    return "\n".join(f"{row['name']:{width}}  {row['title']}" for row in rows)

@@ -1,0 +1,50 @@
+"""Make a season the active one: spell out every cell in params.yaml."""
+
+import argparse
+from pathlib import Path
+
+from benchmark.errors import UserError
+from benchmark.params import DatasetSettings
+from benchmark.season import Season, read_season, resolve, write_params
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="a season of seasons/, or the path of a season file")
+    parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="DATASET=DIR",
+        help="folder that holds a dataset's raw files; may be given again",
+    )
+
+
+def main(arguments: argparse.Namespace) -> None:
+    season = placed(read_season(arguments.name), arguments.weights_dir, arguments.source)
+    params = resolve(Path(arguments.name).stem, season)
+    write_params(params)
+    trainings, fusions = len(params.cells), len(params.fusions)
+    print(f"params.yaml: season {params.season}, {trainings} trainings, {fusions} fusions")
+    print("next: dvc repro")
+
+
+def placed(season: Season, weights_dir: str | None, sources: list[str]) -> Season:
+    """The season with the folders of this machine filled in."""
+    datasets = dict(season.datasets)
+    for source in sources:
+        name, _, folder = source.partition("=")
+        if name not in datasets or not folder:
+            raise UserError(
+                f"--source: expected DATASET=DIR with a dataset of {', '.join(datasets)}, "
+                f"found {source!r}"
+            )
+        datasets[name] = _at(datasets[name], folder)
+    update: dict[str, object] = {"datasets": datasets}
+    if weights_dir:
+        update["weights_dir"] = weights_dir
+    return season.model_copy(update=update)
+
+
+def _at(settings: DatasetSettings, folder: str) -> DatasetSettings:
+    return settings.model_copy(update={"source": folder})

@@ -1,0 +1,116 @@
+"""S and its bound: a counting loop, closed forms, and SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from oracles import ranking as naive
+from scipy.stats import ks_2samp, norm
+
+from benchmark import overlap
+
+
+@pytest.mark.parametrize("bins", [1, 7, 200])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_overlap_is_that_of_counting(seed, bins):
+    rng = np.random.default_rng(seed)
+    matched, unmatched = rng.uniform(-0.4, 1, 60), rng.uniform(-1, 0.6, 90)
+    expected = naive.overlap(matched, unmatched, bins, -1.0, 1.0)
+    assert overlap.overlap(matched, unmatched, bins=bins) == pytest.approx(expected, abs=1e-12)
+
+
+def test_values_on_edges_belong_to_the_bin_above_and_the_last_edge_to_the_last_bin():
+    sample = np.array([-1.0, -0.5, 0.0, 0.5, 0.5, 1.0])
+    expected = [1 / 6, 1 / 6, 1 / 6, 3 / 6]
+    assert overlap.shares(sample, 4, -1.0, 1.0).tolist() == expected
+    assert naive.shares(sample, 4, -1.0, 1.0) == expected
+
+
+def test_alike_is_one_and_apart_is_zero():
+    sample = np.random.default_rng(0).uniform(-1, 1, 100)
+    assert overlap.overlap(sample, sample[::-1].copy()) == pytest.approx(1)
+    assert overlap.one_minus_ks(sample, sample[::-1].copy()) == pytest.approx(1)
+    assert overlap.overlap(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
+    assert overlap.one_minus_ks(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
+
+
+def test_a_matrix_of_scores_is_one_sample():
+    scores = np.random.default_rng(1).uniform(-1, 1, (6, 8))
+    flat = overlap.overlap(scores[:3].ravel(), scores[3:].ravel())
+    assert overlap.overlap(scores[:3], scores[3:]) == flat < 1
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 2.0, 4.0])
+def test_two_gaussians_have_their_closed_form(distance):
+    """N(0, 1) and N(d, 1) cross at d / 2, which is an edge here, so binning takes nothing away.
+
+    Quantiles miss a bin's share by 1 / n at most. Random samples miss it by sqrt(p / n) on
+    average, and the sum over bins is at most sqrt(bins / n) (Cauchy-Schwarz).
+    """
+    expected = 2 * norm.cdf(-distance / 2)
+    span, bins = (distance / 2 - 8, distance / 2 + 8), 80
+    quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
+    found = overlap.overlap(quantiles, quantiles + distance, bins=bins, range=span)
+    assert found == pytest.approx(expected, abs=80 / 100_000)
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=100_000), distance + rng.normal(size=100_000)
+    found = overlap.overlap(first, second, bins=bins, range=span)
+    assert found == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
+    # KS of the two is 1 - S: densities with one crossing
+    assert overlap.one_minus_ks(quantiles, quantiles + distance) == pytest.approx(
+        expected, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ks_is_scipys_and_bounds_s(seed):
+    rng = np.random.default_rng(seed)
+    # whole numbers with a bin each: the histogram loses nothing, so the bound is exact
+    matched, unmatched = rng.binomial(12, 0.6, 70), rng.binomial(12, 0.4, 130) - 1
+    bound = overlap.one_minus_ks(matched, unmatched)
+    assert bound == pytest.approx(1 - ks_2samp(matched, unmatched).statistic, abs=1e-12)
+    s = overlap.overlap(matched, unmatched, bins=14, range=(-1.5, 12.5))
+    assert 0 < s <= bound + 1e-12
+    apart = rng.uniform(-1, 1, 40), rng.uniform(-0.8, 1, 50)
+    found = overlap.one_minus_ks(*apart)
+    assert found == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
+
+
+def test_s_can_be_far_below_its_bound():
+    # two peaks around one: three bins, two of them crossed
+    outside, inside = np.array([-0.9, 0.9]), np.array([0.0, 0.01])
+    assert overlap.overlap(outside, inside, bins=3) == 0
+    assert overlap.one_minus_ks(outside, inside) == 0.5
+
+
+def test_range_none_is_the_common_support():
+    matched, unmatched = np.array([3.0, 4.0, 7.0]), np.array([-5.0, 3.5, 4.5])
+    assert overlap.support(matched, unmatched) == (-5.0, 7.0)
+    expected = naive.overlap(matched, unmatched, 6, -5.0, 7.0)
+    assert overlap.overlap(matched, unmatched, bins=6, range=None) == pytest.approx(expected)
+    assert 0 < expected < 1
+    same = np.full(3, 2.5)
+    assert overlap.overlap(same, same, range=None) == 1
+
+
+def test_rounding_beyond_a_cosine_is_clipped():
+    just_over = np.array([np.float32(1.0) + np.float32(2e-7)])
+    assert overlap.overlap(just_over, np.array([1.0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        ([], "at least one score"),
+        ([0.1, np.nan], "NaN or infinity"),
+        ([np.inf], "NaN or infinity"),
+        ([1.01], r"must lie in \[-1.0, 1.0\]"),
+        ([-1.01, 0.0], r"must lie in \[-1.0, 1.0\]"),
+    ],
+)
+def test_what_is_refused(sample, message):
+    good = np.array([0.0])
+    with pytest.raises(ValueError, match=message):
+        overlap.overlap(np.array(sample), good)
+    with pytest.raises(ValueError, match=message):
+        overlap.overlap(good, np.array(sample))

@@ -1,0 +1,117 @@
+"""The rules of the match: selection, relevance, refusals, and the keys of a record's metrics."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark import overlap, protocol, ranking, selection
+
+# Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of image 1.
+OWNERS = np.array([0, 2, 1, 0])
+SCORES = np.array(
+    [
+        [0.9, 0.2, 0.3, 0.8],
+        [0.9, 0.2, 0.5, 0.1],
+        [0.4, 0.4, 0.5, 0.1],
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("rsums", "number"), [((3.0,), 1), ((1, 5, 2), 2), ((1, 5, 5, 5, 4), 2), ((0, 0, 0), 1)]
+)
+def test_the_best_epoch_is_selected_and_the_earliest_on_ties(rsums, number):
+    assert selection.selected(rsums) == number
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_validation_recalls_are_those_of_the_protocol(seed):
+    rng = np.random.default_rng(seed)
+    owners = np.sort(np.concatenate([np.arange(13), rng.integers(0, 13, 20)]))
+    scores = rng.integers(0, 12, (13, len(owners))).astype(np.float32)  # many ties
+    scores[owners, np.arange(len(owners))] += rng.integers(0, 9)
+    expected = protocol.retrieval_metrics(
+        protocol.both_ways(scores, protocol.relevance(owners, 13))
+    )
+    found = selection.validation_recalls(torch.tensor(scores), torch.tensor(owners))
+    assert found == pytest.approx({key: expected[key] for key in found})
+    assert set(expected) - set(found) == {"i2t_medr", "t2i_medr", "i2t_meanr", "t2i_meanr"}
+    constant = selection.validation_recalls(torch.zeros(13, 33), torch.tensor(owners))
+    assert (constant["i2t_r1"], constant["t2i_r10"]) == (0, 0)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_validation_scores_that_are_not_finite_are_refused(bad):
+    scores = torch.tensor(SCORES)
+    scores[1, 1] = bad
+    with pytest.raises(selection.NotFiniteError, match="NaN or infinity"):
+        selection.validation_recalls(scores, torch.tensor(OWNERS))
+
+
+def test_relevance_follows_the_owners_of_captions():
+    assert protocol.relevance(OWNERS, 3).astype(int).tolist() == [
+        [1, 0, 0, 1],
+        [0, 0, 1, 0],
+        [0, 1, 0, 0],
+    ]
+
+
+def test_both_ways_of_a_literal_matrix():
+    relevant = protocol.relevance(OWNERS, 3)
+    ranks = protocol.both_ways(SCORES, relevant)
+    # i2t: image 0 first; image 1 behind caption 0; image 2 ties with caption 0, behind caption 2
+    assert ranks["i2t"].tolist() == [0, 1, 2]
+    # t2i: caption 0 ties with image 1, caption 2 with image 2; captions 1 and 3 lead
+    assert ranks["t2i"].tolist() == [1, 0, 1, 0]
+    assert ranks["t2i"].tolist() == ranking.positive_ranks(SCORES.T, relevant.T).tolist()
+
+
+def test_metrics_have_the_records_keys():
+    metrics = protocol.retrieval_metrics(protocol.both_ways(SCORES, protocol.relevance(OWNERS, 3)))
+    assert set(metrics) == {
+        f"{way}_{name}" for way in ("i2t", "t2i") for name in ("r1", "r5", "r10", "medr", "meanr")
+    } | {"rsum"}
+    assert metrics["i2t_r1"] == pytest.approx(100 / 3)
+    assert metrics["t2i_r1"] == 50
+    assert (metrics["i2t_medr"], metrics["t2i_medr"]) == (2, 1)
+    assert (metrics["i2t_meanr"], metrics["t2i_meanr"]) == (2, 1.5)
+    assert metrics["rsum"] == pytest.approx(100 / 3 + 50 + 400)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_finite_are_refused_with_their_number(bad):
+    scores = SCORES.copy()
+    scores[0, 1] = scores[2, 2] = bad
+    with pytest.raises(protocol.RefusedError, match="2 of 12 scores are NaN or infinite"):
+        protocol.both_ways(scores, protocol.relevance(OWNERS, 3))
+
+
+def test_tie_gap_of_a_literal_matrix():
+    relevant = protocol.relevance(OWNERS, 3)
+    gap = protocol.tie_gap(SCORES, relevant, protocol.both_ways(SCORES, relevant))
+    # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would lead
+    assert gap == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 50}
+
+
+def test_overlap_metrics_of_cosines():
+    rng = np.random.default_rng(0)
+    matched, unmatched = rng.uniform(-0.5, 1, 300), rng.uniform(-1, 0.5, 900)
+    metrics = protocol.overlap_metrics(matched, unmatched)
+    assert metrics == {
+        "overlap_s": overlap.overlap(matched, unmatched, bins=200, range=(-1.0, 1.0)),
+        "overlap_range": [-1.0, 1.0],
+        "overlap_bins": 200,
+        "overlap_s_half_bins": overlap.overlap(matched, unmatched, bins=100, range=(-1.0, 1.0)),
+        "overlap_s_double_bins": overlap.overlap(matched, unmatched, bins=400, range=(-1.0, 1.0)),
+        "one_minus_ks": overlap.one_minus_ks(matched, unmatched),
+        "mean_matched": pytest.approx(matched.sum() / 300),
+        "mean_unmatched": pytest.approx(unmatched.sum() / 900),
+    }
+    assert metrics["overlap_s_half_bins"] > metrics["overlap_s_double_bins"]
+
+
+def test_overlap_metrics_of_other_scores_span_their_support():
+    matched, unmatched = np.array([2.0, 3.0], np.float32), np.array([-1.5, 2.5], np.float32)
+    metrics = protocol.overlap_metrics(matched, unmatched)
+    assert metrics["overlap_range"] == [-1.5, 3.0]
+    assert all(type(bound) is float for bound in metrics["overlap_range"])  # goes into JSON

@@ -1,0 +1,73 @@
+"""Batches: nothing forgotten, nothing twice, and siblings that are siblings."""
+
+import numpy as np
+import pytest
+
+from benchmark.sampling import batches
+
+IRREGULAR = np.repeat(np.arange(9), [1, 2, 7, 2, 1, 7, 5, 2, 7])  # captions per image
+SHUFFLED = np.random.default_rng(0).permutation(IRREGULAR)
+
+
+def epoch(owners: np.ndarray, size: int, per_image: int = 1, seed: int = 0) -> list[np.ndarray]:
+    return list(batches(owners, size, per_image, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
+@pytest.mark.parametrize("size", [2, 8, 34, 100])
+def test_every_caption_is_drawn_once(owners, size):
+    found = epoch(owners, size)
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(owners)))
+    assert [len(rows) for rows in found[:-1]] == [size] * (len(found) - 1)
+
+
+@pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
+@pytest.mark.parametrize("per_image", [2, 3, 5])
+def test_siblings_are_of_the_same_image_and_different(owners, per_image):
+    found = epoch(owners, 8, per_image)
+    assert [len(rows) for rows in found] == [8 * per_image] * 4 + [2 * per_image]
+    families = np.concatenate(found).reshape(-1, per_image)
+    assert sorted(families[:, 0].tolist()) == list(range(len(owners)))  # drawn once each
+    for drawn, *others in families.tolist():
+        assert all(owners[other] == owners[drawn] for other in others)
+        enough = min(per_image, (owners == owners[drawn]).sum())
+        assert len({drawn, *others}) == enough, "a caption twice, though there were enough"
+        if enough > 1:
+            assert drawn not in others
+
+
+def test_the_order_is_random_and_of_the_generator_alone():
+    first, again, other = (epoch(SHUFFLED, 8, 2, seed) for seed in (1, 1, 2))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert any((a != b).any() for a, b in zip(first, other, strict=True))
+    rng = np.random.default_rng(1)
+    following = [np.concatenate(list(batches(SHUFFLED, 8, 1, rng))) for _ in range(2)]
+    assert (following[0] != following[1]).any()
+
+
+def test_siblings_are_uniform():
+    owners = np.repeat([0, 1], [6, 2])
+    counts = np.zeros((8, 8), dtype=int)
+    rng = np.random.default_rng(3)
+    draws = 1200
+    for _ in range(draws):
+        for rows in batches(owners, 8, 2, rng):
+            np.add.at(counts, tuple(rows.reshape(-1, 2).T), 1)
+    assert counts[6:, 6:].tolist() == [[0, draws], [draws, 0]]
+    drawn = counts[:6, :6]
+    assert drawn.diagonal().tolist() == [0] * 6
+    expected = draws / 5
+    chi_square = ((drawn[~np.eye(6, dtype=bool)] - expected) ** 2 / expected).sum()
+    assert chi_square < 60  # 24 degrees of freedom: above 60 once in 15,000 correct samplers
+
+
+def test_a_last_batch_of_one_row_is_dropped():
+    owners = np.arange(9)
+    assert [len(rows) for rows in epoch(owners, 4)] == [4, 4]
+    assert [len(rows) for rows in epoch(owners, 7)] == [7, 2]
+
+
+def test_a_last_batch_of_one_drawn_caption_is_dropped_with_its_siblings():
+    """Its rows all show one image: no negative, and batch statistics of a single picture."""
+    owners = np.repeat(np.arange(3), 3)
+    assert [len(rows) for rows in epoch(owners, 4, 2)] == [8, 8]
