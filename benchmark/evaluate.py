@@ -196,6 +196,11 @@ def _deviations(members: list[Member]) -> list[str]:
         found.append(f"regions: a {grid} x {grid} grid instead of a detector's boxes")
     if settings["standardise"]:
         found.append("image features standardised with training statistics")
+    if members[0].takes.text == "sentence":
+        text = read_json(Path(members[0].cell.texts) / "card.json")
+        found.append(f"sentence vectors: mean {text['settings']['encoder']}, {text['vectors']}")
+        if text["settings"]["standardise"]:
+            found.append("sentence vectors standardised with training statistics")
     return found
 
 

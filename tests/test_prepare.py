@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark import fetch, prepare, prepared
+from benchmark import fetch, files, prepare, prepared
 from benchmark.errors import UserError
 from benchmark.params import DatasetSettings, Params
 from benchmark.season import write_params
