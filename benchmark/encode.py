@@ -22,7 +22,7 @@ from benchmark.prepared import Prepared
 from benchmark.raw import raw_dataset
 from benchmark.stage import run_stage
 
-CHUNK = 16  # images encoded at once: activations stay in cache; a kill loses at most these
+CHUNK = 64  # images encoded at once; a kill loses at most these
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

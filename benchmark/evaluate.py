@@ -18,7 +18,7 @@ from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
 from benchmark.files import atomic, read_json
 from benchmark.inputs import read_data, split_inputs
-from benchmark.options import configured, spelt_out
+from benchmark.options import configured, method_of, spelt_out
 from benchmark.params import Cell, Fusion, Params, entry, read_params
 from benchmark.prepared import Prepared
 from benchmark.provenance import provenance
@@ -89,7 +89,7 @@ def _parts(params: Params, cell: Cell | Fusion) -> list[Cell]:
 
 
 def _member(cell: Cell) -> Member:
-    method = methods.load(cell.method)
+    method = method_of(cell.method)
     return Member(
         cell=cell,
         config=configured(method, cell.options, f"preset {cell.preset}"),
@@ -122,7 +122,7 @@ def _scores(
     checkpoint = member.checkpoint
     vocabulary = Vocabulary(words=checkpoint.words) if checkpoint.words else None
     inputs = split_inputs(data, member.cell, member.takes, SPLIT, vocabulary, device)
-    model = methods.load(member.cell.method).Model(member.config, checkpoint.sizes)
+    model = method_of(member.cell.method).Model(member.config, checkpoint.sizes)
     model.load_state_dict(checkpoint.state)
     model.to(device).eval()
     enabled = params.precision == "bfloat16"

@@ -18,12 +18,18 @@ def fingerprint(ids: Sequence[str]) -> str:
 def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.ndarray:
     """The array `name` of a feature folder, memory-mapped: one row an item of `ids`.
 
-    Raises UserError when the folder holds features of another dataset or of other items.
+    Raises UserError when the folder holds features of another dataset, of another encoder or of
+    other items.
     """
     card = read_json(folder / "card.json")
     if card.get("dataset") != dataset:
         raise UserError(
             f"{folder}/card.json: expected features of {dataset!r}, found {card.get('dataset')!r}"
+        )
+    if card.get("encoder") != folder.name:
+        raise UserError(
+            f"{folder}/card.json: expected features of encoder {folder.name!r}, found "
+            f"{card.get('encoder')!r}; delete the folder and run `dvc repro` again"
         )
     if card.get("items_sha256") != fingerprint(ids):
         raise UserError(

@@ -1,11 +1,20 @@
-"""From the options of a cell to the frozen `Config` of its method."""
+"""From the names and options of a cell to its method and the frozen `Config` of it."""
 
 from dataclasses import asdict, fields
 from types import ModuleType
 
 from pydantic import TypeAdapter, ValidationError
 
+import methods
 from benchmark.errors import UserError
+
+
+def method_of(name: str) -> ModuleType:
+    """The module of a method by name or path; an unknown one is a `UserError`."""
+    try:
+        return methods.load(name)
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
 def configured(method: ModuleType, options: dict, where: str) -> object:

@@ -10,10 +10,10 @@ from typing import Literal
 import yaml
 from pydantic import Field
 
-import methods
 from benchmark.encoders import module_of
 from benchmark.errors import UserError, checked
 from benchmark.files import read_yaml, write_text
+from benchmark.options import configured, method_of
 from benchmark.params import PARAMS, Cell, DatasetSettings, Encoding, Fusion, Option, Params, Strict
 from benchmark.presets import PACKAGE_ROOT, Preset, presets, shown
 
@@ -112,7 +112,9 @@ def _cell(
 ) -> Cell:
     settings = season.datasets[dataset]
     scaled = season.options.get(method, {}) | season.options.get(preset, {})
-    reads_words = methods.load(method).INPUTS.text == "tokens"
+    module = method_of(method)
+    configured(module, row.options | scaled, f"preset {preset}")  # refused now, not hours later
+    reads_words = module.INPUTS.text == "tokens"
     return Cell(
         dataset=dataset,
         preset=preset,

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
 from benchmark.files import atomic, read_json, sha256, write_text
 from benchmark.inputs import SplitInputs, read_data, sizes_of, split_inputs, vocabulary_of
-from benchmark.options import configured
+from benchmark.options import configured, method_of
 from benchmark.params import Cell, Params, entry, read_params
 from benchmark.provenance import provenance
 from benchmark.sampling import batches
@@ -56,7 +57,7 @@ def train_cell(params: Params, cell: Cell) -> None:
     """Train a cell and write checkpoint.pt, history.csv and training.json into its folder."""
     make_deterministic()
     device = pick(params.device)
-    method = methods.load(cell.method)
+    method = method_of(cell.method)
     config = configured(method, cell.options, f"preset {cell.preset}")
     data = read_data(cell)
     reads_words = method.INPUTS.text == "tokens"
@@ -193,7 +194,8 @@ class _Run:
         self._save()
         tqdm.write(
             f"{self.name} epoch {epoch + 1}/{len(self.schedule)}: loss {row['loss']:.4g}, "
-            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s"
+            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s",
+            file=sys.stderr,  # stdout is for what scripts read
         )
 
     def _save(self) -> None:

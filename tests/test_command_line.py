@@ -1,0 +1,137 @@
+"""The command line as its users meet it: help, lists, and mistakes told in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark.__main__ import VERBS, main
+from benchmark.encoders import drawn_cnn
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def one_line(capsys) -> str:
+    text = capsys.readouterr().err.strip()
+    assert text.startswith("rematch: ") and "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_helps(verb, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([verb, "--help"])
+    assert stop.value.code == 0
+    assert f"usage: python -m benchmark {verb}" in capsys.readouterr().out
+
+
+def test_an_unknown_verb_is_refused(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["play"])
+    assert stop.value.code == 2 and "invalid choice: 'play'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("methods", {"scan", "two_branch_embedding"}),
+        ("presets", {"scan_t2i_avg", "two_branch_constraints", "scan_t2i_avg_i2t_lse"}),
+        ("datasets", {"shapes", "flickr8k", "folder"}),
+        ("seasons", {"demo", "flickr8k"}),
+    ],
+)
+def test_lists(what, expected, capsys):
+    assert main(["list", what, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert expected <= {row["name"] for row in rows}
+    assert main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [row["name"] for row in rows]
+
+
+def test_presets_tell_the_papers_numbers(capsys):
+    main(["list", "presets", "--json"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    reported = rows["scan_i2t_avg"]["reported"]["flickr30k"]
+    assert (reported["table"], reported["i2t_r1"], reported["t2i_r10"]) == ("scan/1", 67.9, 82.8)
+
+
+def test_a_stage_without_a_season(capsys):
+    assert main(["train", "shapes-scan_t2i_avg-0"]) == 2
+    assert "params.yaml: not found" in one_line(capsys)
+
+
+def test_season_then_an_unknown_cell(capsys):
+    assert main(["season", "demo"]) == 0
+    capsys.readouterr()
+    assert main(["train", "shapes-nothing-0"]) == 2
+    assert "no cell 'shapes-nothing-0'; expected one of shapes-two_branch" in one_line(capsys)
+
+
+def test_an_unknown_season(capsys):
+    assert main(["season", "spring"]) == 2
+    assert "no season 'spring'; expected one of demo, flickr8k" in one_line(capsys)
+
+
+def test_a_source_of_no_dataset(capsys):
+    assert main(["season", "demo", "--source", "coco=/data"]) == 2
+    assert "expected DATASET=DIR with a dataset of shapes, found 'coco=/data'" in one_line(capsys)
+
+
+def test_doctor_is_content_with_the_demo(capsys):
+    main(["season", "demo"])
+    capsys.readouterr()
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["datasets"]["shapes"]["present"] and found["networks"]["drawn_cnn"]["present"]
+
+
+def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):
+    main(["season", "flickr8k", "--weights-dir", str(tmp_path)])
+    capsys.readouterr()
+    assert main(["doctor"]) == 2
+    told = capsys.readouterr()
+    assert "missing: flickr8k, mobilenet_v2" in told.err
+    assert "Flickr8k_Dataset.zip" in told.out
+    assert "expected exactly one file mobilenet_v2-*.pth, found none" in told.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected either a preset or --method"),
+        (["scan_x"], "no preset 'scan_x'; expected one of scan_i2t_avg"),
+        (["scan_t2i_avg", "--option", "epochs"], "--option: expected KEY=VALUE, found 'epochs'"),
+        (["scan_t2i_avg", "--option", "depth=3"], "no option 'depth'; expected one of direction"),
+        (["--method", "mine.py"], "mine.py: no such method file"),
+    ],
+)
+def test_run_refuses_what_it_does_not_know(arguments, message, capsys):
+    assert main(["run", *arguments]) == 2
+    assert message in one_line(capsys)
+    assert not Path("data/features").exists()
+
+
+def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(drawn_cnn, "CLOSE_UPS", 128)
+    monkeypatch.setattr(drawn_cnn, "EPOCHS", 1)
+    source = (HERE.parent / "methods" / "two_branch_embedding.py").read_text(encoding="utf-8")
+    Path("mine.py").write_text(source, encoding="utf-8")
+    Path("small.yaml").write_text(
+        "title: Small\ndatasets:\n  shapes:\n    options: {train: 40, val: 10, test: 12}\n"
+        "    image: {network: drawn_cnn, input_size: 96}\n    sentence: {size: 8}\n"
+        "presets: [scan_t2i_avg]\nseeds: [0]\n",
+        encoding="utf-8",
+    )
+    assert main(["season", "small.yaml"]) == 0
+    capsys.readouterr()
+    options = ["--option", "epochs=1", "--option", "hidden_size=8"]
+    assert main(["run", "--method", "mine.py", "--seed", "3", *options, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["preset"], record["seed"], record["status"]) == ("mine", 3, "ok")
+    assert record["options"]["hidden_size"] == 8

@@ -1,0 +1,67 @@
+"""Feature folders are used for what they are features of, and for nothing else."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.errors import UserError
+from benchmark.features import fingerprint, read_array
+
+IDS = ["a", "b", "c"]
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    path = tmp_path / "tiny"
+    path.mkdir()
+    card = {"dataset": "pets", "encoder": "tiny", "items": 3, "items_sha256": fingerprint(IDS)}
+    (path / "card.json").write_text(json.dumps(card))
+    np.save(path / "pooled.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
+    return path
+
+
+def test_features_come_back_as_written(folder):
+    array = read_array(folder, "pooled", "pets", IDS)
+    assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
+    array[0, 0] = 9  # copy-on-write
+    assert np.load(folder / "pooled.npy")[0, 0] == 0
+
+
+def test_order_is_part_of_the_fingerprint():
+    assert fingerprint(IDS) != fingerprint(IDS[::-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dataset": "cars"}, "expected features of 'pets', found 'cars'"),
+        ({"encoder": "big"}, "expected features of encoder 'tiny', found 'big'"),
+        ({"items_sha256": "0"}, "features of other items than data/prepared/pets has"),
+    ],
+)
+def test_features_of_something_else_are_refused(folder, change, message):
+    card = json.loads((folder / "card.json").read_text()) | change
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(UserError, match=message):
+        read_array(folder, "pooled", "pets", IDS)
+
+
+def test_arrays_of_another_kind_are_refused(folder):
+    np.save(folder / "pooled.npy", np.zeros((3, 2), np.float32))
+    with pytest.raises(UserError, match="expected 3 rows of float16, found 3 of float32"):
+        read_array(folder, "pooled", "pets", IDS)
+
+
+def test_a_pickle_is_refused(folder):
+    np.save(folder / "pooled.npy", np.array([{"a": 1}] * 3, dtype=object), allow_pickle=True)
+    with pytest.raises(UserError, match="cannot be read as an array"):
+        read_array(folder, "pooled", "pets", IDS)
+
+
+def test_a_truncated_file_is_refused(folder):
+    path = folder / "pooled.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(UserError, match="cannot be read as an array"):
+        read_array(folder, "pooled", "pets", IDS)
