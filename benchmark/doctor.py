@@ -98,5 +98,3 @@ def _text(found: dict) -> str:
             mark = "ok" if facts["present"] else "MISSING"
             lines.append(f"{name:14} {mark}: {facts['note']}")
     return "\n".join(lines)
-
-

@@ -75,7 +75,7 @@ def _card(encoding: Encoding, ids: list[str]) -> dict:
     settings = encoding.image or encoding.sentence
     return {
         "dataset": encoding.dataset,
-        "encoder": settings.slug,
+        "encoder": Path(encoding.folder).name,
         "settings": settings.model_dump(),
         "items": len(ids),
         "items_sha256": fingerprint(ids),

@@ -121,5 +121,3 @@ def _option(text: str) -> tuple[str, Option]:
     if not separator:
         raise UserError(f"--option: expected KEY=VALUE, found {text!r}")
     return key, yaml.safe_load(value)
-
-

@@ -103,7 +103,7 @@ def stage(tmp_path, monkeypatch):
         loaded = SimpleNamespace(load=lambda network, folder: (Stub(), {"file": "stub"}))
         monkeypatch.setattr(encode.encoders, "load", lambda name: loaded)
         dataset = SimpleNamespace(pictures=lambda: open_picture)
-        monkeypatch.setattr(encode, "raw_dataset", lambda name: dataset)
+        monkeypatch.setattr(encode, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
         encoding = Encoding(
             dataset="tiny",

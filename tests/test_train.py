@@ -111,14 +111,15 @@ def write_dataset(words: dict[str, tuple[str, ...]] | None = None, bad: str | No
     write_features(IMAGES, arrays, used["image_id"].tolist(), {"settings": settings})
     vectors = rng.normal(size=(len(captions), 7))
     vectors[(captions["split"] == bad).to_numpy()] = np.nan
-    write_features(VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), {})
+    facts = {"settings": {"encoder": "none", "standardise": False}, "vectors": "made up"}
+    write_features(VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), facts)
 
 
 def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.astype(np.float16))
-    card = {"dataset": "tiny", "encoder": "none", "items": len(ids)}
+    card = {"dataset": "tiny", "encoder": folder.name, "items": len(ids)}
     write_json(folder / "card.json", card | {"items_sha256": fingerprint(ids)} | facts)
 
 

@@ -67,9 +67,7 @@ def test_scan_scores_faster_than_a_loop_over_captions(direction, benchmark):
     with torch.inference_mode():
         images, captions = model.encode_images(pixels), model.encode_captions(words)
         fast = scan.in_tiles(model.similarity, images, captions)
-        torch.testing.assert_close(
-            fast, by_caption(model, images, captions), atol=1e-5, rtol=1e-4
-        )
+        torch.testing.assert_close(fast, by_caption(model, images, captions), atol=1e-5, rtol=1e-4)
         ours = partial(scan.in_tiles, model.similarity, images, captions)
         faster = ratio(ours, partial(by_caption, model, images, captions), pairs=20)
         benchmark(ours)
