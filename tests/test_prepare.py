@@ -262,6 +262,7 @@ def test_group_shared_with_unused_is_no_leak():
     lines = rows()
     lines[5]["group"] = "a"
     prepared_mine(lines)
+    assert OUT.exists()
 
 
 def test_counts_that_differ_from_the_card(monkeypatch, capsys):
