@@ -21,7 +21,10 @@ from benchmark.params import Encoding, ImageEncoder, Params, entry, read_params
 from benchmark.prepared import Prepared
 from benchmark.raw import raw_dataset
 from benchmark.stage import run_stage
+from benchmark.text import tokenise
+from benchmark.words import Words
 
+BICUBIC = Image.Resampling.BICUBIC
 CHUNK = 64  # images encoded at once; a kill loses at most these
 
 
@@ -37,42 +40,64 @@ def main(arguments: argparse.Namespace) -> None:
 def encode(params: Params, encoding: Encoding) -> None:
     """Write the feature folder of one encoding."""
     data = prepared.read(encoding.dataset)
-    if encoding.kind == "sentence":
+    if encoding.kind == "words":
+        encode_words(encoding, data)
+    elif encoding.kind == "sentence":
         encode_sentences(encoding, data)
     else:
         encode_images(params, encoding, data)
 
 
+def encode_words(encoding: Encoding, data: Prepared) -> None:
+    """Write words.json and words.npy: the vectors of the words of the captions."""
+    tokens = [tokenise(text) for text in data.captions["text"]]
+    is_train = (data.captions["split"] == "train").to_numpy()
+    corpus = [row for row, train in zip(tokens, is_train, strict=True) if train]
+    keep = {word for row in tokens for word in row}
+    found, facts = encoders.load(encoding.encoder).words(corpus, encoding.words, keep)
+    with replaced(Path(encoding.folder)) as folder:
+        found.save(folder)
+        write_json(folder / "card.json", _card(encoding, list(found.words)) | facts)
+
+
 def encode_sentences(encoding: Encoding, data: Prepared) -> None:
     """Write sentence.npy (C, F) in the order of the caption table."""
     module = encoders.load(encoding.encoder)
+    source = Path(encoding.source)
     is_train = (data.captions["split"] == "train").to_numpy()
-    vectors, facts = module.encode(data.captions["text"].tolist(), is_train, encoding.sentence)
+    texts = data.captions["text"].tolist()
+    vectors, facts = module.encode(texts, is_train, Words.read(source), encoding.sentence)
     if encoding.sentence.standardise:
         mean, deviation = _moments(vectors, np.flatnonzero(is_train))
         vectors = (vectors - mean) / deviation
+    origin = read_json(source / "card.json")["vectors"]
+    ids = data.captions["caption_id"].tolist()
     with replaced(Path(encoding.folder)) as folder:
         np.save(folder / "sentence.npy", vectors.astype(np.float16))
-        ids = data.captions["caption_id"].tolist()
-        write_json(folder / "card.json", _card(encoding, ids) | facts)
+        write_json(folder / "card.json", _card(encoding, ids) | {"vectors": origin} | facts)
 
 
 def encode_images(params: Params, encoding: Encoding, data: Prepared) -> None:
-    """Write pooled.npy (I, F) and regions.npy (I, R, F) in the order of the image table."""
+    """Write pooled.npy (I, F), regions.npy (I, R, F) and places.npy (I, R) in the order of the
+    image table; and, for training from pixels, pixels.npy (I, 3, S, S) and network.pt."""
     settings = encoding.image
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(encoding.encoder).load(settings.network, weights_dir)
     used = data.images[data.images["split"] != "unused"]
+    is_train = (used["split"] == "train").to_numpy()
     card = _card(encoding, used["image_id"].tolist()) | {"weights": weights}
     scratch = Path(".scratch") / encoding.folder
+    state = network.state_dict()
     network = _fused(network).to(pick(params.device), memory_format=torch.channels_last)
     pictures = raw_dataset(params, encoding.dataset).pictures()
     _run(network, pictures, used["file"].tolist(), settings, scratch, card)
-    _finish(scratch, Path(encoding.folder), card, (used["split"] == "train").to_numpy())
+    if settings.pixels:
+        _keep_network(state, scratch, settings, is_train)
+    _finish(scratch, Path(encoding.folder), card, is_train)
 
 
 def _card(encoding: Encoding, ids: list[str]) -> dict:
-    settings = encoding.image or encoding.sentence
+    settings = encoding.image or encoding.words or encoding.sentence
     return {
         "dataset": encoding.dataset,
         "encoder": Path(encoding.folder).name,
@@ -101,9 +126,12 @@ def _run(
     bar = tqdm(total=len(files), initial=done, unit="image", desc="encode", disable=None)
     for start in range(done, len(files), CHUNK):
         chunk = files[start : start + CHUNK]
-        pixels = torch.stack([_pixels(open_picture(file), settings.input_size) for file in chunk])
-        for name, values in _features(network, pixels, settings).items():
-            array = _scratch_array(scratch / f"{name}.npy", (len(files), *values.shape[1:]))
+        pictures = [open_picture(file) for file in chunk]
+        values_of = _features(network, _stacked(pictures, settings.input_size), settings)
+        if settings.pixels:
+            values_of["pixels"] = _stacked(pictures, settings.pixels).numpy()
+        for name, values in values_of.items():
+            array = _scratch_array(scratch / f"{name}.npy", (len(files), *values.shape[1:]), values)
             array[start : start + len(chunk)] = values
         write_json(scratch / "progress.json", {"done": start + len(chunk), "card": card})
         bar.update(len(chunk))
@@ -121,26 +149,42 @@ def _resume(scratch: Path, card: dict) -> int:
     return 0
 
 
-def _pixels(picture: Image.Image, size: int) -> Tensor:
-    """RGB in [0, 1], (3, size, size). The whole picture is kept: squashed, not cropped, so that
-    the grid covers what the captions may speak of."""
-    if picture.size != (size, size):
-        picture = picture.resize((size, size), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() / 255
+def _stacked(pictures: list[Image.Image], size: int) -> Tensor:
+    """RGB in [0, 255], (B, 3, size, size) uint8. The whole picture is kept: squashed, not cropped,
+    so that the grid covers what the captions may speak of."""
+    squashed = [
+        picture if picture.size == (size, size) else picture.resize((size, size), BICUBIC)
+        for picture in pictures
+    ]
+    arrays = np.stack([np.asarray(picture) for picture in squashed])
+    return torch.from_numpy(arrays).permute(0, 3, 1, 2)
 
 
 def _features(network: nn.Module, pixels: Tensor, settings: ImageEncoder) -> dict[str, np.ndarray]:
     device = next(network.parameters()).device
-    pixels = pixels.to(device, memory_format=torch.channels_last)
+    pixels = (pixels.to(device).float() / 255).to(memory_format=torch.channels_last)
     with torch.inference_mode():
         pooled, regions = _described(network, pixels, settings.grid, mirrored=False)
         if settings.flip:
             other = _described(network, pixels.flip(3), settings.grid, mirrored=True)
             pooled, regions = (pooled + other[0]) / 2, (regions + other[1]) / 2
+        regions, places = _salient_first(regions)
     return {
         "pooled": pooled.cpu().numpy().astype(np.float16),
         "regions": regions.cpu().numpy().astype(np.float16),
+        "places": places.cpu().numpy().astype(np.int16),
     }
+
+
+def _salient_first(regions_BRF: Tensor) -> tuple[Tensor, Tensor]:
+    """Cells by falling norm, and the place on the grid each had (B, R), row by row.
+
+    A detector's boxes come by falling confidence; how strongly a cell fires stands in for it, so
+    that the first k regions mean something.
+    """
+    places_BR = regions_BRF.norm(dim=-1).argsort(dim=1, descending=True, stable=True)
+    index_BRF = places_BR[:, :, None].expand_as(regions_BRF)
+    return regions_BRF.gather(1, index_BRF), places_BR
 
 
 def _described(
@@ -154,10 +198,20 @@ def _described(
     return pooled.float(), cells.flatten(2).transpose(1, 2).float()
 
 
-def _scratch_array(path: Path, shape: tuple[int, ...]) -> np.ndarray:
+def _scratch_array(path: Path, shape: tuple[int, ...], like: np.ndarray) -> np.ndarray:
     if path.is_file():
         return np.lib.format.open_memmap(path, mode="r+")
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+    return np.lib.format.open_memmap(path, mode="w+", dtype=like.dtype, shape=shape)
+
+
+def _keep_network(state: dict, scratch: Path, settings: ImageEncoder, is_train: np.ndarray) -> None:
+    """Write network.pt: the network whose pooled output is what pooled.npy will hold."""
+    raw = np.load(scratch / "pooled.npy", mmap_mode="r", allow_pickle=False)
+    mean, deviation = np.zeros(raw.shape[1], np.float32), np.ones(raw.shape[1], np.float32)
+    if settings.standardise:
+        mean, deviation = _moments(raw, np.flatnonzero(is_train))
+    found = {"pooled_mean": torch.from_numpy(mean), "pooled_deviation": torch.from_numpy(deviation)}
+    torch.save(state | found, scratch / "network.pt")
 
 
 def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> None:
@@ -169,6 +223,10 @@ def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> No
                 _standardise(raw, part / f"{name}.npy", is_train)
             else:
                 shutil.copyfile(raw, part / f"{name}.npy")
+        (scratch / "progress.json").unlink()  # a kill from here on leaves less than a whole run
+        for path in (scratch / name for name in ("places.npy", "pixels.npy", "network.pt")):
+            if path.is_file():
+                shutil.move(path, part / path.name)
         write_json(part / "card.json", card)
     shutil.rmtree(scratch)
 

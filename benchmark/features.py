@@ -46,8 +46,10 @@ def _mapped(path: Path, rows: int) -> np.ndarray:
         array = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read as an array ({error})") from error
-    if array.dtype != np.float16 or array.shape[0] != rows:
+    dtype = np.uint8 if path.stem == "pixels" else np.float16
+    if array.dtype != dtype or array.shape[0] != rows:
         raise UserError(
-            f"{path}: expected {rows} rows of float16, found {array.shape[0]} of {array.dtype}"
+            f"{path}: expected {rows} rows of {np.dtype(dtype)}, found {array.shape[0]} of "
+            f"{array.dtype}"
         )
     return array

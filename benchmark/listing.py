@@ -29,7 +29,8 @@ def _methods() -> list[dict]:
     for name in methods.names():
         module = methods.load(name)
         title = re.sub(r"\s+", " ", module.__doc__.split("\n\n")[0])
-        takes = {"image": module.INPUTS.image, "text": module.INPUTS.text}
+        asked = module.inputs(module.Config())
+        takes = {"image": asked.image, "text": asked.text}
         options = {field.name: field.default for field in fields(module.Config)}
         rows.append({"name": name, "title": title, **takes, "options": options})
     return rows
@@ -43,10 +44,9 @@ def _presets() -> list[dict]:
             "method": method,
             "family": preset.family,
             "options": preset.options,
-            "average": preset.average,
-            "reported": {
-                key: row.model_dump(exclude_none=True) for key, row in preset.reported.items()
-            },
+            "start": preset.start,
+            "fuse": preset.fuse.model_dump() if preset.fuse else None,
+            "reported": [row.model_dump(exclude_none=True) for row in preset.reported],
             "note": preset.note,
         }
         for name, (method, preset) in presets().items()
@@ -74,4 +74,19 @@ def _seasons() -> list[dict]:
 
 def _lines(rows: list[dict]) -> str:
     width = max((len(row["name"]) for row in rows), default=0)
-    return "\n".join(f"{row['name']:{width}}  {row['title']}" for row in rows)
+    lines = []
+    for row in rows:
+        lines.append(f"{row['name']:{width}}  {row['title']}")
+        lines += [f"{'':{width}}    {_printed(numbers)}" for numbers in row.get("reported", [])]
+    return "\n".join(lines)
+
+
+def _printed(numbers: dict) -> str:
+    """A reported row on one line: table, dataset, and the figures with their names."""
+    figures = {key: value for key, value in numbers.items() if isinstance(value, float)}
+    split = ", validation" if numbers["split"] == "val" else ""
+    listed = " ".join(
+        f"{key} {value:g}" if key.endswith("medr") else f"{key} {value}"
+        for key, value in figures.items()
+    )
+    return f"{numbers['table']}, {numbers['dataset']}{split}: {listed}"

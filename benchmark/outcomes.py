@@ -28,9 +28,9 @@ class Outcome:
 
     folder: Path
     record: Record
-    trainings: tuple[Provenance, ...]  # one; of a fusion, those of both members
+    trainings: tuple[Provenance, ...]  # one; of a fusion, those of all members
     scoring: Provenance
-    history: pd.DataFrame | None  # one row an epoch; None: a fusion has no training of its own
+    history: pd.DataFrame | None  # one row an epoch; None: it has no training of its own
 
     @property
     def is_ok(self) -> bool:
@@ -118,7 +118,7 @@ def _row(preset: str, known: dict[str, tuple[str, Preset]]) -> Preset:
 def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     is_fusion = isinstance(cell, Fusion)
     folder = Path(cell.folder)
-    trained = [Path(cell.left), Path(cell.right)] if is_fusion else [folder]
+    trained = list(dict.fromkeys(map(Path, cell.members))) if is_fusion else [folder]
     left_behind = ("scoring.json", "similarities.npz", "retrieved.npz", "ranks.parquet")
     _check_there(key, cell, [folder / name for name in left_behind])
     _check_there(key, cell, [path / "training.json" for path in trained])
@@ -152,9 +152,10 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     return checked(Record, data, str(path))
 
 
-def _history(key: str, cell: Cell, path: Path) -> pd.DataFrame:
+def _history(key: str, cell: Cell, path: Path) -> pd.DataFrame | None:
     _check_there(key, cell, [path])
-    return pd.read_csv(path)
+    history = pd.read_csv(path)
+    return history if len(history) else None
 
 
 def _check_data(key: str, cell: Cell | Fusion, record: Record, card: dict) -> None:

@@ -25,25 +25,46 @@ class ImageEncoder(Strict):
     grid: int = Field(6, ge=1)  # cells a side: grid * grid "regions"
     flip: bool = True  # average the features of a picture and its mirror image
     standardise: bool = False  # per channel, with the training split's mean and deviation
+    pixels: int = Field(0, ge=0)  # side of the pictures kept for training from pixels; 0: none
 
     @property
     def slug(self) -> str:
         marks = ["flip"] * self.flip + ["std"] * self.standardise
+        marks += [f"p{self.pixels}"] if self.pixels else []
         return "_".join([self.network, str(self.input_size), f"g{self.grid}", *marks])
+
+
+class WordVectors(Strict):
+    """Where the vectors of words come from."""
+
+    vectors: str | None = None  # word2vec .bin or GloVe .txt; None trains on training captions
+    size: int = Field(300, ge=2)
+
+    @property
+    def slug(self) -> str:
+        return f"words_{'loaded' if self.vectors else 'trained'}{self.size}"
 
 
 class SentenceEncoder(Strict):
     """How captions become vectors, for methods that take sentence vectors."""
 
-    encoder: str = "word2vec"
-    size: int = Field(300, ge=2)
-    vectors: str | None = None  # a word2vec .bin; None trains on the training captions
+    size: int | None = Field(None, ge=2)  # of the vectors kept; None: as the encoder makes them
+    centres: int = Field(30, ge=1)  # hglmm: mixture components
+    hidden: int = Field(2048, ge=1)  # bilstm_max: units a direction
+    weights: str | None = None  # bilstm_max: published weights; None: random ones
+    masked: bool = True  # bilstm_max: padding is left out of the maximum
     standardise: bool = False  # per dimension, with the training captions' mean and deviation
 
     @property
     def slug(self) -> str:
-        origin = "loaded" if self.vectors else "trained"
-        return f"{self.encoder}_{origin}{self.size}" + "_std" * self.standardise
+        marks = {
+            "": self.size,
+            "c": self.centres if self.centres != 30 else None,
+            "h": self.hidden if self.hidden != 2048 else None,
+        }
+        words = [f"{letter}{value}" for letter, value in marks.items() if value]
+        words += ["loaded"] * bool(self.weights) + ["unmasked"] * (not self.masked)
+        return "_".join(words + ["std"] * self.standardise)
 
 
 class DatasetSettings(Strict):
@@ -51,7 +72,8 @@ class DatasetSettings(Strict):
     source: str | None = None  # folder that holds the raw files; None: download or data/raw
     options: dict[str, Option] = {}
     image: ImageEncoder = ImageEncoder()
-    sentence: SentenceEncoder = SentenceEncoder()
+    words: WordVectors = WordVectors()
+    sentence: dict[str, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
 
 
 class Encoding(Strict):
@@ -59,15 +81,22 @@ class Encoding(Strict):
 
     dataset: str
     reader: str  # module of datasets/
-    kind: Literal["image", "sentence"]
+    kind: Literal["image", "words", "sentence"]
     encoder: str  # module of benchmark/encoders/
     folder: str
+    source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
     image: ImageEncoder | None = None
+    words: WordVectors | None = None
     sentence: SentenceEncoder | None = None
 
 
 class Cell(Strict):
-    """One training and its evaluation: (dataset, preset, seed)."""
+    """One training and its evaluation: (dataset, preset, seed).
+
+    DVC has no optional dependencies. Where a cell has no use for a file, its entry names one that
+    the cell depends on anyway: `texts` and `words` the caption table, `start` the data card,
+    `backbone` the package.
+    """
 
     dataset: str
     preset: str
@@ -76,19 +105,35 @@ class Cell(Strict):
     family: str
     options: dict[str, Option]  # the preset's, then the season's
     scaled: list[str]  # options the season set to fit its budget
+    network: str | None  # image network that the paper feeds the preset
     images: str  # feature folder
-    texts: str  # feature folder, or the caption table for methods that read words
+    backbone: str  # module of benchmark/encoders/ that has the image network, for pixels
+    texts: str  # feature folder, for methods that take sentence vectors
+    words: str  # feature folder of word vectors, for methods that take words
+    start: str  # checkpoint that training goes on from
     folder: str
+
+    @property
+    def starts_fresh(self) -> bool:
+        return self.start.endswith("card.json")
 
 
 class Fusion(Strict):
-    """A cell without a training of its own: the mean score of two trained cells."""
+    """A cell without a training of its own: scores of trained cells as one score.
+
+    DVC cannot loop over dependencies: `first` to `third` are the folders of the members, the last
+    one repeated.
+    """
 
     dataset: str
     preset: str
     seed: int
-    left: str  # folder of a trained cell
-    right: str
+    how: Literal["average", "adaptive"]
+    members: list[str]  # folders of trained cells
+    parts: list[str]  # the named score of each member; "": its similarity
+    first: str
+    second: str
+    third: str
     folder: str
 
 

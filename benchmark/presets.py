@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from benchmark.errors import UserError, checked
 from benchmark.files import read_yaml
 from benchmark.params import Option, Strict
@@ -11,25 +13,43 @@ PACKAGE_ROOT = Path(__file__).parent.parent  # where methods/ and seasons/ lie
 
 
 class Reported(Strict):
-    """Numbers a paper prints for a preset, in percent."""
+    """A row of a table as a paper prints it: recalls in percent, median ranks."""
 
-    table: str
+    table: str  # <paper>/<number>, for example scan/1
+    dataset: str  # flickr30k, mscoco_1k, mscoco_5k, cuhk_pedes
+    split: Literal["val", "test"] = "test"
     i2t_r1: float | None = None
     i2t_r5: float | None = None
     i2t_r10: float | None = None
+    i2t_medr: float | None = None
     t2i_r1: float | None = None
     t2i_r5: float | None = None
     t2i_r10: float | None = None
+    t2i_medr: float | None = None
+    s2s_r1: float | None = None
+    s2s_r5: float | None = None
+    s2s_r10: float | None = None
+
+
+class Fuse(Strict):
+    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one score."""
+
+    how: Literal["average", "adaptive"]
+    of: list[str] = Field(min_length=1, max_length=3)
 
 
 class Preset(Strict):
-    """A row of a paper's table. Either a method with options, or the fusion of two presets."""
+    """A row of a paper's table: a method with options, or a fusion of other presets."""
 
     title: str
     family: Literal["paper", "official"] = "paper"
+    network: str | None = None  # image network the paper feeds it
+    grid: int | None = None  # cells a side, where the row needs more regions than the season's
+    sentence: str | None = None  # encoder of benchmark/encoders, for sentence vectors
+    start: str | None = None  # preset whose checkpoint training starts from
     options: dict[str, Option] = {}
-    average: tuple[str, str] | None = None  # presets whose scores are averaged
-    reported: dict[str, Reported] = {}  # dataset -> numbers
+    fuse: Fuse | None = None
+    reported: list[Reported] = []
     note: str = ""
 
 
@@ -42,6 +62,18 @@ def presets() -> dict[str, tuple[str, Preset]]:
                 raise UserError(f"{shown(path)}: preset {name!r} is already in {found[name][0]}")
             found[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
     return found
+
+
+def needs(name: str, known: dict[str, tuple[str, Preset]]) -> list[str]:
+    """The preset and what it is made of: members of a fusion, the one it starts from, and so on.
+
+    Each comes after what it needs.
+    """
+    row = known[name][1]
+    others = [member.partition(":")[0] for member in row.fuse.of] if row.fuse else []
+    others += [row.start] if row.start else []
+    found = [preset for other in others for preset in needs(other, known)]
+    return list(dict.fromkeys([*found, name]))
 
 
 def shown(path: Path) -> str:

@@ -16,17 +16,17 @@ def relevance(image_of_caption_C: np.ndarray, num_images: int) -> np.ndarray:
     return np.arange(num_images)[:, None] == image_of_caption_C[None, :]
 
 
-def both_ways(scores_IC: np.ndarray, relevant_IC: np.ndarray) -> dict[str, np.ndarray]:
+def both_ways(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, np.ndarray]:
     """Pessimistic ranks of every image query (`i2t`) and every caption query (`t2i`).
 
-    Raises RefusedError for scores that are not finite.
+    `scores` has a row a query and a column an item: i2t (I, C), t2i (C, I). Raises RefusedError
+    for scores that are not finite.
     """
-    if not np.isfinite(scores_IC).all():
-        bad = int((~np.isfinite(scores_IC)).sum())
-        raise RefusedError(f"{bad} of {scores_IC.size} scores are NaN or infinite")
+    for matrix in scores.values():
+        _check_finite(matrix)
     return {
-        "i2t": ranking.positive_ranks(scores_IC, relevant_IC),
-        "t2i": ranking.positive_ranks(scores_IC.T, relevant_IC.T),
+        "i2t": ranking.positive_ranks(scores["i2t"], relevant_IC),
+        "t2i": ranking.positive_ranks(scores["t2i"], relevant_IC.T),
     }
 
 
@@ -36,11 +36,32 @@ def retrieval_metrics(ranks: dict[str, np.ndarray]) -> dict[str, float]:
     return metrics | {"rsum": ranking.rsum(metrics)}
 
 
-def tie_gap(scores_IC: np.ndarray, relevant_IC: np.ndarray, ranks: dict) -> dict[str, float]:
+def sentence_ranks(scores_QC: np.ndarray, queries: slice, owner_C: np.ndarray) -> np.ndarray:
+    """Sentence-to-sentence (two-branch paper, Section 5.5): ranks of the captions `queries`.
+
+    Relevant are the other captions of the query's image; the query itself is not in the gallery.
+    A caption without a sibling is no query. Raises RefusedError for scores that are not finite.
+    """
+    _check_finite(scores_QC)
+    rows = np.arange(len(owner_C))[queries]
+    is_self_QC = rows[:, None] == np.arange(len(owner_C))[None, :]
+    relevant_QC = (owner_C[rows][:, None] == owner_C[None, :]) & ~is_self_QC
+    asked = relevant_QC.any(1)
+    scores_QC = np.where(is_self_QC, np.finfo(scores_QC.dtype).min, scores_QC)
+    return ranking.positive_ranks(scores_QC[asked], relevant_QC[asked])
+
+
+def _check_finite(scores: np.ndarray) -> None:
+    if not np.isfinite(scores).all():
+        bad = int((~np.isfinite(scores)).sum())
+        raise RefusedError(f"{bad} of {scores.size} scores are NaN or infinite")
+
+
+def tie_gap(scores: dict, relevant_IC: np.ndarray, ranks: dict) -> dict[str, float]:
     """R@1 gained, in points, if ties counted for the method instead of against it."""
     optimistic = {
-        "i2t": ranking.optimistic_ranks(scores_IC, relevant_IC),
-        "t2i": ranking.optimistic_ranks(scores_IC.T, relevant_IC.T),
+        "i2t": ranking.optimistic_ranks(scores["i2t"], relevant_IC),
+        "t2i": ranking.optimistic_ranks(scores["t2i"], relevant_IC.T),
     }
     return {
         f"{way}_r1_tie_gap": ranking.recall_at(1, optimistic[way]) - ranking.recall_at(1, pessim)

@@ -105,6 +105,7 @@ def _view(params: Params, board: Board, folder: Path, written: list[Path]) -> di
         "leaderboard": tables.leaderboard(board),
         "tie_gap": _tie_gap(board),
         "failures": tables.failures(board),
+        "sentences_found": tables.sentences(board),
         "over_seeds": tables.over_seeds(board),
         "cost": tables.cost(board),
         "places": _places(board),
@@ -161,6 +162,8 @@ def _image_features(facts: dict) -> str:
 
 
 def _text_features(facts: dict) -> str:
+    if not facts:
+        return "Text: never read."
     if "vocabulary" in facts:
         return f"Text as words: a vocabulary of {facts['vocabulary']} from the training captions."
     origin = f", {escaped(facts['vectors'])}" if "vectors" in facts else ""

@@ -17,7 +17,7 @@ from benchmark.files import read_json
 from benchmark.params import PARAMS, DatasetSettings, Option, Params, read_params
 from benchmark.prepare import prepare
 from benchmark.prepared import ROOT
-from benchmark.presets import Preset, presets
+from benchmark.presets import Preset, needs, presets
 from benchmark.records import read_record
 from benchmark.season import Season, read_season, resolve, season_names
 from benchmark.train import train_cell
@@ -95,15 +95,17 @@ def _season(
     active = read_params() if PARAMS.is_file() else None
     if name not in known:
         raise UserError(f"no preset {name!r}; expected one of {', '.join(sorted(known))}")
-    members = known[name][1].average or ()
+    played = needs(name, known)
     options = dict(_option(text) for text in arguments.option)
     return Season(
         title=f"{name} on {arguments.dataset}",
         datasets={arguments.dataset: _settings(arguments.dataset, active)},
-        presets=[*members, name],
+        presets=played,
         seeds=[arguments.seed],
         weights_dir=arguments.weights_dir or (active.weights_dir if active else None),
-        options={preset: options for preset in (members or (name,))} if options else {},
+        options={preset: options for preset in played if not known[preset][1].fuse}
+        if options
+        else {},
     )
 
 

@@ -23,6 +23,23 @@ def batches(
             yield siblings.joined(drawn, captions_per_image - 1, rng) if siblings else drawn
 
 
+def image_batches(
+    image_of_caption: np.ndarray, batch_size: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """One epoch: every image is drawn once, in random order, with one of its captions.
+
+    The last batch may be smaller; one of a single image is dropped: it has no negative.
+    """
+    order = np.argsort(image_of_caption, kind="stable")
+    count = np.bincount(image_of_caption)
+    first, images = np.cumsum(count) - count, rng.permutation(np.flatnonzero(count))
+    rows = order[first[images] + rng.integers(0, count[images])]
+    for start in range(0, len(rows), batch_size):
+        drawn = rows[start : start + batch_size]
+        if len(drawn) > 1:
+            yield drawn
+
+
 class _Siblings:
     """The other captions of each caption's image."""
 

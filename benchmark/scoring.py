@@ -1,5 +1,6 @@
 """Scores of all pairs of a split, tile by tile."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -9,6 +10,8 @@ from tqdm import tqdm
 
 from benchmark.inputs import SplitInputs
 from methods import Encoding, Matcher
+
+Similarity = Callable[[Encoding, Encoding], Tensor]
 
 ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
@@ -25,14 +28,18 @@ class Scores:
 
 
 @torch.inference_mode()
-def score(model: Matcher, inputs: SplitInputs, quiet: bool = False) -> Scores:
-    """Score every image of a split with every caption; the tile size changes no score."""
+def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = "") -> Scores:
+    """Score every image of a split with every caption; the tile size changes no score.
+
+    `part` names one of the model's `scores`; without it, its similarity is meant.
+    """
     started = perf_counter()
     images = encode_images(model, inputs)
     imaged = perf_counter()
     captions = encode_captions(model, inputs)
     captioned = perf_counter()
-    matrix = score_pairs(model, images, captions, quiet)
+    similarity = _part(model, part) if part else model.similarity
+    matrix = score_pairs(similarity, images, captions, quiet)
     return Scores(
         matrix=matrix,
         image_seconds=imaged - started,
@@ -53,8 +60,23 @@ def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
     return _joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
 
 
+def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[slice, Tensor]]:
+    """Scores (Q, C) of captions with all captions, a block of queries at a time."""
+    with torch.inference_mode():
+        captions = encode_captions(model, inputs)
+    for rows in _chunks(len(captions[0]), ENCODE_CHUNK):
+        with torch.inference_mode():  # not around the yield: the mode would leak to the caller
+            block = tuple(x[rows] for x in captions)
+            scores = model.caption_similarity(block, captions).float()
+        yield rows, scores
+
+
+def _part(model: Matcher, part: str) -> Similarity:
+    return lambda images, captions: model.scores(images, captions)[part]
+
+
 def score_pairs(
-    model: Matcher,
+    similarity: Similarity,
     images: Encoding,
     captions: Encoding,
     quiet: bool = False,
@@ -69,7 +91,7 @@ def score_pairs(
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in _chunks(num_images, tile[0]):
-            matrix[rows, columns] = model.similarity(tuple(x[rows] for x in images), block).float()
+            matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
         bar.update(len(columns))
     bar.close()
     return matrix

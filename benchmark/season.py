@@ -4,6 +4,7 @@ A season file names datasets, presets, seeds and a budget. `resolve` spells ever
 `python -m benchmark season NAME` writes the result to params.yaml.
 """
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -14,20 +15,30 @@ from benchmark.encoders import module_of
 from benchmark.errors import UserError, checked
 from benchmark.files import read_yaml, write_text
 from benchmark.options import configured, method_of
-from benchmark.params import PARAMS, Cell, DatasetSettings, Encoding, Fusion, Option, Params, Strict
+from benchmark.params import (
+    PARAMS,
+    Cell,
+    DatasetSettings,
+    Encoding,
+    Fusion,
+    Option,
+    Params,
+    SentenceEncoder,
+    Strict,
+)
 from benchmark.presets import PACKAGE_ROOT, Preset, presets, shown
 
 
 class Season(Strict):
     title: str
     datasets: dict[str, DatasetSettings]
-    presets: list[str]
+    presets: list[str] | Literal["all"]
     seeds: list[int]
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
     weights_dir: str | None = None  # folder of pretrained networks; None: torchvision's download
-    options: dict[str, dict[str, Option]] = {}  # method or preset -> what the budget changes
+    options: dict[str, dict[str, Option]] = {}  # method, or pattern of presets -> budget's changes
 
 
 def season_names() -> list[str]:
@@ -51,26 +62,19 @@ def resolve(
     `known` maps presets to their method and content; by default those of methods/.
     """
     known = presets() if known is None else known
+    if season.presets == "all":
+        season = season.model_copy(update={"presets": list(known)})
     unknown = [preset for preset in season.presets if preset not in known]
     if unknown:
         raise UserError(
             f"season {name}: no preset {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
         )
     _check_option_keys(name, season, known)
-    encodings: dict[str, Encoding] = {}
-    cells: dict[str, Cell] = {}
-    fusions: dict[str, Fusion] = {}
-    for dataset, settings in season.datasets.items():
+    grid = _Grid(name, season, known)
+    for dataset in season.datasets:
         for preset in season.presets:
             for seed in season.seeds:
-                key = f"{dataset}-{preset}-{seed}"
-                method, row = known[preset]
-                if row.average:
-                    fusions[key] = _fusion(name, season, dataset, preset, row, seed)
-                    continue
-                cell = _cell(name, season, dataset, preset, method, row, seed)
-                cells[key] = cell
-                encodings |= _encodings(dataset, settings, cell)
+                grid.add(dataset, preset, seed)
     shared = season.model_dump(include={"title", "device", "precision", "validation_images"})
     return Params(
         season=name,
@@ -79,9 +83,9 @@ def resolve(
             key: settings.model_copy(update={"reader": settings.reader or key})
             for key, settings in season.datasets.items()
         },
-        encodings=encodings,
-        cells=cells,
-        fusions=fusions,
+        encodings=grid.encodings,
+        cells=grid.cells,
+        fusions=grid.fusions,
         **shared,
     )
 
@@ -94,71 +98,140 @@ def write_params(params: Params) -> None:
 
 
 def _check_option_keys(name: str, season: Season, known: dict) -> None:
-    allowed = set(season.presets) | {known[preset][0] for preset in season.presets}
+    played = {known[preset][0] for preset in season.presets}
     for key in season.options:
-        if key not in allowed:
+        if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
             raise UserError(
-                f"season {name}: options.{key}: neither a preset nor a method of this season; "
-                f"expected one of {', '.join(sorted(allowed))}"
+                f"season {name}: options.{key}: neither a method of this season nor a pattern that "
+                f"fits one of its presets; expected one of "
+                f"{', '.join(sorted(played | set(season.presets)))}"
             )
 
 
-def _result_folder(season: str, dataset: str, preset: str, seed: int) -> str:
-    return f"results/{season}/{dataset}/{preset}/{seed}"
+class _Grid:
+    """Cells, fusions and encodings of a season, in the order they are asked for."""
 
+    def __init__(self, name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+        self.name, self.season, self.known = name, season, known
+        self.encodings: dict[str, Encoding] = {}
+        self.cells: dict[str, Cell] = {}
+        self.fusions: dict[str, Fusion] = {}
 
-def _cell(
-    name: str, season: Season, dataset: str, preset: str, method: str, row: Preset, seed: int
-) -> Cell:
-    settings = season.datasets[dataset]
-    scaled = season.options.get(method, {}) | season.options.get(preset, {})
-    module = method_of(method)
-    configured(module, row.options | scaled, f"preset {preset}")  # refused now, not hours later
-    reads_words = module.INPUTS.text == "tokens"
-    return Cell(
-        dataset=dataset,
-        preset=preset,
-        seed=seed,
-        method=method,
-        family=row.family,
-        options=row.options | scaled,
-        scaled=sorted(scaled),
-        images=f"data/features/{dataset}/{settings.image.slug}",
-        texts=(
-            f"data/prepared/{dataset}/captions.parquet"
-            if reads_words
-            else f"data/features/{dataset}/{settings.sentence.slug}"
-        ),
-        folder=_result_folder(name, dataset, preset, seed),
-    )
+    def add(self, dataset: str, preset: str, seed: int) -> None:
+        key = f"{dataset}-{preset}-{seed}"
+        if self.known[preset][1].fuse:
+            self.fusions[key] = self._fusion(dataset, preset, seed)
+        else:
+            self.cells[key] = self._cell(dataset, preset, seed)
 
+    def _folder(self, dataset: str, preset: str, seed: int) -> str:
+        return f"results/{self.name}/{dataset}/{preset}/{seed}"
 
-def _fusion(name: str, season: Season, dataset: str, preset: str, row: Preset, seed: int) -> Fusion:
-    missing = [member for member in row.average if member not in season.presets]
-    if missing:
-        raise UserError(f"season {name}: {preset} averages {missing[0]!r}; add it to presets")
-    left, right = (_result_folder(name, dataset, member, seed) for member in row.average)
-    folder = _result_folder(name, dataset, preset, seed)
-    return Fusion(dataset=dataset, preset=preset, seed=seed, left=left, right=right, folder=folder)
-
-
-def _encodings(dataset: str, settings: DatasetSettings, cell: Cell) -> dict[str, Encoding]:
-    image = Encoding(
-        dataset=dataset,
-        reader=settings.reader or dataset,
-        kind="image",
-        encoder=module_of(settings.image.network),
-        folder=cell.images,
-        image=settings.image,
-    )
-    asked = {f"{dataset}-{settings.image.slug}": image}
-    if cell.texts.startswith("data/features/"):
-        asked[f"{dataset}-{settings.sentence.slug}"] = Encoding(
+    def _cell(self, dataset: str, preset: str, seed: int) -> Cell:
+        method, row = self.known[preset]
+        scaled = self._scaled(method, preset)
+        module = method_of(method)
+        # An option that is no option is refused now, not hours later.
+        takes = module.inputs(configured(module, row.options | scaled, f"preset {preset}"))
+        settings = self.season.datasets[dataset]
+        prepared = f"data/prepared/{dataset}"
+        image = self._image(dataset, row)
+        texts = words = f"{prepared}/captions.parquet"
+        if takes.text == "words":
+            words = self._words(dataset)
+        elif takes.text == "sentence":
+            texts = self._sentence(dataset, row.sentence or "mean_words")
+        return Cell(
             dataset=dataset,
-            reader=settings.reader or dataset,
-            kind="sentence",
-            encoder=settings.sentence.encoder,
-            folder=cell.texts,
-            sentence=settings.sentence,
+            preset=preset,
+            seed=seed,
+            method=method,
+            family=row.family,
+            options=row.options | scaled,
+            scaled=sorted(scaled),
+            network=row.network,
+            images=image,
+            backbone=module_of(settings.image.network) if takes.image == "pixels" else "__init__",
+            texts=texts,
+            words=words,
+            start=self._start(dataset, preset, row, seed) or f"{prepared}/card.json",
+            folder=self._folder(dataset, preset, seed),
         )
-    return asked
+
+    def _scaled(self, method: str, preset: str) -> dict[str, Option]:
+        """What the budget changes: the method's options, then those of patterns, in their order."""
+        scaled = dict(self.season.options.get(method, {}))
+        for key, options in self.season.options.items():
+            if key != method and fnmatchcase(preset, key):
+                scaled |= options
+        return scaled
+
+    def _start(self, dataset: str, preset: str, row: Preset, seed: int) -> str | None:
+        if row.start is None:
+            return None
+        self._check_played(preset, "starts from", row.start)
+        return f"{self._folder(dataset, row.start, seed)}/checkpoint.pt"
+
+    def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
+        fuse = self.known[preset][1].fuse
+        names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
+        for member in names:
+            self._check_played(preset, "fuses", member)
+        folders = [self._folder(dataset, member, seed) for member in names]
+        first, second, third = (folders + folders[-1:] * 2)[:3]
+        return Fusion(
+            dataset=dataset,
+            preset=preset,
+            seed=seed,
+            how=fuse.how,
+            members=folders,
+            parts=list(parts),
+            first=first,
+            second=second,
+            third=third,
+            folder=self._folder(dataset, preset, seed),
+        )
+
+    def _check_played(self, preset: str, verb: str, other: str) -> None:
+        if other not in self.season.presets:
+            raise UserError(f"season {self.name}: {preset} {verb} {other!r}; add it to presets")
+
+    def _image(self, dataset: str, row: Preset) -> str:
+        settings = self.season.datasets[dataset].image
+        if row.grid:
+            settings = settings.model_copy(update={"grid": row.grid})
+        module = module_of(settings.network)
+        return self._encoding(dataset, "image", module, settings.slug, image=settings)
+
+    def _words(self, dataset: str) -> str:
+        settings = self.season.datasets[dataset].words
+        return self._encoding(dataset, "words", "word2vec", settings.slug, words=settings)
+
+    def _sentence(self, dataset: str, encoder: str) -> str:
+        chosen = self.season.datasets[dataset]
+        settings = chosen.sentence.get(encoder, SentenceEncoder())
+        slug = "_".join(filter(None, [encoder, settings.slug, chosen.words.slug]))
+        source = self._words(dataset)
+        return self._encoding(dataset, "sentence", encoder, slug, source, sentence=settings)
+
+    def _encoding(
+        self, dataset: str, kind: str, encoder: str, slug: str, source: str = "", **settings
+    ) -> str:
+        """The folder of an encoding, which the season now has."""
+        folder = f"data/features/{dataset}/{slug}"
+        self.encodings[f"{dataset}-{slug}"] = Encoding(
+            dataset=dataset,
+            reader=self.season.datasets[dataset].reader or dataset,
+            kind=kind,
+            encoder=encoder,
+            folder=folder,
+            source=source or f"data/prepared/{dataset}",
+            **settings,
+        )
+        return folder
+
+
+def _name_and_part(member: str) -> tuple[str, str]:
+    """Preset and named score of a fusion's member, "preset" or "preset:score"."""
+    name, _, part = member.partition(":")
+    return name, part

@@ -41,6 +41,12 @@ LEADERBOARD = (
     Column(head="rsum", metric="rsum"),
     Column(head="S", metric="overlap_s", decimals=3, best=min, is_binned=True),
 )
+SENTENCES = (
+    Column(head="s2s R@1", metric="s2s_r1"),
+    Column(head="s2s R@5", metric="s2s_r5"),
+    Column(head="s2s R@10", metric="s2s_r10"),
+    Column(head="s2s MedR", metric="s2s_medr", best=min),
+)
 OVERLAP = (
     Column(head="S", metric="overlap_s", decimals=3, best=min, is_binned=True),
     Column(
@@ -123,6 +129,15 @@ def reported(board: Board) -> str:
     heads = ["preset", "numbers of", "remark", *recalls, "rsum"]
     rows = chain.from_iterable(_reported_rows(board, standing) for standing in board.ranked)
     return table(heads, list(rows), names=3)
+
+
+def sentences(board: Board) -> str:
+    """Sentence-to-sentence retrieval of the presets that embed text; empty where none does."""
+    able = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
+    heads = ["preset", *(column.head for column in SENTENCES)]
+    cells = _columns(able, SENTENCES)
+    rows = [[title(standing), *found] for standing, found in zip(able, cells, strict=True)]
+    return table(heads, rows) if rows else ""
 
 
 def failures(board: Board) -> str:
@@ -250,9 +265,10 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
 def _reported_rows(board: Board, standing: Standing) -> list[list[str]]:
     ours = [spread(standing.values(metric), 1) for metric in (*RECALLS, "rsum")]
     rows = [[title(standing), f"here: {escaped(board.card['title'])}", "", *ours]]
-    for dataset, numbers in standing.row.reported.items():
-        remark = _comparison(board, standing, dataset)
-        where = f"paper: {escaped(dataset)}, {escaped(numbers.table)}"
+    for numbers in standing.row.reported:
+        remark = _comparison(board, standing, numbers.dataset)
+        split = ", validation" if numbers.split == "val" else ""
+        where = f"paper: {escaped(numbers.dataset)}{split}, {escaped(numbers.table)}"
         rows.append(["", where, remark, *_printed(numbers)])
     return rows
 
@@ -278,9 +294,11 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     record = standing.outcomes[0].record
     scaled = [name for name in record.scaled if name in record.options]
     found = [("scaled", code(f"{name} = {record.options[name]}")) for name in scaled]
-    if standing.row.average:
-        members = " and ".join(code(member) for member in standing.row.average)
-        found.append(("fusion", f"mean score of {members}, options as theirs"))
+    if standing.row.fuse:
+        members = " and ".join(code(member) for member in standing.row.fuse.of)
+        found.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
+    if standing.row.start:
+        found.append(("start", f"goes on from {code(standing.row.start)}"))
     found += [("deviation", escaped(deviation)) for deviation in record.deviations]
     if standing.row.note:
         found.append(("note", escaped(standing.row.note)))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,33 @@ class Vocabulary:
         """Ids (C, W), padded with 0, each row between <start> and <end>; lengths (C,)."""
         number = {word: i for i, word in enumerate(self.words)}
         rows = [[1, *(number.get(word, 3) for word in tokenise(text)), 2] for text in captions]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        ids = np.zeros((len(rows), lengths.max(initial=1)), dtype=np.int64)
-        ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
-        return ids, lengths
+        return _padded(rows)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Words in order of their ids, <pad> first; a word that is not in it is dropped."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, captions: Iterable[str], known: Container[str]) -> "Dictionary":
+        """The words of `captions` that are `known`, alphabetically (instance-loss paper, III-B)."""
+        found = {word for caption in captions for word in tokenise(caption)}
+        return cls(words=(SPECIAL[0], *sorted(word for word in found if word in known)))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Ids (C, W), padded with 0; lengths (C,), 1 or more: no known word is a padding."""
+        number = {word: i for i, word in enumerate(self.words)}
+        rows = [[number[w] for w in tokenise(text) if w in number] or [0] for text in captions]
+        return _padded(rows)
+
+
+def _padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.zeros((len(rows), lengths.max(initial=1)), dtype=np.int64)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
+    return ids, lengths

@@ -6,42 +6,29 @@ import hashlib
 import io
 import json
 import shutil
-import sys
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
+from types import ModuleType
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from tqdm import tqdm
+from torch import nn
 
 import methods
-from benchmark import checkpoints, scoring, selection
+from benchmark import checkpoints, inputs
 from benchmark.checkpoints import Checkpoint
+from benchmark.clusters import cluster
 from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
-from benchmark.files import atomic, read_json, sha256, write_text
-from benchmark.inputs import SplitInputs, read_data, sizes_of, split_inputs, vocabulary_of
+from benchmark.files import read_json, sha256, write_text
+from benchmark.inputs import SplitInputs, split_inputs
 from benchmark.options import configured, method_of
 from benchmark.params import Cell, Params, entry, read_params
+from benchmark.prepared import Prepared
 from benchmark.provenance import provenance
-from benchmark.sampling import batches
 from benchmark.stage import run_stage
-from methods import Phase
-
-
-class DivergedError(ArithmeticError):
-    """The loss is no longer a number."""
-
-
-@dataclass
-class Progress:
-    """Everything a training needs to go on after a kill, except the weights themselves."""
-
-    epoch: int = 0  # epochs done
-    seconds: float = 0.0
-    history: list[dict] = field(default_factory=list)
+from benchmark.text import Dictionary, Vocabulary
+from benchmark.training import DivergedError, Run
+from methods import Inputs, NotApplicableError, Sizes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,24 +41,74 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell and write checkpoint.pt, history.csv and training.json into its folder."""
+    """Train a cell and write checkpoint.pt, history.csv and training.json into its folder.
+
+    A cell that its dataset cannot give its inputs, and one whose loss diverges, leave a checkpoint
+    that says so.
+    """
     make_deterministic()
     device = pick(params.device)
+    seconds, history = 0.0, []
+    try:
+        start = _start(cell)
+        run, checkpoint = _set_up(params, cell, start, device)
+        try:
+            run.play()
+            failure = ""
+        except DivergedError as error:
+            failure = str(error)
+        seconds, history = run.progress.seconds, run.progress.history
+        checkpoint = checkpoint.ended(run.best_state, run.selected(), failure)
+        shutil.rmtree(run.scratch, ignore_errors=True)
+    except NotApplicableError as error:
+        checkpoint = Checkpoint.not_applicable(str(error))
+    folder = Path(cell.folder)
+    checkpoints.save(folder / "checkpoint.pt", checkpoint)
+    write_text(folder / "history.csv", _table(history))
+    write_provenance(folder / "training.json", provenance(device, {"training": seconds}))
+
+
+def _start(cell: Cell) -> Checkpoint | None:
+    """The checkpoint training goes on from."""
+    if cell.starts_fresh:
+        return None
+    start = checkpoints.load(Path(cell.start))
+    if start.status != "ok":
+        raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
+    return start
+
+
+def _set_up(
+    params: Params, cell: Cell, start: Checkpoint | None, device: torch.device
+) -> tuple[Run, Checkpoint]:
+    """A training about to begin, and the checkpoint it will leave, still without weights."""
     method = method_of(cell.method)
     config = configured(method, cell.options, f"preset {cell.preset}")
-    data = read_data(cell)
-    reads_words = method.INPUTS.text == "tokens"
-    vocabulary = vocabulary_of(data, config.min_count) if reads_words else None
+    takes = method.inputs(config)
+    data = inputs.read_data(cell)
+    if start:
+        vocabulary = inputs.vocabulary_from(takes, start.words)
+    else:
+        vocabulary = inputs.vocabulary_for(data, cell, takes, getattr(config, "min_count", 1))
     train, validation = (
-        split_inputs(data, cell, method.INPUTS, name, vocabulary, device)
-        for name in ("train", "val")
+        split_inputs(data, cell, takes, name, vocabulary, device) for name in ("train", "val")
+    )
+    phases = method.recipe(config)
+    _check_captions(cell, phases, train)
+    classes = _classes(data, cell, takes)
+    train = train.with_classes(classes)
+    sizes = Sizes(
+        image=_image_size(data, cell, takes, train),
+        text=len(vocabulary) if vocabulary else train.captions.values.shape[1],
+        classes=int(classes.max()) + 1,
     )
     torch.manual_seed(cell.seed)
-    sizes = sizes_of(train, vocabulary)
-    model = method.Model(config, sizes).to(device)
-    run = _Run(
+    model = _model(method, config, takes, sizes, cell, vocabulary).to(device)
+    if start:
+        _load(model, start, cell)
+    run = Run(
         model=model,
-        phases=method.recipe(config),
+        phases=phases,
         train=train,
         validation=validation.first_images(params.validation_images),
         seed=cell.seed,
@@ -79,167 +116,89 @@ def train_cell(params: Params, cell: Cell) -> None:
         scratch=Path(".scratch") / cell.folder / _identity(params, cell, sizes),
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
-    checkpoint = Checkpoint(
-        state={},
-        epoch=None,
+    return run, Checkpoint(
         words=vocabulary.words if vocabulary else None,
         sizes=sizes,
-        parameters=sum(x.numel() for x in model.parameters() if x.requires_grad),
-        failure="",
+        parameters=sum(x.numel() for x in model.parameters()),
     )
-    try:
-        run.play()
-        checkpoint = replace(checkpoint, state=run.best_state, epoch=run.selected())
-    except DivergedError as error:
-        checkpoint = replace(checkpoint, failure=str(error))
-    folder = Path(cell.folder)
-    checkpoints.save(folder / "checkpoint.pt", checkpoint)
-    write_text(folder / "history.csv", _table(run.progress.history))
-    spent = {"training": run.progress.seconds}
-    write_provenance(folder / "training.json", provenance(device, spent))
-    shutil.rmtree(run.scratch, ignore_errors=True)
 
 
-class _Run:
-    """The training loop: plays the phases of any method's recipe."""
+def _model(
+    method: ModuleType,
+    config: object,
+    takes: Inputs,
+    sizes: Sizes,
+    cell: Cell,
+    vocabulary: Vocabulary | Dictionary | None,
+) -> nn.Module:
+    """The method's model with the pretrained parts it asks for."""
+    parts = {}
+    if takes.word_vectors:
+        parts["word_vectors"] = inputs.word_vectors(cell, vocabulary)
+    if takes.image == "pixels":
+        parts["image_network"] = inputs.image_network(cell)
+    return method.Model(config, sizes, **parts)
 
-    def __init__(
-        self,
-        *,
-        model: nn.Module,
-        phases: list[Phase],
-        train: SplitInputs,
-        validation: SplitInputs,
-        seed: int,
-        autocast: bool,
-        scratch: Path,
-        name: str,
-    ) -> None:
-        self.model, self.train, self.validation = model, train, validation
-        self.seed, self.autocast, self.scratch, self.name = seed, autocast, scratch, name
-        self.schedule = [
-            (number, phase, rate)
-            for number, phase in enumerate(phases)
-            for rate in phase.learning_rates
-        ]
-        self.optimiser: torch.optim.Optimizer | None = None
-        self.best_state: dict[str, Tensor] = {}
-        self.progress = Progress()
 
-    def play(self) -> None:
-        """All epochs that are not done yet; after each the run can be killed and resumed."""
-        self._resume()
-        for epoch in range(self.progress.epoch, len(self.schedule)):
-            started = perf_counter()
-            number, phase, rate = self.schedule[epoch]
-            if self.optimiser is None or self.schedule[epoch - 1][0] != number:
-                self.optimiser = optimiser_of(self.model, phase)
-            losses = self._epoch(epoch, phase, rate)
-            metrics = self._validate()
-            self.progress.seconds += perf_counter() - started
-            self._note(epoch, number, rate, losses, metrics)
-
-    def selected(self) -> int:
-        """The epoch whose weights are kept, counted from 1."""
-        return selection.selected([row["val_rsum"] for row in self.progress.history])
-
-    def _epoch(self, epoch: int, phase: Phase, rate: float) -> dict[str, float]:
-        """Mean loss of every term over the epoch's batches."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        # Reseeded every epoch, so that a resumed run draws what an unbroken one would.
-        rng = np.random.default_rng([self.seed, epoch])
-        torch.manual_seed(int(rng.integers(2**31)))
-        owners = self.train.image_of_caption.cpu().numpy()
-        rows = list(batches(owners, phase.batch_size, phase.captions_per_image, rng))
-        self.model.train()
-        totals: dict[str, Tensor] = {}
-        label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
-        for batch_rows in tqdm(rows, desc=label, unit="batch", disable=None, leave=False):
-            for term, value in self._step(batch_rows, phase).items():
-                totals[term] = totals.get(term, 0.0) + value
-        means = {term: float(total) / len(rows) for term, total in totals.items()}
-        if not np.isfinite(sum(means.values())):
-            raise DivergedError(f"the training loss is not finite in epoch {epoch + 1}")
-        return means
-
-    def _step(self, rows: np.ndarray, phase: Phase) -> dict[str, Tensor]:
-        batch = self.train.batch(rows)
-        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
-            terms = self.model.loss(batch)
-        self.optimiser.zero_grad(set_to_none=True)
-        sum(terms.values()).backward()
-        if phase.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), phase.clip_norm)
-        self.optimiser.step()
-        return {term: value.detach() for term, value in terms.items()}
-
-    def _validate(self) -> dict[str, float]:
-        self.model.eval()
-        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
-            scores = scoring.score(self.model, self.validation, quiet=True).matrix
-        try:
-            return selection.validation_recalls(scores, self.validation.image_of_caption)
-        except selection.NotFiniteError as error:
-            raise DivergedError(str(error)) from error
-
-    def _note(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
-        row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
-        row |= {"loss": sum(losses.values())} | {f"loss_{k}": v for k, v in losses.items()}
-        row |= {f"val_{k}": v for k, v in metrics.items()}
-        self.progress.history.append(row)
-        self.progress.epoch = epoch + 1
-        if self.selected() == epoch + 1:
-            self.best_state = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-        self._save()
-        tqdm.write(
-            f"{self.name} epoch {epoch + 1}/{len(self.schedule)}: loss {row['loss']:.4g}, "
-            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s",
-            file=sys.stderr,  # stdout is for what scripts read
+def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
+    """Fill in what the checkpoint has. Whole parts may be new, as the image network of stage II,
+    or gone, as a classifier that its loss has no use for."""
+    own, given = _parts(model.state_dict()), _parts(start.state)
+    shared = [part for part in own if part in given]
+    wrong = [part for part in shared if own[part] != given[part]]
+    if wrong or not shared:
+        part = wrong[0] if wrong else "any part"
+        raise NotApplicableError(
+            f"{cell.start}: expected weights like those of {cell.preset}, found others in {part}; "
+            f"give both presets the same sizes in the season's options"
         )
-
-    def _save(self) -> None:
-        state = {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "best": self.best_state,
-            "progress": json.dumps(vars(self.progress)),
-        }
-        with atomic(self.scratch / "last.pt") as part:
-            torch.save(state, part)
-
-    def _resume(self) -> None:
-        path = self.scratch / "last.pt"
-        if not path.is_file():
-            return
-        state = torch.load(path, map_location=self.train.device, weights_only=True)
-        self.progress = Progress(**json.loads(state["progress"]))
-        self.model.load_state_dict(state["model"])
-        self.best_state = state["best"]
-        self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
-        self.optimiser.load_state_dict(state["optimiser"])
+    model.load_state_dict(start.state, strict=False)
 
 
-def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
-    """The phase's optimiser over all parameters; the rate is set before every epoch."""
-    if phase.optimiser == "adam":
-        return torch.optim.Adam(model.parameters(), weight_decay=phase.weight_decay)
-    return torch.optim.SGD(
-        model.parameters(), lr=0.0, momentum=phase.momentum, weight_decay=phase.weight_decay
-    )
+def _parts(state: dict) -> dict[str, dict]:
+    """Shapes of the tensors of each part of a model."""
+    found: dict[str, dict] = {}
+    for name, value in state.items():
+        found.setdefault(name.split(".")[0], {})[name] = value.shape
+    return found
 
 
-def _identity(params: Params, cell: Cell, sizes: methods.Sizes) -> str:
+def _image_size(data: Prepared, cell: Cell, takes: Inputs, train: SplitInputs) -> int:
+    if takes.image == "pixels":
+        return inputs.pooled_features(data, cell, "train").shape[1]
+    return train.images.shape[-1]
+
+
+def _classes(data: Prepared, cell: Cell, takes: Inputs) -> np.ndarray:
+    """Class of each training image: its group, or its cluster."""
+    groups = inputs.groups_of(data, "train")
+    if not takes.clusters:
+        return groups
+    count = round(takes.clusters * (int(groups.max()) + 1))
+    return cluster(inputs.pooled_features(data, cell, "train"), count, cell.seed)
+
+
+def _check_captions(cell: Cell, phases: list[methods.Phase], train: SplitInputs) -> None:
+    """Neighbourhood sampling needs several captions of an image."""
+    most = int(torch.bincount(train.image_of_caption).max())
+    for phase in phases:
+        if phase.captions_per_image > max(most, 1):
+            raise NotApplicableError(
+                f"{cell.dataset}: neighbourhood sampling expects {phase.captions_per_image} "
+                f"captions of an image, found {most} at most"
+            )
+
+
+def _identity(params: Params, cell: Cell, sizes: Sizes) -> str:
     """Names what a scratch folder is a training of; another option or other features, another
     folder."""
-    cards = [read_json(Path(cell.images) / "card.json")]
-    if not cell.texts.endswith(".parquet"):
-        cards.append(read_json(Path(cell.texts) / "card.json"))
+    folders = [Path(cell.images), Path(cell.texts), Path(cell.words)]
     facts = [
         cell.model_dump(),
         sha256(Path("data/prepared") / cell.dataset / "captions.parquet"),
         vars(sizes),
-        cards,
+        [read_json(folder / "card.json") for folder in folders if folder.is_dir()],
+        None if cell.starts_fresh else sha256(Path(cell.start)),
         params.validation_images,
         params.precision,
         params.device,

@@ -2,10 +2,15 @@
 
 A method module offers four things and knows nothing of data, metrics, paths, devices or seeds:
 
-    INPUTS   which features and which text it is fed
     Config   a frozen dataclass of every hyper-parameter, each with its source
+    inputs   Config -> which features and which text it is fed
     Model    an `nn.Module` that fulfils `Matcher`, built as Model(config, sizes)
     recipe   Config -> the phases of its training
+
+A Model may offer two things more, and whoever needs them asks whether it does:
+
+    caption_similarity(captions, captions) -> (C, C)   for sentence-to-sentence retrieval
+    scores(images, captions) -> named (I, C)           parts of its score, for late fusion
 
 Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched pair),
 R = regions, W = words, F = input feature size, D = embedding size.
@@ -26,31 +31,46 @@ Encoding = tuple[Tensor, ...]  # every tensor is indexed by item first
 SHARED = ("encoders", "losses")  # files of this folder that are not methods
 
 
+class NotApplicableError(ValueError):
+    """Data that cannot give a preset its inputs. One line: what was expected, what was found."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
     """What a method is fed.
 
-    image: "pooled" (I, F) or "regions" (I, R, F) features.
-    text: "tokens", word ids (C, W) with 0 for padding, or "sentence" vectors (C, F).
+    image: "pooled" (I, F) or "regions" (I, R, F) features, most salient region first, or
+    "pixels" (I, 3, S, S) uint8. With pixels Model gets a keyword `image_network`, an `nn.Module`
+    from pixels in [0, 1] to (pooled (I, F), map (I, F', h, w)), pretrained.
+    text: "tokens", word ids (C, W) with 0 for padding, framed by <start> and <end>, rare words as
+    <unk>; "words", ids of the words that have a vector and no others; "sentence" vectors (C, F).
+    word_vectors: Model gets a keyword `word_vectors`, (V, E), row v for word id v.
+    clusters: 0, or the number of k-means clusters of the images per group; they replace the groups
+    as classes.
     """
 
-    image: Literal["pooled", "regions"]
-    text: Literal["tokens", "sentence"]
+    image: Literal["pooled", "regions", "pixels"]
+    text: Literal["tokens", "words", "sentence"]
+    word_vectors: bool = False
+    clusters: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What the data decides: image feature size, and vocabulary or sentence vector size."""
+    """What the data decides: image feature size, vocabulary or sentence vector size, and how
+    many classes the training images have."""
 
     image: int
     text: int
+    classes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Captions:
     """Text of C captions: `values` is (C, W) word ids or (C, F) vectors.
 
-    `lengths` (C,) counts the words of each row, 1 or more; for vectors it is all ones.
+    `lengths` (C,) counts the words of each row, 1 or more (a row of no known word is one
+    padding); for vectors it is all ones.
     """
 
     values: Tensor
@@ -59,25 +79,44 @@ class Captions:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """B matched rows: images[b] goes with captions.values[b]; `image_ids` (B,) tells which
-    rows show the same image, so that a second caption of an image is never its negative."""
+    """B matched rows: images[b] goes with captions.values[b]. With neighbourhood sampling a drawn
+    caption is followed by the siblings it brings.
+
+    `image_ids` (B,) tells which rows show the same image, so that a second caption of an image is
+    never its negative; `class_ids` (B,) in [0, classes) is the group or cluster of each row, for
+    methods that classify.
+    `pool` are more training captions, drawn at random, where a phase asks for them; `pool_ids`
+    are their images.
+    """
 
     images: Tensor
     captions: Captions
     image_ids: Tensor
+    class_ids: Tensor | None = None
+    pool: Captions | None = None
+    pool_ids: Tensor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """One stretch of training with a fixed way of doing it. The training loop plays it."""
+    """One stretch of training with a fixed way of doing it. The training loop plays it.
+
+    An epoch draws every caption once, or every image once with one of its captions. `rates` are
+    pairs (start of a parameter's name, factor on its learning rate), the first that fits counts;
+    a factor of 0 freezes.
+    """
 
     epochs: int
     learning_rates: tuple[float, ...]  # one an epoch
     batch_size: int  # matched pairs drawn
+    draws: Literal["captions", "images"] = "captions"
     captions_per_image: int = 1  # >1: neighbourhood sampling adds rows of the same images
+    pool: int = 0  # more captions to choose negatives from
     optimiser: Literal["adam", "sgd"] = "adam"
     weight_decay: float = 0.0
     momentum: float = 0.0
+    nesterov: bool = False
+    rates: tuple[tuple[str, float], ...] = ()
     clip_norm: float | None = None  # maximum global gradient norm
 
 

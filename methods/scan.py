@@ -1,16 +1,19 @@
 """Stacked Cross Attention (SCAN). Lee, Chen, Hua, Hu, He, ECCV 2018 (paper 004).
 
-Reference code: github.com/kuanghuei/SCAN at 8063557.
+Reference code: github.com/kuanghuei/SCAN at 8063557 (it has no Sum-Max).
 Departs from both, with equal values:
 - images are not repeated per caption: the cosine of a word and its attended image is
   sum_k(a_k s_k) / sqrt(a^T G a), with G the Gram matrix of the regions (and the words' Gram
   matrix in the other direction), so nothing of width D follows the region-word products;
 - the softmax of Eq. 3 is not divided by its sum, which cancels in the cosine of Eq. 4;
-- hardest negatives are found without gradients, then only the 3 B pairs that Eq. 12 names are
-  scored again with them.
-Assumed where paper and code differ or are silent: a second caption of the same image is not a
-negative (the code masks the diagonal only: `other_captions_negative`); [x]+ is a hard threshold
-(the code leaks 0.1: `leak`); <start> and <end> are words, as in the code.
+- hardest negatives are found without gradients, then only the 3 B pairs of Eq. 12 scored with them.
+Assumed where paper and code differ or are silent:
+- a second caption of the same image is no negative (`other_captions_negative`; the code masks the
+  diagonal only); for Eq. 11 negatives are rows: an image that fills several counts once a row;
+- [x]+ is a hard threshold (`leak`; the code leaks 0.1); <start> and <end> are words (code);
+- where images are not normalised, s of Eq. 1 is v . e with unit e, as in the code, and R of Eq. 4
+  still a cosine; a one-directional GRU reads forwards, as in the code;
+- Sum-Max takes unit vectors: aggregation is the "only difference" (Section 4.4).
 """
 
 import math
@@ -21,9 +24,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
-
-INPUTS = Inputs(image="regions", text="tokens")
+from methods import Batch, Captions, Encoding, Inputs, NotApplicableError, Phase, Sizes
+from methods.losses import differ
 
 # Shape legend, beyond methods/__init__.py: P items attended to (contexts) of k parts,
 # Q items that attend (queries) of n parts, N matched pairs.
@@ -32,17 +34,23 @@ INPUTS = Inputs(image="regions", text="tokens")
 @dataclass(frozen=True, kw_only=True)
 class Config:
     direction: str = "t2i"  # Section 3.1: who attends; t2i: words attend to regions
-    pooling: str = "avg"  # Eqs. 5 to 8: "lse" or "avg"
+    attention: bool = True  # Section 3.1; False, with pooling "sum": Sum-Max, Eqs. 9 and 10
+    pooling: str = "avg"  # Eqs. 5 to 8: "lse" or "avg"; Table 4: "sum" or "max"
     lambda1: float = 9.0  # Eq. 3 inverse temperature; Table 1: 9 for t-i, 4 for i-t
     lambda2: float = 6.0  # Eq. 5; Table 1: 6 for t-i LSE, 5 for i-t LSE
+    regions: int = 36  # appendix B, the most salient ones
+    normalise_images: bool = True  # Eq. 1; Table 4: False
+    bidirectional: bool = True  # Section 3.4; Table 4: False
     embedding_size: int = 1024  # appendix A, GRU and joint space
     word_size: int = 300  # appendix A
     margin: float = 0.2  # appendix A, Eq. 12
+    hard_negatives: bool = True  # Eq. 12; Table 4: False, Eq. 11
     leak: float = 0.0  # Section 3.1: [x]+; official code: LeakyReLU(0.1)
     other_captions_negative: bool = False  # assumed; official code: True
     batch_size: int = 128  # appendix A
     clip_norm: float = 2.0  # appendix A
     learning_rate: float = 0.0002  # appendix A, Flickr30K
+    trains: bool = True  # Table 5, last two rows: False keeps the weights it starts from
     epochs: int = 30  # appendix A: 15 + 15
     decay_after: int = 15  # appendix A: learning rate / 10 from here on
     min_count: int = 4  # official vocab.py: rarer words become <unk>
@@ -52,21 +60,22 @@ class Config:
             raise ValueError(f"direction: expected t2i or i2t, found {self.direction!r}")
         if self.pooling not in POOLINGS:
             raise ValueError(f"pooling: expected {' or '.join(POOLINGS)}, found {self.pooling!r}")
+        if self.regions < 1:
+            raise ValueError(f"regions: expected 1 or more, found {self.regions}")
+
+
+def inputs(config: Config) -> Inputs:
+    return Inputs(image="regions", text="tokens")
 
 
 def recipe(config: Config) -> list[Phase]:
     """Appendix A: Adam, a tenth of the learning rate after half of the epochs."""
-    rates = [
-        config.learning_rate * (1.0 if epoch < config.decay_after else 0.1)
-        for epoch in range(config.epochs)
-    ]
+    c = config
+    rates = tuple(c.learning_rate * (1.0 if e < c.decay_after else 0.1) for e in range(c.epochs))
     phase = Phase(
-        epochs=config.epochs,
-        learning_rates=tuple(rates),
-        batch_size=config.batch_size,
-        clip_norm=config.clip_norm,
+        epochs=c.epochs, learning_rates=rates, batch_size=c.batch_size, clip_norm=c.clip_norm
     )
-    return [phase]
+    return [phase] if config.trains else []
 
 
 def attention(s_PkQn: Tensor, lambda1: float, leak: float) -> Tensor:
@@ -81,10 +90,9 @@ def attention(s_PkQn: Tensor, lambda1: float, leak: float) -> Tensor:
 
 
 def relevance(s_PkQn: Tensor, gram_Pkk: Tensor, a_PkQn: Tensor) -> Tensor:
-    """R, Eq. 4: cosine of each query part and what it attends to, shape (P, Q, n)."""
-    P, k, Q, n = s_PkQn.shape
+    """R, Eq. 4, of unit query parts: cosine with what each attends to, shape (P, Q, n)."""
     dot_PQn = (a_PkQn * s_PkQn).sum(1)
-    seen_PkQn = torch.bmm(gram_Pkk, a_PkQn.view(P, k, Q * n)).view(P, k, Q, n)
+    seen_PkQn = torch.bmm(gram_Pkk, a_PkQn.flatten(2)).view_as(a_PkQn)
     squared_PQn = (a_PkQn * seen_PkQn).sum(1)
     return dot_PQn * squared_PQn.clamp_min(1e-16).rsqrt()
 
@@ -99,15 +107,53 @@ def average(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
     return (R_PQn * mask_Qn).sum(-1) / mask_Qn.sum(-1)
 
 
-POOLINGS = {"lse": log_sum_exp, "avg": average}
+def summation(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+    """SUM of Table 4, and the sum of Eqs. 9 and 10."""
+    return (R_PQn * mask_Qn).sum(-1)
+
+
+def maximum(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+    """MAX of Table 4."""
+    return R_PQn.masked_fill(~mask_Qn, -math.inf).amax(-1)
+
+
+POOLINGS = {"lse": log_sum_exp, "avg": average, "sum": summation, "max": maximum}
+
+
+def all_negatives(scores_BB: Tensor, negative_BB: Tensor, margin: float) -> dict[str, Tensor]:
+    """Eq. 11, summed over the batch; scores_BB[i, c] is S of image i and caption c."""
+    matched_B = scores_BB.diagonal()
+    return {
+        "image_anchor": (F.relu(margin - matched_B[:, None] + scores_BB) * negative_BB).sum(),
+        "caption_anchor": (F.relu(margin - matched_B[None, :] + scores_BB) * negative_BB).sum(),
+    }
+
+
+def hardest_negatives(scores_3B: Tensor, margin: float) -> dict[str, Tensor]:
+    """Eq. 12, summed over the batch as in the official code, from the scores of `triplets`."""
+    matched_B, wrong_caption_B, wrong_image_B = scores_3B.chunk(3)
+    return {
+        "image_anchor": F.relu(margin - matched_B + wrong_caption_B).sum(),
+        "caption_anchor": F.relu(margin - matched_B + wrong_image_B).sum(),
+    }
+
+
+def triplets(scores_BB: Tensor, negative_BB: Tensor) -> tuple[Tensor, Tensor]:
+    """Image and caption (3B,) of the pairs that Eq. 12 names: every row's own, then its image with
+    the hardest caption, then the hardest image with its caption.
+
+    A row without any negative (all rows show one image) names itself, which costs the margin but
+    moves no weight.
+    """
+    wrong_BB = scores_BB.masked_fill(~negative_BB, -math.inf)
+    wrong_BB.fill_diagonal_(torch.finfo(wrong_BB.dtype).min)
+    rows = torch.arange(len(wrong_BB), device=wrong_BB.device)
+    return torch.cat([rows, rows, wrong_BB.argmax(0)]), torch.cat([rows, wrong_BB.argmax(1), rows])
 
 
 class Model(nn.Module):
-    """Scores pairs by stacked cross attention; an image is its regions, a caption its words.
-
-    Encodings: images (regions (I, R, D), region lengths (I,)); captions (words (C, W, D) with
-    zeros for padding, lengths (C,)).
-    """
+    """Encodings: regions (I, R, D) and how many (I,); words (C, W, D), zeros for padding, and
+    lengths (C,)."""
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()
@@ -115,107 +161,100 @@ class Model(nn.Module):
         D = config.embedding_size
         self.project = nn.Linear(sizes.image, D)  # Eq. 13
         self.embed = nn.Embedding(sizes.text, config.word_size, padding_idx=0)
-        self.gru = nn.GRU(config.word_size, D, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(config.word_size, D, batch_first=True, bidirectional=config.bidirectional)
         nn.init.xavier_uniform_(self.project.weight)  # official code
         nn.init.zeros_(self.project.bias)
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)  # official code
 
     def encode_images(self, images: Tensor) -> Encoding:
-        regions_IRD = F.normalize(self.project(images), dim=-1)
-        lengths_I = torch.full((len(images),), images.shape[1], device=images.device)
-        return regions_IRD, lengths_I
+        """Eq. 13, each region on the unit sphere unless `normalise_images` is off."""
+        k = self.config.regions
+        if images.shape[1] < k:
+            raise NotApplicableError(f"regions: expected {k} or more, found {images.shape[1]}")
+        regions_IRD = self.project(images[:, :k])
+        if self.config.normalise_images:
+            regions_IRD = F.normalize(regions_IRD, dim=-1)
+        return regions_IRD, torch.full((len(images),), k, device=images.device)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         """Eqs. 14 to 16, each word on the unit sphere so that Eq. 1 is a product."""
+        embedded = self.embed(captions.values)
         packed = pack_padded_sequence(
-            self.embed(captions.values),
-            captions.lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
+            embedded, captions.lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        states_CWDD, _ = pad_packed_sequence(
-            self.gru(packed)[0], batch_first=True, total_length=captions.values.shape[1]
-        )
-        forward, backward = states_CWDD.chunk(2, dim=-1)
-        return F.normalize((forward + backward) / 2, dim=-1), captions.lengths
+        width = captions.values.shape[1]
+        states_CWX, _ = pad_packed_sequence(self.gru(packed)[0], True, total_length=width)
+        directions_CWXD = states_CWX.unflatten(-1, (-1, self.config.embedding_size))
+        return F.normalize(directions_CWXD.mean(-2), dim=-1), captions.lengths
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S(I, T), shape (I, C)."""
-        queries, contexts = self._roles(images, captions)
-        parts_Qnd, parts_Pkd = _trimmed(queries), _trimmed(contexts)
-        Q, n, D = parts_Qnd.shape
-        P, k, _ = parts_Pkd.shape
-        s_PkQn = (parts_Pkd.reshape(P * k, D) @ parts_Qnd.reshape(Q * n, D).T).view(P, k, Q, n)
-        mask_Pk, mask_Qn = _mask(contexts[1], k), _mask(queries[1], n)
-        scores_PQ = self._pooled(s_PkQn, parts_Pkd, mask_Pk, mask_Qn)
-        return scores_PQ if self.config.direction == "t2i" else scores_PQ.T
+        words_CWD, lengths_C = captions
+        return self._all_pairs(images, (words_CWD[:, : int(lengths_C.max())], lengths_C))
 
     def pair_similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S of image i and caption i, shape (N,): `similarity`'s diagonal without the rest."""
-        queries, contexts = self._roles(images, captions)
-        parts_Nnd, parts_Nkd = _trimmed(queries), _trimmed(contexts)
-        s_Nk1n = torch.bmm(parts_Nkd, parts_Nnd.transpose(1, 2)).unsqueeze(2)
-        mask_Nk = _mask(contexts[1], parts_Nkd.shape[1])
-        mask_N1n = _mask(queries[1], parts_Nnd.shape[1]).unsqueeze(1)
-        return self._pooled(s_Nk1n, parts_Nkd, mask_Nk, mask_N1n).squeeze(1)
+        (parts_Nnd, mask_Nn), contexts = self._roles(images, captions)
+        s_Nk1n = torch.bmm(contexts[0], parts_Nnd.transpose(1, 2)).unsqueeze(2)
+        queries = parts_Nnd.unsqueeze(1), mask_Nn.unsqueeze(1)
+        return self._pooled(s_Nk1n, queries, contexts).squeeze(1)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Eq. 12, summed over the batch as in the official code."""
+        """Eq. 12, or Eq. 11."""
         images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)
-        hardest_caption_B, hardest_image_B = self._hardest(images, captions, batch.image_ids)
-        rows = torch.arange(len(batch.image_ids), device=batch.image_ids.device)
-        image_rows = torch.cat([rows, rows, hardest_image_B])
-        caption_rows = torch.cat([rows, hardest_caption_B, rows])
-        matched_B, wrong_caption_B, wrong_image_B = self.pair_similarity(
+        ids, margin = batch.image_ids, self.config.margin
+        if self.config.other_captions_negative:
+            ids = torch.arange(len(ids), device=ids.device)
+        if self.config.hard_negatives:
+            return hardest_negatives(self._triplets(images, captions, differ(ids)), margin)
+        return all_negatives(in_tiles(self._all_pairs, images, captions), differ(ids), margin)
+
+    def _triplets(self, images: Encoding, captions: Encoding, negative_BB: Tensor) -> Tensor:
+        """S (3B,) of the pairs that Eq. 12 names; gradients flow through these only."""
+        with torch.no_grad():
+            scores_BB = in_tiles(self._all_pairs, images, captions)
+        image_rows, caption_rows = triplets(scores_BB, negative_BB)
+        return self.pair_similarity(
             tuple(x.index_select(0, image_rows) for x in images),
             tuple(x.index_select(0, caption_rows) for x in captions),
-        ).chunk(3)
-        margin = self.config.margin
-        return {
-            "image_anchor": F.relu(margin - matched_B + wrong_caption_B).sum(),
-            "caption_anchor": F.relu(margin - matched_B + wrong_image_B).sum(),
-        }
+        )
 
-    @torch.no_grad()
-    def _hardest(
-        self, images: Encoding, captions: Encoding, image_ids: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """For each row the best-scored wrong caption, and the best-scored wrong image.
-
-        A row without any negative (all rows show one image) names itself, which costs the margin
-        but moves no weight.
-        """
-        scores_BB = in_tiles(self.similarity, images, captions)
-        if self.config.other_captions_negative:
-            matched_BB = torch.eye(len(image_ids), dtype=torch.bool, device=image_ids.device)
-        else:
-            matched_BB = image_ids[:, None] == image_ids[None, :]
-        scores_BB = scores_BB.masked_fill(matched_BB, -math.inf)
-        scores_BB.fill_diagonal_(torch.finfo(scores_BB.dtype).min)
-        return scores_BB.argmax(1), scores_BB.argmax(0)
+    def _all_pairs(self, images: Encoding, captions: Encoding) -> Tensor:
+        """`similarity` without a look at the lengths, which would make a GPU wait."""
+        queries, contexts = self._roles(images, captions)
+        (Q, n, D), (P, k, _) = queries[0].shape, contexts[0].shape
+        s_PkQn = (contexts[0].reshape(P * k, D) @ queries[0].reshape(Q * n, D).T).view(P, k, Q, n)
+        scores_PQ = self._pooled(s_PkQn, queries, contexts)
+        return scores_PQ if self.config.direction == "t2i" else scores_PQ.T
 
     def _roles(self, images: Encoding, captions: Encoding) -> tuple[Encoding, Encoding]:
-        """(queries, contexts): words attend to regions, or regions to words."""
-        return (captions, images) if self.config.direction == "t2i" else (images, captions)
+        """(queries, contexts), parts and mask each: words attend to regions, or the reverse."""
+        regions, words = (
+            (parts, torch.arange(parts.shape[1], device=parts.device) < lengths[:, None])
+            for parts, lengths in (images, captions)
+        )
+        return (words, regions) if self.config.direction == "t2i" else (regions, words)
 
-    def _pooled(self, s_PkQn: Tensor, parts_Pkd: Tensor, mask_Pk: Tensor, mask_Qn: Tensor):
+    def _pooled(self, s_PkQn: Tensor, queries: Encoding, contexts: Encoding) -> Tensor:
+        """S from s of Eq. 1, shape (P, Q); queries and contexts are parts and their mask."""
+        (parts_Qnd, mask_Qn), (parts_Pkd, mask_Pk) = queries, contexts
+        if self.config.attention:
+            R_PQn = self._attended(s_PkQn, parts_Qnd, parts_Pkd, mask_Pk)
+        else:  # Eqs. 9 and 10: the best part alone
+            R_PQn = s_PkQn.masked_fill(~mask_Pk[:, :, None, None], -math.inf).amax(1)
+        return POOLINGS[self.config.pooling](R_PQn, mask_Qn, self.config.lambda2)
+
+    def _attended(self, s_PkQn: Tensor, parts_Qnd: Tensor, parts_Pkd: Tensor, mask_Pk: Tensor):
+        """R, shape (P, Q, n)."""
         a_PkQn = attention(s_PkQn, self.config.lambda1, self.config.leak)
         a_PkQn = a_PkQn * mask_Pk[:, :, None, None]
-        gram_Pkk = torch.bmm(parts_Pkd, parts_Pkd.transpose(1, 2))
-        R_PQn = relevance(s_PkQn, gram_Pkk, a_PkQn)
-        return POOLINGS[self.config.pooling](R_PQn, mask_Qn, self.config.lambda2)
+        R_PQn = relevance(s_PkQn, torch.bmm(parts_Pkd, parts_Pkd.transpose(1, 2)), a_PkQn)
+        if self.config.normalise_images:
+            return R_PQn
+        return R_PQn / parts_Qnd.norm(dim=-1).clamp_min(1e-8)
 
 
 def in_tiles(similarity, images: Encoding, captions: Encoding, size: int = 16) -> Tensor:
     """`similarity` of all pairs, a few images at a time: the products of a tile stay in cache."""
     parts = zip(*(x.split(size) for x in images), strict=True)
     return torch.cat([similarity(part, captions) for part in parts])
-
-
-def _trimmed(parts: Encoding) -> Tensor:
-    """The parts without the columns that are padding in every row."""
-    return parts[0][:, : int(parts[1].max())]
-
-
-def _mask(lengths: Tensor, width: int) -> Tensor:
-    return torch.arange(width, device=lengths.device) < lengths[:, None]

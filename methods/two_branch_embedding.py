@@ -6,10 +6,19 @@ Assumed where the paper is silent or differs from that code:
   that the paper's learning rate keeps its meaning;
 - an image that fills several rows of a batch is one candidate x' (Section 5.1: "an image in the
   mini-batch"), and a sentence of the same image is never a negative (the code's repeats are);
-- neighbours are taken pair by pair, as Eq. 5 is written (the code takes the farthest neighbour);
+- neighbours are taken pair by pair, as Eq. 5 is written; the code takes the farthest of a drawn
+  sentence and its sibling, which is the sibling: the same where an image is drawn once a batch;
 - the neighbourhood term is on from the first step (code);
 - FC layers start from Glorot's uniform distribution with zero bias (code);
 - 20 epochs at a constant learning rate (code; the paper names an initial rate and no end).
+No code of the LSTM variant was released. Assumed: a sentence is the last hidden state, after its
+<end>; <start> and <end> are words; word vectors start from U(-0.1, 0.1) and have no bias, the LSTM
+from PyTorch's weights; every training word has its vector, and a word first met at test time keeps
+the initial one of <unk>; no dropout in the LSTM.
+Options of the family "official" do as the code does: batch norm after the first FC (there without
+the bias that it would cancel) and with its momentum, an image drawn twice is a negative of itself,
+and 0.0001 under the root of the distance. Not followed: the last, smaller batch of an epoch is
+dropped there, and the squared L2 norm is at least 1e-10.
 """
 
 from dataclasses import dataclass
@@ -17,15 +26,23 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
+from methods.encoders import linear_branch, nonlinear_branch, start_from_glorot
+from methods.losses import differ, first_of_its_image, hardest_triplets
 
-INPUTS = Inputs(image="pooled", text="sentence")
+TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> what it is fed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
+    text: str = "sentence"  # Section 5.3: vectors ready made, or "lstm", trained jointly
+    word_size: int = 256  # Section 5.3, LSTM
+    lstm_size: int = 512  # Section 5.3, hidden state
+    lstm_hidden_size: int = 1024  # Section 5.3: hidden_size of the text branch after an LSTM
+    min_count: int = 1  # Section 5.3: the vocabulary is all words of the training set
     hidden_size: int = 2048  # Section 5.3, both branches
     embedding_size: int = 512  # Section 5.3
     dropout: float = 0.5  # Section 5.3, after the ReLU
@@ -36,12 +53,24 @@ class Config:
     top_k: int = 10  # Section 5.1, triplets kept per pair and direction
     neighbourhood_sampling: bool = False  # Section 3.2.3: two sentences for every image
     batch_size: int = 500  # Section 5.1
-    learning_rate: float = 0.0001  # Section 5.3
+    learning_rate: float = 0.0001  # Section 5.3; LSTM: 0.0002
     epochs: int = 20  # official train_embedding_nn.py
+    norm_first: bool = False  # Section 3.2.1; official retrieval_model.py: after the first FC
+    norm_momentum: float = 0.1  # PyTorch's; official: 0.9, the share of the newest batch
+    repeats_negative: bool = False  # assumed; official dataset_utils.py: True
+    distance_epsilon: float = 0.0  # Eq. 1; official: 0.0001 under the root
 
     def __post_init__(self) -> None:
+        if self.text not in TEXTS:
+            raise ValueError(f"text: expected {' or '.join(TEXTS)}, found {self.text!r}")
+        if not self.nonlinear and (self.text == "lstm" or self.norm_first):
+            raise ValueError("nonlinear: false has no lstm and no batch norm (Section 4.2)")
         if self.lambda4 and not self.neighbourhood_sampling:
             raise ValueError("lambda4: neighbourhood constraints need neighbourhood_sampling: true")
+
+
+def inputs(config: Config) -> Inputs:
+    return Inputs(image="pooled", text=TEXTS[config.text])
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -50,64 +79,92 @@ def recipe(config: Config) -> list[Phase]:
         epochs=config.epochs,
         learning_rates=(config.learning_rate,) * config.epochs,
         batch_size=config.batch_size,
-        captions_per_image=2 if config.neighbourhood_sampling else 1,
+        captions_per_image=_rows_a_draw(config),
     )
     return [phase]
 
 
-def distance(x_AD: Tensor, y_BD: Tensor) -> Tensor:
+def distance(x_AD: Tensor, y_BD: Tensor, epsilon: float = 0.0) -> Tensor:
     """Euclidean distance (A, B) of unit vectors, in float32 or better: the margin is 0.05, and a
     bfloat16 cosine near 1 moves in steps of 0.004."""
     with torch.autocast(x_AD.device.type, enabled=False):
         cosine_AB = x_AD.to(torch.promote_types(x_AD.dtype, torch.float32)) @ y_BD.T.to(
             torch.promote_types(y_BD.dtype, torch.float32)
         )
-    return (2 - 2 * cosine_AB).clamp_min(1e-12).sqrt()
+    return (2 - 2 * cosine_AB + epsilon).clamp_min(1e-12).sqrt()
 
 
-def hardest_triplets(positive_R: Tensor, candidates_RN: Tensor, negative_RN: Tensor, margin, k):
-    """Mean over R rows x k slots of [m + d(positive) - d(negative)]+ for the k highest values.
+def draws(image_ids: Tensor, rows_a_draw: int) -> Tensor:
+    """(B,) number of the draw that each row came by: a caption and, after it, its siblings.
 
-    Eqs. 3 and 5 with the mining of Section 5.1. `negative_RN` tells which candidates count.
+    The official code's labels know no image, so that two draws of one image are negatives.
     """
-    hinge_RN = F.relu(margin + positive_R[:, None] - candidates_RN) * negative_RN
-    kept = hinge_RN.topk(min(k, hinge_RN.shape[1]), dim=1).values
-    return kept.sum() / (len(positive_R) * k)
+    row_B = torch.arange(len(image_ids), device=image_ids.device)
+    starts_B = (row_B % rows_a_draw == 0) | (image_ids != image_ids.roll(1))
+    return starts_B.cumsum(0)
 
 
 def image_anchor(d_BB: Tensor, image_ids: Tensor, margin: float, k: int) -> Tensor:
     """First term of Eq. 3: triplets (x, y, y'). d_BB[b, c] is d(image b, text c)."""
-    return hardest_triplets(d_BB.diagonal(), d_BB, _differ(image_ids), margin, k)
+    return hardest_triplets(d_BB.diagonal(), d_BB, differ(image_ids), margin, k)
 
 
 def sentence_anchor(d_BB: Tensor, image_ids: Tensor, margin: float, k: int) -> Tensor:
     """Second term of Eq. 3: triplets (y, x, x'), every image of the batch once."""
-    negative_BB = _differ(image_ids) & _first_of_its_image(image_ids)
+    negative_BB = differ(image_ids) & first_of_its_image(image_ids)
     return hardest_triplets(d_BB.diagonal(), d_BB.T, negative_BB, margin, k)
 
 
 def sentence_neighbourhood(d_BB: Tensor, image_ids: Tensor, margin: float, k: int) -> Tensor:
     """Fourth term of Eq. 6, from Eq. 5. d_BB[b, c] is d(text b, text c)."""
-    same_BB = ~_differ(image_ids)
+    same_BB = ~differ(image_ids)
     same_BB.fill_diagonal_(False)
     rows, neighbours = same_BB.nonzero(as_tuple=True)
     if not len(rows):
         return d_BB.sum() * 0.0
-    negative_RB = _differ(image_ids)[rows]
+    negative_RB = differ(image_ids)[rows]
     return hardest_triplets(d_BB[rows, neighbours], d_BB[rows], negative_RB, margin, k)
 
 
-def branch(input_size: int, config: Config) -> nn.Sequential:
-    """FC, ReLU, dropout, FC, batch norm (Section 3.2.1); linear: the first FC only (4.2).
+def norm_first_branch(
+    input_size: int, hidden_size: int, embedding_size: int, dropout: float, norm_momentum: float
+) -> nn.Sequential:
+    """The official code's order: FC, batch norm, ReLU, dropout, FC."""
+    return nn.Sequential(
+        nn.Linear(input_size, hidden_size, bias=False),
+        nn.BatchNorm1d(hidden_size, momentum=norm_momentum),
+        nn.ReLU(),
+        nn.Dropout(dropout),
+        nn.Linear(hidden_size, embedding_size),
+    )
 
-    L2 normalisation follows in `Model`.
-    """
-    first = nn.Linear(input_size, config.hidden_size)
+
+def branch(input_size: int, hidden_size: int, config: Config) -> nn.Sequential:
+    """One side of the network; L2 normalisation follows in `Model`."""
     if not config.nonlinear:
-        return nn.Sequential(first)
-    last = nn.Linear(config.hidden_size, config.embedding_size)
-    norm = nn.BatchNorm1d(config.embedding_size)
-    return nn.Sequential(first, nn.ReLU(), nn.Dropout(config.dropout), last, norm)
+        return linear_branch(input_size, hidden_size)
+    build = norm_first_branch if config.norm_first else nonlinear_branch
+    rest = (config.embedding_size, config.dropout, config.norm_momentum)
+    return build(input_size, hidden_size, *rest)
+
+
+class LstmSentences(nn.Module):
+    """Section 5.3: words to vectors, an LSTM over them, its last hidden state (C, lstm_size)."""
+
+    def __init__(self, words: int, config: Config) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(words, config.word_size, padding_idx=0)
+        self.lstm = nn.LSTM(config.word_size, config.lstm_size, batch_first=True)
+        nn.init.uniform_(self.embed.weight, -0.1, 0.1)
+
+    def forward(self, captions: Captions) -> Tensor:
+        packed = pack_padded_sequence(
+            self.embed(captions.values),
+            captions.lengths.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        return self.lstm(packed)[1][0].squeeze(0)
 
 
 class Model(nn.Module):
@@ -116,42 +173,53 @@ class Model(nn.Module):
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__()
         self.config = config
-        self.image_branch = branch(sizes.image, config)
-        self.text_branch = branch(sizes.text, config)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+        self.image_branch = branch(sizes.image, config.hidden_size, config)
+        if config.text == "lstm":
+            self.sentences = LstmSentences(sizes.text, config)
+            self.text_branch = branch(config.lstm_size, config.lstm_hidden_size, config)
+        else:
+            self.sentences = _ready_made
+            self.text_branch = branch(sizes.text, config.hidden_size, config)
+        start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
         return (F.normalize(self.image_branch(images), dim=-1),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+        return (F.normalize(self.text_branch(self.sentences(captions)), dim=-1),)
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (I, C): orders pairs as the Euclidean distance does (Section 3.1)."""
         return images[0] @ captions[0].T
 
+    def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
+        """Cosine of sentences, for Section 5.5."""
+        return captions[0] @ others[0].T
+
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 6 with lambda3 = 0, as Section 5.2 sets it for sentences."""
         (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
-        d_BB, ids, c = distance(x_BD, y_BD), batch.image_ids, self.config
+        c, ids = self.config, self._ids(batch)
+        d_BB = distance(x_BD, y_BD, c.distance_epsilon)
         terms = {"image_anchor": c.lambda1 * image_anchor(d_BB, ids, c.margin, c.top_k)}
         if c.lambda2:
             terms["sentence_anchor"] = c.lambda2 * sentence_anchor(d_BB, ids, c.margin, c.top_k)
         if c.lambda4:
-            term = sentence_neighbourhood(distance(y_BD, y_BD), ids, c.margin, c.top_k)
+            d_BB = distance(y_BD, y_BD, c.distance_epsilon)
+            term = sentence_neighbourhood(d_BB, ids, c.margin, c.top_k)
             terms["sentence_neighbourhood"] = c.lambda4 * term
         return terms
 
+    def _ids(self, batch: Batch) -> Tensor:
+        """(B,): rows with the same number are no negatives of each other."""
+        if not self.config.repeats_negative:
+            return batch.image_ids
+        return draws(batch.image_ids, _rows_a_draw(self.config))
 
-def _differ(image_ids: Tensor) -> Tensor:
-    return image_ids[:, None] != image_ids[None, :]
+
+def _rows_a_draw(config: Config) -> int:
+    return 2 if config.neighbourhood_sampling else 1
 
 
-def _first_of_its_image(image_ids: Tensor) -> Tensor:
-    """(B,) bool: the rows whose image no earlier row shows."""
-    return torch.triu(~_differ(image_ids)).float().argmax(0) == torch.arange(
-        len(image_ids), device=image_ids.device
-    )
+def _ready_made(captions: Captions) -> Tensor:
+    return captions.values

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -17,24 +18,38 @@ STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
 SHARED_METHOD_FILES = ("methods/__init__.py", "methods/losses.py", "methods/encoders.py")
 NO_TORCH = ("protocol", "ranking", "overlap", "significance")
 
-# Modules that a stage loads by name; dvc.yaml spells them with the item's own names.
-READERS = {"datasets/${item.reader}.py": "datasets/[!_]*.py"}
-METHODS = {"methods/${item.method}.py": "methods/[!_]*.py"}
-ENCODERS = {"benchmark/encoders/${item.encoder}.py": "benchmark/encoders/[!_]*.py"}
-BY_NAME = {
-    "fetch": READERS,
-    "prepare": READERS,
-    "encode": READERS | ENCODERS,
-    "train": METHODS,
-    "evaluate": METHODS,
-    "fuse": {},  # the members' records stand for their methods
-    "report": {},
-}
-
 
 @cache
 def tree(file: str) -> ast.Module:
     return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
+def found(pattern: str, without: tuple[str, ...] = ()) -> set[str]:
+    return {file for file in FILES if fnmatch(file, pattern)} - set(without)
+
+
+def defines(file: str, function: str) -> bool:
+    return any(isinstance(x, ast.FunctionDef) and x.name == function for x in tree(file).body)
+
+
+# Modules that a stage loads by name; dvc.yaml spells them with the item's own names.
+READERS = {"datasets/${item.reader}.py": found("datasets/[!_]*.py")}
+METHODS = {"methods/${item.method}.py": found("methods/[!_]*.py", SHARED_METHOD_FILES)}
+ENCODERS = {"benchmark/encoders/${item.encoder}.py": found("benchmark/encoders/[!_]*.py")}
+BACKBONES = {  # for training from pixels: the modules that can build a network for its weights
+    "benchmark/encoders/${item.backbone}.py": {
+        file for file in found("benchmark/encoders/[!_]*.py") if defines(file, "structure")
+    }
+}
+BY_NAME = {
+    "fetch": READERS,
+    "prepare": READERS,
+    "encode": READERS | ENCODERS,
+    "train": METHODS | BACKBONES,
+    "evaluate": METHODS | BACKBONES,
+    "fuse": {},  # the members' records stand for their methods and image networks
+    "report": {},
+}
 
 
 @cache
@@ -160,12 +175,10 @@ def test_stage_lists_its_whole_import_closure_and_no_other_code(stage):
     root = f"benchmark/{'evaluate' if stage == 'fuse' else stage}.py"
     if root not in FILES:
         pytest.skip(f"there is no {root} yet")
-    by_name = {
-        str(path.relative_to(ROOT))
-        for pattern in BY_NAME[stage].values()
-        for path in ROOT.glob(pattern)
-    }
-    expected = closure(root, *by_name) - by_name | set(BY_NAME[stage])
+    by_name = set().union(*BY_NAME[stage].values())
+    expected = closure(root) | set(BY_NAME[stage])
+    for file in by_name:  # its name is listed, but not those of its like that it imports
+        expected |= closure(file) - {file}
     assert listed - expected == set(), "listed without need: cells would grow stale for nothing"
     assert expected - listed == set(), "not listed: DVC would keep stale results"
 
@@ -183,6 +196,18 @@ def test_only_evaluation_comes_after_the_checkpoint():
     assert not [dep for dep in trained_on if "results" in dep or "item.folder" in dep]
     outputs = [str(out) for out in stages["train"]["outs"]]
     assert any("checkpoint.pt" in out for out in outputs)
+
+
+def test_trainings_and_evaluations_list_the_files_that_they_read():
+    stages = pipeline()
+    for stage in ("train", "evaluate"):
+        read = {f"${{item.{name}}}" for name in ("images", "texts", "words")}
+        assert read | {"data/prepared/${item.dataset}"} <= set(stages[stage]["deps"]), stage
+    assert "${item.start}" in stages["train"]["deps"]
+    assert "${item.folder}/checkpoint.pt" in stages["evaluate"]["deps"]
+    for member in ("first", "second", "third"):
+        left = {f"${{item.{member}}}/{name}" for name in ("checkpoint.pt", "record.json")}
+        assert left <= set(stages["fuse"]["deps"])
 
 
 def test_stages_that_read_presets_list_their_files():

@@ -51,14 +51,21 @@ def test_lists(what, expected, capsys):
     assert expected <= {row["name"] for row in rows}
     assert main(["list", what]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [row["name"] for row in rows]
+    named = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert named == [row["name"] for row in rows]
 
 
 def test_presets_tell_the_papers_numbers(capsys):
     main(["list", "presets", "--json"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    reported = rows["scan_i2t_avg"]["reported"]["flickr30k"]
-    assert (reported["table"], reported["i2t_r1"], reported["t2i_r10"]) == ("scan/1", 67.9, 82.8)
+    reported = {numbers["table"]: numbers for numbers in rows["scan_i2t_avg"]["reported"]}
+    first = reported["scan/1"]
+    assert (first["dataset"], first["i2t_r1"], first["t2i_r10"]) == ("flickr30k", 67.9, 82.8)
+    assert {"scan/1", "scan/3", "scan/4", "scan/5"} <= set(reported)
+    main(["list", "presets"])
+    printed = capsys.readouterr().out
+    assert "scan/4, flickr30k: i2t_r1 67.9 i2t_r5 89.0 i2t_r10 94.4 t2i_r1 43.9" in printed
+    assert "instance_loss/2, flickr30k, validation: i2t_r1 39.9" in printed
 
 
 def test_a_stage_without_a_season(capsys):
@@ -70,12 +77,12 @@ def test_season_then_an_unknown_cell(capsys):
     assert main(["season", "demo"]) == 0
     capsys.readouterr()
     assert main(["train", "shapes-nothing-0"]) == 2
-    assert "no cell 'shapes-nothing-0'; expected one of shapes-two_branch" in one_line(capsys)
+    assert "no cell 'shapes-nothing-0'; expected one of shapes-dual_path" in one_line(capsys)
 
 
 def test_an_unknown_season(capsys):
     assert main(["season", "spring"]) == 2
-    assert "no season 'spring'; expected one of demo, flickr8k" in one_line(capsys)
+    assert "no season 'spring'; expected one of all, demo, flickr8k" in one_line(capsys)
 
 
 def test_a_source_of_no_dataset(capsys):
@@ -105,7 +112,7 @@ def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):
     ("arguments", "message"),
     [
         ([], "expected either a preset or --method"),
-        (["scan_x"], "no preset 'scan_x'; expected one of scan_i2t_avg"),
+        (["scan_x"], "no preset 'scan_x'; expected one of cyclematch, "),
         (["scan_t2i_avg", "--option", "epochs"], "--option: expected KEY=VALUE, found 'epochs'"),
         (["scan_t2i_avg", "--option", "depth=3"], "no option 'depth'; expected one of direction"),
         (["--method", "mine.py"], "mine.py: no such method file"),
@@ -124,7 +131,7 @@ def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     Path("mine.py").write_text(source, encoding="utf-8")
     Path("small.yaml").write_text(
         "title: Small\ndatasets:\n  shapes:\n    options: {train: 40, val: 10, test: 12}\n"
-        "    image: {network: drawn_cnn, input_size: 96}\n    sentence: {size: 8}\n"
+        "    image: {network: drawn_cnn, input_size: 96}\n    words: {size: 8}\n"
         "presets: [scan_t2i_avg]\nseeds: [0]\n",
         encoding="utf-8",
     )

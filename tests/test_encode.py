@@ -1,11 +1,8 @@
 """Encoders and the stage around them: safe weights, kills survived, statistics of train only."""
 
 import json
-import os
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,19 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gensim.models import KeyedVectors
 from PIL import Image
 from torch import nn
 from torchvision import models
 
-from benchmark import encode
-from benchmark.encoders import torchvision_cnn, word2vec
+from benchmark import encode, inputs
+from benchmark.encoders import drawn_cnn, torchvision_cnn
 from benchmark.errors import UserError
 from benchmark.features import read_array
-from benchmark.params import Encoding, ImageEncoder, Params, SentenceEncoder
+from benchmark.files import write_json
+from benchmark.params import Cell, Encoding, ImageEncoder, Params, SentenceEncoder, WordVectors
 from benchmark.prepared import Prepared
+from benchmark.weights import read_state
+from benchmark.words import Words
 
-ROOT = Path(__file__).parent.parent
 FOLDER = Path("data/features/tiny/stub")
 SPLITS = ["train"] * 6 + ["val"] * 2 + ["test"] * 3 + ["unused"]
 PARAMS = Params(
@@ -47,6 +45,8 @@ class Stub(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.register_buffer("pooled_mean", torch.zeros(3))
+        self.register_buffer("pooled_deviation", torch.ones(3))
         self.look = nn.Conv2d(3, 3, (1, 3), padding=(0, 1))
         self.norm = nn.BatchNorm2d(3)
         generator = torch.Generator().manual_seed(0)
@@ -59,7 +59,7 @@ class Stub(nn.Module):
 
     def forward(self, pixels):
         found = torch.nn.functional.avg_pool2d(torch.relu(self.norm(self.look(pixels))), 4)
-        return found.mean((2, 3)), found
+        return (found.mean((2, 3)) - self.pooled_mean) / self.pooled_deviation, found
 
 
 def pictures_of(mirrored: bool = False) -> dict[str, Image.Image]:
@@ -89,7 +89,7 @@ def stage(tmp_path, monkeypatch):
     monkeypatch.setattr(encode, "CHUNK", 4)
     opened: list[str] = []
 
-    def run(pictures=None, data=None, dies_at=None, afresh=True, **settings):
+    def run(pictures=None, data=None, dies_at=None, afresh=True, network=Stub, **settings):
         pictures = pictures or pictures_of()
         if afresh:
             shutil.rmtree(FOLDER, ignore_errors=True)  # as DVC does before it runs a stage
@@ -100,8 +100,7 @@ def stage(tmp_path, monkeypatch):
             opened.append(file)
             return pictures[file]
 
-        loaded = SimpleNamespace(load=lambda network, folder: (Stub(), {"file": "stub"}))
-        monkeypatch.setattr(encode.encoders, "load", lambda name: loaded)
+        loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": "stub"}))
         dataset = SimpleNamespace(pictures=lambda: open_picture)
         monkeypatch.setattr(encode, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
@@ -111,13 +110,23 @@ def stage(tmp_path, monkeypatch):
             kind="image",
             encoder="stub",
             folder=str(FOLDER),
+            source="data/prepared/tiny",
             image=image,
         )
-        encode.encode_images(PARAMS, encoding, data or data_of())
-        return {name: np.load(FOLDER / f"{name}.npy") for name in ("pooled", "regions")}
+        with monkeypatch.context() as patch:
+            patch.setattr(encode.encoders, "load", {"stub": loaded}.get)
+            encode.encode_images(PARAMS, encoding, data or data_of())
+        return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
     return run
+
+
+def on_grid(found: dict[str, np.ndarray]) -> np.ndarray:
+    """Cells (I, 4, 4, F) where they were before the salient ones came first."""
+    cells = np.empty_like(found["regions"])
+    np.put_along_axis(cells, found["places"][:, :, None].astype(np.int64), found["regions"], axis=1)
+    return cells.reshape(len(cells), 4, 4, -1)
 
 
 def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
@@ -127,25 +136,34 @@ def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
         pooled, maps = Stub().eval()(torch.tensor(pixels).permute(0, 3, 1, 2) / 255)
     np.testing.assert_allclose(found["pooled"], pooled, atol=2e-3)
     cells = maps.unfold(2, 2, 2).unfold(3, 2, 2).mean((4, 5))  # of 8 x 8 cells 4 x 4
-    expected = [cells[:, :, row, column] for row in range(4) for column in range(4)]
-    np.testing.assert_allclose(found["regions"], torch.stack(expected, 1), atol=2e-3)
+    np.testing.assert_allclose(on_grid(found), cells.permute(0, 2, 3, 1), atol=2e-3)
     assert found["regions"].dtype == np.float16
+    assert set(found) == {"pooled", "regions", "places"}
     ids = [f"p{n}" for n in range(11)]
     assert read_array(FOLDER, "regions", "tiny", ids).shape == (11, 16, 3)
     card = json.loads((FOLDER / "card.json").read_text())
     assert card["weights"] == {"file": "stub"} and card["settings"]["grid"] == 4
 
 
+def test_salient_regions_come_first(stage):
+    """So that the first k regions of a grid mean what the first k boxes of a detector do."""
+    found = stage()
+    norms = np.linalg.norm(found["regions"].astype(np.float32), axis=2)
+    assert (np.diff(norms, axis=1) < 2e-3).all()
+    assert norms[:, 0].min() > norms[:, -1].max() / 2 and np.ptp(norms) > 0.1
+    assert (np.sort(found["places"], axis=1) == np.arange(16)).all()
+    assert (found["places"] != found["places"][0]).any()  # picture by picture
+
+
 def test_cells_of_a_picture_and_of_its_mirror_image_line_up(stage):
     plain, mirror = stage(), stage(pictures_of(mirrored=True))
     np.testing.assert_allclose(plain["pooled"], mirror["pooled"], atol=2e-3)
-    turned = mirror["regions"].reshape(11, 4, 4, 3)[:, :, ::-1].reshape(11, 16, 3)
-    np.testing.assert_allclose(plain["regions"], turned, atol=2e-3)
-    one_sided = stage(flip=False), stage(pictures_of(mirrored=True), flip=False)
-    turned = one_sided[1]["regions"].reshape(11, 4, 4, 3)[:, :, ::-1].reshape(11, 16, 3)
-    assert np.abs(one_sided[0]["regions"] - turned).max() > 0.02  # the network does look one way
-    both = (one_sided[0]["regions"].astype(float) + turned) / 2
-    np.testing.assert_allclose(plain["regions"], both, atol=2e-3)
+    np.testing.assert_allclose(on_grid(plain), on_grid(mirror)[:, :, ::-1], atol=2e-3)
+    one_sided = on_grid(stage(flip=False))
+    turned = on_grid(stage(pictures_of(mirrored=True), flip=False))[:, :, ::-1]
+    assert np.abs(one_sided - turned).max() > 0.02  # the network does look one way
+    both = (one_sided.astype(float) + turned) / 2
+    np.testing.assert_allclose(on_grid(plain), both, atol=2e-3)
 
 
 def test_pictures_of_any_size_are_squashed_to_the_input_size(stage):
@@ -153,20 +171,44 @@ def test_pictures_of_any_size_are_squashed_to_the_input_size(stage):
     assert stage(wide)["regions"].shape == (11, 16, 3)
 
 
-def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage):
-    names = ("pooled.npy", "regions.npy", "card.json")
-    stage()
-    unbroken = [(FOLDER / name).read_bytes() for name in names]
+def contents() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+
+
+@pytest.mark.parametrize("settings", [{}, {"pixels": 8, "standardise": True}], ids=["", "pixels"])
+def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
+    stage(**settings)
+    unbroken = contents()
+    made = {"pooled.npy", "regions.npy", "places.npy", "card.json"}
+    assert set(unbroken) == made | ({"pixels.npy", "network.pt"} if settings else set())
     with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p6.png", grid=2)  # of other settings: not to be gone on with
+        stage(dies_at="p6.png", grid=2, **settings)  # of other settings: not to be gone on with
     with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p6.png")
+        stage(dies_at="p6.png", **settings)
     assert not FOLDER.exists()
     stage.opened.clear()
-    stage()
+    stage(**settings)
     assert stage.opened == [f"p{n}.png" for n in range(4, 11)]
-    assert [(FOLDER / name).read_bytes() for name in names] == unbroken
+    assert contents() == unbroken
     assert not (Path(".scratch") / FOLDER).exists()
+
+
+def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
+    settings = {"pixels": 8, "standardise": True}
+    stage(**settings)
+    unbroken, original = contents(), encode.write_json
+
+    def dies_at_the_card(path, data):
+        if path.name == "card.json":
+            raise KeyboardInterrupt
+        original(path, data)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(encode, "write_json", dies_at_the_card)
+        stage(**settings)
+    assert not FOLDER.exists()
+    stage(**settings)
+    assert contents() == unbroken
 
 
 def test_encoding_again_replaces_the_folder(stage):
@@ -198,6 +240,51 @@ def test_standardised_by_the_training_split(stage):
         expected = (before[..., :2] - mean) / deviation
         np.testing.assert_allclose(live, expected, atol=5e-3)
         assert abs(live[6:].mean(axes)).max() > 0.01
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_pixels_are_the_pictures_themselves(stage, flip):
+    """Squashed to their own size and never mirrored, in the order of the table."""
+    found = stage(pixels=32, flip=flip)
+    pictures = [np.asarray(x) for x in pictures_of().values()][:11]
+    assert found["pixels"].dtype == np.uint8
+    assert (found["pixels"] == np.stack(pictures).transpose(0, 3, 1, 2)).all()
+    assert stage(pixels=8)["pixels"].shape == (11, 3, 8, 8)
+    assert read_array(FOLDER, "pixels", "tiny", [f"p{n}" for n in range(11)]).shape[1] == 3
+
+
+def random_network() -> drawn_cnn.Network:
+    torch.manual_seed(3)
+    network = drawn_cnn.Network(width=4)
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 2, 4)  # so that pictures differ in every channel
+            module.running_mean.normal_(std=0.1)
+            module.running_var.uniform_(0.5, 1.5)
+    return network
+
+
+def cell_with(backbone: str) -> Cell:
+    facts = dict.fromkeys(("dataset", "preset", "method", "family", "texts", "words"), "tiny")
+    places = {"images": str(FOLDER), "start": "card.json", "folder": "results/a"}
+    return Cell(**facts, **places, backbone=backbone, seed=0, options={}, scaled=[], network=None)
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+def test_the_kept_network_gives_the_pooled_features(stage, standardise):
+    """What training from pixels goes on from is what made pooled.npy."""
+    settings = {"input_size": 32, "pixels": 32, "flip": False, "standardise": standardise}
+    found = stage(network=random_network, **settings)
+    network = inputs.image_network(cell_with("drawn_cnn")).eval()
+    with torch.no_grad():
+        pooled, maps = network(torch.from_numpy(found["pixels"]).float() / 255)
+    np.testing.assert_allclose(pooled, found["pooled"], atol=5e-3)
+    assert np.ptp(found["pooled"]) > 0.5
+    if standardise:
+        np.testing.assert_allclose(pooled[:6].mean(0), 0, atol=2e-3)
+    assert maps.shape[:2] == (11, 4)
+    structure = inputs.network_structure(cell_with("drawn_cnn"), 8)
+    assert structure.state_dict().keys() == network.state_dict().keys()
 
 
 # Weights --------------------------------------------------------------------------------------
@@ -239,7 +326,7 @@ def test_a_file_that_is_no_weights_is_refused(tmp_path, content):
     path = tmp_path / "mobilenet_v2-1.pth"
     path.write_bytes(content)
     with pytest.raises(UserError, match="expected a state dict of plain tensors"):
-        torchvision_cnn.read_state(path)
+        read_state(path)
 
 
 @pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, torch.zeros(2)])
@@ -247,7 +334,7 @@ def test_other_plain_content_is_refused(tmp_path, content):
     path = tmp_path / "mobilenet_v2-1.pth"
     torch.save(content, path)
     with pytest.raises(UserError, match="state dict of plain tensors, found other objects"):
-        torchvision_cnn.read_state(path)
+        read_state(path)
 
 
 def other_names(state: dict) -> dict:
@@ -293,6 +380,11 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
         expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
         torch.testing.assert_close(mobilenet.classifier(pooled), expected)
         folded = encode._fused(network)(pixels)
+    network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
+    structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
+    structure.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(structure(pixels)[0], (pooled - 1) / 2)
     assert (pooled.shape, found.shape) == ((2, 1280), (2, 1280, 2, 2))
     torch.testing.assert_close(folded[1], found, rtol=1e-3, atol=1e-4)
     assert facts["file"] == "mobilenet_v2-1.pth" and len(facts["sha256"]) == 64
@@ -302,104 +394,98 @@ def _column(values: list[float]) -> torch.Tensor:
     return torch.tensor(values).view(1, 3, 1, 1)
 
 
-# Words ----------------------------------------------------------------------------------------
+# Words and sentences --------------------------------------------------------------------------
 
-CORPUS = ["a red dog", "a green dog runs", "the red cat", "a cat runs"] * 5
-FIT = """
-import hashlib
-import numpy as np
-from benchmark.encoders import word2vec
-from benchmark.params import SentenceEncoder
-word2vec.WORDS_SEEN = 1000
-captions = ["a red dog", "a green dog runs", "the red cat", "a cat runs"] * 5
-vectors, _ = word2vec.encode(captions, np.ones(20, bool), SentenceEncoder(size=8))
-print(hashlib.sha256(vectors.tobytes()).hexdigest())
-"""
+CAPTIONS = pd.DataFrame(
+    {
+        "caption_id": ["b", "a", "c", "d"],
+        "text": ["A dog runs!", "a red dog", "red", "zebra"],
+        "split": ["train", "train", "test", "test"],
+    }
+)
+WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float32))
 
 
-def write_vectors(path: Path) -> None:
-    vectors = KeyedVectors(2)
-    vectors.add_vectors(["dog", "red"], np.array([[1.0, 2.0], [4.0, -2.0]], np.float32))
-    vectors.save_word2vec_format(path, binary=True)
-
-
-def test_a_caption_is_the_mean_of_its_known_words(tmp_path):
-    write_vectors(tmp_path / "some.bin")
-    settings = SentenceEncoder(size=2, vectors=str(tmp_path / "some.bin"))
-    captions = ["Red dog!", "a dog", "red red dog", "a cat", ""]
-    found, facts = word2vec.encode(captions, np.zeros(5, bool), settings)
-    assert found.tolist() == [[2.5, 0.0], [1.0, 2.0], [3.0, np.float32(-2 / 3)], [0, 0], [0, 0]]
-    assert (facts["words"], facts["known_tokens"], facts["tokens"]) == (2, 6, 9)
-    assert facts["vectors"] == "some.bin" and len(facts["sha256"]) == 64
-
-
-def test_loaded_vectors_are_checked(tmp_path):
-    write_vectors(tmp_path / "some.bin")
-    with pytest.raises(UserError, match="some.bin: expected vectors of size 300, found 2"):
-        word2vec._loaded(tmp_path / "some.bin", 300)
-    whole = (tmp_path / "some.bin").read_bytes()
-    for content in (b"", whole[:-5], b"\x00\x01\x02", b"<html>"):
-        (tmp_path / "some.bin").write_bytes(content)
-        with pytest.raises(UserError, match="some.bin: expected a word2vec .bin file"):
-            word2vec._loaded(tmp_path / "some.bin", 2)
-    with pytest.raises(UserError, match="other.bin: expected a word2vec .bin file"):
-        word2vec._loaded(tmp_path / "other.bin", 2)
-
-
-def test_only_training_captions_shape_the_vectors(monkeypatch):
-    monkeypatch.setattr(word2vec, "WORDS_SEEN", 1000)
-    settings = SentenceEncoder(size=8)
-    is_train = np.arange(len(CORPUS) + 2) < len(CORPUS)
-    first, _ = word2vec.encode([*CORPUS, "a zebra", "red cat"], is_train, settings)
-    second, _ = word2vec.encode([*CORPUS, "zebra", "zebra dog runs green"], is_train, settings)
-    assert np.array_equal(first[:-2], second[:-2])
-    assert np.ptp(first[:-2]) > 0
-    assert (second[-2] == 0).all()  # zebra is in no training caption
-    only_a, _ = word2vec.encode([*CORPUS, "a"], is_train[:-1], settings)
-    assert np.array_equal(first[-2], only_a[-1])
-
-
-def test_two_fits_agree_whatever_the_hash_seed():
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", FIT],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (run.communicate(timeout=120)[0] for run in runs)
-    assert first == second
-    assert len(first.strip()) == 64
-
-
-def encode_two_captions(vectors: Path) -> None:
-    captions = pd.DataFrame(
-        {"caption_id": ["b", "a"], "text": ["dog", "red"], "split": ["train", "test"]}
-    )
+def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
     encoding = Encoding(
         dataset="tiny",
         reader="tiny",
-        kind="sentence",
-        encoder="word2vec",
+        kind=kind,
+        encoder=encoder,
         folder=str(FOLDER),
-        sentence=SentenceEncoder(size=2, vectors=str(vectors)),
+        source=source,
+        **settings,
     )
-    data = Prepared(pd.DataFrame(), captions, pd.DataFrame(), {}, Path("unused"))
-    encode.encode_sentences(encoding, data)
+    run = {"words": encode.encode_words, "sentence": encode.encode_sentences}[kind]
+    run(encoding, Prepared(pd.DataFrame(), CAPTIONS, pd.DataFrame(), {}, Path("unused")))
 
 
-def test_sentence_features_are_written_in_the_order_of_the_captions(tmp_path, monkeypatch):
+def write_words(folder: str = "data/features/tiny/words") -> str:
+    WORDS.save(Path(folder))
+    write_json(Path(folder) / "card.json", {"vectors": "made up", "settings": {}})
+    return folder
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_vectors(tmp_path / "some.bin")
-    encode_two_captions(tmp_path / "some.bin")
-    assert read_array(FOLDER, "sentence", "tiny", ["b", "a"]).tolist() == [[1, 2], [4, -2]]
 
 
-def test_encoding_sentences_again_replaces_the_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_vectors(tmp_path / "some.bin")
-    for _ in range(2):
-        encode_two_captions(tmp_path / "some.bin")
-    assert read_array(FOLDER, "sentence", "tiny", ["b", "a"]).shape == (2, 2)
+def test_words_are_of_the_training_captions_and_kept_for_all(empty_folder, monkeypatch):
+    """A fit sees training captions, tokenised; a file of vectors may know words of any caption."""
+    asked = []
+
+    def words(corpus, settings, keep):
+        asked.append((corpus, settings, keep))
+        return WORDS, {"vectors": "made up", "epochs": 3}
+
+    loaded = SimpleNamespace(words=words)
+    monkeypatch.setattr(encode.encoders, "load", {"word2vec": loaded}.get)
+    settings = WordVectors(size=2)
+    encode_captions("words", "word2vec", words=settings)
+    corpus = [["a", "dog", "runs"], ["a", "red", "dog"]]
+    assert asked == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
+    found = Words.read(FOLDER)
+    assert (found.words, found.vectors.tolist()) == (WORDS.words, WORDS.vectors.tolist())
+    card = json.loads((FOLDER / "card.json").read_text())
+    assert (card["vectors"], card["epochs"], card["items"]) == ("made up", 3, 3)
+    assert (card["dataset"], card["encoder"]) == ("tiny", "stub")
+    assert card["settings"] == settings.model_dump()
+    encode_captions("words", "word2vec", words=settings)  # again: the folder is replaced
+    assert sorted(path.name for path in FOLDER.iterdir()) == [
+        "card.json",
+        "words.json",
+        "words.npy",
+    ]
+
+
+def test_sentence_features_are_written_in_the_order_of_the_captions(empty_folder):
+    for _ in range(2):  # the second time the folder is replaced
+        encode_captions("sentence", "mean_words", write_words(), sentence=SentenceEncoder())
+        found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
+        expected = [[2, 1], [8 / 3, 0], [4, -2], [0, 0]]
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+    card = json.loads((FOLDER / "card.json").read_text())
+    assert (card["vectors"], card["tokens"], card["known_tokens"]) == ("made up", 8, 6)
+
+
+def test_sentence_features_are_standardised_by_the_training_captions(empty_folder):
+    settings = SentenceEncoder(standardise=True)
+    encode_captions("sentence", "mean_words", write_words(), sentence=settings)
+    found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
+    mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])  # of captions b and a
+    expected = (np.array([[2, 1], [8 / 3, 0], [4, -2], [0, 0]]) - mean) / deviation
+    np.testing.assert_allclose(found, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("kind", ["image", "words", "sentence"])
+def test_each_kind_of_encoding_has_its_way(kind, monkeypatch):
+    called = []
+    for name in ("encode_images", "encode_words", "encode_sentences"):
+        patch = lambda *given, name=name: called.append((name, len(given)))  # noqa: E731
+        monkeypatch.setattr(encode, name, patch)
+    monkeypatch.setattr(encode.prepared, "read", lambda dataset: dataset)
+    facts = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
+    encode.encode(PARAMS, Encoding(kind=kind, **facts))
+    expected = {"image": ("encode_images", 3), "words": ("encode_words", 2)}
+    assert called == [expected.get(kind, ("encode_sentences", 2))]

@@ -54,6 +54,14 @@ def test_arrays_of_another_kind_are_refused(folder):
         read_array(folder, "pooled", "pets", IDS)
 
 
+def test_pixels_are_bytes(folder):
+    np.save(folder / "pixels.npy", np.zeros((3, 3, 4, 4), np.uint8))
+    assert read_array(folder, "pixels", "pets", IDS).dtype == np.uint8
+    np.save(folder / "pixels.npy", np.zeros((3, 3, 4, 4), np.float16))
+    with pytest.raises(UserError, match="expected 3 rows of uint8, found 3 of float16"):
+        read_array(folder, "pixels", "pets", IDS)
+
+
 def test_a_pickle_is_refused(folder):
     np.save(folder / "pooled.npy", np.array([{"a": 1}] * 3, dtype=object), allow_pickle=True)
     with pytest.raises(UserError, match="cannot be read as an array"):

@@ -8,19 +8,34 @@ import pytest
 
 from benchmark import report, run_command
 from benchmark.encoders import drawn_cnn
-from benchmark.params import DatasetSettings, ImageEncoder, Params, SentenceEncoder
+from benchmark.params import DatasetSettings, ImageEncoder, Params, SentenceEncoder, WordVectors
 from benchmark.season import Season, resolve, write_params
 
 VOLATILE = ("training.json", "scoring.json", "README.md")  # hold times
-PRESETS = ["two_branch_constraints", "scan_t2i_avg", "scan_i2t_lse", "scan_t2i_avg_i2t_lse"]
+PRESETS = [
+    "dual_path_instance_1",
+    "dual_path_full_2",
+    "two_branch_constraints",
+    "cyclematch",
+    "cyclematch_three_adaptive",
+    "scan_t2i_avg",
+    "scan_i2t_lse",
+    "scan_t2i_avg_i2t_lse",
+]
 
 
 def small_season(seeds: list[int]) -> Params:
-    image = ImageEncoder(network="drawn_cnn", input_size=96, flip=False, standardise=True)
+    image = ImageEncoder(
+        network="drawn_cnn", input_size=96, flip=False, standardise=True, pixels=96
+    )
     settings = DatasetSettings(
         options={"train": 48, "val": 12, "test": 20},
         image=image,
-        sentence=SentenceEncoder(size=16),
+        words=WordVectors(size=16),
+        sentence={
+            "hglmm": SentenceEncoder(centres=2, size=12),
+            "bilstm_max": SentenceEncoder(hidden=8),
+        },
     )
     season = Season(
         title="Small",
@@ -29,6 +44,16 @@ def small_season(seeds: list[int]) -> Params:
         seeds=seeds,
         device="cpu",
         options={
+            "dual_path": {
+                "blocks": "1,1,1,1",
+                "text_width": 1 / 64,
+                "word_size": 16,
+                "hidden_size": 8,
+                "image_hidden_size": 8,
+                "embedding_size": 8,
+                "epochs": 1,
+            },
+            "cyclematch": {"hidden_size": 8, "embedding_size": 8, "epochs": 1},
             "two_branch_embedding": {"hidden_size": 16, "embedding_size": 8, "epochs": 2},
             "scan": {"embedding_size": 8, "word_size": 8, "epochs": 2, "decay_after": 1},
         },
@@ -61,7 +86,7 @@ def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     second = played(tmp_path / "work", monkeypatch, [0, 1])
     assert set(first) == set(second)
     stable = [name for name in first if not name.endswith(VOLATILE)]
-    assert sum(name.endswith("record.json") for name in stable) == 8
+    assert sum(name.endswith("record.json") for name in stable) == 2 * len(PRESETS)
     # The cost figure shows measured times; every other picture must be the same.
     differ = [name for name in stable if first[name] != second[name] and "cost" not in name]
     assert differ == []
@@ -91,6 +116,14 @@ def test_records_hold_the_promised_keys(first):
     assert record["scaled"] == ["decay_after", "embedding_size", "epochs", "word_size"]
 
 
+def test_captions_find_their_siblings(first):
+    for preset in ("two_branch_constraints", "cyclematch", "dual_path_full_2"):
+        record = json.loads(first[f"results/small/shapes/{preset}/0/record.json"])
+        assert 0 <= record["metrics"]["s2s_r1"] <= record["metrics"]["s2s_r10"] <= 100
+    record = json.loads(first["results/small/shapes/scan_t2i_avg/0/record.json"])
+    assert "s2s_r1" not in record["metrics"]  # SCAN has no vector of a caption
+
+
 def test_every_query_has_a_rank(first, tmp_path):
     path = tmp_path / "ranks.parquet"
     path.write_bytes(first["results/small/shapes/scan_t2i_avg_i2t_lse/0/ranks.parquet"])
@@ -101,6 +134,6 @@ def test_every_query_has_a_rank(first, tmp_path):
 
 def test_the_report_names_every_preset(first):
     page = first["reports/small/README.md"].decode()
-    for title in ("SCAN t-i AVG", "SCAN i-t LSE", "SCAN t-i AVG + i-t LSE", "Two-branch"):
+    for title in ("SCAN t-i AVG", "SCAN t-i AVG + i-t LSE", "Two-branch", "CycleMatch, three"):
         assert title in page
     assert "figures/gallery/shapes/" in page

@@ -17,6 +17,11 @@ SCORES = np.array(
 )
 
 
+def of_pairs(scores_IC: np.ndarray) -> dict[str, np.ndarray]:
+    """One score a pair, whoever asks."""
+    return {"i2t": scores_IC, "t2i": scores_IC.T}
+
+
 @pytest.mark.parametrize(
     ("rsums", "number"), [((3.0,), 1), ((1, 5, 2), 2), ((1, 5, 5, 5, 4), 2), ((0, 0, 0), 1)]
 )
@@ -31,7 +36,7 @@ def test_validation_recalls_are_those_of_the_protocol(seed):
     scores = rng.integers(0, 12, (13, len(owners))).astype(np.float32)  # many ties
     scores[owners, np.arange(len(owners))] += rng.integers(0, 9)
     expected = protocol.retrieval_metrics(
-        protocol.both_ways(scores, protocol.relevance(owners, 13))
+        protocol.both_ways(of_pairs(scores), protocol.relevance(owners, 13))
     )
     found = selection.validation_recalls(torch.tensor(scores), torch.tensor(owners))
     assert found == pytest.approx({key: expected[key] for key in found})
@@ -58,7 +63,7 @@ def test_relevance_follows_the_owners_of_captions():
 
 def test_both_ways_of_a_literal_matrix():
     relevant = protocol.relevance(OWNERS, 3)
-    ranks = protocol.both_ways(SCORES, relevant)
+    ranks = protocol.both_ways(of_pairs(SCORES), relevant)
     # i2t: image 0 first; image 1 behind caption 0; image 2 ties with caption 0, behind caption 2
     assert ranks["i2t"].tolist() == [0, 1, 2]
     # t2i: caption 0 ties with image 1, caption 2 with image 2; captions 1 and 3 lead
@@ -66,8 +71,19 @@ def test_both_ways_of_a_literal_matrix():
     assert ranks["t2i"].tolist() == ranking.positive_ranks(SCORES.T, relevant.T).tolist()
 
 
+def test_each_direction_is_ranked_by_its_own_scores():
+    """Adaptive fusion weights scores query by query: t2i is not the transpose of i2t."""
+    relevant = protocol.relevance(OWNERS, 3)
+    scores = {"i2t": SCORES, "t2i": 2.0 * relevant.T}
+    ranks = protocol.both_ways(scores, relevant)
+    assert ranks["i2t"].tolist() == [0, 1, 2]
+    assert ranks["t2i"].tolist() == [0, 0, 0, 0]
+    assert protocol.tie_gap(scores, relevant, ranks) == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 0}
+
+
 def test_metrics_have_the_records_keys():
-    metrics = protocol.retrieval_metrics(protocol.both_ways(SCORES, protocol.relevance(OWNERS, 3)))
+    relevant = protocol.relevance(OWNERS, 3)
+    metrics = protocol.retrieval_metrics(protocol.both_ways(of_pairs(SCORES), relevant))
     assert set(metrics) == {
         f"{way}_{name}" for way in ("i2t", "t2i") for name in ("r1", "r5", "r10", "medr", "meanr")
     } | {"rsum"}
@@ -78,19 +94,70 @@ def test_metrics_have_the_records_keys():
     assert metrics["rsum"] == pytest.approx(100 / 3 + 50 + 400)
 
 
+@pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_not_finite_are_refused_with_their_number(bad):
-    scores = SCORES.copy()
-    scores[0, 1] = scores[2, 2] = bad
+def test_scores_that_are_not_finite_are_refused_with_their_number(bad, way):
+    scores = of_pairs(SCORES.copy())
+    scores = scores | {way: scores[way].copy()}
+    scores[way][0, 1] = scores[way][2, 2] = bad
     with pytest.raises(protocol.RefusedError, match="2 of 12 scores are NaN or infinite"):
         protocol.both_ways(scores, protocol.relevance(OWNERS, 3))
 
 
 def test_tie_gap_of_a_literal_matrix():
     relevant = protocol.relevance(OWNERS, 3)
-    gap = protocol.tie_gap(SCORES, relevant, protocol.both_ways(SCORES, relevant))
+    scores = of_pairs(SCORES)
+    gap = protocol.tie_gap(scores, relevant, protocol.both_ways(scores, relevant))
     # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would lead
     assert gap == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 50}
+
+
+# Captions 0, 1 and 4 are of image 0, caption 2 of image 2, captions 3 and 5 of image 1.
+FAMILIES = np.array([0, 0, 2, 1, 0, 1])
+SIBLINGS = np.array(
+    [
+        [9.0, 0.3, 0.5, 0.4, 0.1, 0.2],  # best sibling: 0.3; captions 2 and 3 are above it
+        [0.8, 9.0, 0.8, 0.1, 0.9, 0.0],  # best sibling: 0.9, first
+        [0.9, 0.9, 0.1, 0.9, 0.9, 0.9],  # no sibling: no query
+        [0.2, 0.1, 0.0, 9.0, 0.5, 0.5],  # its sibling ties with caption 4: behind it
+        [0.7, 0.2, 0.1, 0.6, -9.0, 0.5],  # best sibling: 0.7, first
+        [-2.0, -1.0, -3.0, -4.0, -1.0, -0.5],  # its sibling is the last of five
+    ]
+)
+
+
+def test_sentence_ranks_of_a_literal_matrix():
+    ranks = protocol.sentence_ranks(SIBLINGS, slice(0, 6), FAMILIES)
+    assert ranks.tolist() == [2, 0, 1, 0, 4]  # of queries 0, 1, 3, 4 and 5
+    assert SIBLINGS[0, 0] == 9.0  # the scores are not written to
+
+
+def test_a_sentence_is_not_found_by_itself():
+    """Whatever its own score, even where all the others are lower than any."""
+    lowest = np.full((3, 3), -1e30) + 1e30 * np.eye(3)
+    owners = np.array([0, 0, 1])
+    assert protocol.sentence_ranks(lowest, slice(0, 3), owners).tolist() == [1, 1]  # a tie
+    assert protocol.sentence_ranks(-lowest, slice(0, 3), owners).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 6])
+def test_blocks_of_sentences_rank_like_the_whole(size):
+    blocks = [slice(start, min(start + size, 6)) for start in range(0, 6, size)]
+    ranks = [protocol.sentence_ranks(SIBLINGS[rows], rows, FAMILIES) for rows in blocks]
+    whole = protocol.sentence_ranks(SIBLINGS, slice(0, 6), FAMILIES)
+    assert np.concatenate(ranks).tolist() == whole.tolist()
+
+
+def test_sentence_scores_that_are_not_finite_are_refused_with_their_number():
+    scores = SIBLINGS.copy()
+    scores[2, 3] = np.nan
+    with pytest.raises(protocol.RefusedError, match="1 of 36 scores are NaN or infinite"):
+        protocol.sentence_ranks(scores, slice(0, 6), FAMILIES)
+
+
+def test_sentences_without_siblings_are_no_queries():
+    ranks = protocol.sentence_ranks(SIBLINGS, slice(0, 6), np.arange(6))
+    assert ranks.shape == (0,)
 
 
 def test_overlap_metrics_of_cosines():

@@ -46,16 +46,31 @@ def cell(dataset: str, preset: str, seed: int) -> Cell:
         family="paper",
         options={},
         scaled=["epochs"],
+        network="resnet50",
         images="",
+        backbone="__init__",
         texts="",
+        words="",
+        start="data/prepared/card.json",
         folder=f"results/try/{dataset}/{preset}/{seed}",
     )
 
 
 def fusion(dataset: str, seed: int) -> Fusion:
     folders = [f"results/try/{dataset}/{preset}/{seed}" for preset in (*MEMBERS, FUSION)]
-    left, right, folder = folders
-    return Fusion(dataset=dataset, preset=FUSION, seed=seed, left=left, right=right, folder=folder)
+    *members, folder = folders
+    return Fusion(
+        dataset=dataset,
+        preset=FUSION,
+        seed=seed,
+        how="average",
+        members=members,
+        parts=["", ""],
+        first=members[0],
+        second=members[1],
+        third=members[1],
+        folder=folder,
+    )
 
 
 def season(seeds: tuple[int, ...] = (0, 1)) -> Params:
@@ -143,8 +158,9 @@ def play(dataset: str, preset: str, seed: int, quality: float, **changes: object
     rng = np.random.default_rng([seed, len(preset)])
     relevant = protocol.relevance(np.repeat(np.arange(IMAGES), 2), IMAGES)
     scores = np.clip(rng.normal(0, 0.2, relevant.shape) + quality * relevant, -1, 1)
-    ranks = protocol.both_ways(scores, relevant)
-    metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(scores, relevant, ranks)
+    both = {"i2t": scores, "t2i": scores.T}
+    ranks = protocol.both_ways(both, relevant)
+    metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, relevant, ranks)
     metrics |= protocol.overlap_metrics(scores[relevant], scores[~relevant])
     write_record(folder, record(dataset, preset, seed, metrics, **changes))
     samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}

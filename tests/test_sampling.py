@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.sampling import batches
+from benchmark.sampling import batches, image_batches
 
 IRREGULAR = np.repeat(np.arange(9), [1, 2, 7, 2, 1, 7, 5, 2, 7])  # captions per image
 SHUFFLED = np.random.default_rng(0).permutation(IRREGULAR)
@@ -71,3 +71,52 @@ def test_a_last_batch_of_one_drawn_caption_is_dropped_with_its_siblings():
     """Its rows all show one image: no negative, and batch statistics of a single picture."""
     owners = np.repeat(np.arange(3), 3)
     assert [len(rows) for rows in epoch(owners, 4, 2)] == [8, 8]
+
+
+# One caption of every image -------------------------------------------------------------------
+
+
+def image_epoch(owners: np.ndarray, size: int, seed: int = 0) -> list[np.ndarray]:
+    return list(image_batches(owners, size, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
+@pytest.mark.parametrize("size", [2, 3, 9, 100])
+def test_every_image_is_drawn_once_with_a_caption_of_its_own(owners, size):
+    found = image_epoch(owners, size)
+    drawn = np.concatenate(found)
+    last = 9 % size
+    assert [len(rows) for rows in found[:-1]] == [min(size, 9)] * (len(found) - 1)
+    if last == 1:
+        assert len(set(owners[drawn].tolist())) == len(drawn) == 8
+    else:
+        assert sorted(owners[drawn].tolist()) == list(range(9))
+
+
+def test_a_last_batch_of_one_image_is_dropped():
+    assert [len(rows) for rows in image_epoch(IRREGULAR, 4)] == [4, 4]
+    assert [len(rows) for rows in image_epoch(IRREGULAR, 7)] == [7, 2]
+
+
+def test_the_order_of_images_is_random_and_of_the_generator_alone():
+    first, again, other = (image_epoch(SHUFFLED, 9, seed)[0] for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert (SHUFFLED[first] != SHUFFLED[other]).any()
+
+
+def test_every_caption_of_an_image_is_as_likely_as_the_others():
+    owners = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [5, 1, 2]))
+    counts, rng, draws = np.zeros(8, dtype=int), np.random.default_rng(3), 1500
+    for _ in range(draws):
+        for rows in image_batches(owners, 3, rng):
+            counts[rows] += 1
+    assert counts[owners == 1].tolist() == [draws]
+    for image, captions in ((0, 5), (2, 2)):
+        expected = draws / captions
+        chi_square = ((counts[owners == image] - expected) ** 2 / expected).sum()
+        assert chi_square < 24  # 4 degrees of freedom: above 24 once in 10,000 correct samplers
+
+
+def test_images_without_captions_are_never_drawn():
+    owners = np.array([0, 3, 3, 7])
+    assert sorted(owners[np.concatenate(image_epoch(owners, 3))].tolist()) == [0, 3, 7]

@@ -5,14 +5,41 @@ import re
 import pytest
 
 from benchmark import presets as preset_files
+from benchmark.encoders import load as load_encoder
 from benchmark.errors import UserError
 from benchmark.options import configured
-from benchmark.params import DatasetSettings, ImageEncoder, SentenceEncoder, read_params
-from benchmark.presets import presets
+from benchmark.params import (
+    DatasetSettings,
+    ImageEncoder,
+    SentenceEncoder,
+    WordVectors,
+    read_params,
+)
+from benchmark.presets import Fuse, Preset, needs, presets
 from benchmark.season import Season, read_season, resolve, season_names, write_params
 from methods import load
 
+DATASETS = {"flickr30k", "mscoco_1k", "mscoco_5k", "cuhk_pedes"}
+TABLE = re.compile(r"(instance_loss/[1-8]|two_branch/[1-5]|cyclematch/6\.[1-6]|scan/[1-5])")
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"
+WORDS = '''
+"""A method that trains from pixels and known words."""
+
+from dataclasses import dataclass
+
+from methods import Inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    stage: int = 2
+    epochs: int = 60
+
+
+def inputs(config):
+    image = "pixels" if config.stage == 2 else "pooled"
+    return Inputs(image=image, text="words", word_vectors=True)
+'''
 
 
 def season(**changes) -> Season:
@@ -25,12 +52,34 @@ def season(**changes) -> Season:
                 options={"train": 9},
                 image=ImageEncoder(network="drawn_cnn", input_size=96, grid=4, standardise=True),
             ),
-            "folder": DatasetSettings(image=image, sentence=SentenceEncoder(size=50)),
+            "folder": DatasetSettings(
+                image=image,
+                words=WordVectors(size=20),
+                sentence={"hglmm": SentenceEncoder(size=50, standardise=True)},
+            ),
         },
         "presets": [SCAN, TWO_BRANCH],
         "seeds": [0, 3],
     }
     return Season(**facts | changes)
+
+
+def known_with(**rows: Preset) -> dict[str, tuple[str, Preset]]:
+    """Presets of methods/, and `rows` of a method file words.py in the working folder."""
+    return presets() | {name: ("words.py", row) for name, row in rows.items()}
+
+
+@pytest.fixture
+def stages(tmp_path, monkeypatch) -> dict[str, tuple[str, Preset]]:
+    """Presets with one that starts from another, and fusions of parts of their scores."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.py").write_text(WORDS)
+    return known_with(
+        first=Preset(title="First", network="resnet50", options={"stage": 1, "epochs": 240}),
+        second=Preset(title="Second", network="resnet50", start="first"),
+        parts=Preset(title="P", fuse=Fuse(how="adaptive", of=["second:visual", "second:textual"])),
+        three=Preset(title="3", fuse=Fuse(how="average", of=["first", "second", "second:latent"])),
+    )
 
 
 def test_keys_and_folders_are_spelt_out():
@@ -49,8 +98,11 @@ def test_keys_and_folders_are_spelt_out():
     assert (words.method, vectors.method) == ("scan", "two_branch_embedding")
     assert (words.dataset, words.preset, words.seed, words.family) == ("drawn", SCAN, 3, "paper")
     assert words.images == vectors.images == "data/features/drawn/drawn_cnn_96_g4_flip_std"
-    assert words.texts == "data/prepared/drawn/captions.parquet"
-    assert vectors.texts == "data/features/drawn/word2vec_trained300"
+    captions, card = (f"data/prepared/drawn/{name}" for name in ("captions.parquet", "card.json"))
+    assert (words.texts, words.words, words.start) == (captions, captions, card)
+    assert vectors.texts == "data/features/drawn/hglmm_words_trained300"
+    assert (vectors.words, vectors.backbone, vectors.starts_fresh) == (captions, "__init__", True)
+    assert (words.network, vectors.network) == ("bottom_up", "vgg19")
     assert words.folder == "results/try/drawn/scan_t2i_avg/3"
     assert len({cell.folder for cell in params.cells.values()}) == len(params.cells)
     assert params.datasets["drawn"].reader == "shapes"
@@ -62,19 +114,93 @@ def test_encodings_are_those_that_the_cells_read():
     params = resolve("try", season())
     assert set(params.encodings) == {
         "drawn-drawn_cnn_96_g4_flip_std",
-        "drawn-word2vec_trained300",
+        "drawn-words_trained300",
+        "drawn-hglmm_words_trained300",
         "folder-mobilenet_v2_64_g2",
-        "folder-word2vec_trained50",
+        "folder-words_trained20",
+        "folder-hglmm_50_std_words_trained20",
     }
     drawn = params.encodings["drawn-drawn_cnn_96_g4_flip_std"]
     assert (drawn.kind, drawn.encoder, drawn.dataset) == ("image", "drawn_cnn", "drawn")
     assert params.encodings["folder-mobilenet_v2_64_g2"].encoder == "torchvision_cnn"
-    text = params.encodings["folder-word2vec_trained50"]
-    assert (text.kind, text.encoder, text.sentence.size) == ("sentence", "word2vec", 50)
+    words = params.encodings["folder-words_trained20"]
+    assert (words.kind, words.encoder, words.words.size) == ("words", "word2vec", 20)
+    text = params.encodings["folder-hglmm_50_std_words_trained20"]
+    assert (text.kind, text.encoder, text.sentence.size) == ("sentence", "hglmm", 50)
+    assert text.source == words.folder == "data/features/folder/words_trained20"
+    assert drawn.source == words.source.replace("folder", "drawn") == "data/prepared/drawn"
+    made = {encoding.folder for encoding in params.encodings.values()}
     read = {f for c in params.cells.values() for f in (c.images, c.texts) if "features" in f}
-    assert {encoding.folder for encoding in params.encodings.values()} == read
+    assert read | {e.source for e in params.encodings.values() if "features" in e.source} == made
     only_words = resolve("try", season(presets=[SCAN]))
     assert {encoding.kind for encoding in only_words.encodings.values()} == {"image"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "slug"),
+    [
+        ({}, "mobilenet_v2_224_g6_flip"),
+        ({"flip": False, "grid": 7}, "mobilenet_v2_224_g7"),
+        ({"standardise": True, "pixels": 256}, "mobilenet_v2_224_g6_flip_std_p256"),
+    ],
+)
+def test_other_image_settings_have_another_folder(changes, slug):
+    assert ImageEncoder(**changes).slug == slug
+
+
+@pytest.mark.parametrize(
+    ("changes", "slug"),
+    [
+        ({}, ""),
+        ({"size": 6000}, "6000"),
+        ({"centres": 8, "standardise": True}, "c8_std"),
+        ({"hidden": 512}, "h512"),
+        ({"weights": "infersent.pkl"}, "loaded"),
+        ({"weights": "infersent.pkl", "masked": False}, "loaded_unmasked"),
+    ],
+)
+def test_other_sentence_settings_have_another_folder(changes, slug):
+    assert SentenceEncoder(**changes).slug == slug
+
+
+def test_word_vectors_from_elsewhere_have_another_folder():
+    assert WordVectors(vectors="glove.txt", size=50).slug == "words_loaded50"
+    assert WordVectors().slug == "words_trained300"
+
+
+def test_cells_are_fed_what_their_options_ask_for(stages):
+    """Stage one of a method takes pooled features, stage two pixels and an image network."""
+    params = resolve("try", season(presets=["first", "second"]), stages)
+    first, second = (params.cells[f"folder-{name}-0"] for name in ("first", "second"))
+    words = "data/features/folder/words_trained20"
+    assert (first.words, second.words) == (words, words)
+    assert (first.texts, second.texts) == ("data/prepared/folder/captions.parquet",) * 2
+    assert (first.backbone, second.backbone) == ("__init__", "torchvision_cnn")
+    assert params.cells["drawn-second-0"].backbone == "drawn_cnn"
+    assert {e.kind for e in params.encodings.values()} == {"image", "words"}
+
+
+def test_a_preset_goes_on_from_the_checkpoint_of_its_seed(stages):
+    params = resolve("try", season(presets=["second", "first"]), stages)
+    for dataset in ("drawn", "folder"):
+        for seed in (0, 3):
+            cell = params.cells[f"{dataset}-second-{seed}"]
+            assert cell.start == f"{params.cells[f'{dataset}-first-{seed}'].folder}/checkpoint.pt"
+            assert not cell.starts_fresh
+    assert params.cells["drawn-first-0"].starts_fresh
+
+
+def test_a_preset_without_the_one_it_starts_from_is_refused(stages):
+    with pytest.raises(UserError, match="season try: second starts from 'first'; add it to pre"):
+        resolve("try", season(presets=["second"]), stages)
+
+
+def test_a_preset_may_need_more_regions_than_the_season_has(stages):
+    known = stages | {"fine": ("scan", Preset(title="Fine", grid=7))}
+    params = resolve("try", season(presets=[SCAN, "fine"]), known)
+    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
+    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
+    assert params.encodings["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_options_of_the_season_go_over_those_of_the_preset():
@@ -96,19 +222,96 @@ def test_options_of_the_season_go_over_those_of_the_preset():
     assert (other.options, other.scaled) == ({"lambda2": 0.0}, [])
 
 
+def test_options_of_patterns_go_over_those_of_the_method_in_their_order(stages):
+    options = {
+        "*_2": {"epochs": 99},
+        "words.py": {"epochs": 5, "stage": 1},
+        "f*": {"epochs": 6},
+        "*st": {"epochs": 7},
+    }
+    known = stages | {"late_2": stages["first"]}
+    params = resolve("try", season(presets=["first", "second", "late_2"], options=options), known)
+    found = {name: params.cells[f"drawn-{name}-0"] for name in ("first", "second", "late_2")}
+    assert found["first"].options == {"stage": 1, "epochs": 7}  # method, "f*", then "*st"
+    assert found["second"].options == {"stage": 1, "epochs": 5}  # of the method alone
+    assert found["late_2"].options == {"stage": 1, "epochs": 99}  # above the method, though first
+    assert found["second"].scaled == ["epochs", "stage"]
+
+
+def test_a_pattern_that_fits_nothing_is_refused(stages):
+    with pytest.raises(
+        UserError, match=r"season try: options.third\*: neither .*one of first, wor"
+    ):
+        resolve("try", season(presets=["first"], options={"third*": {}}), stages)
+
+
+def test_an_option_that_is_none_is_refused_before_anything_runs(stages):
+    with pytest.raises(UserError, match="preset first: no option 'epoch'; expected one of stage"):
+        resolve("try", season(presets=["first"], options={"f*": {"epoch": 5}}), stages)
+    with pytest.raises(UserError, match="preset first: epochs: .*found 'many'"):
+        resolve("try", season(presets=["first"], options={"f*": {"epochs": "many"}}), stages)
+
+
+def test_all_presets_are_played(stages):
+    params = resolve("try", season(presets="all", seeds=[0]), stages)
+    fused = {name for name, (_, row) in stages.items() if row.fuse}
+    assert {"parts", "three", FUSION} <= fused
+    assert {cell.preset for cell in params.cells.values()} == set(stages) - fused
+    assert {fusion.preset for fusion in params.fusions.values()} == fused
+    assert len(params.cells) == 2 * len(set(stages) - fused)
+
+
+def test_all_may_be_asked_for_in_a_file(tmp_path):
+    path = tmp_path / "whole.yaml"
+    path.write_text("title: T\ndatasets: {shapes: {}}\npresets: all\nseeds: [0]\n")
+    assert resolve("whole", read_season(str(path))).cells
+    path.write_text("title: T\ndatasets: {shapes: {}}\npresets: some\nseeds: [0]\n")
+    with pytest.raises(UserError, match="whole.yaml: presets"):
+        read_season(str(path))
+
+
 def test_a_fusion_names_the_folders_of_its_members():
     params = resolve("try", season(presets=[SCAN, FUSION, "scan_i2t_lse"]))
     fusion = params.fusions["folder-scan_t2i_avg_i2t_lse-3"]
-    assert fusion.left == params.cells["folder-scan_t2i_avg-3"].folder
-    assert fusion.right == params.cells["folder-scan_i2t_lse-3"].folder
+    members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
+    assert (fusion.how, fusion.members, fusion.parts) == ("average", members, ["", ""])
+    assert [fusion.first, fusion.second, fusion.third] == [*members, members[1]]
     assert fusion.folder == "results/try/folder/scan_t2i_avg_i2t_lse/3"
     assert len(params.fusions) == 4
     assert not set(params.fusions) & set(params.cells)
 
 
 def test_a_fusion_without_its_members_is_refused():
-    with pytest.raises(UserError, match=f"season try: {FUSION} averages 'scan_i2t_lse'; add it"):
+    with pytest.raises(UserError, match=f"season try: {FUSION} fuses 'scan_i2t_lse'; add it"):
         resolve("try", season(presets=[SCAN, FUSION]))
+
+
+def test_a_fusion_may_be_of_parts_of_scores(stages):
+    params = resolve("try", season(presets=["first", "second", "parts", "three"]), stages)
+    first, second = (f"results/try/drawn/{name}/0" for name in ("first", "second"))
+    parts, three = (params.fusions[f"drawn-{name}-0"] for name in ("parts", "three"))
+    assert (parts.how, parts.members, parts.parts) == (
+        "adaptive",
+        [second, second],
+        ["visual", "textual"],
+    )
+    assert [parts.first, parts.second, parts.third] == [second] * 3
+    assert (three.members, three.parts) == ([first, second, second], ["", "", "latent"])
+    assert [three.first, three.second, three.third] == [first, second, second]
+
+
+def test_what_a_preset_needs_comes_before_it(stages):
+    assert needs("first", stages) == ["first"]
+    assert needs("second", stages) == ["first", "second"]
+    assert needs("parts", stages) == ["first", "second", "parts"]  # the member once, and its start
+    assert needs("three", stages) == ["first", "second", "three"]
+    assert needs(FUSION, stages) == [SCAN, "scan_i2t_lse", FUSION]
+
+
+@pytest.mark.parametrize("members", [[], ["first"] * 4])
+def test_a_fusion_has_one_to_three_members(members):
+    with pytest.raises(ValueError, match="at (least 1|most 3) item"):
+        Fuse(how="average", of=members)
 
 
 def test_an_unknown_preset_lists_the_known_ones():
@@ -166,14 +369,12 @@ def test_an_unknown_season_lists_the_known_ones():
         read_season("flicker")
 
 
-def test_params_survive_writing_and_reading(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_params_survive_writing_and_reading(tmp_path, stages):
     with pytest.raises(UserError, match="params.yaml: not found; choose a season"):
         read_params()
     options = {"scan": {"epochs": 4, "learning_rate": 0.00001, "other_captions_negative": True}}
-    params = resolve(
-        "try", season(presets=[SCAN, FUSION, "scan_i2t_lse", TWO_BRANCH], options=options)
-    )
+    played = [SCAN, FUSION, "scan_i2t_lse", TWO_BRANCH, "first", "second", "parts"]
+    params = resolve("try", season(presets=played, options=options), stages)
     write_params(params)
     assert read_params() == params
     first = (tmp_path / "params.yaml").read_bytes()
@@ -197,20 +398,55 @@ def test_every_season_resolves_to_cells_that_can_be_configured(name):
     for key, cell in params.cells.items():
         configured(load(cell.method), cell.options, key)
     trained = {cell.folder for cell in params.cells.values()}
-    assert {f for fusion in params.fusions.values() for f in (fusion.left, fusion.right)} <= trained
+    assert {f for fusion in params.fusions.values() for f in fusion.members} <= trained
+    assert {cell.start.removesuffix("/checkpoint.pt") for cell in params.cells.values()} <= (
+        trained | {f"data/prepared/{dataset}/card.json" for dataset in params.datasets}
+    )
 
 
 def test_presets_have_unique_names_and_the_papers_percents():
-    for name, (method, row) in presets().items():
-        assert bool(row.average) != bool(row.options) or not row.average, name
-        for member in row.average or ():
-            assert presets()[member][0] == method
-        for reported in row.reported.values():
-            numbers = reported.model_dump(exclude={"table"}, exclude_none=True)
-            for way in ("i2t", "t2i"):
+    rows = presets()
+    assert len({row.title for _, row in rows.values()}) == len(rows), "a title stands for one row"
+    for name, (_, row) in rows.items():
+        for reported in row.reported:
+            assert TABLE.fullmatch(reported.table), f"{name}: {reported.table}"
+            assert reported.dataset in DATASETS, f"{name}: {reported.dataset}"
+            numbers = reported.model_dump(exclude_none=True)
+            for way in ("i2t", "t2i", "s2s"):
                 recalls = [numbers[f"{way}_r{k}"] for k in (1, 5, 10) if f"{way}_r{k}" in numbers]
                 assert recalls == sorted(recalls), f"{name}: {way}"
                 assert all(0 < recall < 100 for recall in recalls)
+        places = [(reported.table, reported.dataset, reported.split) for reported in row.reported]
+        assert len(set(places)) == len(places), f"{name}: a row of a table twice"
+
+
+def test_no_two_presets_are_the_same_training():
+    """Two names for the same options would be trained twice and could carry different numbers."""
+    played = {}
+    for name, (method, row) in presets().items():
+        if not row.fuse:
+            config = configured(load(method), row.options, name)
+            same = (method, config, row.network, row.sentence, row.start, row.grid)
+            assert played.setdefault(same, name) == name
+
+
+def test_presets_are_made_of_presets():
+    rows = presets()
+    for name, (method, row) in rows.items():
+        assert not (row.fuse and (row.options or row.start or row.grid)), name
+        for member in row.fuse.of if row.fuse else []:
+            preset, _, part = member.partition(":")
+            trained = rows[preset][1]
+            assert rows[preset][0] == method and not trained.fuse, name
+            assert (trained.network, trained.sentence) == (row.network, row.sentence), name
+            assert not part or hasattr(load(method).Model, "scores"), name
+        if row.start:
+            assert rows[row.start][0] == method and not rows[row.start][1].fuse, name
+        if row.sentence:
+            assert load_encoder(row.sentence).encode, name
+        if not row.fuse:
+            takes = load(method).inputs(configured(load(method), row.options, name))
+            assert (takes.text == "sentence") == bool(row.sentence), name
 
 
 def test_a_preset_in_two_files_is_refused(tmp_path, monkeypatch):

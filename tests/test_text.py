@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.inputs import vocabulary_of
+from benchmark.inputs import vocabulary_for, vocabulary_from
+from benchmark.params import Cell
 from benchmark.prepared import Prepared
-from benchmark.text import Vocabulary, tokenise
+from benchmark.text import Dictionary, Vocabulary, tokenise
+from benchmark.words import Words
+from methods import Inputs
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,24 @@ def test_captions_become_numbers_between_start_and_end():
     assert len(ids) == len(lengths) == 0
 
 
-def test_only_training_captions_enter_the_vocabulary():
+def test_a_dictionary_has_the_words_that_are_known_alphabetically():
+    assert Dictionary.of(["b a c", "a B d"], {"d", "a", "b", "x"}).words == ("<pad>", "a", "b", "d")
+    assert len(Dictionary.of(["b a c"], set())) == 1
+    assert Dictionary.of(["b", "a b"], {"a", "b"}) == Dictionary.of(["a", "b"], {"b", "a"})
+
+
+def test_unknown_words_are_dropped_and_a_row_of_none_is_padding():
+    dictionary = Dictionary.of(["a b c"], {"a", "b", "c"})
+    ids, lengths = dictionary.encode(["B zebra a", "", "zebra", "<pad> c c c", "c"])
+    assert ids.tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 0], [3, 3, 3], [3, 0, 0]]
+    assert lengths.tolist() == [2, 1, 1, 3, 1]
+    assert (ids.dtype, lengths.dtype) == (np.int64, np.int64)
+    ids, lengths = dictionary.encode(["zebra", ""])  # a batch without any known word
+    assert (ids.tolist(), lengths.tolist()) == ([[0], [0]], [1, 1])
+    assert [len(array) for array in dictionary.encode([])] == [0, 0]
+
+
+def four_splits() -> Prepared:
     images = pd.DataFrame({"image_id": list("abcd"), "split": ["train", "val", "test", "unused"]})
     captions = pd.DataFrame(
         {
@@ -59,6 +79,35 @@ def test_only_training_captions_enter_the_vocabulary():
             "text": ["seen", "seen twice", "validation", "hidden hidden seen", "left out"],
         }
     )
-    data = Prepared(images, captions, pd.DataFrame(), {}, Path("unused"))
-    assert vocabulary_of(data, 1).words[4:] == ("seen", "twice")
-    assert vocabulary_of(data, 2).words[4:] == ("seen",)
+    return Prepared(images, captions, pd.DataFrame(), {}, Path("unused"))
+
+
+def cell_of(words: str = "none") -> Cell:
+    facts = dict.fromkeys(("dataset", "preset", "method", "family", "images", "texts"), "tiny")
+    places = {"backbone": "__init__", "start": "card.json", "folder": "results/a"}
+    return Cell(**facts, **places, words=words, seed=0, options={}, scaled=[], network=None)
+
+
+TAKES = {text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")}
+
+
+def test_only_training_captions_enter_the_vocabulary():
+    data, cell = four_splits(), cell_of()
+    assert vocabulary_for(data, cell, TAKES["tokens"], 1).words[4:] == ("seen", "twice")
+    assert vocabulary_for(data, cell, TAKES["tokens"], 2).words[4:] == ("seen",)
+    assert vocabulary_for(data, cell, TAKES["sentence"], 1) is None
+
+
+def test_only_training_captions_enter_the_dictionary(tmp_path):
+    """Vectors may be known of words that only test captions have."""
+    known = ("hidden", "seen", "twice", "validation")
+    Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
+    found = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"], 1)
+    assert found == Dictionary(words=("<pad>", "seen", "twice"))
+
+
+def test_a_checkpoints_words_become_the_vocabulary_that_they_were():
+    for text, kind in (("tokens", Vocabulary), ("words", Dictionary)):
+        found = vocabulary_from(TAKES[text], ("<pad>", "a"))
+        assert (type(found), found.words) == (kind, ("<pad>", "a"))
+    assert vocabulary_from(TAKES["sentence"], None) is None

@@ -1,4 +1,4 @@
-"""The two-branch network against loops written from the paper (tests/oracles/two_branch.py)."""
+"""The two-branch embedding network against loops written from the paper."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,21 @@ from oracles import two_branch as naive
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from methods import Batch, Captions, Sizes
+from methods import Batch, Captions, Inputs, Sizes
 from methods import two_branch_embedding as method
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
+VOCABULARY, WORDS = 12, 6
+LSTM = {"text": "lstm", "word_size": 3, "lstm_size": 5, "lstm_hidden_size": 8}
+OFFICIAL = {
+    "neighbourhood_sampling": True,
+    "lambda4": 0.05,
+    "norm_first": True,
+    "norm_momentum": 0.9,
+    "repeats_negative": True,
+    "distance_epsilon": 0.0001,
+}
 
 
 def unit_vectors(seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -26,7 +36,8 @@ def unit_vectors(seed: int) -> tuple[Tensor, Tensor, Tensor]:
 def model_of(**options) -> method.Model:
     torch.manual_seed(0)
     config = method.Config(hidden_size=HIDDEN, embedding_size=DIMENSIONS, **options)
-    return method.Model(config, Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)).double()
+    size = VOCABULARY if config.text == "lstm" else TEXT_SIZE
+    return method.Model(config, Sizes(image=IMAGE_SIZE, text=size)).double()
 
 
 def batch_of(seed: int) -> Batch:
@@ -36,6 +47,29 @@ def batch_of(seed: int) -> Batch:
     texts = torch.randn(len(ids), TEXT_SIZE, generator=generator, dtype=torch.float64)
     captions = Captions(values=texts, lengths=torch.ones(len(ids), dtype=torch.int64))
     return Batch(images=images, captions=captions, image_ids=ids)
+
+
+def sentences_of(count: int, seed: int) -> Captions:
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, WORDS + 1, (count,), generator=generator)
+    values = torch.randint(1, VOCABULARY, (count, WORDS), generator=generator)
+    return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+
+
+def unsettle(model: method.Model, seed: int) -> None:
+    """Weights and batch norm statistics that are nobody's initial ones."""
+    generator = torch.Generator().manual_seed(seed)
+    for values in model.state_dict().values():
+        if values.is_floating_point():
+            values += torch.rand(values.shape, generator=generator, dtype=values.dtype) / 2
+
+
+def plain(*values: Tensor) -> list[np.ndarray]:
+    return [value.detach().numpy() for value in values]
+
+
+def numbers(norm: torch.nn.BatchNorm1d) -> list[np.ndarray]:
+    return plain(norm.running_mean, norm.running_var, norm.weight, norm.bias)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 50])  # text anchors have three negatives at most
@@ -153,3 +187,162 @@ def test_full_size_network_has_the_papers_parameters():
     expected = (4096 * 2048 + 2048) + second + (6000 * 2048 + 2048) + second
     assert expected == 22_780_928
     assert sum(x.numel() for x in model.parameters()) == expected
+
+
+def test_full_size_lstm_network_has_the_papers_parameters():
+    with torch.device("meta"):
+        config = method.Config(text="lstm")
+        model = method.Model(config, Sizes(image=4096, text=8569))
+    image = (4096 * 2048 + 2048) + (2048 * 512 + 512) + 2 * 512
+    lstm = 4 * (512 * 256 + 512 * 512 + 2 * 512)  # PyTorch has two biases a gate
+    text = (512 * 1024 + 1024) + (1024 * 512 + 512) + 2 * 512
+    expected = image + 8569 * 256 + lstm + text
+    assert expected == 14_262_528
+    assert sum(x.numel() for x in model.parameters()) == expected
+
+
+def test_full_size_official_network_has_the_codes_parameters():
+    with torch.device("meta"):
+        model = method.Model(method.Config(**OFFICIAL), Sizes(image=4096, text=6000))
+    rest = 2 * 2048 + (2048 * 512 + 512)  # batch norm of 2048, last FC
+    expected = 4096 * 2048 + rest + 6000 * 2048 + rest
+    assert sum(x.numel() for x in model.parameters()) == expected
+
+
+@pytest.mark.parametrize(("option", "text"), [("sentence", "sentence"), ("lstm", "tokens")])
+def test_text_decides_the_inputs(option, text):
+    assert method.inputs(method.Config(text=option)) == Inputs(image="pooled", text=text)
+
+
+def test_lstm_sentence_is_the_last_state_of_its_words():
+    model, captions = model_of(**LSTM).eval(), sentences_of(9, seed=5)
+    unsettle(model, seed=6)
+    found = model.encode_captions(captions)[0].detach().numpy()
+    lstm, (first, _, _, last, norm) = model.sentences.lstm, model.text_branch
+    weights = plain(lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0)
+    layers = plain(first.weight, first.bias, last.weight, last.bias)
+    vectors = model.sentences.embed.weight.detach().numpy()
+    assert len(set(captions.lengths.tolist())) > 3
+    for ids, length, y in zip(captions.values, captions.lengths, found, strict=True):
+        state = naive.lstm(vectors[ids[:length].numpy()], *weights)
+        expected = naive.embed(state, *layers, *numbers(norm), norm.eps)
+        np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_lstm_oracle_by_hand():
+    # One unit, no recurrence into the gates, all weights 0 but a cell input x: gates 1/2 each.
+    # c1 = tanh(x1) / 2; c2 = c1 / 2 + tanh(x2) / 2; h2 = tanh(c2) / 2.
+    x1, x2 = np.arctanh(0.6), np.arctanh(0.2)
+    w_ih = np.array([[0.0], [0.0], [1.0], [0.0]])
+    state = naive.lstm([[x1], [x2]], w_ih, np.zeros((4, 1)), np.zeros(4), np.zeros(4))
+    assert state == pytest.approx([np.tanh(0.25) / 2])
+
+
+def test_padding_and_company_change_no_lstm_sentence():
+    model, captions = model_of(**LSTM).eval(), sentences_of(9, seed=5)
+    together = model.encode_captions(captions)[0]
+    wider = torch.nn.functional.pad(captions.values, (0, 5), value=7)
+    wide = Captions(values=wider, lengths=captions.lengths)
+    torch.testing.assert_close(model.encode_captions(wide)[0], together, rtol=1e-12, atol=1e-12)
+    for c, length in enumerate(captions.lengths):
+        alone = Captions(values=captions.values[[c], :length], lengths=length[None])
+        found = model.encode_captions(alone)[0]
+        torch.testing.assert_close(found, together[[c]], rtol=1e-12, atol=1e-12)
+
+
+def test_lstm_is_trained_with_the_branches():
+    model, ids = model_of(**LSTM, dropout=0.0, margin=5.0), torch.arange(7)
+    batch = Batch(images=batch_of(1).images, captions=sentences_of(7, seed=5), image_ids=ids)
+    sum(model.loss(batch).values()).backward()
+    assert all(x.grad.any() for x in model.sentences.parameters())
+    used = set(batch.captions.values.unique().tolist()) - {0}
+    moved = set(model.sentences.embed.weight.grad.any(1).nonzero().flatten().tolist())
+    assert moved == used
+
+
+def test_caption_similarity_is_the_cosine_of_sentences():
+    model = model_of().eval()
+    (texts,) = captions = model.encode_captions(batch_of(1).captions)
+    found = model.caption_similarity(captions, (texts[:3],))
+    assert found.shape == (7, 3)
+    for b in range(7):
+        for c in range(3):
+            cosine = 1 - naive.distance(*plain(texts[b], texts[c])) ** 2 / 2
+            assert found[b, c].item() == pytest.approx(cosine, abs=1e-10)
+
+
+def test_official_branch_normalises_after_the_first_layer():
+    model, batch = model_of(**OFFICIAL).eval(), batch_of(3)
+    unsettle(model, seed=4)
+    found = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
+    given = batch.images, batch.captions.values
+    branches = model.image_branch, model.text_branch
+    for branch, inputs, outputs in zip(branches, given, found, strict=True):
+        first, norm, _, _, last = branch
+        (w1,), (w2, b2) = plain(first.weight), plain(last.weight, last.bias)
+        for x, y in zip(inputs.numpy(), outputs.detach().numpy(), strict=True):
+            expected = naive.official_embed(x, w1, *numbers(norm), w2, b2, norm.eps)
+            np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-10)
+        assert norm.momentum == 0.9
+
+
+# Draws of two sentences, sentence 2g and 2g + 1 of one image: image 4 is drawn thrice, 6 twice.
+DRAWN_IDS = [4, 4, 6, 6, 4, 4, 9, 9, 4, 4, 6, 6]
+
+
+@pytest.mark.parametrize("k", [1, 3, 40])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_official_loss_is_the_codes(seed, k):
+    model = model_of(**OFFICIAL | {"margin": 0.4, "top_k": k}).eval()
+    ids, generator = torch.tensor(DRAWN_IDS), torch.Generator().manual_seed(seed)
+    images = torch.randn(10, IMAGE_SIZE, generator=generator, dtype=torch.float64)[ids]
+    texts = torch.randn(len(ids), TEXT_SIZE, generator=generator, dtype=torch.float64)
+    captions = Captions(values=texts, lengths=torch.ones(len(ids), dtype=torch.int64))
+    terms = model.loss(Batch(images=images, captions=captions, image_ids=ids))
+    x, y = plain(model.encode_images(images[::2])[0], model.encode_captions(captions)[0])
+    image, sentence, neighbours = naive.official_terms(x, y, 2, 0.4, k)
+    assert terms["image_anchor"].item() == pytest.approx(image, abs=1e-10)
+    assert terms["sentence_anchor"].item() == pytest.approx(1.5 * sentence, abs=1e-10)
+    found = terms["sentence_neighbourhood"].item()
+    assert found == pytest.approx(0.05 * neighbours, abs=1e-10)
+    assert min(image, sentence, neighbours) > 0
+
+
+def test_official_distance_of_equal_vectors():
+    x = torch.tensor([[0.6, 0.8]], dtype=torch.float64)
+    assert method.distance(x, x, 0.0001).item() == pytest.approx(0.01)
+    y = torch.tensor([[0.8, -0.6]], dtype=torch.float64)  # orthogonal: sqrt(2 + 0.0001)
+    assert method.distance(x, y, 0.0001).item() == pytest.approx(2.0001**0.5)
+    assert naive.official_distance([0.6, 0.8], [0.8, -0.6]) == pytest.approx(2.0001**0.5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "rows", "expected"),
+    [
+        (DRAWN_IDS, 2, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]),
+        ([4, 4, 4, 4], 2, [1, 1, 2, 2]),  # one image, drawn twice in a row
+        ([4, 4, 6, 4], 1, [1, 2, 3, 4]),  # no siblings are drawn
+        ([0, 1, 2, 3], 2, [1, 2, 3, 4]),  # rows that show different images are never siblings
+    ],
+)
+def test_draws_are_counted_by_their_place(ids, rows, expected):
+    assert method.draws(torch.tensor(ids), rows).tolist() == expected
+
+
+def test_an_image_drawn_twice_is_a_negative_of_itself_in_the_official_code_only():
+    ids = torch.zeros(4, dtype=torch.int64)
+    batch = Batch(images=batch_of(1).images[ids], captions=batch_of(2).captions, image_ids=ids)
+    captions = Captions(values=batch.captions.values[:4], lengths=batch.captions.lengths[:4])
+    batch = Batch(images=batch.images, captions=captions, image_ids=ids)
+    options = OFFICIAL | {"margin": 5.0}  # every triplet violates
+    assert model_of(**options).loss(batch)["image_anchor"] > 1 / 10
+    paper = model_of(**options | {"repeats_negative": False}).loss(batch)
+    assert paper["image_anchor"] == 0
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ValueError, match="text: expected sentence or lstm, found 'gru'"):
+        method.Config(text="gru")
+    for option in ({"text": "lstm"}, {"norm_first": True}):
+        with pytest.raises(ValueError, match="nonlinear: false has no lstm and no batch norm"):
+            method.Config(nonlinear=False, **option)

@@ -33,10 +33,14 @@ class Network(nn.Module):
             _block(3, 32, 2), _block(32, 64, 2), _block(64, 128, 2), _block(128, width, 2),
             _block(width, width, 1),
         )  # fmt: skip
+        # Of the training pictures where the features are standardised.
+        self.register_buffer("pooled_mean", torch.zeros(2 * width))
+        self.register_buffer("pooled_deviation", torch.ones(2 * width))
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         map_BFhw = self.trunk(pixels - 0.5)
-        return torch.cat([map_BFhw.mean((2, 3)), map_BFhw.amax((2, 3))], 1), map_BFhw
+        pooled = torch.cat([map_BFhw.mean((2, 3)), map_BFhw.amax((2, 3))], 1)
+        return (pooled - self.pooled_mean) / self.pooled_deviation, map_BFhw
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
@@ -52,6 +56,11 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
         digest.update(value.numpy().tobytes())
     origin = f"pretrained here on {CLOSE_UPS} close-ups, {EPOCHS} epochs"
     return model, {"file": origin, "sha256": digest.hexdigest()}
+
+
+def structure(network: str, size: int) -> Network:
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    return Network(width=size // 2)
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:

@@ -5,7 +5,6 @@ is the mean of the map; for the VGGs it is fc7 before its ReLU, as in the two-br
 et al. pipelines.
 """
 
-import warnings
 from pathlib import Path
 
 import torch
@@ -15,6 +14,7 @@ from torchvision import models
 
 from benchmark.errors import UserError
 from benchmark.files import sha256
+from benchmark.weights import read_state
 
 NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB in [0, 1]
@@ -22,19 +22,26 @@ STD = (0.229, 0.224, 0.225)
 
 
 class Network(nn.Module):
-    """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w)."""
+    """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w).
+
+    `pooled_mean` and `pooled_deviation` are those of the training pictures where the features are
+    standardised, else 0 and 1.
+    """
 
     def __init__(self, trunk: nn.Module, head: nn.Module | None) -> None:
         super().__init__()
         self.trunk, self.head = trunk, head
+        self.register_buffer("pooled_mean", torch.zeros(1))
+        self.register_buffer("pooled_deviation", torch.ones(1))
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1))
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         map_BFhw = self.trunk((pixels - self.mean) / self.std)
-        if self.head is None:
-            return map_BFhw.mean((2, 3)), map_BFhw
-        return self.head(F.adaptive_avg_pool2d(map_BFhw, 7).flatten(1)), map_BFhw
+        pooled = map_BFhw.mean((2, 3))
+        if self.head is not None:
+            pooled = self.head(F.adaptive_avg_pool2d(map_BFhw, 7).flatten(1))
+        return (pooled - self.pooled_mean) / self.pooled_deviation, map_BFhw
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
@@ -52,6 +59,13 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     return wrapped, {"file": path.name, "sha256": sha256(path)}
 
 
+def structure(network: str, size: int) -> Network:
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    model = Network(*_parts(network, getattr(models, network)(weights=None)))
+    model.pooled_mean, model.pooled_deviation = torch.zeros(size), torch.ones(size)
+    return model
+
+
 def whereabouts(network: str, weights_dir: Path | None) -> str:
     """Where the weights are or come from. Raises UserError when `weights_dir` lacks them."""
     if network not in NETWORKS:
@@ -60,22 +74,6 @@ def whereabouts(network: str, weights_dir: Path | None) -> str:
         return _find(network, weights_dir).name
     url = models.get_model_weights(network).IMAGENET1K_V1.url
     return f"to be downloaded from {url} unless --weights-dir names a folder"
-
-
-def read_state(path: Path) -> dict[str, Tensor]:
-    """The tensors of a weight file; anything but plain tensors is refused, never executed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many types here, depending on what the bytes are
-        raise UserError(
-            f"{path.name}: expected a state dict of plain tensors, found something that is not "
-            f"({type(error).__name__}); save it with torch.save(model.state_dict(), path)"
-        ) from error
-    if not isinstance(state, dict) or not all(isinstance(x, Tensor) for x in state.values()):
-        raise UserError(f"{path.name}: expected a state dict of plain tensors, found other objects")
-    return state
 
 
 def _find(network: str, weights_dir: Path) -> Path:

@@ -1,4 +1,11 @@
-"""Captions as the mean of their words' word2vec vectors (skip-gram, Mikolov et al. 2013)."""
+"""Vectors of words: skip-gram (Mikolov et al. 2013), trained here or loaded from a file.
+
+Files: word2vec's .bin (Google News) and GloVe's .txt; neither is ever unpickled. GloVe files are
+read here, line by line, not by gensim: it stops at the tokens with spaces of glove.840B, and keeps
+2.2 million vectors where some thousand are needed.
+Captions are lower-cased (benchmark.text.tokenise), vector files are not: the entry in lower case
+counts. The papers match case, so names and sentence starts differ.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 from gensim.models import KeyedVectors, Word2Vec
+from tqdm import tqdm
 
 from benchmark.errors import UserError
 from benchmark.files import sha256
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
+from benchmark.params import WordVectors
+from benchmark.words import FRAME, Words
 
 # Assumed: no paper trains its own vectors. Small corpora, so all words, and passes until about
 # five million words were seen: with fewer, words that share contexts (red, blue) stay alike.
@@ -19,44 +27,109 @@ WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
 SEED = 0  # one fit per dataset: cells of different seeds share their features
 
 
-def encode(
-    captions: Sequence[str], is_train: np.ndarray, settings: SentenceEncoder
-) -> tuple[np.ndarray, dict]:
-    """Mean vectors (C, size) float32 and the card's facts. A caption of unknown words is zero."""
-    words = [tokenise(text) for text in captions]
-    if settings.vectors:
-        vectors, origin = _loaded(Path(settings.vectors), settings.size)
-    else:
-        corpus = [row for row, train in zip(words, is_train, strict=True) if train]
-        vectors, origin = _trained(corpus, settings.size)
-    means = np.stack([_mean(row, vectors) for row in words])
-    known = sum(word in vectors for row in words for word in row)
-    total = sum(map(len, words))
-    facts = {"words": len(vectors), "known_tokens": known, "tokens": total}
-    return means, origin | facts
+def words(
+    corpus: Sequence[Sequence[str]], settings: WordVectors, keep: set[str]
+) -> tuple[Words, dict]:
+    """Words with their vectors, in alphabetical order, and the card's facts.
+
+    `corpus` are the tokenised training captions: vectors trained here know no other word. `keep`
+    are the words of all captions, to which a file is restricted (FRAME is kept as well): a word
+    that no training caption has is of use when its vector was made elsewhere.
+    """
+    if settings.vectors is None:
+        return _trained(corpus, settings.size)
+    return _loaded(Path(settings.vectors), settings.size, keep | set(FRAME))
 
 
-def _mean(words: list[str], vectors: KeyedVectors) -> np.ndarray:
-    rows = [vectors[word] for word in words if word in vectors]
-    return np.mean(rows, axis=0) if rows else np.zeros(vectors.vector_size, np.float32)
-
-
-def _trained(corpus: list[list[str]], size: int) -> tuple[KeyedVectors, dict]:
+def _trained(corpus: Sequence[Sequence[str]], size: int) -> tuple[Words, dict]:
+    seen = sum(map(len, corpus))
+    if seen == 0:
+        raise UserError(
+            "word2vec: expected words in the training captions, found none; check the captions of "
+            "the dataset, or name a file of vectors in the season's `words`"
+        )
+    epochs = min(math.ceil(WORDS_SEEN / seen), MOST_EPOCHS)
     # One worker: with more, gensim's updates race and two runs differ.
-    words = sum(map(len, corpus))
-    epochs = min(math.ceil(WORDS_SEEN / max(words, 1)), MOST_EPOCHS)
     model = Word2Vec(corpus, vector_size=size, seed=SEED, workers=1, epochs=epochs, **TRAINING)
     facts = {"vectors": "trained on the training captions", "epochs": epochs, "seed": SEED}
-    return model.wv, facts | TRAINING
+    vectors = dict(zip(model.wv.index_to_key, model.wv.vectors, strict=True))
+    return _sorted(vectors), facts | TRAINING
 
 
-def _loaded(path: Path, size: int) -> tuple[KeyedVectors, dict]:
-    try:
-        vectors = KeyedVectors.load_word2vec_format(path, binary=True)
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"{path.name}: expected a word2vec .bin file ({error})") from error
-    if vectors.vector_size != size:
+def _loaded(path: Path, size: int, keep: set[str]) -> tuple[Words, dict]:
+    if path.suffix not in READERS:
         raise UserError(
-            f"{path.name}: expected vectors of size {size}, found {vectors.vector_size}"
+            f"{path.name}: expected a word2vec .bin or a GloVe .txt, found {path.suffix!r}; "
+            f"unpack the file, or name another one in the season's `words`"
         )
-    return vectors, {"vectors": path.name, "sha256": sha256(path)}
+    found = READERS[path.suffix](path, size, keep)
+    if not found.keys() & (keep - set(FRAME)):
+        raise UserError(
+            f"{path.name}: expected vectors for words of the captions, found none; "
+            f"is the file of another language?"
+        )
+    if not all(np.isfinite(vector).all() for vector in found.values()):
+        raise UserError(f"{path.name}: expected numbers, found NaN or infinity; get the file again")
+    return _sorted(found), {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
+
+
+def _binary(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+    """Of a word2vec .bin, whose first line tells how many vectors of which size follow."""
+    try:
+        with path.open("rb") as file:
+            _, width = map(int, file.readline(100).split())
+        _check_size(path, size, width)  # before gigabytes are read
+        vectors = KeyedVectors.load_word2vec_format(path, binary=True)
+    except UserError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(
+            f"{path.name}: expected a word2vec .bin file, found something else ({error}); "
+            f"check the path, or get the file again"
+        ) from error
+    return {word: vectors[word].copy() for word in keep if word in vectors}
+
+
+def _text(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+    """Of a GloVe .txt: a line a word, which may itself hold spaces, then its numbers."""
+    found: dict[str, np.ndarray] = {}
+    try:
+        # Only \n ends a line: some tokens of GloVe are other separators.
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            _check_size(path, size, file.readline().rstrip().count(" "))
+            file.seek(0)
+            for line in tqdm(file, desc=f"read {path.name}", unit="word", disable=None):
+                if line.partition(" ")[0] in keep:
+                    word, *numbers = line.rstrip().rsplit(" ", size)
+                    if word in keep and word not in found:
+                        found[word] = _row(numbers, size)
+    except UserError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path.name}: expected a GloVe .txt file, found something else ({error}); "
+            f"check the path, or get the file again"
+        ) from error
+    return found
+
+
+def _row(numbers: list[str], size: int) -> np.ndarray:
+    if len(numbers) != size:
+        raise ValueError(f"a line of {len(numbers)} numbers")
+    return np.array(numbers, dtype=np.float32)
+
+
+READERS = {".bin": _binary, ".txt": _text}
+
+
+def _check_size(path: Path, expected: int, found: int) -> None:
+    if found != expected:
+        raise UserError(
+            f"{path.name}: expected vectors of size {expected}, found {found}; "
+            f"set `size` of the season's `words` to the file's"
+        )
+
+
+def _sorted(vectors: dict[str, np.ndarray]) -> Words:
+    order = sorted(vectors)
+    return Words(tuple(order), np.stack([vectors[word] for word in order]).astype(np.float32))

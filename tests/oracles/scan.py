@@ -6,7 +6,9 @@ Where the paper leaves room, and what is done here:
   its normalised values are 0, so it gets attention like any other zero.
 - The cosine with a zero vector is undefined; it is 0 here.
 - The words and regions that eq. 2 mixes are taken as given. Whether they are unit vectors is not
-  said beside the equation; it is the caller's choice (table 4 has a row on that for images).
+  said beside the equation; it is the caller's choice (table 4 has a row on that for images). For
+  that row the official code replaces eq. 1 by the product of a region as it is and a unit word:
+  `products` in place of `cosines`. Eq. 4 is a cosine all the same.
 - Eqs. 5 and 7 can be read as a power of the logarithm. The stated limit (the maximum, as lambda2
   grows) only holds for (1 / lambda2) * log(sum), which is what `lse` does. No mean inside.
 - Eqs. 11 and 12 are for one pair. How a batch is reduced is not said: the sum, as the official
@@ -58,6 +60,17 @@ def cosines(regions, words):
     return s
 
 
+def products(regions, words):
+    """Eq. 1 without its denominator: the first stage of the official code's `--no_imgnorm`."""
+    s = []
+    for i in range(len(regions)):
+        row = []
+        for j in range(len(words)):
+            row.append(dot(regions[i], words[j]))
+        s.append(row)
+    return s
+
+
 def unit_or_zero(values):
     """A list of numbers over its Euclidean norm; all zeros stay zeros."""
     norm = math.sqrt(dot(values, values))
@@ -85,12 +98,12 @@ def combine(weights, vectors):
     return result
 
 
-def attended_sentence(regions, words, lambda1):
+def attended_sentence(regions, words, lambda1, first_stage=cosines):
     """Eqs. 1-3, Image-Text: for each of k regions the vector a_i^t, a mix of the n words.
 
     Thresholded cosines of a fixed word j are normalised over the regions i.
     """
-    s = cosines(regions, words)
+    s = first_stage(regions, words)
     k, n = len(regions), len(words)
     s_bar = np.zeros((k, n), dtype=np.float64)
     for j in range(n):
@@ -104,12 +117,12 @@ def attended_sentence(regions, words, lambda1):
     return attended
 
 
-def attended_image(regions, words, lambda1):
+def attended_image(regions, words, lambda1, first_stage=cosines):
     """Text-Image form of eqs. 1-3 (between eqs. 6 and 7): for each of n words the vector a_j^v.
 
     Thresholded cosines of a fixed region i are normalised over the words j.
     """
-    s = cosines(regions, words)
+    s = first_stage(regions, words)
     k, n = len(regions), len(words)
     s_bar = np.zeros((k, n), dtype=np.float64)
     for i in range(k):
@@ -123,15 +136,15 @@ def attended_image(regions, words, lambda1):
     return attended
 
 
-def relevance_i2t(regions, words, lambda1):
+def relevance_i2t(regions, words, lambda1, first_stage=cosines):
     """Eq. 4: the k values R(v_i, a_i^t)."""
-    attended = attended_sentence(regions, words, lambda1)
+    attended = attended_sentence(regions, words, lambda1, first_stage)
     return [cosine(regions[i], attended[i]) for i in range(len(regions))]
 
 
-def relevance_t2i(regions, words, lambda1):
+def relevance_t2i(regions, words, lambda1, first_stage=cosines):
     """Text-Image form of eq. 4 (just above eq. 7): the n values R'(e_j, a_j^v)."""
-    attended = attended_image(regions, words, lambda1)
+    attended = attended_image(regions, words, lambda1, first_stage)
     return [cosine(words[j], attended[j]) for j in range(len(words))]
 
 

@@ -1,4 +1,4 @@
-"""Two-branch embedding network, Wang et al. 2018, equations 1-6 and the mining of section 5.1.
+"""Two-branch networks, Wang et al. 2018, equations 1-7 and the sampling of section 5.1.
 
 One pair, one triplet, one scalar at a time in float64. A batch is B rows, row b a positive pair
 (images[b], texts[b]) of image image_ids[b]; an image with several captions fills several rows.
@@ -26,6 +26,11 @@ Where the paper leaves room, and what is done here:
   variant keeps the first FC layer and L2 only: no batch normalisation. Dropout is not mentioned
   by section 3.2 and is off in evaluation mode anyway.
 - Euclidean distance, not squared, and no epsilon under the root. L2 of a zero vector: zeros.
+- Eq. 7 sums over pairs: here a mean over positive and negative ones, which are equally many.
+
+What the released code (lwwang/Two_branch_network) does otherwise has functions of its own, whose
+names begin with "official". Its batch is G draws of n sentences: G images, and G * n sentences of
+which those at g * n to g * n + n - 1 go with image g. No draw knows which image another one shows.
 """
 
 import math
@@ -80,6 +85,61 @@ def embed(x, w1, b1, w2, b2, running_mean, running_var, bn_weight, bn_bias, eps)
 def embed_linear(x, w1, b1):
     """The linear variant (sections 4.2 and 5.2): the first FC layer, then L2."""
     return l2(affine(w1, x, b1))
+
+
+def official_embed(x, w1, running_mean, running_var, bn_weight, bn_bias, w2, b2, eps):
+    """The released code's branch: FC (a bias would cancel), batch norm, ReLU, FC, L2."""
+    first = affine(w1, x, np.zeros(len(w1)))
+    hidden = relu(batch_norm(first, running_mean, running_var, bn_weight, bn_bias, eps))
+    return l2(affine(w2, hidden, b2))
+
+
+def sigmoid(x):
+    """Logistic function of a number."""
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def lstm(inputs, w_ih, w_hh, b_ih, b_hh):
+    """Section 5.3: the last hidden state (D,) of an LSTM over inputs (n, F), from zero states.
+
+    w_ih (4D, F), w_hh (4D, D), b_ih and b_hh (4D,) hold the input, forget, cell and output gates
+    in that order.
+    """
+    size = len(w_hh) // 4
+    h, c = np.zeros(size), np.zeros(size)
+    for x in inputs:
+        gates = affine(w_ih, x, b_ih) + affine(w_hh, h, b_hh)
+        for d in range(size):
+            kept = sigmoid(gates[size + d]) * c[d]
+            c[d] = kept + sigmoid(gates[d]) * math.tanh(gates[2 * size + d])
+        h = np.array([sigmoid(gates[3 * size + d]) * math.tanh(c[d]) for d in range(size)])
+    return h
+
+
+def joint_score(x, y, layers):
+    """Section 3.3: the score p of a pair of embeddings; layers are pairs (weight, bias)."""
+    values = np.array([float(x[d]) * float(y[d]) for d in range(len(x))])
+    for number, (weight, bias) in enumerate(layers):
+        values = affine(weight, relu(values) if number else values, bias)
+    return float(values[0])
+
+
+def logistic(p, z):
+    """One summand of eq. 7, label z +1 or -1."""
+    return math.log(1.0 + math.exp(-z * p))
+
+
+def similarity_loss(images, texts, others, layers):
+    """Eq. 7: pair b is (images[b], texts[b]), its negative (images[b], texts[others[b]]).
+
+    others[b] is None where the batch has no sentence of another image; that counts as zero.
+    """
+    total = 0.0
+    for b in range(len(images)):
+        total += logistic(joint_score(images[b], texts[b], layers), 1)
+        if others[b] is not None:
+            total += logistic(joint_score(images[b], texts[others[b]], layers), -1)
+    return total / (2 * len(images))
 
 
 def distance(x, y):
@@ -163,6 +223,40 @@ def loss(images, texts, image_ids, margin, lambda1, lambda2, lambda3, lambda4, k
         raise ValueError(f"lambda3 is 0 in the image-sentence task; got {lambda3}")
     total = bidirectional(images, texts, image_ids, margin, lambda1, lambda2, k)
     return total + lambda4 * text_neighbourhood(texts, image_ids, margin, k)
+
+
+def official_distance(x, y):
+    """Euclidean with 0.0001 under the root."""
+    return math.sqrt(distance(x, y) ** 2 + 1e-4)
+
+
+def official_terms(images, texts, n, margin, k):
+    """The released code's three terms, unweighted: image anchor, sentence anchor, sentences.
+
+    Each is a mean over the G * n sentences x K slots; the neighbour of a sentence is the farthest
+    of its draw, itself included.
+    """
+    image_anchor = sentence_anchor = sentences = 0.0
+    for s in range(len(texts)):
+        own = s // n
+        near = official_distance(images[own], texts[s])
+        farthest = 0.0
+        for c in range(own * n, own * n + n):
+            farthest = max(farthest, official_distance(texts[s], texts[c]))
+        wrong_texts = [c for c in range(len(texts)) if c // n != own]
+        wrong_images = [g for g in range(len(images)) if g != own]
+        image_anchor += highest(
+            [hinge(margin, near, official_distance(images[own], texts[c])) for c in wrong_texts], k
+        )
+        sentence_anchor += highest(
+            [hinge(margin, near, official_distance(images[g], texts[s])) for g in wrong_images], k
+        )
+        sentences += highest(
+            [hinge(margin, farthest, official_distance(texts[s], texts[c])) for c in wrong_texts],
+            k,
+        )
+    slots = len(texts) * k
+    return image_anchor / slots, sentence_anchor / slots, sentences / slots
 
 
 # A batch for pencil and paper: three images, the first with two captions, so four rows.

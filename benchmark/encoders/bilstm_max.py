@@ -1,0 +1,115 @@
+"""A caption as the maximum over time of a bidirectional LSTM: InferSent's sentence encoder.
+
+Conneau, Kiela, Schwenk, Barrault, Bordes, EMNLP 2017; paper 003 feeds it to CycleMatch. Reference
+code: github.com/facebookresearch/InferSent at 31eede6, version 1 (GloVe vectors, <s> and </s>).
+Without a weight file the weights are random: still a fair encoder of word order (Wieting and
+Kiela, ICLR 2019), but not what the paper used.
+Departs from the code: words are benchmark.text's in lower case, not NLTK's; a caption without a
+known word is zero, not the encoding of <s> </s>; padding is left out of the maximum unless
+`masked` is off.
+With `masked` off a padded position counts as zeros, as in the code, so that a vector depends on
+its batch: captions of all splits, longest first, BATCH at a time.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
+from tqdm import tqdm
+
+from benchmark.errors import UserError
+from benchmark.files import sha256
+from benchmark.params import SentenceEncoder
+from benchmark.text import tokenise
+from benchmark.weights import read_state
+from benchmark.words import FRAME, Words
+
+BATCH = 64  # InferSent's default; moves the vectors only where padding counts
+SEED = 0  # of random weights: cells of different seeds share their features
+
+
+class Encoder(nn.Module):
+    """Word vectors of sentences -> (B, 2 * hidden). Parameters are named as in InferSent."""
+
+    def __init__(self, word_size: int, hidden: int) -> None:
+        super().__init__()
+        self.enc_lstm = nn.LSTM(word_size, hidden, bidirectional=True)
+
+    def forward(self, sentences: list[Tensor], masked: bool) -> Tensor:
+        """Of sentences (n, E), n >= 1, longest first; Section 3.2.2."""
+        states, lengths = pad_packed_sequence(self.enc_lstm(pack_sequence(sentences))[0])
+        if masked:
+            padding_WB = torch.arange(len(states))[:, None] >= lengths
+            states = states.masked_fill(padding_WB[:, :, None], -torch.inf)
+        return states.amax(0)
+
+
+def encode(
+    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+) -> tuple[np.ndarray, dict]:
+    """Vectors (C, 2 * hidden) float32 and the card's facts. A caption of unknown words is zero.
+
+    Nothing is fitted here, so `is_train` is not looked at.
+    """
+    size = 2 * settings.hidden
+    if settings.size not in (None, size):
+        raise UserError(
+            f"bilstm_max: size: expected {size}, two directions of `hidden` units, found "
+            f"{settings.size}; leave it out, or set `hidden`"
+        )
+    encoder, origin = _encoder(words.vectors.shape[1], settings)
+    tokens = [tokenise(text) for text in captions]
+    vectors = _run(encoder, _framed(tokens, words), words, settings.masked)
+    facts = {"frame": [mark for mark in FRAME if mark in words], "batch": BATCH}
+    return vectors, words.coverage(tokens) | facts | origin
+
+
+def _encoder(word_size: int, settings: SentenceEncoder) -> tuple[Encoder, dict]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        encoder = Encoder(word_size, settings.hidden).eval()
+    if settings.weights is None:
+        return encoder, {"weights": "random weights", "seed": SEED}
+    path = Path(settings.weights)
+    _fill(encoder, read_state(path), path)
+    return encoder, {"weights": path.name, "sha256": sha256(path)}
+
+
+def _fill(encoder: Encoder, state: dict[str, Tensor], path: Path) -> None:
+    """Load `state`; it has to fit name by name and shape by shape."""
+    expected = {name: tuple(value.shape) for name, value in encoder.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in state.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{path.name}: expected InferSent's layout with {name!r} "
+                f"{expected.get(name, 'absent')}, found {found.get(name, 'absent')}; check "
+                f"`hidden` and the size of the word vectors, or name another file"
+            )
+    encoder.load_state_dict(state)
+
+
+def _framed(captions: list[list[str]], words: Words) -> list[np.ndarray]:
+    """Numbers of the known words of each caption between <s> and </s>, as far as these have
+    vectors; a caption without known words stays empty."""
+    start, end = (words.ids([mark]) for mark in FRAME)
+    known = [words.ids(tokens) for tokens in captions]
+    return [np.concatenate([start, ids, end]) if len(ids) else ids for ids in known]
+
+
+def _run(encoder: Encoder, sentences: list[np.ndarray], words: Words, masked: bool) -> np.ndarray:
+    lengths = np.array([len(ids) for ids in sentences])
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    vectors = np.zeros((len(sentences), 2 * encoder.enc_lstm.hidden_size), dtype=np.float32)
+    bar = tqdm(total=len(order), unit="caption", desc="encode bilstm_max", disable=None)
+    with torch.inference_mode():
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            given = [torch.from_numpy(words.vectors[sentences[c]]) for c in batch]
+            vectors[batch] = encoder(given, masked).numpy()
+            bar.update(len(batch))
+    bar.close()
+    return vectors

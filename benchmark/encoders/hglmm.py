@@ -1,0 +1,284 @@
+"""A caption as the Fisher vector of its words under a hybrid Gaussian-Laplacian mixture (HGLMM).
+
+Klein, Lev, Sadeh, Wolf, CVPR 2015; used by papers 002 (Sections 4.3, 5.3) and 003 (Table 6.6).
+Reference code: Klein's package in github.com/BryanPlummer/pl-clc at 41ee493.
+
+Words. Vectors of unit length -> independent components (ICA) -> unit length, times SCALE.
+
+Mixture. p(x) = 1/K sum_k prod_d f_kd(x_d), where f_kd is Gaussian or Laplacian, whichever is more
+likely, for each component k and dimension d. EM, with w_n = p(k | x_n) and W = sum_n w_n:
+    Gaussian   mu = sum w x / W           sigma^2 = sum w (x - mu)^2 / W
+    Laplacian  m = weighted median of x   s = sum w |x - m| / W
+m minimises sum w |x - m|, whose slope in m is the weight below m minus the weight above it. Both
+scales maximise a function with one peak, so under a floor the best is the larger of peak and
+floor. All of it maximises the expected log-likelihood: EM never lowers the likelihood.
+
+Fisher vector. Of N words, the gradient of sum_n log p(x_n), each parameter's divided by the root
+of its Fisher information. Where words belong to one component alone that information is N/K times
+the expected square of the density's own slope:
+    d/dmu     (x - mu) / sigma^2               N/K / sigma^2     E[u^2] = 1
+    d/dsigma  ((x - mu)^2/sigma^2 - 1)/sigma   2 N/K / sigma^2   E[(u^2 - 1)^2] = 2
+    d/dm      sign(x - m) / s                  N/K / s^2         E[sign^2] = 1
+    d/ds      (|x - m|/s - 1) / s              N/K / s^2         |x - m|/s is Exp(1): variance 1
+so that component k gets, with p_n = p(k | x_n) and u = (x - mu) / sigma,
+    Gaussian   sum p_n u_n / sqrt(N/K)             then  sum p_n (u_n^2 - 1) / sqrt(2 N/K)
+    Laplacian  sum p_n sign(x_n - m) / sqrt(N/K)   then  sum p_n (|x_n - m|/s - 1) / sqrt(N/K)
+all locations first (component by component), then all scales: 2 x 30 x 300 = 18,000 numbers. Then
+the signed square root, unit length, and PCA to 6,000.
+
+As the reference code: uniform priors, 10 iterations of EM from random words as locations, FLOOR,
+SCALE.
+Departs from it: ICA and mixture are fitted on the distinct words of the training captions (each
+once: types, not tokens), the code's on 300,000 random words of Google News; words are those of
+benchmark.text. PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory.
+Its mean is subtracted on every split (CITE's code: of training only); so a caption without known
+words, whose Fisher vector is zero, becomes minus that mean, projected.
+Assumed: components start as Gaussians with the deviation of all words; SCALE comes last (it only
+weighs against FLOOR); randomised PCA with POWER_ITERATIONS.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import logsumexp
+from sklearn.decomposition import PCA, FastICA
+from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
+
+from benchmark.errors import UserError
+from benchmark.params import SentenceEncoder
+from benchmark.text import tokenise
+from benchmark.words import Words
+
+# Shape legend: N = words, E = dimensions of a word, K = components, C = captions, V = distinct
+# words of the captions, F = 2 K E.
+
+SIZE = 6000  # paper 002, Section 4.3; less where the training captions do not span as much
+ITERATIONS = 10  # reference code: of EM
+FLOOR = 1e-3  # reference code: least sigma and s
+SCALE = 10.0  # reference code
+FIT_AT_MOST = 20_000  # assumed: 1.4 GB of Fisher vectors, more than they have dimensions
+POWER_ITERATIONS = 3  # assumed: of the randomised PCA
+BLOCK = 1000  # captions or words at once
+SEED = 0  # one fit per dataset: cells of different seeds share their features
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """K components with independent dimensions and equal priors; all arrays are (K, E)."""
+
+    laplacian: np.ndarray  # bool; else Gaussian
+    location: np.ndarray  # m or mu
+    scale: np.ndarray  # s or sigma
+
+
+def encode(
+    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+) -> tuple[np.ndarray, dict]:
+    """Vectors (C, size) float32 and the card's facts. Fitted on the training captions."""
+    tokens = [tokenise(text) for text in captions]
+    counts_CV, ids = _counts(tokens, words)
+    train = np.flatnonzero(is_train)
+    seen = np.unique(counts_CV[train].indices)  # columns of words that training captions have
+    _check_enough(len(seen), settings.centres)
+    x_VE, ica = _independent(words.vectors[ids].astype(np.float64), seen)
+    mixture, likelihoods = fit(x_VE[seen], start(x_VE[seen], settings.centres))
+    gradients_VF = _in_float32(x_VE, mixture)
+    pca = _pca(counts_CV[train], gradients_VF, settings.size)
+    vectors = np.empty((len(captions), pca.n_components_), dtype=np.float32)
+    for rows in _blocks(len(captions), "encode hglmm"):
+        vectors[rows] = pca.transform(fisher_vectors(counts_CV[rows], gradients_VF))
+    facts = {
+        "fisher_dimensions": gradients_VF.shape[1],
+        "words_fitted": len(seen),
+        "laplacian_share": float(mixture.laplacian.mean()),
+        "log_likelihood": likelihoods[-1],
+        "captions_fitted": min(len(train), FIT_AT_MOST),
+        "variance_kept": float(pca.explained_variance_ratio_.sum()),
+        "seed": SEED,
+    }
+    return vectors, words.coverage(tokens) | ica | facts
+
+
+def _counts(captions: list[list[str]], words: Words) -> tuple[csr_matrix, np.ndarray]:
+    """How often a caption has a word, divided by the root of its length: (C, V), and the V ids."""
+    known = [words.ids(tokens) for tokens in captions]
+    lengths = np.array([len(ids) for ids in known])
+    ids, columns = np.unique(np.concatenate(known), return_inverse=True)
+    rows = np.repeat(np.arange(len(captions)), lengths)
+    share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
+    return csr_matrix((share, (rows, columns)), shape=(len(captions), len(ids))), ids
+
+
+def _check_enough(found: int, centres: int) -> None:
+    if found < centres:
+        raise UserError(
+            f"hglmm: centres: expected at most {found}, the distinct words of the training "
+            f"captions that have a vector, found {centres}; lower it"
+        )
+
+
+def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
+    """Independent components of unit vectors, again of unit length; fitted on the `seen` rows.
+
+    As many as these rows span: a tiny vocabulary has fewer words than a vector has numbers.
+    """
+    x_VE = _unit(x_VE)
+    fitted = x_VE[seen]
+    rank = int(np.linalg.matrix_rank(fitted - fitted.mean(0)))
+    if rank == 0:
+        raise UserError(
+            "hglmm: expected words with different vectors in the training captions, found none; "
+            "check the season's `words`"
+        )
+    ica = FastICA(rank, random_state=SEED, whiten="unit-variance")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the card tells the iterations
+        ica.fit(fitted)
+    facts = {"components": rank, "ica_iterations": ica.n_iter_, "ica_most_iterations": ica.max_iter}
+    return SCALE * _unit(ica.transform(x_VE)), facts
+
+
+def _unit(x: np.ndarray) -> np.ndarray:
+    """Rows of unit length; a row of zeros stays."""
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(norms > 0, norms, 1)
+
+
+# Mixture ---------------------------------------------------------------------------------------
+
+
+def start(x_NE: np.ndarray, centres: int) -> Mixture:
+    """Gaussians around `centres` random words, as wide as all words are."""
+    chosen = np.random.default_rng(SEED).choice(len(x_NE), centres, replace=False)
+    shape = (centres, x_NE.shape[1])
+    scale = np.broadcast_to(np.maximum(x_NE.std(0), FLOOR), shape)
+    return Mixture(np.zeros(shape, dtype=bool), x_NE[chosen], scale)
+
+
+def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
+    """EM from `mixture` on; the mean log-likelihood of a word before each iteration and after."""
+    order_EN = np.argsort(x_NE.T, axis=1, kind="stable")
+    likelihoods = []
+    for _ in tqdm(range(ITERATIONS), desc="fit hglmm", unit="iteration", disable=None):
+        posterior_NK, log_likelihood = expectation(x_NE, mixture)
+        likelihoods.append(log_likelihood)
+        mixture = maximisation(x_NE, order_EN, posterior_NK, mixture)
+    return mixture, [*likelihoods, expectation(x_NE, mixture)[1]]
+
+
+def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
+    """p(k | x_n), (N, K), and the mean of log p(x_n)."""
+    joint_NK = _log_densities(x_NE, mixture) - np.log(len(mixture.location))
+    evidence_N1 = logsumexp(joint_NK, axis=1, keepdims=True)
+    return np.exp(joint_NK - evidence_N1), float(evidence_N1.mean())
+
+
+def _log_densities(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log prod_d f_kd(x_d), (N, K)."""
+    peak_KE = -np.log(mixture.scale * np.where(mixture.laplacian, 2, np.sqrt(2 * np.pi)))
+    log_NK = np.empty((len(x_NE), len(peak_KE)))
+    for k, laplacian_E in enumerate(mixture.laplacian):  # (N, K, E) at once would be gigabytes
+        u_NE = np.abs(x_NE - mixture.location[k]) / mixture.scale[k]
+        fall_NE = np.where(laplacian_E, u_NE, u_NE * u_NE / 2)
+        log_NK[:, k] = peak_KE[k].sum() - fall_NE.sum(1)
+    return log_NK
+
+
+def maximisation(
+    x_NE: np.ndarray, order_EN: np.ndarray, posterior_NK: np.ndarray, old: Mixture
+) -> Mixture:
+    """The most likely family, location and scale of every component and dimension.
+
+    `order_EN` sorts each dimension of x. A component that no word belongs to stays as it was.
+    """
+    laplacian, location, scale = old.laplacian.copy(), old.location.copy(), old.scale.copy()
+    for k, w_N in enumerate(posterior_NK.T):
+        if w_N.sum() > np.finfo(float).tiny:
+            w_N = w_N / w_N.sum()
+            laplacian[k], location[k], scale[k] = _best(x_NE, order_EN, w_N)
+    return Mixture(laplacian, location, scale)
+
+
+def _best(
+    x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one component whose weights sum to one: is Laplacian, location and scale, (E,) each."""
+    mean_E, median_E = w_N @ x_NE, _weighted_median(x_NE, order_EN, w_N)
+    variance_E, deviation_E = w_N @ (x_NE - mean_E) ** 2, w_N @ np.abs(x_NE - median_E)
+    sigma_E = np.maximum(np.sqrt(variance_E), FLOOR)
+    s_E = np.maximum(deviation_E, FLOOR)
+    gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E) - variance_E / (2 * sigma_E**2)
+    laplacian_E = -np.log(2 * s_E) - deviation_E / s_E
+    chosen_E = laplacian_E > gaussian_E
+    return chosen_E, np.where(chosen_E, median_E, mean_E), np.where(chosen_E, s_E, sigma_E)
+
+
+def _weighted_median(x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray) -> np.ndarray:
+    """The least value of each dimension up to which half of the weight lies."""
+    below_EN = np.cumsum(w_N[order_EN], axis=1)
+    at_E = (below_EN < below_EN[:, -1:] / 2).sum(1)
+    dimensions = np.arange(len(order_EN))
+    return x_NE[order_EN[dimensions, at_E], dimensions]
+
+
+# Fisher vectors --------------------------------------------------------------------------------
+
+
+def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """What each word adds to a caption's Fisher vector, before the division by sqrt(N): (N, F)."""
+    K, E = mixture.location.shape
+    posterior_NK = expectation(x_NE, mixture)[0] * np.sqrt(K)
+    parts_N2KE = np.empty((len(x_NE), 2, K, E))
+    for k, laplacian_E in enumerate(mixture.laplacian):
+        u_NE = (x_NE - mixture.location[k]) / mixture.scale[k]
+        first_NE = np.where(laplacian_E, np.sign(u_NE), u_NE)
+        second_NE = np.where(laplacian_E, np.abs(u_NE) - 1, (u_NE**2 - 1) / np.sqrt(2))
+        parts_N2KE[:, 0, k] = posterior_NK[:, k, None] * first_NE
+        parts_N2KE[:, 1, k] = posterior_NK[:, k, None] * second_NE
+    return parts_N2KE.reshape(len(x_NE), 2 * K * E)
+
+
+def _in_float32(x_VE: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """`gradients` of all words, once a distinct word: a caption's is a sparse sum of them."""
+    gradients_VF = np.empty((len(x_VE), 2 * mixture.location.size), dtype=np.float32)
+    for rows in _blocks(len(x_VE), "gradients hglmm"):
+        gradients_VF[rows] = gradients(x_VE[rows], mixture)
+    return gradients_VF
+
+
+def fisher_vectors(counts_CV: csr_matrix, gradients_VF: np.ndarray) -> np.ndarray:
+    """Signed roots of unit length, (C, F); zero for a caption without known words."""
+    sums_CF = counts_CV @ gradients_VF
+    return _unit(np.copysign(np.sqrt(np.abs(sums_CF)), sums_CF))
+
+
+def _pca(counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None) -> PCA:
+    """Fitted on the Fisher vectors of training captions."""
+    C, F = counts_CV.shape[0], gradients_VF.shape[1]
+    chosen = np.random.default_rng(SEED).permutation(C)[:FIT_AT_MOST]
+    most = min(len(chosen), F)
+    if size is not None and size > most:
+        raise UserError(
+            f"hglmm: size: expected at most {most}, the smaller of training captions and Fisher "
+            f"dimensions, found {size}; lower it or leave it out"
+        )
+    vectors_CF = np.empty((len(chosen), F), dtype=np.float32)
+    for rows in _blocks(len(chosen), "fit hglmm"):
+        vectors_CF[rows] = fisher_vectors(counts_CV[chosen[rows]], gradients_VF)
+    pca = PCA(
+        size or min(SIZE, most),
+        svd_solver="randomized",
+        iterated_power=POWER_ITERATIONS,
+        random_state=SEED,
+        copy=False,  # gigabytes
+    )
+    return pca.fit(vectors_CF)
+
+
+def _blocks(rows: int, what: str) -> tqdm:
+    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
+    return tqdm(blocks, desc=what, unit="block", disable=None)

@@ -1,0 +1,32 @@
+"""A caption as the mean of its words' vectors: paper 003, Table 6.6, row "word2vec"."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmark.errors import UserError
+from benchmark.params import SentenceEncoder
+from benchmark.text import tokenise
+from benchmark.words import Words
+
+
+def encode(
+    captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
+) -> tuple[np.ndarray, dict]:
+    """Mean vectors (C, E) float32 and the card's facts. A caption of unknown words is zero.
+
+    Nothing is fitted here, so `is_train` is not looked at.
+    """
+    size = words.vectors.shape[1]
+    if settings.size not in (None, size):
+        raise UserError(
+            f"mean_words: size: expected {size}, that of the word vectors, found {settings.size}; "
+            f"leave it out, or choose other word vectors"
+        )
+    tokens = [tokenise(text) for text in captions]
+    means = np.zeros((len(captions), size), dtype=np.float32)
+    for c, row in enumerate(tokens):
+        vectors = words.rows(row)
+        if len(vectors):
+            means[c] = vectors.mean(axis=0)
+    return means, words.coverage(tokens)

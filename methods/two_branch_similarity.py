@@ -1,0 +1,128 @@
+"""Two-branch similarity network. Wang, Li, Huang, Lazebnik, TPAMI 2019 (paper 002).
+
+No code of it was released. Assumed where the paper is silent:
+- the setup of Section 5.3 holds for both networks ("we train our networks"): HGLMM vectors, layers
+  of 2048 and 512, Adam at 0.0001, dropout after the ReLU of each branch and not after the product;
+- 500 positive pairs a batch, as for the embedding network (Section 5.1), and as many negative ones;
+- the sentence of a negative pair comes from another row of the batch, uniformly among those of
+  other images (Section 5.1: "randomly sampling a sentence not associated with the image"); a row
+  that has no such sentence has no negative pair;
+- the loss is the mean over positive and negative pairs (Eq. 7 sums), so that the learning rate
+  keeps its meaning;
+- two joint FC layers are 512 x 256 and 256 x 1, one is 512 x 1 (Section 4.3 names three);
+- the linear variant multiplies the outputs of its first FC layers, so the first joint FC is larger;
+- FC layers start from Glorot's uniform distribution with zero bias, and training takes 20 epochs at
+  a constant rate: the embedding network's code.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
+from methods.encoders import linear_branch, nonlinear_branch, start_from_glorot
+from methods.losses import differ
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
+    hidden_size: int = 2048  # Section 5.3, both branches
+    embedding_size: int = 512  # Section 5.3
+    dropout: float = 0.5  # Section 5.3, after the ReLU
+    joint_layers: int = 3  # Section 3.3; Section 4.4 tries 1 and 2
+    joint_size: int = 512  # Section 4.3, outputs of the first of three
+    last_joint_size: int = 256  # Section 4.3, inputs of the last one
+    batch_size: int = 500  # Section 5.1, positive pairs
+    learning_rate: float = 0.0001  # Section 5.3
+    epochs: int = 20  # assumed, as for the embedding network
+
+    def __post_init__(self) -> None:
+        if self.joint_layers not in (1, 2, 3):
+            raise ValueError(f"joint_layers: expected 1, 2 or 3, found {self.joint_layers}")
+
+
+def inputs(config: Config) -> Inputs:
+    return Inputs(image="pooled", text="sentence")
+
+
+def recipe(config: Config) -> list[Phase]:
+    """Section 5.3: Adam at one rate."""
+    phase = Phase(
+        epochs=config.epochs,
+        learning_rates=(config.learning_rate,) * config.epochs,
+        batch_size=config.batch_size,
+    )
+    return [phase]
+
+
+def logistic(p: Tensor, z: int) -> Tensor:
+    """One summand of Eq. 7: log(1 + exp(-z p)), label z = 1 or -1; in float32 or better, as
+    hundreds of them are added up."""
+    return F.softplus(-z * p.to(torch.promote_types(p.dtype, torch.float32)))
+
+
+def others(image_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """(B,) for each row a random row that shows another image; (B,) bool: is there one?"""
+    different_BB = differ(image_ids)
+    lots_BB = torch.rand(different_BB.shape, device=image_ids.device)
+    return lots_BB.masked_fill(~different_BB, -1.0).argmax(1), different_BB.any(1)
+
+
+def branch(input_size: int, config: Config) -> nn.Sequential:
+    """One side of the network; L2 normalisation follows in `Model`."""
+    if not config.nonlinear:
+        return linear_branch(input_size, config.hidden_size)
+    return nonlinear_branch(
+        input_size, config.hidden_size, config.embedding_size, config.dropout, norm_momentum=0.1
+    )
+
+
+def joint(config: Config) -> nn.Sequential:
+    """Section 4.3: from a product of two branches to a score, with ReLU between the FC layers."""
+    product_size = config.embedding_size if config.nonlinear else config.hidden_size
+    between = (config.joint_size, config.last_joint_size)[3 - config.joint_layers :]
+    layers = []
+    for inner, outer in pairwise((product_size, *between, 1)):
+        layers += [nn.Linear(inner, outer), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+class Model(nn.Module):
+    """Scores pairs by a network. Encodings: unit vectors (I, D) and (C, D)."""
+
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__()
+        self.image_branch = branch(sizes.image, config)
+        self.text_branch = branch(sizes.text, config)
+        self.joint = joint(config)
+        start_from_glorot(self)
+
+    def encode_images(self, images: Tensor) -> Encoding:
+        return (F.normalize(self.image_branch(images), dim=-1),)
+
+    def encode_captions(self, captions: Captions) -> Encoding:
+        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+
+    def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
+        """p of every pair, shape (I, C). Holds all I x C products: meant for tiles."""
+        return self._score(images[0][:, None] * captions[0][None])
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Eq. 7 over B positive pairs and a negative one for each (Sections 3.3 and 5.1)."""
+        (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
+        other_B, found_B = others(batch.image_ids)
+        positive_B, negative_B = self._score(
+            torch.cat([x_BD * y_BD, x_BD * y_BD.index_select(0, other_B)])
+        ).chunk(2)
+        pairs = 2 * len(x_BD)
+        return {
+            "matched": logistic(positive_B, 1).sum() / pairs,
+            "mismatched": (logistic(negative_B, -1) * found_B).sum() / pairs,
+        }
+
+    def _score(self, product: Tensor) -> Tensor:
+        return self.joint(product).squeeze(-1)

@@ -1,0 +1,544 @@
+"""Sentence encoders against hand values and slow loops (tests/oracles/hglmm.py)."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from oracles import hglmm as naive
+from sklearn.decomposition import FastICA
+
+from benchmark.encoders import bilstm_max, hglmm, mean_words, tfidf
+from benchmark.errors import UserError
+from benchmark.params import SentenceEncoder
+from benchmark.text import tokenise
+from benchmark.words import Words
+
+ROOT = Path(__file__).parent.parent
+ENCODERS = {"mean_words": mean_words, "tfidf": tfidf, "hglmm": hglmm, "bilstm_max": bilstm_max}
+FITTED = {"tfidf": tfidf, "hglmm": hglmm}
+EXACT = FITTED | {"mean_words": mean_words}  # an LSTM's last bits depend on its batch
+SMALL = SentenceEncoder(centres=2, hidden=3)
+VOCABULARY = [f"w{n:02}" for n in range(20)]
+
+
+def words_of(vocabulary: list[str], size: int = 3) -> Words:
+    """A word's vector depends on its name alone."""
+    rows = [np.random.default_rng(int(word[1:])).normal(size=size) for word in vocabulary]
+    return Words(tuple(vocabulary), np.array(rows, dtype=np.float32))
+
+
+def captions_of(count: int, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(VOCABULARY, rng.integers(2, 8))) for _ in range(count)]
+
+
+CAPTIONS = captions_of(50)
+IS_TRAIN = np.arange(50) < 40
+WORDS = words_of(VOCABULARY)
+
+FIT = """
+import hashlib
+import numpy as np
+from benchmark.encoders import hglmm
+from benchmark.params import SentenceEncoder
+from benchmark.words import Words
+rng = np.random.default_rng(0)
+names = [f"w{n:02}" for n in range(20)]
+words = Words(tuple(names), rng.normal(size=(20, 4)).astype(np.float32))
+captions = [" ".join(rng.choice(names, 5)) for _ in range(40)]
+vectors, _ = hglmm.encode(captions, np.arange(40) < 30, words, SentenceEncoder(centres=3))
+print(hashlib.sha256(vectors.tobytes()).hexdigest())
+"""
+
+
+# All of them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_one_float32_row_a_caption_twice_the_same(name):
+    first, facts = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    second, again = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    assert first.shape[0] == 50 and first.ndim == 2 and first.dtype == np.float32
+    assert np.isfinite(first).all() and np.ptp(first, axis=0).max() > 0
+    assert np.array_equal(first, second)
+    assert facts == again
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_test_caption_moves_no_other_vector(name):
+    changed = [*CAPTIONS[:-1], "w03 w03 w03 w03 w19 unheard of"]
+    before, _ = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    after, _ = ENCODERS[name].encode(changed, IS_TRAIN, WORDS, SMALL)
+    assert np.array_equal(before[:-1], after[:-1])
+    assert not np.array_equal(before[-1], after[-1])
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_training_caption_does_move_the_others(name):
+    changed = ["w03 w03 w03 w03 w19 w18", *CAPTIONS[1:]]
+    before, _ = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    after, _ = FITTED[name].encode(changed, IS_TRAIN, WORDS, SMALL)
+    assert not np.array_equal(before[1:], after[1:])
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_word_that_only_a_test_caption_has_is_not_fitted(name):
+    planted = [*CAPTIONS[:-1], CAPTIONS[-1] + " w05x"]
+    more = Words((*VOCABULARY[:6], "w05x", *VOCABULARY[6:]), np.insert(WORDS.vectors, 6, 50, 0))
+    before, _ = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    after, _ = ENCODERS[name].encode(planted, IS_TRAIN, more, SMALL)
+    assert np.array_equal(before[:-1], after[:-1])
+    used = name != "tfidf"  # whose known words are the training captions'
+    assert np.array_equal(before[-1], after[-1]) != used
+
+
+@pytest.mark.parametrize("name", ["mean_words", "tfidf", "bilstm_max"])
+def test_a_caption_without_known_words_is_zero(name):
+    captions = [*CAPTIONS[:-2], "never seen", " ... "]
+    found, _ = ENCODERS[name].encode(captions, IS_TRAIN, WORDS, SMALL)
+    assert (found[-2:] == 0).all() and (found[:-2] != 0).any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [
+        ("mean_words", 4, "mean_words: size: expected 3, that of the word vectors, found 4"),
+        ("bilstm_max", 4, "bilstm_max: size: expected 6, two directions .*found 4"),
+        ("tfidf", 21, "tfidf: size: expected at most 20, .*found 21"),
+        ("hglmm", 13, "hglmm: size: expected at most 12, .*found 13"),
+    ],
+)
+def test_a_size_that_cannot_be_is_told(name, size, message):
+    settings = SentenceEncoder(size=size, centres=2, hidden=3)
+    with pytest.raises(UserError, match=message):
+        ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_smaller_size_keeps_the_leading_dimensions(name):
+    settings = SentenceEncoder(size=5, centres=2)
+    found, facts = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
+    assert found.shape == (50, 5) and 0.3 < facts["variance_kept"] < 1
+    assert (np.diff((found[:40] ** 2).sum(0)) < 0).all()
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_nothing_to_fit_is_told(name):
+    with pytest.raises(UserError, match=f"{name}: .*found"):
+        FITTED[name].encode(["", "?"], np.ones(2, bool), WORDS, SMALL)
+
+
+# Means and tf-idf -----------------------------------------------------------------------------
+
+
+def test_a_caption_is_the_mean_of_its_known_words():
+    words = Words(("dog", "red"), np.array([[1, 2], [4, -2]], dtype=np.float32))
+    captions = ["Red dog!", "a dog", "red red dog", "a cat", ""]
+    found, facts = mean_words.encode(captions, np.zeros(5, bool), words, SentenceEncoder())
+    assert found.tolist() == [[2.5, 0.0], [1.0, 2.0], [3.0, np.float32(-2 / 3)], [0, 0], [0, 0]]
+    assert (facts["words"], facts["known_tokens"], facts["tokens"]) == (2, 6, 9)
+    assert facts["captions_without_known_words"] == 2
+
+
+def test_tfidf_keeps_the_angles_of_the_weights():
+    captions = ["a B", "A", "b", "b zebra"]
+    found, facts = tfidf.encode(captions, np.arange(4) < 2, WORDS, SentenceEncoder())
+    rare = np.log(3 / 2) + 1  # b, in one of two training captions; a, in both, weighs 1
+    first = np.array([1, rare]) / np.hypot(1, rare)
+    weights = np.stack([first, [1, 0], [0, 1], [0, 1]])
+    np.testing.assert_allclose(found @ found.T, weights @ weights.T, atol=1e-6)
+    assert facts["terms"] == 2
+
+
+# HGLMM: mixture -------------------------------------------------------------------------------
+
+
+def mixture_of(K: int, E: int, seed: int = 0) -> hglmm.Mixture:
+    """Overlapping components of both families."""
+    rng = np.random.default_rng(seed)
+    laplacian = (np.arange(K * E).reshape(K, E) + seed) % 2 == 0
+    return hglmm.Mixture(laplacian, rng.normal(size=(K, E)), rng.uniform(0.8, 2.0, (K, E)))
+
+
+def nested(mixture: hglmm.Mixture) -> tuple:
+    return mixture.laplacian.tolist(), mixture.location.tolist(), mixture.scale.tolist()
+
+
+def samples(count: int, E: int = 4, seed: int = 0) -> np.ndarray:
+    """Half of the dimensions heavy-tailed, in two clouds."""
+    rng = np.random.default_rng(seed)
+    x = np.where(np.arange(E) % 2, rng.laplace(size=(count, E)), rng.normal(size=(count, E)))
+    return x + 1.5 * (rng.random((count, 1)) < 0.5)
+
+
+def test_expectation_is_the_oracles():
+    x, mixture = samples(50), mixture_of(3, 4)
+    posterior, likelihood = hglmm.expectation(x, mixture)
+    expected = [naive.posterior(word, nested(mixture)) for word in x.tolist()]
+    np.testing.assert_allclose(posterior, expected, rtol=1e-10)
+    total = naive.log_likelihood(x.tolist(), nested(mixture))
+    assert likelihood == pytest.approx(total / 50, abs=1e-10)
+
+
+@pytest.mark.parametrize("floor", [1e-3, 0.9])  # 0.9 bites
+def test_ten_iterations_are_the_oracles(monkeypatch, floor):
+    monkeypatch.setattr(hglmm, "FLOOR", floor)
+    x, mixture = samples(50), hglmm.start(samples(50), 3)
+    found, likelihoods = hglmm.fit(x, mixture)
+    expected = nested(mixture)
+    for _ in range(10):
+        expected = naive.em_step(x.tolist(), expected, floor)
+    assert np.array_equal(found.laplacian, expected[0])
+    np.testing.assert_allclose(found.location, expected[1], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.scale, expected[2], rtol=1e-10)
+    assert 0 < found.laplacian.mean() < 1 and len(likelihoods) == 11
+    assert (found.scale == floor).any() == (floor == 0.9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_likelihood_never_falls(seed):
+    x = samples(80, seed=seed)
+    mixture, likelihoods = hglmm.fit(x, hglmm.start(x, 5))
+    assert (np.diff(likelihoods) >= -1e-12).all()
+    assert likelihoods[-1] > likelihoods[0] + 0.1
+
+
+def test_weighted_median_is_the_least_half_way_value():
+    x = np.array([[3.0], [1.0], [2.0], [4.0]])
+    order = np.argsort(x.T, axis=1)
+    cases = [
+        ([0.25, 0.25, 0.25, 0.25], 2),  # half of the weight lies at 1 and 2
+        ([0.1, 0.1, 0.1, 0.7], 4),
+        ([0.0, 0.6, 0.1, 0.3], 1),
+        ([0.5, 0.125, 0.25, 0.125], 3),
+    ]
+    for weights, expected in cases:
+        assert hglmm._weighted_median(x, order, np.array(weights)) == [expected]
+
+
+def test_two_clouds_are_found():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(-5, 1, (4000, 2)), rng.normal(5, 2, (4000, 2))])
+    first = hglmm.Mixture(np.zeros((2, 2), bool), x[[0, -1]], np.full((2, 2), 5.0))
+    mixture, _ = hglmm.fit(x, first)
+    assert not mixture.laplacian.any()
+    np.testing.assert_allclose(mixture.location, [[-5, -5], [5, 5]], atol=0.1)
+    np.testing.assert_allclose(mixture.scale, [[1, 1], [2, 2]], atol=0.1)
+
+
+def test_each_dimension_gets_its_family():
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.laplace(1, 2, 3000), rng.normal(1, 2, 3000), rng.laplace(0, 1, 3000)], 1)
+    mixture, _ = hglmm.fit(x, hglmm.start(x, 1))
+    assert mixture.laplacian.tolist() == [[True, False, True]]
+    np.testing.assert_allclose(mixture.location, [[1, 1, 0]], atol=0.1)
+    np.testing.assert_allclose(mixture.scale, [[2, 2, 1]], atol=0.1)
+    assert np.array_equal(mixture.location[0, ::2], np.sort(x, axis=0)[1499, ::2])
+
+
+def test_a_component_without_words_stays():
+    x = samples(30)
+    far = hglmm.Mixture(np.zeros((2, 4), bool), np.array([[0.0] * 4, [1e6] * 4]), np.ones((2, 4)))
+    mixture, _ = hglmm.fit(x, far)
+    assert (mixture.location[1] == 1e6).all() and (mixture.scale[1] == 1).all()
+    assert (mixture.location[0] != 0).all()
+
+
+# HGLMM: Fisher vectors ------------------------------------------------------------------------
+
+
+def test_information_is_what_the_docstring_says():
+    for scale in (1.0, 2.5):
+        for laplacian, of_scale, expected in [
+            (False, False, 1),
+            (False, True, 2),
+            (True, False, 1),
+            (True, True, 1),
+        ]:
+            found = naive.fisher_information(laplacian, scale, of_scale)
+            assert found == pytest.approx(expected / scale**2, abs=1e-10)
+
+
+def test_gradients_are_the_oracles():
+    x, mixture = samples(50), mixture_of(3, 4)
+    x[3, 1], x[7, 2] = mixture.location[1, 1], mixture.location[0, 2]  # at the peaks
+    assert mixture.laplacian[0, 2] and mixture.laplacian[1, 1] != mixture.laplacian[1, 0]
+    found = hglmm.gradients(x, mixture)
+    for rows in ([0], [3], [7], [5, 5, 9], range(50)):
+        expected = naive.fisher_vector(x[rows].tolist(), nested(mixture))
+        total = found[rows].sum(0) / np.sqrt(len(rows))
+        np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_gradients_by_hand():
+    """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| - 1."""
+    standard = hglmm.Mixture(np.zeros((1, 2), bool), np.zeros((1, 2)), np.ones((1, 2)))
+    expected = [[1.0, -2.0, 0.0, 3 / np.sqrt(2)]]
+    np.testing.assert_allclose(hglmm.gradients(np.array([[1.0, -2.0]]), standard), expected)
+    wide = hglmm.Mixture(np.ones((1, 2), bool), np.array([[1.0, 1.0]]), np.full((1, 2), 2.0))
+    found = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
+    assert found.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
+
+
+def test_locations_come_first_component_by_component():
+    """Two equal components share every word: root 2 for the prior, one half for the posterior."""
+    twice = hglmm.Mixture(np.zeros((2, 2), bool), np.zeros((2, 2)), np.ones((2, 2)))
+    share = np.sqrt(2) / 2
+    expected = share * np.array([[1, -2, 1, -2, 0, 3 / np.sqrt(2), 0, 3 / np.sqrt(2)]])
+    np.testing.assert_allclose(
+        hglmm.gradients(np.array([[1.0, -2.0]]), twice), expected, atol=1e-15
+    )
+
+
+def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: int) -> np.ndarray:
+    """Fisher vectors of captions, zero without known words; only ICA is scikit-learn's."""
+    known = [[word for word in tokenise(text) if word in words] for text in captions]
+    train = [row for row, fitted in zip(known, is_train, strict=True) if fitted]
+    seen = sorted({word for row in train for word in row})
+    unit = words.vectors.astype(float)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    ica = FastICA(random_state=0, whiten="unit-variance").fit(unit[words.ids(seen)])
+    x = ica.transform(unit)
+    x *= 10 / np.linalg.norm(x, axis=1, keepdims=True)
+    fitted = x[words.ids(seen)]
+    mixture = nested(hglmm.start(fitted, K))
+    for _ in range(10):
+        mixture = naive.em_step(fitted.tolist(), mixture, 1e-3)
+    empty = [0.0] * (2 * K * x.shape[1])
+    vectors = [naive.fisher_vector(x[words.ids(row)], mixture) if row else empty for row in known]
+    return np.array([naive.normalised(vector) for vector in vectors])
+
+
+@pytest.mark.filterwarnings("ignore:FastICA did not converge")
+def test_all_of_it_is_the_oracles():
+    """PCA to all dimensions turns and shifts, which leaves distances alone."""
+    captions = [*CAPTIONS[:-2], "w00 unheard", "never seen"]
+    found, facts = hglmm.encode(captions, IS_TRAIN, WORDS, SMALL)
+    expected = oracle_vectors(captions, IS_TRAIN, WORDS, 2)
+    assert found.shape == expected.shape == (50, 12)
+    apart = np.linalg.norm(found[:, None] - found, axis=2)
+    wanted = np.linalg.norm(expected[:, None] - expected, axis=2)
+    np.testing.assert_allclose(apart, wanted, atol=1e-5)
+    np.testing.assert_allclose(found[:40].mean(0), 0, atol=1e-6)  # the mean is the training one
+    assert np.abs(found[40:].mean(0)).max() > 1e-3
+    assert np.linalg.norm(found[-1]) == pytest.approx(np.linalg.norm(expected[:40].mean(0)), 1e-5)
+    assert (facts["fisher_dimensions"], facts["captions_fitted"]) == (12, 40)
+    assert facts["captions_without_known_words"] == 1
+
+
+def test_constants_are_the_papers_and_the_reference_codes():
+    assert (hglmm.SIZE, hglmm.ITERATIONS, hglmm.FLOOR, hglmm.SCALE) == (6000, 10, 1e-3, 10)
+    assert SentenceEncoder().centres == 30
+    assert 2 * SentenceEncoder().hidden == 4096
+
+
+def test_blocks_do_not_show(monkeypatch):
+    whole, _ = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    monkeypatch.setattr(hglmm, "BLOCK", 7)
+    np.testing.assert_allclose(hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)[0], whole, atol=1e-5)
+
+
+def test_pca_sees_so_many_training_captions_at_most(monkeypatch):
+    monkeypatch.setattr(hglmm, "FIT_AT_MOST", 15)
+    found, facts = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    assert facts["captions_fitted"] == 15 and found.shape == (50, 12)
+    with pytest.raises(UserError, match="hglmm: size: expected at most 10"):
+        monkeypatch.setattr(hglmm, "FIT_AT_MOST", 10)
+        hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SentenceEncoder(size=11, centres=2))
+
+
+def test_more_centres_than_words_are_told():
+    with pytest.raises(UserError, match="hglmm: centres: expected at most 20, .*found 30"):
+        hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SentenceEncoder())
+
+
+def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
+    words = words_of(VOCABULARY, size=50)
+    found, facts = hglmm.encode(CAPTIONS, IS_TRAIN, words, SMALL)
+    assert (facts["components"], facts["fisher_dimensions"]) == (19, 2 * 2 * 19)
+    assert np.isfinite(found).all()
+
+
+def test_two_fits_agree_whatever_the_hash_seed():
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", FIT],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (run.communicate(timeout=120)[0] for run in runs)
+    assert first == second
+    assert len(first.strip()) == 64
+
+
+# BiLSTM-max -----------------------------------------------------------------------------------
+
+
+def direction(encoder: bilstm_max.Encoder, suffix: str, x: np.ndarray) -> np.ndarray:
+    """States (n, hidden) of an LSTM over the words of one sentence, gates in PyTorch's order."""
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    parts = [getattr(encoder.enc_lstm, name + suffix).detach().numpy() for name in names]
+    hidden = parts[1].shape[1]
+    h, c, states = np.zeros(hidden), np.zeros(hidden), []
+    for word in x:
+        i, f, g, o = np.split(parts[0] @ word + parts[2] + parts[1] @ h + parts[3], 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        states.append(h)
+    return np.array(states)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def sentences_of(*lengths: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(n, 3, generator=generator, dtype=torch.float64) for n in lengths]
+
+
+def encoder_of(hidden: int = 5) -> bilstm_max.Encoder:
+    torch.manual_seed(0)
+    return bilstm_max.Encoder(3, hidden).double().requires_grad_(False)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_bilstm_max_is_a_loop_over_words(masked):
+    encoder, sentences = encoder_of(), sentences_of(6, 4, 4, 1)
+    found = encoder(sentences, masked).numpy()
+    for row, sentence in zip(found, sentences, strict=True):
+        x = sentence.numpy()
+        forward, backward = direction(encoder, "", x), direction(encoder, "_reverse", x[::-1])
+        expected = np.concatenate([forward.max(0), backward.max(0)])
+        if not masked and len(x) < 6:  # a padded position counts as zeros
+            expected = np.maximum(expected, 0)
+        np.testing.assert_allclose(row, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_masked_vectors_do_not_depend_on_the_batch_and_others_do():
+    encoder, (longer, sentence) = encoder_of(), sentences_of(9, 2)
+    alone, beside = encoder([sentence], True)[0], encoder([longer, sentence], True)[1]
+    torch.testing.assert_close(alone, beside, rtol=1e-12, atol=1e-12)
+    assert (alone < 0).any()
+    alone, beside = encoder([sentence], False)[0], encoder([longer, sentence], False)[1]
+    torch.testing.assert_close(beside, alone.clamp_min(0), rtol=1e-12, atol=1e-12)
+    assert not torch.equal(alone, beside)
+
+
+def test_captions_are_framed_where_the_marks_have_vectors():
+    framed = Words((*VOCABULARY, "<s>", "</s>"), np.vstack([WORDS.vectors, [[1, 2, 3], [4, 5, 6]]]))
+    framed = Words(framed.words, framed.vectors.astype(np.float32))
+    captions, settings = ["w03 unheard w07", "w01", "never seen"], SentenceEncoder(hidden=5)
+    found, facts = bilstm_max.encode(captions, np.ones(3, bool), framed, settings)
+    assert facts["frame"] == ["<s>", "</s>"]
+    encoder, _ = bilstm_max._encoder(3, settings)
+    for row, tokens in enumerate((["<s>", "w03", "w07", "</s>"], ["<s>", "w01", "</s>"])):
+        x = torch.from_numpy(framed.rows(tokens))
+        np.testing.assert_allclose(found[row], encoder([x], True)[0].detach(), atol=1e-6)
+    assert (found[2] == 0).all()  # not the encoding of the marks alone
+    plain, facts = bilstm_max.encode(captions, np.ones(3, bool), WORDS, settings)
+    assert facts["frame"] == [] and not np.allclose(plain[:2], found[:2])
+
+
+def test_captions_come_back_in_order_from_many_batches(monkeypatch):
+    whole, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    monkeypatch.setattr(bilstm_max, "BATCH", 7)
+    found, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    np.testing.assert_allclose(found, whole, atol=1e-6)
+    unmasked, _ = bilstm_max.encode(
+        CAPTIONS, IS_TRAIN, WORDS, SMALL.model_copy(update={"masked": False})
+    )
+    assert (unmasked >= whole - 1e-6).all() and not np.allclose(unmasked, whole)
+
+
+def test_random_weights_leave_the_generator_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    found, facts = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    assert torch.equal(torch.rand(2), expected)
+    assert facts["weights"] == "random weights" and found.shape == (50, 6)
+
+
+@pytest.mark.parametrize("zipped", [True, False])  # InferSent's files are of the old format
+def test_published_weights_are_used(tmp_path, zipped):
+    torch.manual_seed(7)
+    encoder, path = bilstm_max.Encoder(3, 3), tmp_path / "infersent1.pkl"
+    assert set(encoder.state_dict()) == {
+        f"enc_lstm.{kind}_{side}_l0{end}"
+        for kind in ("weight", "bias")
+        for side in ("ih", "hh")
+        for end in ("", "_reverse")
+    }
+    torch.save(encoder.state_dict(), path, _use_new_zipfile_serialization=zipped)
+    settings = SMALL.model_copy(update={"weights": str(path)})
+    found, facts = bilstm_max.encode(["w03"], np.ones(1, bool), WORDS, settings)
+    with torch.no_grad():
+        expected = encoder([torch.from_numpy(WORDS.rows(["w03"]))], True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert facts["weights"] == "infersent1.pkl" and len(facts["sha256"]) == 64
+
+
+def wider(state: dict) -> dict:
+    return bilstm_max.Encoder(3, 4).state_dict()
+
+
+def other_words(state: dict) -> dict:
+    return bilstm_max.Encoder(4, 3).state_dict()
+
+
+def other_names(state: dict) -> dict:
+    return {f"encoder.{name}": value for name, value in state.items()}
+
+
+def one_direction(state: dict) -> dict:
+    return {name: value for name, value in state.items() if "reverse" not in name}
+
+
+def one_more(state: dict) -> dict:
+    return state | {"classifier.weight": torch.zeros(3)}
+
+
+@pytest.mark.parametrize("change", [wider, other_words, other_names, one_direction, one_more])
+def test_weights_of_another_layout_are_refused(tmp_path, change):
+    path = tmp_path / "other.pkl"
+    torch.save(change(bilstm_max.Encoder(3, 3).state_dict()), path)
+    settings = SMALL.model_copy(update={"weights": str(path)})
+    with pytest.raises(UserError, match="other.pkl: expected InferSent's layout with") as caught:
+        bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, settings)
+    assert "\n" not in str(caught.value)
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("sprung").absolute(),)
+
+
+def test_a_pickled_object_is_refused_and_not_executed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "infersent1.pkl"
+    settings = SMALL.model_copy(update={"weights": str(path)})
+    writers = (
+        lambda: torch.save(Trap(), path),
+        lambda: torch.save(bilstm_max.Encoder(3, 3), path),  # the whole module
+        lambda: torch.save({"enc_lstm.bias_ih_l0": Trap()}, path),
+        lambda: torch.save(Trap(), path, _use_new_zipfile_serialization=False),
+        lambda: path.write_bytes(pickle.dumps(Trap())),
+        lambda: path.unlink(),
+    )
+    for write in writers:
+        write()
+        with pytest.raises(UserError, match="infersent1.pkl: expected a state dict") as caught:
+            bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, settings)
+        assert "\n" not in str(caught.value)
+        assert not Path("sprung").exists()

@@ -1,0 +1,297 @@
+"""Word vectors: kept and read back, trained on training captions only, loaded, never unpickled."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+
+from benchmark.encoders import word2vec
+from benchmark.errors import UserError
+from benchmark.params import WordVectors
+from benchmark.words import Words
+
+ROOT = Path(__file__).parent.parent
+CORPUS = [text.split() for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")]
+CORPUS = CORPUS * 5
+WORDS = Words(("cat", "dog", "red"), np.array([[0, 1], [2, 3], [4, 5]], dtype=np.float32))
+FIT = """
+import hashlib
+from benchmark.encoders import word2vec
+from benchmark.params import WordVectors
+word2vec.WORDS_SEEN = 1000
+captions = ["a red dog", "a green dog runs", "the red cat", "a cat runs"] * 5
+words, _ = word2vec.words([text.split() for text in captions], WordVectors(size=8), set())
+print(hashlib.sha256(repr(words.words).encode() + words.vectors.tobytes()).hexdigest())
+"""
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("sprung").absolute(),)
+
+
+# Words ----------------------------------------------------------------------------------------
+
+
+def test_known_words_have_rows():
+    assert "dog" in WORDS and "zebra" not in WORDS and len(WORDS) == 3
+    assert WORDS.ids(["red", "zebra", "cat", "red"]).tolist() == [2, 0, 2]
+    assert WORDS.rows(["red", "zebra", "cat", "red"]).tolist() == [[4, 5], [0, 1], [4, 5]]
+    assert WORDS.rows(["zebra"]).shape == WORDS.rows([]).shape == (0, 2)
+    assert WORDS.rows(["red"]).dtype == np.float32
+
+
+def test_coverage_counts_tokens():
+    assert WORDS.coverage([["red", "red", "zebra"], [], ["zebra"], ["dog"]]) == {
+        "words": 3,
+        "tokens": 5,
+        "known_tokens": 3,
+        "captions_without_known_words": 2,
+    }
+
+
+def test_words_are_read_as_they_were_saved(tmp_path):
+    WORDS.save(tmp_path / "words")
+    assert sorted(path.name for path in (tmp_path / "words").iterdir()) == [
+        "words.json",
+        "words.npy",
+    ]
+    found = Words.read(tmp_path / "words")
+    assert found.words == WORDS.words
+    assert np.array_equal(found.vectors, WORDS.vectors) and found.vectors.dtype == np.float32
+
+
+def break_json(folder: Path) -> None:
+    (folder / "words.json").write_text("[", encoding="utf-8")
+
+
+def other_json(folder: Path) -> None:
+    (folder / "words.json").write_text('["cat", 3, "red"]', encoding="utf-8")
+
+
+def repeat_a_word(folder: Path) -> None:
+    (folder / "words.json").write_text('["cat", "red", "red"]', encoding="utf-8")
+
+
+def drop_a_word(folder: Path) -> None:
+    (folder / "words.json").write_text('["cat", "red"]', encoding="utf-8")
+
+
+def cut_vectors(folder: Path) -> None:
+    path = folder / "words.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+
+
+def empty_vectors(folder: Path) -> None:
+    (folder / "words.npy").write_bytes(b"")
+
+
+def remove_vectors(folder: Path) -> None:
+    (folder / "words.npy").unlink()
+
+
+def pickle_vectors(folder: Path) -> None:
+    np.save(folder / "words.npy", np.array([Trap()] * 3, dtype=object), allow_pickle=True)
+
+
+def bare_pickle(folder: Path) -> None:
+    (folder / "words.npy").write_bytes(pickle.dumps(Trap()))
+
+
+def double_vectors(folder: Path) -> None:
+    np.save(folder / "words.npy", WORDS.vectors.astype(np.float64))
+
+
+def flat_vectors(folder: Path) -> None:
+    np.save(folder / "words.npy", WORDS.vectors[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (break_json, "words.json: not JSON"),
+        (other_json, r'words.json: expected a list of words, found \["cat", 3'),
+        (repeat_a_word, "words.json: expected every word once, found 'red' twice"),
+        (drop_a_word, "words.npy: expected 2 vectors, one a word of words.json, found 3"),
+        (cut_vectors, "words.npy: expected an array of word vectors"),
+        (empty_vectors, "words.npy: expected an array of word vectors"),
+        (remove_vectors, "words.npy: expected an array of word vectors"),
+        (pickle_vectors, "words.npy: expected an array of word vectors"),
+        (bare_pickle, "words.npy: expected an array of word vectors"),
+        (double_vectors, r"words.npy: expected float32 \(V, E\), found float64"),
+        (flat_vectors, r"words.npy: expected float32 \(V, E\), found float32 \(3,\)"),
+    ],
+)
+def test_malformed_words_are_refused(tmp_path, monkeypatch, change, message):
+    monkeypatch.chdir(tmp_path)
+    WORDS.save(tmp_path)
+    change(tmp_path)
+    with pytest.raises(UserError, match=message) as caught:
+        Words.read(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not Path("sprung").exists()
+
+
+# Trained --------------------------------------------------------------------------------------
+
+
+def test_trained_vectors_are_of_the_training_captions_words(monkeypatch):
+    monkeypatch.setattr(word2vec, "WORDS_SEEN", 1000)
+    words, facts = word2vec.words(CORPUS, WordVectors(size=8), {"zebra", "dog"})
+    assert words.words == ("a", "cat", "dog", "green", "red", "runs", "the")
+    assert words.vectors.shape == (7, 8) and words.vectors.dtype == np.float32
+    assert facts["vectors"] == "trained on the training captions"
+    assert (facts["epochs"], facts["sg"], facts["seed"]) == (16, 1, 0)  # of 65 words
+    monkeypatch.setattr(word2vec, "WORDS_SEEN", 10**9)
+    monkeypatch.setattr(word2vec, "MOST_EPOCHS", 3)
+    assert word2vec.words(CORPUS, WordVectors(size=8), set())[1]["epochs"] == 3
+
+
+def test_no_other_word_shapes_trained_vectors(monkeypatch):
+    monkeypatch.setattr(word2vec, "WORDS_SEEN", 1000)
+    first, _ = word2vec.words(CORPUS, WordVectors(size=8), {"zebra"})
+    second, _ = word2vec.words(CORPUS, WordVectors(size=8), {"dog", "lion"})
+    other, _ = word2vec.words([*CORPUS, ["zebra", "dog"]], WordVectors(size=8), {"zebra"})
+    assert np.array_equal(first.vectors, second.vectors)
+    assert not np.array_equal(first.rows(["dog"]), other.rows(["dog"]))
+
+
+def test_words_that_share_contexts_come_close(monkeypatch):
+    monkeypatch.setattr(word2vec, "WORDS_SEEN", 20_000)
+    corpus = [["a", colour, "dog", "runs"] for colour in ("red", "green")] * 50
+    corpus += [["the", "cat", verb, "there", "now"] for verb in ("sleeps", "waits")] * 50
+    words, _ = word2vec.words(corpus, WordVectors(size=8), set())
+    unit = words.vectors / np.linalg.norm(words.vectors, axis=1, keepdims=True)
+    red, green, sleeps = (unit[words.ids([word])[0]] for word in ("red", "green", "sleeps"))
+    assert red @ green > red @ sleeps + 0.1
+
+
+def test_training_captions_without_words_are_told():
+    with pytest.raises(UserError, match="expected words in the training captions, found none"):
+        word2vec.words([[], []], WordVectors(size=8), {"dog"})
+
+
+def test_two_fits_agree_whatever_the_hash_seed():
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", FIT],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (run.communicate(timeout=120)[0] for run in runs)
+    assert first == second
+    assert len(first.strip()) == 64
+
+
+# Loaded ---------------------------------------------------------------------------------------
+
+
+def write_bin(path: Path) -> None:
+    rows = [[1, 2], [9, 9], [4, -2], [7, 7], [5, 6]]
+    vectors = KeyedVectors(2)
+    vectors.add_vectors(["dog", "Dog", "red", "zebra", "</s>"], np.array(rows, np.float32))
+    vectors.save_word2vec_format(path, binary=True)
+
+
+def write_txt(path: Path) -> None:
+    """With what glove.840B has: tokens with spaces; and one with a carriage return."""
+    lines = [
+        "dog 1 2",
+        "Dog 9 9",
+        ". . . 3 3",
+        "red dog 8 8",
+        "at name@domain.com 3 3",
+        "x\rred 3 3",
+    ]
+    lines += ["red 4 -2", "dog 0 0", "zebra 7 7", "</s> 5 6"]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+WRITERS = {"some.bin": write_bin, "some.txt": write_txt}
+
+
+def load(path: Path, size: int = 2, keep=("dog", "red", "at", ".", "lion")) -> tuple[Words, dict]:
+    return word2vec.words([["red"]], WordVectors(vectors=str(path), size=size), set(keep))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    words, facts = load(tmp_path / name)
+    assert words.words == ("</s>", "dog", "red")  # dog in no training caption, zebra in no caption
+    assert words.vectors.tolist() == [[5, 6], [1, 2], [4, -2]]
+    assert words.vectors.dtype == np.float32
+    assert (facts["vectors"], facts["case"], len(facts["sha256"])) == (name, "lower", 64)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_another_size_is_told_before_the_file_is_read(tmp_path, monkeypatch, name):
+    WRITERS[name](tmp_path / name)
+    monkeypatch.setattr(word2vec.KeyedVectors, "load_word2vec_format", None)
+    monkeypatch.setattr(word2vec, "_row", None)
+    message = f"{name}: expected vectors of size 300, found 2; set `size`"
+    with pytest.raises(UserError, match=message):
+        load(tmp_path / name, 300)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_without_words_of_the_captions_is_told(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    with pytest.raises(UserError, match=f"{name}: expected vectors for words of the captions"):
+        load(tmp_path / name, keep={"lion"})
+
+
+def test_a_broken_bin_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_bin(tmp_path / "some.bin")
+    whole = (tmp_path / "some.bin").read_bytes()
+    for content in (b"", whole[:-5], b"\x00\x01\x02", b"<html>", pickle.dumps(Trap())):
+        (tmp_path / "some.bin").write_bytes(content)
+        with pytest.raises(UserError, match="some.bin: expected a word2vec .bin file") as caught:
+            load(tmp_path / "some.bin")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(UserError, match="other.bin: expected a word2vec .bin file"):
+        load(tmp_path / "other.bin")
+    assert not Path("sprung").exists()
+
+
+def test_a_broken_txt_is_refused(tmp_path):
+    path = tmp_path / "some.txt"
+    for content in ("dog 1 2\nred 4\n", "dog 1 2\nred 4 x\n"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match="some.txt: expected a GloVe .txt file"):
+            load(path)
+    for content in ("", "<html>\n"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match="some.txt: expected vectors of size 2, found 0"):
+            load(path)
+    with pytest.raises(UserError, match="other.txt: expected a GloVe .txt file"):
+        load(tmp_path / "other.txt")
+
+
+def test_what_is_no_number_is_refused(tmp_path):
+    (tmp_path / "some.txt").write_text("dog 1 nan\nred 4 2\n", encoding="utf-8")
+    with pytest.raises(UserError, match="some.txt: expected numbers, found NaN or infinity"):
+        load(tmp_path / "some.txt")
+
+
+def test_other_kinds_of_files_are_refused(tmp_path):
+    (tmp_path / "some.pkl").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(UserError, match="some.pkl: expected a word2vec .bin or a GloVe .txt"):
+        load(tmp_path / "some.pkl")
+
+
+def test_words_json_is_readable(tmp_path):
+    Words(("été", "犬"), np.zeros((2, 2), np.float32)).save(tmp_path)
+    assert json.loads((tmp_path / "words.json").read_text(encoding="utf-8")) == ["été", "犬"]
