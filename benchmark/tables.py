@@ -289,6 +289,11 @@ def _comparison(board: Board, standing: Standing, dataset: str) -> str:
     return f"same dataset; played here on split {code(standing.outcomes[0].record.split)}"
 
 
+def _ended_at_its_best(outcome: Outcome) -> bool:
+    history = outcome.history
+    return history is not None and outcome.record.selected_epoch == len(history)
+
+
 def _remarks(standing: Standing) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. A fusion has the options of its members' rows."""
     record = standing.outcomes[0].record
@@ -300,6 +305,8 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     if standing.row.start:
         found.append(("start", f"goes on from {code(standing.row.start)}"))
     found += [("deviation", escaped(deviation)) for deviation in record.deviations]
+    if any(_ended_at_its_best(outcome) for outcome in standing.played):
+        found.append(("training", "the last epoch was the best: more epochs may help"))
     if standing.row.note:
         found.append(("note", escaped(standing.row.note)))
     return found

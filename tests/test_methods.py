@@ -333,18 +333,17 @@ def test_every_parameter_receives_a_gradient(case):
 
 def test_eight_pairs_can_be_memorised(case):
     model, batch = model_of(case), batch_of(case, list(range(8)))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.005)
     terms = set(model.loss(batch))
     # A loss of image anchors alone asks nothing of the other direction.
     ways = ["i2t_r1"] if terms == {"image_anchor"} else ["i2t_r1", "t2i_r1"]
-    for _ in range(15):
+    for _ in range(30):
         for _ in range(10):
-            step(model, batch, optimiser)
+            step(model.train(), batch, optimiser)
         metrics = recalls_of(model.eval(), batch)
         if all(metrics[way] == 100 for way in ways):
             return
-        model.train()
-    pytest.fail(f"after 150 steps: {metrics}")
+    pytest.fail(f"after 300 steps: {metrics}")
 
 
 def recalls_of(model: nn.Module, batch: Batch) -> dict[str, float]:
@@ -357,7 +356,7 @@ def recalls_of(model: nn.Module, batch: Batch) -> dict[str, float]:
 
 
 def test_same_seed_same_bits(case):
-    first, again, other = (trained(case, steps=3, seed=seed).state_dict() for seed in (5, 5, 6))
+    first, again, other = (trained(case, steps=2, seed=seed).state_dict() for seed in (5, 5, 6))
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not all(torch.equal(first[name], other[name]) for name in first)
 

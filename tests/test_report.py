@@ -486,6 +486,18 @@ def test_what_an_earlier_report_left_is_removed(played):
     assert contents(FOLDER) == first
 
 
+def test_a_training_that_ended_at_its_best_is_told(played):
+    report.write_report(played)
+    told = "the last epoch was the best: more epochs may help"
+    assert told not in README.read_text()
+    path = Path(f"results/try/open/{PRESETS[0]}/0/history.csv")
+    rows = pd.read_csv(path)
+    rows.loc[:1].to_csv(path, index=False)  # two epochs, the second was selected
+    report.write_report(played)
+    (row,) = [line for line in README.read_text().splitlines() if told in line]
+    assert "Two-branch, nonlinear, bi-directional" in row and "SCAN" not in row
+
+
 def test_reported_numbers_of_another_dataset_are_marked(played):
     report.write_report(played)
     text = README.read_text()
