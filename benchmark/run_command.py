@@ -48,7 +48,8 @@ def main(arguments: argparse.Namespace) -> None:
     name = next(iter(known)) if arguments.method else arguments.preset
     params = resolve(NAME, _season(arguments, name, known), known)
     play(params, arguments.dataset, arguments.source)
-    cell = next(iter([*params.fusions.values(), *params.cells.values()]))
+    played = [*params.fusions.values(), *params.cells.values()]
+    cell = next(cell for cell in played if cell.preset == name)  # not what it needs
     record = read_record(Path(cell.folder))
     if arguments.json:
         print(json.dumps(record.model_dump(mode="json"), indent=2))

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from benchmark import run_command
 from benchmark.__main__ import VERBS, main
 from benchmark.encoders import drawn_cnn
 
@@ -122,6 +124,34 @@ def test_run_refuses_what_it_does_not_know(arguments, message, capsys):
     assert main(["run", *arguments]) == 2
     assert message in one_line(capsys)
     assert not Path("data/features").exists()
+
+
+@pytest.mark.parametrize(
+    ("preset", "played"),
+    [
+        ("scan_t2i_avg", ["scan_t2i_avg"]),
+        ("dual_path_full_2", ["dual_path_instance_1", "dual_path_full_2"]),
+        ("scan_t2i_avg_i2t_lse", ["scan_t2i_avg", "scan_i2t_lse", "scan_t2i_avg_i2t_lse"]),
+    ],
+)
+def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, played, capsys, monkeypatch):
+    given = []
+    monkeypatch.setattr(run_command, "play", lambda params, *others: given.append(params))
+    read = {}
+
+    def read_record(folder):
+        read["folder"] = str(folder)
+        return SimpleNamespace(status="not_applicable", reason="no pixels", metrics={})
+
+    monkeypatch.setattr(run_command, "read_record", read_record)
+    assert main(["run", preset, "--seed", "2", "--option", "epochs=3"]) == 0
+    (params,) = given
+    cells = {**params.cells, **params.fusions}
+    assert list(cells) == [f"shapes-{name}-2" for name in played]
+    assert all(cell.options["epochs"] == 3 for cell in params.cells.values())
+    folder = f"results/run/shapes/{preset}/2"
+    assert read["folder"] == folder
+    assert capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
 
 
 def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):

@@ -94,12 +94,11 @@ def model_of(case: Case, seed: int = 0) -> nn.Module:
 
 
 def images_of(case: Case, count: int, seed: int = 1) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    if case.takes.image == "pixels":  # of one colour each: a crop shows what the whole does
-        colours = torch.randint(0, 256, (count, 3, 1, 1), generator=generator, dtype=torch.uint8)
-        return colours.repeat(1, 1, SIDE, SIDE)
+    if case.takes.image == "pixels":  # black, red, green: a crop shows what the whole does
+        bits = torch.arange(count)[:, None] >> torch.arange(3) & 1
+        return (255 * bits).to(torch.uint8)[:, :, None, None].repeat(1, 1, SIDE, SIDE)
     shape = (SIZES.image,) if case.takes.image == "pooled" else (REGIONS, SIZES.image)
-    return torch.randn((count, *shape), generator=generator)
+    return torch.randn((count, *shape), generator=torch.Generator().manual_seed(seed))
 
 
 def captions_of(case: Case, count: int, seed: int = 2) -> Captions:

@@ -14,18 +14,19 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark import figures, protocol, report
+from benchmark import figures, outcomes, protocol, report
 from benchmark.costs import Provenance, write_provenance
 from benchmark.errors import UserError
 from benchmark.files import write_json
 from benchmark.gallery import chosen
 from benchmark.markdown import code, escaped, picture, table
 from benchmark.params import Cell, DatasetSettings, Fusion, Params
+from benchmark.presets import Fuse, Reported, presets
 from benchmark.provenance import provenance
 from benchmark.records import Record, write_record
 from benchmark.season import write_params
 from benchmark.stage import run_stage
-from benchmark.tables import spread
+from benchmark.tables import RECALLS, spread
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"
@@ -191,11 +192,11 @@ def costs(**seconds: float) -> Provenance:
     )
 
 
-def lose(dataset: str, preset: str, seed: int, reason: str) -> None:
-    """The cell failed in its training: empty arrays and no epoch."""
+def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "failed") -> None:
+    """The cell failed in its training, or there was none: empty arrays and no epoch."""
     folder = Path(f"results/try/{dataset}/{preset}/{seed}")
-    status = {"status": "failed", "reason": reason, "selected_epoch": None}
-    write_record(folder, record(dataset, preset, seed, {}, **status))
+    facts = {"status": status, "reason": reason, "selected_epoch": None}
+    write_record(folder, record(dataset, preset, seed, {}, **facts))
     np.savez(folder / "similarities.npz")
     np.savez(folder / "retrieved.npz")
     (folder / "history.csv").write_text("epoch\n")
@@ -367,6 +368,93 @@ def test_a_failed_cell_is_a_row_with_its_reason(played):
     )
 
 
+def test_a_cell_that_is_not_applicable_is_a_row_with_its_reason(played):
+    reason = "gated: neighbourhood sampling expects 2 captions"
+    for seed in (0, 1):
+        lose("gated", "two_branch_bidirectional", seed, reason, status="not_applicable")
+    report.write_report(played)
+    text = README.read_text()
+    gated = text[text.index("## Dataset gated") : text.index("## Dataset open")]
+    assert row("Two-branch", gated)[1:3] == ["0 of 2", "not applicable"]
+    assert "expects 2 captions" in gated
+    assert "not applicable" not in text[text.index("## Dataset open") :]
+
+
+def test_a_cell_whose_text_was_never_read_says_so(played):
+    for seed in (0, 1):
+        path = Path(f"results/try/open/scan_i2t_lse/{seed}/record.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"text_features": {}}))
+    report.write_report(played)
+    assert README.read_text().count("Text: never read.") == 1
+
+
+def test_a_training_of_no_epochs_has_no_curve_and_no_epochs(drawn):
+    """Another pooling of the same weights: nothing was trained, everything was scored."""
+    for seed in (0, 1):
+        folder = Path(f"results/try/open/scan_i2t_lse/{seed}")
+        (folder / "history.csv").write_text("epoch\n")
+        data = json.loads((folder / "record.json").read_text())
+        (folder / "record.json").write_text(json.dumps(data | {"selected_epoch": None}))
+    report.write_report(drawn)
+    text = README.read_text()
+    cost = text[text.index("### Cost", text.index("## Dataset open")) :]
+    assert row("SCAN i-t LSE", cost)[3:5] == ["-", "-"]  # epochs, and which was selected
+    assert row("SCAN t-i AVG  ", cost)[3:5] == ["3", "2"]
+
+
+def add_sentences(preset: str, seed: int, **metrics: float) -> None:
+    path = Path(f"results/try/open/{preset}/{seed}/record.json")
+    data = json.loads(path.read_text())
+    data["metrics"] |= {f"s2s_{key}": value for key, value in metrics.items()}
+    path.write_text(json.dumps(data))
+
+
+def test_sentences_are_a_table_of_the_presets_that_embed_text(played):
+    for seed in (0, 1):
+        add_sentences("two_branch_bidirectional", seed, r1=60.0 + seed, r5=80.0, r10=90.0, medr=1)
+        add_sentences("scan_i2t_lse", seed, r1=50.0, r5=85.0, r10=90.0, medr=2)
+    report.write_report(played)
+    text = README.read_text()
+    assert text.count("### Sentence to sentence") == 1
+    part = text[text.index("### Sentence to sentence") :]
+    part = part[: part.index("### ", 5)]
+    assert "among all captions but itself" in part
+    first, second = row("Two-branch", part), row("SCAN i-t", part)
+    assert first[1] == "**60.5 \N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}0.7**"
+    assert not second[1].startswith("**")
+    assert second[2].startswith("**85.0") and not first[2].startswith("**")
+    assert first[3].startswith("**90.0") and second[3].startswith("**90.0")  # a tie
+    assert first[4].startswith("**1.0")  # of medians the smaller one is better
+    assert "SCAN t-i AVG" not in part
+
+
+def test_without_sentence_queries_there_is_no_table_of_them(played):
+    report.write_report(played)
+    assert "Sentence to sentence" not in README.read_text()
+
+
+def test_remarks_tell_fusions_starts_and_notes(played, monkeypatch):
+    rows = {name: row for name, (_, row) in presets().items()}
+    parts = Fuse(how="adaptive", of=["scan_t2i_avg:visual", "scan_i2t_lse"])
+    changed = {
+        FUSION: rows[FUSION].model_copy(update={"fuse": parts}),
+        "scan_i2t_lse": rows["scan_i2t_lse"].model_copy(
+            update={"start": "scan_t2i_avg", "note": "A remark."}
+        ),
+    }
+    known = presets() | {name: ("scan", row) for name, row in changed.items()}
+    monkeypatch.setattr(outcomes, "presets", lambda: known)
+    report.write_report(played)
+    text = README.read_text()
+    part = text[text.index("### What differs") :]
+    assert row("fusion", part)[1:] == [
+        "adaptive of `scan_t2i_avg:visual` and `scan_i2t_lse`, options as theirs",
+        "SCAN t-i AVG + i-t LSE",
+    ]
+    assert row("start", part)[1:] == ["goes on from `scan_t2i_avg`", "SCAN i-t LSE"]
+    assert any("A remark." in line and "SCAN i-t LSE" in line for line in part.splitlines())
+
+
 def test_a_season_in_which_everything_failed_still_has_a_report(played):
     params = season(seeds=(0,))
     for one in {**params.cells, **params.fusions}.values():
@@ -502,11 +590,37 @@ def test_reported_numbers_of_another_dataset_are_marked(played):
     report.write_report(played)
     text = README.read_text()
     section = text[text.index("### Reported elsewhere") :]
-    line = next(line for line in section.splitlines() if "flickr30k, scan/1" in line)
-    assert "67.4" in line
+    lines = section[section.index("| SCAN t-i AVG + i-t LSE") :].splitlines()
+    line = next(line for line in lines if "flickr30k, scan/1" in line)
+    assert [part.strip() for part in line.split("|")[4:-1]] == [
+        *("67.4", "90.3", "95.8", "48.6", "77.7", "85.2", "465.0")
+    ]
     papers = [line for line in section.splitlines() if "paper: " in line]
     assert papers
     assert all("not comparable: other dataset, other encoder" in line for line in papers)
+
+
+def test_every_reported_row_is_shown_and_what_is_not_printed_is_a_dash(played, monkeypatch):
+    """A row may stand in several tables, of the validation split, and with recalls left out."""
+    numbers = [
+        Reported(table="scan/1", dataset="flickr30k", i2t_r1=10.5, t2i_r10=60),
+        Reported(table="scan/3", dataset="open", split="val", **dict.fromkeys(RECALLS, 10)),
+        Reported(table="two_branch/4", dataset="flickr30k", s2s_r1=60.5),
+    ]
+    changed = presets()[MEMBERS[0]][1].model_copy(update={"reported": numbers})
+    known = presets() | {MEMBERS[0]: ("scan", changed)}
+    monkeypatch.setattr(outcomes, "presets", lambda: known)
+    report.write_report(played)
+    text = README.read_text()
+    section = text[text.index("### Reported elsewhere", text.index("## Dataset open")) :]
+    lines = section[section.index("| SCAN t-i AVG  ") :].splitlines()[1:4]
+    first, second, third = ([part.strip() for part in line.split("|")[2:-1]] for line in lines)
+    assert first[0] == "paper: flickr30k, scan/1"
+    assert first[2:] == ["10.5", "-", "-", "-", "-", "60.0", "-"]
+    assert second[0] == "paper: open, validation, scan/3"
+    assert second[1] == "same dataset, but not comparable: other encoder"
+    assert second[2:] == ["10.0"] * 6 + ["60.0"]
+    assert third[2:] == ["-"] * 7
 
 
 def test_a_mistake_is_one_line_and_status_2(played, capsys):
