@@ -263,13 +263,19 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
 
 
 def _reported_rows(board: Board, standing: Standing) -> list[list[str]]:
+    """Ours, then the papers'; a row that several tables print alike is shown once."""
     ours = [spread(standing.values(metric), 1) for metric in (*RECALLS, "rsum")]
     rows = [[title(standing), f"here: {escaped(board.card['title'])}", "", *ours]]
+    tables_of: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for numbers in standing.row.reported:
-        remark = _comparison(board, standing, numbers.dataset)
-        split = ", validation" if numbers.split == "val" else ""
-        where = f"paper: {escaped(numbers.dataset)}{split}, {escaped(numbers.table)}"
-        rows.append(["", where, remark, *_printed(numbers)])
+        printed = tuple(_printed(numbers))
+        if set(printed) != {NONE}:
+            key = (numbers.dataset, numbers.split, printed)
+            tables_of.setdefault(key, []).append(numbers.table)
+    for (dataset, split, printed), names in tables_of.items():
+        where = f"{dataset}, validation" if split == "val" else dataset
+        shown = escaped(f"paper: {where}, {', '.join(names)}")
+        rows.append(["", shown, _comparison(board, standing, dataset), *printed])
     return rows
 
 

@@ -1,8 +1,11 @@
 """Pseudo-classes: as many as asked for, without gaps, and the same every time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from benchmark import clusters
 from benchmark.clusters import cluster
 from methods import NotApplicableError
 
@@ -48,3 +51,11 @@ def test_images_that_are_alike_leave_no_gaps():
     labels = cluster(features, 6, seed=0)
     assert sorted(set(labels)) == [0, 1, 2]
     assert len(set(zip(labels, np.repeat(range(3), 4), strict=True))) == 3
+
+
+def test_clusters_that_stayed_empty_are_no_classes(monkeypatch):
+    """Scikit-learn does not promise that every cluster has a member."""
+    found = SimpleNamespace(fit_predict=lambda features: np.array([5, 0, 3, 3, 5], np.int32))
+    monkeypatch.setattr(clusters, "KMeans", lambda *given, **settings: found)
+    labels = cluster(np.zeros((5, 2), np.float16), 4, seed=0)
+    assert (labels.tolist(), labels.dtype) == ([2, 0, 1, 1, 2], np.int64)

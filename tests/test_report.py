@@ -605,6 +605,8 @@ def test_every_reported_row_is_shown_and_what_is_not_printed_is_a_dash(played, m
     numbers = [
         Reported(table="scan/1", dataset="flickr30k", i2t_r1=10.5, t2i_r10=60),
         Reported(table="scan/3", dataset="open", split="val", **dict.fromkeys(RECALLS, 10)),
+        Reported(table="scan/4", dataset="flickr30k", i2t_r1=10.5, t2i_r10=60),
+        Reported(table="scan/4", dataset="mscoco_1k", i2t_r1=10.5, t2i_r10=60),
         Reported(table="two_branch/4", dataset="flickr30k", s2s_r1=60.5),
     ]
     changed = presets()[MEMBERS[0]][1].model_copy(update={"reported": numbers})
@@ -615,12 +617,13 @@ def test_every_reported_row_is_shown_and_what_is_not_printed_is_a_dash(played, m
     section = text[text.index("### Reported elsewhere", text.index("## Dataset open")) :]
     lines = section[section.index("| SCAN t-i AVG  ") :].splitlines()[1:4]
     first, second, third = ([part.strip() for part in line.split("|")[2:-1]] for line in lines)
-    assert first[0] == "paper: flickr30k, scan/1"
+    assert first[0] == "paper: flickr30k, scan/1, scan/4"  # printed alike: one row
     assert first[2:] == ["10.5", "-", "-", "-", "-", "60.0", "-"]
     assert second[0] == "paper: open, validation, scan/3"
     assert second[1] == "same dataset, but not comparable: other encoder"
     assert second[2:] == ["10.0"] * 6 + ["60.0"]
-    assert third[2:] == ["-"] * 7
+    assert third[0] == "paper: mscoco_1k, scan/4"  # another dataset: another row
+    assert "two_branch/4" not in section  # has no recall that this table shows
 
 
 def test_a_mistake_is_one_line_and_status_2(played, capsys):

@@ -754,6 +754,32 @@ def test_clusters_take_the_place_of_groups():
     assert checkpoints.load(Path("results/a/checkpoint.pt")).sizes.classes == 3
 
 
+def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
+    """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
+    seen, original = [], training.Run._step
+
+    def note(self, *given):
+        groups = sorted((group["factor"], group["lr"]) for group in self.optimiser.param_groups)
+        seen.append((self.progress.epoch, type(self.optimiser).__name__, groups))
+        return original(self, *given)
+
+    monkeypatch.setattr(training.Run, "_step", note)
+    train_cell(cell)
+    return [step for n, step in enumerate(seen) if step not in seen[:n]]
+
+
+def test_each_group_learns_at_its_share_of_the_rate(monkeypatch):
+    found = rates_seen(cell_of("pixels", epochs=2), monkeypatch)
+    shares = [(0.1, pytest.approx(0.005)), (1.0, 0.05)]
+    assert found == [(0, "Adam", shares), (1, "Adam", shares)]
+
+
+def test_each_epoch_has_the_rate_and_optimiser_of_its_phase(monkeypatch):
+    found = rates_seen(cell_of("two_phases"), monkeypatch)
+    rates = [(0, "Adam", 0.1), (1, "Adam", 0.01), (2, "SGD", 0.1), (3, "SGD", 0.1)]
+    assert found == [(epoch, name, [(1.0, rate)]) for epoch, name, rate in rates]
+
+
 def test_frozen_parameters_stay_and_the_others_learn():
     train_cell(cell_of("pixels"))
     found, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
