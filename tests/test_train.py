@@ -880,6 +880,7 @@ def test_sentences_are_queries_of_methods_that_embed_text():
     for k in (1, 5, 10):
         expected = 100 * sum(rank < k for rank in ranks) / len(ranks)
         assert metrics[f"s2s_r{k}"] == pytest.approx(expected)
+    assert "s2s_r1" not in evaluated(fusion_of(cell), cell).metrics  # scores are fused, not texts
 
 
 @pytest.mark.parametrize("chunk", [1, 4])
