@@ -4,6 +4,7 @@ A season file names datasets, presets, seeds and a budget. `resolve` spells ever
 `python -m benchmark season NAME` writes the result to params.yaml.
 """
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -34,6 +35,7 @@ class Season(Strict):
     datasets: dict[str, DatasetSettings]
     presets: list[str] | Literal["all"]
     seeds: list[int]
+    seeds_of: dict[str, list[int]] = {}  # method, or pattern of presets -> seeds instead of these
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
@@ -69,11 +71,12 @@ def resolve(
         raise UserError(
             f"season {name}: no preset {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
         )
-    _check_option_keys(name, season, known)
+    _check_keys(name, season, known, "options", season.options)
+    _check_keys(name, season, known, "seeds_of", season.seeds_of)
     grid = _Grid(name, season, known)
     for dataset in season.datasets:
         for preset in season.presets:
-            for seed in season.seeds:
+            for seed in grid.seeds(preset):
                 grid.add(dataset, preset, seed)
     shared = season.model_dump(include={"title", "device", "precision", "validation_images"})
     return Params(
@@ -97,12 +100,12 @@ def write_params(params: Params) -> None:
     write_text(PARAMS, head + body)
 
 
-def _check_option_keys(name: str, season: Season, known: dict) -> None:
+def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
     played = {known[preset][0] for preset in season.presets}
-    for key in season.options:
+    for key in keys:
         if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
             raise UserError(
-                f"season {name}: options.{key}: neither a method of this season nor a pattern that "
+                f"season {name}: {field}.{key}: neither a method of this season nor a pattern that "
                 f"fits one of its presets; expected one of "
                 f"{', '.join(sorted(played | set(season.presets)))}"
             )
@@ -116,6 +119,12 @@ class _Grid:
         self.encodings: dict[str, Encoding] = {}
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
+
+    def seeds(self, preset: str) -> list[int]:
+        """Of the last key that fits the preset, a method counting before patterns."""
+        of, method = self.season.seeds_of, self.known[preset][0]
+        fitting = [of[key] for key in of if key != method and fnmatchcase(preset, key)]
+        return fitting[-1] if fitting else of.get(method, self.season.seeds)
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
         key = f"{dataset}-{preset}-{seed}"
@@ -169,14 +178,14 @@ class _Grid:
     def _start(self, dataset: str, preset: str, row: Preset, seed: int) -> str | None:
         if row.start is None:
             return None
-        self._check_played(preset, "starts from", row.start)
+        self._check_played(preset, "starts from", row.start, seed)
         return f"{self._folder(dataset, row.start, seed)}/checkpoint.pt"
 
     def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
         fuse = self.known[preset][1].fuse
         names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
         for member in names:
-            self._check_played(preset, "fuses", member)
+            self._check_played(preset, "fuses", member, seed)
         folders = [self._folder(dataset, member, seed) for member in names]
         first, second, third = (folders + folders[-1:] * 2)[:3]
         return Fusion(
@@ -192,9 +201,14 @@ class _Grid:
             folder=self._folder(dataset, preset, seed),
         )
 
-    def _check_played(self, preset: str, verb: str, other: str) -> None:
+    def _check_played(self, preset: str, verb: str, other: str, seed: int) -> None:
         if other not in self.season.presets:
             raise UserError(f"season {self.name}: {preset} {verb} {other!r}; add it to presets")
+        if seed not in self.seeds(other):
+            raise UserError(
+                f"season {self.name}: {preset} {verb} {other!r}, which has no seed {seed}; "
+                f"expected one of {', '.join(map(str, self.seeds(other)))}: see seeds_of"
+            )
 
     def _image(self, dataset: str, row: Preset) -> str:
         settings = self.season.datasets[dataset].image

@@ -245,6 +245,25 @@ def test_a_pattern_that_fits_nothing_is_refused(stages):
         resolve("try", season(presets=["first"], options={"third*": {}}), stages)
 
 
+def test_costly_presets_may_have_fewer_seeds(stages):
+    of = {"*st": [0], "words.py": [0, 3], "sec*": [0]}
+    params = resolve("try", season(presets=["first", "second", SCAN], seeds_of=of), stages)
+    played = {(cell.preset, cell.seed) for cell in params.cells.values()}
+    assert played == {("first", 0), ("second", 0), (SCAN, 0), (SCAN, 3)}
+    wider = resolve("try", season(presets=["first", "second"], seeds_of={"words.py": [5]}), stages)
+    assert {cell.seed for cell in wider.cells.values()} == {5}
+
+
+def test_a_seed_that_others_are_made_of_must_be_played(stages):
+    with pytest.raises(UserError, match="second starts from 'first', which has no seed 3; .* of 0"):
+        resolve("try", season(presets=["first", "second"], seeds_of={"first": [0]}), stages)
+    fused = season(presets=["scan_t2i_avg", "scan_i2t_lse", FUSION], seeds_of={"*lse": [0]})
+    with pytest.raises(UserError, match=f"{FUSION} fuses 'scan_i2t_lse', which has no seed 3"):
+        resolve("try", fused.model_copy(update={"seeds_of": {"scan_i2t_lse": [0]}}))
+    with pytest.raises(UserError, match="season try: seeds_of.third: neither"):
+        resolve("try", season(seeds_of={"third": [0]}))
+
+
 def test_an_option_that_is_none_is_refused_before_anything_runs(stages):
     with pytest.raises(UserError, match="preset first: no option 'epoch'; expected one of stage"):
         resolve("try", season(presets=["first"], options={"f*": {"epoch": 5}}), stages)
