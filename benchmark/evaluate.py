@@ -4,7 +4,7 @@ A cell is a training, or a fusion: scores of trainings as one score.
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,28 +12,21 @@ import pandas as pd
 import torch
 
 import methods
-from benchmark import checkpoints, fusion, overlap, protocol, ranking, scoring
+from benchmark import checkpoints, fusion, overlap, protocol, ranking, samples, scoring
 from benchmark.checkpoints import Checkpoint
 from benchmark.costs import write_provenance
 from benchmark.devices import make_deterministic, pick
 from benchmark.files import atomic, read_json
-from benchmark.inputs import (
-    SplitInputs,
-    network_structure,
-    read_data,
-    split_inputs,
-    vocabulary_from,
-)
+from benchmark.inputs import network_structure, read_data, split_inputs, vocabulary_from
 from benchmark.options import configured, method_of, spelt_out
 from benchmark.params import Cell, Fusion, Params, entry, read_params
-from benchmark.prepared import Prepared
+from benchmark.prepared import Prepared, Split
 from benchmark.provenance import provenance
 from benchmark.records import Record, write_record
+from benchmark.samples import Played
 from benchmark.stage import run_stage
 
 SPLIT = "test"
-TOP = 10  # items kept of every ranking, for galleries
-SAMPLES = 2000  # scores kept of each distribution, for plots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +48,7 @@ class Judged:
     relevant: np.ndarray
     ranks: dict[str, np.ndarray]
     metrics: dict
+    samples: dict[str, np.ndarray]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +62,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
-    """Write record.json, ranks.parquet, similarities.npz, retrieved.npz and scoring.json."""
+    """Write record.json, ranks.parquet, similarities.npz, retrieved.npz, samples.npz and
+    scoring.json."""
     make_deterministic()
     device = pick(params.device)
     members = [_member(part, name) for part, name in _parts(params, cell)]
@@ -77,8 +72,10 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     seconds: dict[str, float] = {}
     judged = None
     if status == "ok":
+        narrow = params.precision == "bfloat16"
         try:
-            judged = _judge(params, cell, members, data, device, seconds)
+            with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
+                judged = _judge(cell, members, data, device, seconds)
         except protocol.RefusedError as error:
             status, reason = "failed", str(error)
         except methods.NotApplicableError as error:
@@ -118,44 +115,69 @@ def _outcome(members: list[Member]) -> tuple[str, str]:
 
 
 def _judge(
-    params: Params,
     cell: Cell | Fusion,
     members: list[Member],
     data: Prepared,
     device: torch.device,
     seconds: dict[str, float],
 ) -> Judged:
-    extras: dict[str, float] = {}
-    matrices = [_scores(params, m, data, device, seconds, extras) for m in members]
-    scores = fusion.HOW[cell.how if isinstance(cell, Fusion) else "average"](matrices)
-    split = data.split(SPLIT)
-    relevant = protocol.relevance(split.image_of_caption, len(split.image_rows))
+    played = [_played(member, data, device) for member in members]
+    parts = [member.part for member in members]
+    matrices = [_scores(*one, seconds) for one in zip(played, parts, strict=True)]
+    how = cell.how if isinstance(cell, Fusion) else "average"
+    judged = _judge_scores(fusion.HOW[how](matrices), data.split(SPLIT))
+    if isinstance(cell, Fusion):
+        extra = samples.of_fusion(matrices) if how == "adaptive" else {}
+        return replace(judged, samples=judged.samples | extra)
+    siblings = _sentence_ranks(played[0])
+    return replace(
+        judged,
+        ranks=judged.ranks | siblings,
+        metrics=judged.metrics | _sentence_metrics(siblings),
+        samples=judged.samples | samples.of_model(played[0]),
+    )
+
+
+def _judge_scores(scores: dict[str, np.ndarray], split: Split) -> Judged:
+    """What follows from the scores alone."""
+    owners = split.image_of_caption
+    relevant = protocol.relevance(owners, len(split.image_rows))
     ranks = protocol.both_ways(scores, relevant)
     metrics = protocol.retrieval_metrics(ranks)
-    metrics |= extras if isinstance(cell, Cell) else {}
     metrics |= protocol.tie_gap(scores, relevant, ranks)
     metrics |= protocol.overlap_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
-    return Judged(scores=scores, relevant=relevant, ranks=ranks, metrics=metrics)
+    drawn = overlap.resamples(len(split.image_rows))
+    replicates = overlap.replicates(scores["i2t"], owners, drawn, metrics["overlap_range"])
+    metrics |= protocol.overlap_interval(replicates)
+    kept = samples.of_scores(scores["i2t"], owners)
+    kept |= {"overlap_replicates": replicates.astype(np.float32)}
+    return Judged(scores=scores, relevant=relevant, ranks=ranks, metrics=metrics, samples=kept)
 
 
-def _scores(
-    params: Params,
-    member: Member,
-    data: Prepared,
-    device: torch.device,
-    seconds: dict,
-    extras: dict,
-) -> np.ndarray:
-    """Test scores (I, C) of one trained cell; adds what they cost to `seconds`, and how well its
-    captions find their siblings to `extras`."""
+def _played(member: Member, data: Prepared, device: torch.device) -> Played:
+    """A member's model and what it is fed of the test split."""
     vocabulary = vocabulary_from(member.takes, member.checkpoint.words)
-    inputs = split_inputs(data, member.cell, member.takes, SPLIT, vocabulary, device)
-    model = _model(member).to(device).eval()
-    enabled = params.precision == "bfloat16"
-    with torch.autocast(device.type, torch.bfloat16, enabled=enabled):
-        scores = scoring.score(model, inputs, part=member.part)
-        if hasattr(model, "caption_similarity"):
-            extras |= _sentence_metrics(model, inputs)
+    split = data.split(SPLIT)
+    return Played(
+        model=_model(member).to(device).eval(),
+        inputs=split_inputs(data, member.cell, member.takes, SPLIT, vocabulary, device),
+        vocabulary=vocabulary,
+        texts=data.captions["text"].iloc[split.caption_rows].tolist(),
+        places=_places(member, split),
+    )
+
+
+def _places(member: Member, split: Split) -> np.ndarray | None:
+    """Where on the grid the regions of the test images are; None without regions of a grid."""
+    path = Path(member.cell.images) / "places.npy"
+    if member.takes.image != "regions" or not path.is_file():
+        return None
+    return np.load(path, mmap_mode="r", allow_pickle=False)[split.image_rows]
+
+
+def _scores(played: Played, part: str, seconds: dict[str, float]) -> np.ndarray:
+    """Test scores (I, C) of one trained cell; adds what they cost to `seconds`."""
+    scores = scoring.score(played.model, played.inputs, part=part)
     matrix = scores.matrix.cpu().numpy()
     images, captions = matrix.shape
     for name, value in {
@@ -178,15 +200,21 @@ def _model(member: Member) -> torch.nn.Module:
     return model
 
 
-def _sentence_metrics(model: torch.nn.Module, inputs: SplitInputs) -> dict[str, float]:
-    """Sentence-to-sentence retrieval, for methods that embed text."""
-    owners = inputs.image_of_caption.cpu().numpy()
+def _sentence_ranks(played: Played) -> dict[str, np.ndarray]:
+    """Sentence-to-sentence retrieval, `s2s`, for methods that embed text."""
+    if not hasattr(played.model, "caption_similarity"):
+        return {}
+    owners = played.inputs.image_of_caption.cpu().numpy()
     ranks = [
         protocol.sentence_ranks(scores.cpu().numpy(), rows, owners)
-        for rows, scores in scoring.sentence_scores(model, inputs)
+        for rows, scores in scoring.sentence_scores(played.model, played.inputs)
     ]
     found = np.concatenate(ranks)
-    return ranking.summary("s2s", found) if len(found) else {}
+    return {"s2s": found} if len(found) else {}
+
+
+def _sentence_metrics(ranks: dict[str, np.ndarray]) -> dict[str, float]:
+    return ranking.summary("s2s", ranks["s2s"]) if ranks else {}
 
 
 def _record(
@@ -266,41 +294,39 @@ def _deviations(member: Member) -> list[str]:
 
 
 def _write_arrays(folder: Path, judged: Judged | None, data: Prepared) -> None:
-    split = data.split(SPLIT)
-    queries = {
-        "i2t": data.images["image_id"].iloc[split.image_rows],
-        "t2i": data.captions["caption_id"].iloc[split.caption_rows],
-    }
-    ranks = judged.ranks if judged else {}
-    frames = [
-        pd.DataFrame({"direction": way, "query": queries[way].to_numpy(), "rank": found})
-        for way, found in ranks.items()
-    ]
-    empty = pd.DataFrame({"direction": [], "query": [], "rank": []})
     with atomic(folder / "ranks.parquet") as part:
-        (pd.concat(frames) if frames else empty).to_parquet(part, index=False)
+        _rank_table(judged, data).to_parquet(part, index=False)
     _savez(folder / "similarities.npz", _distributions(judged) if judged else {})
     _savez(folder / "retrieved.npz", _retrieved(judged) if judged else {})
+    _savez(folder / "samples.npz", judged.samples if judged else {})
+
+
+def _rank_table(judged: Judged | None, data: Prepared) -> pd.DataFrame:
+    """A row a query and direction; s2s asks for every caption that has a sibling."""
+    split = data.split(SPLIT)
+    captions = data.captions["caption_id"].iloc[split.caption_rows].to_numpy()
+    frames = [pd.DataFrame({"direction": [], "query": [], "rank": []})]
+    if judged:
+        queries = {
+            "i2t": data.images["image_id"].iloc[split.image_rows].to_numpy(),
+            "t2i": captions,
+            "s2s": captions[protocol.has_sibling(split.image_of_caption)],
+        }
+        frames = [
+            pd.DataFrame({"direction": way, "query": queries[way], "rank": found})
+            for way, found in judged.ranks.items()
+        ]
+    return pd.concat(frames)
 
 
 def _distributions(judged: Judged) -> dict[str, np.ndarray]:
-    """Histograms of matched and unmatched scores over S's bins, and evenly spaced samples."""
-    low, high = judged.metrics["overlap_range"]
-    found = {"edges": np.linspace(low, high, overlap.BINS + 1)}
-    for name, mask in (("matched", judged.relevant), ("unmatched", ~judged.relevant)):
-        values = judged.scores["i2t"][mask]
-        found[name] = overlap.shares(values, overlap.BINS, low, high)
-        ordered = np.sort(values)
-        found[f"{name}_sample"] = ordered[np.linspace(0, len(ordered) - 1, SAMPLES).astype(int)]
-    return found
+    bounds = judged.metrics["overlap_range"]
+    return samples.distributions(judged.scores["i2t"], judged.relevant, bounds)
 
 
 def _retrieved(judged: Judged) -> dict[str, np.ndarray]:
-    """The best `TOP` captions of every image and images of every caption, best first."""
-    return {
-        way: np.argsort(-scores, axis=1, kind="stable")[:, :TOP].astype(np.int32)
-        for way, scores in judged.scores.items()
-    }
+    relevant = {"i2t": judged.relevant, "t2i": judged.relevant.T}
+    return {way: samples.retrieved(judged.scores[way], relevant[way]) for way in relevant}
 
 
 def _savez(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -67,9 +67,9 @@ def gallery(
         "A hit has a relevant item in the first place; the number of a miss is the place of its "
         "first relevant item, ties counted against the method.",
         "Picture to captions. Captions of the picture are **bold**.",
-        table(["picture", "result", "first five captions"], of_images, names=3),
+        table(["picture", "result", "first five captions"], of_images, "lll"),
         "Caption to pictures. The caption's own picture has a green frame.",
-        table(["caption", *places], of_captions, names=1 + SHOWN),
+        table(["caption", *places], of_captions, "l" * (1 + SHOWN)),
     ]
     return "\n\n".join(parts), thumbnails.written
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 import datasets
 import methods
 from benchmark import season
+from benchmark.papers import Printed, as_printed, printed
 from benchmark.presets import presets
 
 WHAT = ("methods", "presets", "datasets", "seasons")
@@ -46,7 +47,7 @@ def _presets() -> list[dict]:
             "options": preset.options,
             "start": preset.start,
             "fuse": preset.fuse.model_dump() if preset.fuse else None,
-            "reported": [row.model_dump(exclude_none=True) for row in preset.reported],
+            "reported": [_reported(row) for row in printed(name)],
             "note": preset.note,
         }
         for name, (method, preset) in presets().items()
@@ -77,16 +78,16 @@ def _lines(rows: list[dict]) -> str:
     lines = []
     for row in rows:
         lines.append(f"{row['name']:{width}}  {row['title']}")
-        lines += [f"{'':{width}}    {_printed(numbers)}" for numbers in row.get("reported", [])]
+        lines += [f"{'':{width}}    {_line(reported)}" for reported in row.get("reported", [])]
     return "\n".join(lines)
 
 
-def _printed(numbers: dict) -> str:
-    """A reported row on one line: table, dataset, and the figures with their names."""
-    figures = {key: value for key, value in numbers.items() if isinstance(value, float)}
-    split = ", validation" if numbers["split"] == "val" else ""
-    listed = " ".join(
-        f"{key} {value:g}" if key.endswith("medr") else f"{key} {value}"
-        for key, value in figures.items()
-    )
-    return f"{numbers['table']}, {numbers['dataset']}{split}: {listed}"
+def _reported(row: Printed) -> dict:
+    numbers = {metric: value for metric, value in row.numbers.items() if value is not None}
+    return {"table": row.table, "place": row.place, "numbers": numbers}
+
+
+def _line(reported: dict) -> str:
+    """A reported row on one line: table, place, and the numbers with their names."""
+    numbers = [f"{key} {as_printed(value, key)}" for key, value in reported["numbers"].items()]
+    return f"{reported['table']}, {reported['place']}: {' '.join(numbers)}"

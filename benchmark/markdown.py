@@ -15,19 +15,22 @@ LINE_START = re.compile(r"^(?=[-+=])|^(\d+)(?=[.)])")
 
 def escaped(text: str) -> str:
     """`text` as one line of Markdown that shows just these characters, in a table cell too."""
-    line = " ".join("".join(map(_printable, text)).split())
-    return LINE_START.sub(r"\1\\", MARKS.sub(r"\\\g<0>", line))
+    return LINE_START.sub(r"\1\\", inside(text))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A table; the first `names` columns hold words and are aligned left, the others numbers.
+def inside(text: str) -> str:
+    """As `escaped`, for text that never begins a line, as that of a table cell: "0.3" stays so."""
+    line = re.sub(" +", " ", "".join(map(_printable, text))).strip(" ")  # keeps no-break spaces
+    return MARKS.sub(r"\\\g<0>", line)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], aligned: str) -> str:
+    """A table; `aligned` has a letter a column, l for words and r for numbers.
 
     Cells are Markdown and stand as they are: text from elsewhere comes `escaped`.
     """
-    aligned = ["left"] * names + ["right"] * (len(heads) - names)
-    return tabulate(
-        rows, heads, tablefmt="pipe", colalign=aligned[: len(heads)], disable_numparse=True
-    )
+    sides = ["left" if letter == "l" else "right" for letter in aligned]
+    return tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
 
 
 def bold(text: str) -> str:

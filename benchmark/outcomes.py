@@ -5,6 +5,7 @@ A cell whose record is missing, or is not a record of this grid, is an error tha
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
@@ -42,7 +43,7 @@ class Outcome:
         return frame.loc[frame["direction"] == way, "rank"].to_numpy()
 
     def arrays(self, file: str) -> dict[str, np.ndarray]:
-        """The arrays of similarities.npz or retrieved.npz."""
+        """The arrays of similarities.npz, retrieved.npz or samples.npz."""
         with np.load(self.folder / file, allow_pickle=False) as stored:
             return dict(stored)
 
@@ -63,12 +64,27 @@ class Standing:
     def method(self) -> str:
         return self.outcomes[0].record.method
 
+    @cached_property
+    def samples(self) -> dict[str, np.ndarray]:
+        """What the first seed that left samples left for the figures; see samples.py."""
+        found = (outcome.arrays("samples.npz") for outcome in self.played)
+        return next((arrays for arrays in found if arrays), {})
+
     def values(self, metric: str) -> list[float]:
         """The metric of every seed that was played to the end."""
         return [outcome.record.metrics[metric] for outcome in self.played]
 
     def mean(self, metric: str) -> float:
         return fmean(self.values(metric))
+
+    def means(self) -> dict[str, float]:
+        """Every metric that is a number and that all seeds have, as its mean over the seeds."""
+        records = [outcome.record.metrics for outcome in self.played]
+        return {
+            name: self.mean(name)
+            for name, value in records[0].items()
+            if isinstance(value, int | float) and all(name in other for other in records)
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +98,10 @@ class Board:
     @property
     def outcomes(self) -> list[Outcome]:
         return [outcome for standing in self.standings for outcome in standing.outcomes]
+
+    def standing(self, preset: str) -> Standing | None:
+        """The standing of a preset; None where it is not of the season."""
+        return next((s for s in self.standings if s.preset == preset), None)
 
     @property
     def ranked(self) -> list[Standing]:
@@ -119,7 +139,8 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     is_fusion = isinstance(cell, Fusion)
     folder = Path(cell.folder)
     trained = list(dict.fromkeys(map(Path, cell.members))) if is_fusion else [folder]
-    left_behind = ("scoring.json", "similarities.npz", "retrieved.npz", "ranks.parquet")
+    arrays = ("similarities.npz", "retrieved.npz", "samples.npz")
+    left_behind = ("scoring.json", "ranks.parquet", *arrays)
     _check_there(key, cell, [folder / name for name in left_behind])
     _check_there(key, cell, [path / "training.json" for path in trained])
     return Outcome(

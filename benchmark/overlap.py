@@ -5,9 +5,12 @@ they are apart, 1 when they are alike. Densities are histograms over shared bins
 """
 
 import numpy as np
+from scipy.sparse import csc_array
 
 BINS = 200  # of the range; the paper gives no estimator
 COSINE_RANGE = (-1.0, 1.0)
+RESAMPLES = 200
+SEED = 0  # of the resamples: every cell of a dataset meets the same ones
 
 
 def overlap(
@@ -57,3 +60,47 @@ def one_minus_ks(matched: np.ndarray, unmatched: np.ndarray) -> float:
     below_p = np.searchsorted(matched, points, side="right") / matched.size
     below_q = np.searchsorted(unmatched, points, side="right") / unmatched.size
     return float(1 - np.abs(below_p - below_q).max())
+
+
+def resamples(images: int, count: int = RESAMPLES) -> np.ndarray:
+    """How often each bootstrap resample draws each image, (count, I) int64; rows sum to I."""
+    draws = np.random.default_rng(SEED).integers(images, size=(count, images))
+    return np.stack([np.bincount(draw, minlength=images) for draw in draws])
+
+
+def replicates(
+    scores_IC: np.ndarray,
+    image_of_caption_C: np.ndarray,
+    drawn_RI: np.ndarray,
+    range: tuple[float, float],
+    bins: int = BINS,
+) -> np.ndarray:
+    """S of R resamples of the images, (R,), over the bins of `overlap`.
+
+    A drawn image brings its captions, and one drawn w times counts as w images with captions of
+    their own. So a matched pair counts w times, and an unmatched one as often as its image times
+    the caption's image was drawn. A copy of an image with the captions of another copy is left
+    out: a matched score in Q, and of a weight that grows with w squared in P. NaN where a
+    resample is a single image and has no unmatched pair.
+    """
+    edges = np.histogram_bin_edges(scores_IC, bins, range)
+    drawn_RC = drawn_RI[:, image_of_caption_C]
+    drawn_CR = np.ascontiguousarray(drawn_RC.T, dtype=np.float64)
+    one_a_caption_C1 = np.arange(len(drawn_CR) + 1)
+    p_RN = np.zeros((len(drawn_RI), bins))
+    q_RN = np.zeros((len(drawn_RI), bins))
+    for image, scores_C in enumerate(scores_IC):
+        bin_C = _bins_of(scores_C, edges)
+        own_C = image_of_caption_C == image
+        weight_R1 = drawn_RI[:, image, None]
+        p_RN += weight_R1 * np.bincount(bin_C[own_C], minlength=bins)
+        others_NC = csc_array((1.0 - own_C, bin_C, one_a_caption_C1), shape=(bins, len(bin_C)))
+        q_RN += weight_R1 * (others_NC @ drawn_CR).T
+    with np.errstate(invalid="ignore"):  # 0 / 0 of a single image
+        return np.minimum(*(n_RN / n_RN.sum(1, keepdims=True) for n_RN in (p_RN, q_RN))).sum(1)
+
+
+def _bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The bin of each score as np.histogram counts it: the last one holds its upper edge."""
+    found = np.searchsorted(edges, scores, side="right") - 1
+    return np.clip(found, 0, len(edges) - 2)  # rounding beyond a cosine's range

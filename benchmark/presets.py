@@ -1,4 +1,7 @@
-"""Presets: rows of the papers' tables, and the numbers printed there. Knows no torch."""
+"""Presets: rows of the papers' tables as options of methods. Knows no torch.
+
+The numbers that the papers print for them are in benchmark/papers/.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -10,25 +13,6 @@ from benchmark.files import read_yaml
 from benchmark.params import Option, Strict
 
 PACKAGE_ROOT = Path(__file__).parent.parent  # where methods/ and seasons/ lie
-
-
-class Reported(Strict):
-    """A row of a table as a paper prints it: recalls in percent, median ranks."""
-
-    table: str  # <paper>/<number>, for example scan/1
-    dataset: str  # flickr30k, mscoco_1k, mscoco_5k, cuhk_pedes
-    split: Literal["val", "test"] = "test"
-    i2t_r1: float | None = None
-    i2t_r5: float | None = None
-    i2t_r10: float | None = None
-    i2t_medr: float | None = None
-    t2i_r1: float | None = None
-    t2i_r5: float | None = None
-    t2i_r10: float | None = None
-    t2i_medr: float | None = None
-    s2s_r1: float | None = None
-    s2s_r5: float | None = None
-    s2s_r10: float | None = None
 
 
 class Fuse(Strict):
@@ -49,7 +33,6 @@ class Preset(Strict):
     start: str | None = None  # preset whose checkpoint training starts from
     options: dict[str, Option] = {}
     fuse: Fuse | None = None
-    reported: list[Reported] = []
     note: str = ""
 
 

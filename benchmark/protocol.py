@@ -46,9 +46,14 @@ def sentence_ranks(scores_QC: np.ndarray, queries: slice, owner_C: np.ndarray) -
     rows = np.arange(len(owner_C))[queries]
     is_self_QC = rows[:, None] == np.arange(len(owner_C))[None, :]
     relevant_QC = (owner_C[rows][:, None] == owner_C[None, :]) & ~is_self_QC
-    asked = relevant_QC.any(1)
+    asked = has_sibling(owner_C)[queries]
     scores_QC = np.where(is_self_QC, np.finfo(scores_QC.dtype).min, scores_QC)
     return ranking.positive_ranks(scores_QC[asked], relevant_QC[asked])
+
+
+def has_sibling(owner_C: np.ndarray) -> np.ndarray:
+    """Which captions share their image with another caption, (C,) bool."""
+    return np.bincount(owner_C)[owner_C] > 1
 
 
 def _check_finite(scores: np.ndarray) -> None:
@@ -85,3 +90,9 @@ def overlap_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, flo
         "mean_matched": float(np.mean(matched, dtype=np.float64)),
         "mean_unmatched": float(np.mean(unmatched, dtype=np.float64)),
     }
+
+
+def overlap_interval(replicates_R: np.ndarray) -> dict[str, float]:
+    """95% percentile interval of S over its bootstrap replicates."""
+    low, high = np.nanpercentile(replicates_R, [2.5, 97.5])
+    return {"overlap_s_low": float(low), "overlap_s_high": float(high)}

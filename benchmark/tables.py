@@ -1,21 +1,19 @@
-"""The tables of a report, as Markdown: one function a table, a board in, text out."""
+"""The tables of a dataset's results: one function a table, a board in, a grid out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import floor, log10
 from statistics import fmean, stdev
 
-from benchmark.markdown import bold, code, escaped, table
+from benchmark import comparisons
+from benchmark.grid import Cell, Grid
 from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.presets import Reported
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before the sign, never behind it
 NONE = "-"
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
-COARSE = r"\*"
-RECALLS = ("i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10")
+COARSE = "*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,20 +74,31 @@ def spread(values: Sequence[float], decimals: int) -> str:
     return f"{fmean(values):.{decimals}f} {PLUS_MINUS}{NO_BREAK}{stdev(values):.{decimals}f}"
 
 
-def leaderboard(board: Board) -> str:
+def leaderboard(board: Board) -> Grid:
     """One row a preset, highest mean rsum first; those without a result last."""
-    heads = ["preset", "seeds", *(column.head for column in LEADERBOARD)]
-    metrics = _columns(board.ranked, LEADERBOARD)
+    heads = ["preset", "group", "seeds", *(column.head for column in LEADERBOARD), "95% of rsum"]
     rows = [
-        [title(standing), _seeds(standing), *cells]
-        for standing, cells in zip(board.ranked, metrics, strict=True)
+        [
+            standing.row.title,
+            str(group),
+            _seeds(standing),
+            *cells,
+            interval(board, standing, "rsum"),
+        ]
+        for standing, group, cells in zip(
+            board.ranked,
+            comparisons.rank_groups(board),
+            _columns(board.ranked, LEADERBOARD),
+            strict=True,
+        )
     ]
     lost = [standing for standing in board.standings if not standing.played]
-    rows += [[title(s), _seeds(s), _status(s.outcomes[0])] for s in lost]
-    return table(heads, rows)
+    blank = [NONE] * (len(heads) - 4)
+    rows += [[s.row.title, NONE, _seeds(s), _status(s.outcomes[0]), *blank] for s in lost]
+    return Grid(title=f"{board.card['title']}: results on test", heads=heads, rows=rows)
 
 
-def cost(board: Board) -> str:
+def cost(board: Board) -> Grid:
     """What the presets cost, in the order of the leaderboard."""
     heads = [
         "preset",
@@ -102,68 +111,78 @@ def cost(board: Board) -> str:
         "encode a caption (ms)",
         "score a pair (\N{MICRO SIGN}s)",
     ]
-    return table(heads, [_cost_row(standing) for standing in board.ranked])
+    rows = [_cost_row(standing) for standing in board.ranked]
+    return Grid(title=f"{board.card['title']}: cost", heads=heads, rows=rows)
 
 
-def overlaps(board: Board) -> str:
-    """S, how much it depends on its bins, and the bound that needs none."""
-    heads = ["preset", *(column.head for column in OVERLAP + MEANS), "range"]
+def overlaps(board: Board) -> Grid:
+    """S with its interval, how much it depends on its bins, and the bound that needs none."""
+    heads = ["preset", *(column.head for column in OVERLAP + MEANS), "95% of S", "range"]
     best, means = _columns(board.ranked, OVERLAP), _columns(board.ranked, MEANS, emphasis=False)
-    ranges = [_range(standing) for standing in board.ranked]
-    parts = zip(board.ranked, best, means, ranges, strict=True)
-    return table(heads, [[title(s), *cells, *more, end] for s, cells, more, end in parts])
+    rows = [
+        [s.row.title, *cells, *more, interval(board, s, "overlap_s", decimals=3), _range(s)]
+        for s, cells, more in zip(board.ranked, best, means, strict=True)
+    ]
+    return Grid(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
 
 
-def over_seeds(board: Board) -> str:
-    """rsum of every seed; empty where no preset was played with two."""
+def over_seeds(board: Board) -> Grid | None:
+    """rsum of every seed; None where no preset was played with two."""
     seeds = list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes))
     if len(seeds) < 2:
-        return ""
+        return None
     heads = ["preset", *(f"seed {seed}" for seed in seeds), "highest - lowest"]
-    return table(heads, [_seed_row(standing, seeds) for standing in board.ranked])
+    rows = [_seed_row(standing, seeds) for standing in board.ranked]
+    return Grid(title=f"{board.card['title']}: rsum of every seed", heads=heads, rows=rows)
 
 
-def reported(board: Board) -> str:
-    """The papers' numbers under ours, each with the reason why they may not be compared."""
-    recalls = [column.head for column in LEADERBOARD if column.metric in RECALLS]
-    heads = ["preset", "numbers of", "remark", *recalls, "rsum"]
-    rows = chain.from_iterable(_reported_rows(board, standing) for standing in board.ranked)
-    return table(heads, list(rows), names=3)
-
-
-def sentences(board: Board) -> str:
-    """Sentence-to-sentence retrieval of the presets that embed text; empty where none does."""
+def sentences(board: Board) -> Grid | None:
+    """Sentence-to-sentence retrieval of the presets that embed text; None where none does."""
     able = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
     heads = ["preset", *(column.head for column in SENTENCES)]
     cells = _columns(able, SENTENCES)
-    rows = [[title(standing), *found] for standing, found in zip(able, cells, strict=True)]
-    return table(heads, rows) if rows else ""
+    rows = [[standing.row.title, *found] for standing, found in zip(able, cells, strict=True)]
+    title = f"{board.card['title']}: sentence to sentence"
+    return Grid(title=title, heads=heads, rows=rows) if rows else None
 
 
-def failures(board: Board) -> str:
-    """Every cell without a result, with the reason; empty where there is none."""
-    lost = [
-        (standing, outcome)
+def failures(board: Board) -> Grid | None:
+    """Every cell without a result, with the reason; None where there is none."""
+    rows = [
+        [standing.row.title, str(outcome.record.seed), _status(outcome), outcome.record.reason]
         for standing in board.standings
         for outcome in standing.outcomes
         if not outcome.is_ok
     ]
-    rows = [[title(s), str(o.record.seed), _status(o), escaped(o.record.reason)] for s, o in lost]
-    return table(["preset", "seed", "status", "reason"], rows, names=4) if rows else ""
+    heads = ["preset", "seed", "status", "reason"]
+    title = f"{board.card['title']}: cells without a result"
+    return Grid(title=title, heads=heads, rows=rows, names=4) if rows else None
 
 
-def remarks(board: Board) -> str:
+def remarks(board: Board) -> Grid:
     """What was changed, and for which presets: budget, features, and the presets' own notes."""
     names_of: dict[tuple[str, str], list[str]] = {}
     for standing in board.standings:
         for remark in _remarks(standing):
-            names_of.setdefault(remark, []).append(title(standing))
+            names_of.setdefault(remark, []).append(standing.row.title)
     shared: dict[tuple[str, str], list[str]] = {}  # remarks on the same presets share a row
     for (kind, text), names in names_of.items():
         whose = "all" if len(names) == len(board.standings) else "; ".join(names)
         shared.setdefault((kind, whose), []).append(text)
     rows = [[kind, "; ".join(texts), whose] for (kind, whose), texts in sorted(shared.items())]
-    return table(["kind", "what", "presets"], rows, names=3) if rows else ""
+    title = f"{board.card['title']}: what differs from the papers"
+    return Grid(title=title, heads=["kind", "what", "presets"], rows=rows, names=3)
+
+
+def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
+    """The 95% interval over the images, for readers."""
+    ends = comparisons.interval(board, standing, metric)
+    return NONE if ends is None else between(*(f"{end:.{decimals}f}" for end in ends))
+
+
+def between(low: str, high: str) -> str:
+    """An interval that stays on one line."""
+    return f"[{low},{NO_BREAK}{high}]"
 
 
 def is_coarse(standing: Standing) -> bool:
@@ -171,13 +190,9 @@ def is_coarse(standing: Standing) -> bool:
     return standing.mean("overlap_s") > standing.mean("one_minus_ks") + SLACK
 
 
-def title(standing: Standing) -> str:
-    return escaped(standing.row.title)
-
-
 def _columns(
     standings: Sequence[Standing], columns: Sequence[Column], emphasis: bool = True
-) -> list[list[str]]:
+) -> list[list[str | Cell]]:
     """The cells of every standing; the best of a column is bold, and all that print alike."""
     found = [[_cell(standing, column) for column in columns] for standing in standings]
     if not emphasis or len(standings) < 2:
@@ -187,13 +202,13 @@ def _columns(
         best = column.best([value for value in shown if value is not None], default=None)
         for row, value in zip(found, shown, strict=True):
             if value is not None and value == best:
-                row[number] = bold(row[number])
+                row[number] = Cell(row[number], is_bold=True)
     return found
 
 
 def _cell(standing: Standing, column: Column) -> str:
     text = spread(standing.values(column.metric), column.decimals)
-    return f"{text} {COARSE}" if column.is_binned and is_coarse(standing) else text
+    return f"{text}{NO_BREAK}{COARSE}" if column.is_binned and is_coarse(standing) else text
 
 
 def _shown(standing: Standing, column: Column) -> float | None:
@@ -216,7 +231,7 @@ def _cost_row(standing: Standing) -> list[str]:
     played = standing.played
     scorings = [outcome.scoring.seconds for outcome in played]
     return [
-        title(standing),
+        standing.row.title,
         f"{played[0].record.parameters / 1e6:.2f}",
         f"{fmean(_training_seconds(outcome) for outcome in played):.1f}",
         _range_of([len(o.history) for o in played if o.history is not None]),
@@ -259,40 +274,7 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
     rsums = {outcome.record.seed: outcome.record.metrics["rsum"] for outcome in standing.played}
     cells = [f"{rsums[seed]:.1f}" if seed in rsums else NONE for seed in seeds]
     gap = f"{max(rsums.values()) - min(rsums.values()):.1f}" if len(rsums) > 1 else NONE
-    return [title(standing), *cells, gap]
-
-
-def _reported_rows(board: Board, standing: Standing) -> list[list[str]]:
-    """Ours, then the papers'; a row that several tables print alike is shown once."""
-    ours = [spread(standing.values(metric), 1) for metric in (*RECALLS, "rsum")]
-    rows = [[title(standing), f"here: {escaped(board.card['title'])}", "", *ours]]
-    tables_of: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for numbers in standing.row.reported:
-        printed = tuple(_printed(numbers))
-        if set(printed) != {NONE}:
-            key = (numbers.dataset, numbers.split, printed)
-            tables_of.setdefault(key, []).append(numbers.table)
-    for (dataset, split, printed), names in tables_of.items():
-        where = f"{dataset}, validation" if split == "val" else dataset
-        shown = escaped(f"paper: {where}, {', '.join(names)}")
-        rows.append(["", shown, _comparison(board, standing, dataset), *printed])
-    return rows
-
-
-def _printed(numbers: Reported) -> list[str]:
-    values = [getattr(numbers, metric) for metric in RECALLS]
-    total = NONE if None in values else f"{sum(values):.1f}"
-    return [NONE if value is None else f"{value:.1f}" for value in values] + [total]
-
-
-def _comparison(board: Board, standing: Standing, dataset: str) -> str:
-    deviations = standing.outcomes[0].record.deviations
-    encoder = ", other encoder" if deviations else ""
-    if dataset != board.dataset:
-        return f"not comparable: other dataset{encoder}"
-    if deviations:
-        return "same dataset, but not comparable: other encoder"
-    return f"same dataset; played here on split {code(standing.outcomes[0].record.split)}"
+    return [standing.row.title, *cells, gap]
 
 
 def _ended_at_its_best(outcome: Outcome) -> bool:
@@ -304,15 +286,15 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. A fusion has the options of its members' rows."""
     record = standing.outcomes[0].record
     scaled = [name for name in record.scaled if name in record.options]
-    found = [("scaled", code(f"{name} = {record.options[name]}")) for name in scaled]
+    found = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
     if standing.row.fuse:
-        members = " and ".join(code(member) for member in standing.row.fuse.of)
+        members = " and ".join(standing.row.fuse.of)
         found.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
     if standing.row.start:
-        found.append(("start", f"goes on from {code(standing.row.start)}"))
-    found += [("deviation", escaped(deviation)) for deviation in record.deviations]
+        found.append(("start", f"goes on from {standing.row.start}"))
+    found += [("deviation", deviation) for deviation in record.deviations]
     if any(_ended_at_its_best(outcome) for outcome in standing.played):
         found.append(("training", "the last epoch was the best: more epochs may help"))
     if standing.row.note:
-        found.append(("note", escaped(standing.row.note)))
+        found.append(("note", standing.row.note))
     return found

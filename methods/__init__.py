@@ -7,10 +7,15 @@ A method module offers four things and knows nothing of data, metrics, paths, de
     Model    an `nn.Module` that fulfils `Matcher`, built as Model(config, sizes)
     recipe   Config -> the phases of its training
 
-A Model may offer two things more, and whoever needs them asks whether it does:
+A Model may offer three things more, and whoever needs them asks whether it does:
 
     caption_similarity(captions, captions) -> (C, C)   for sentence-to-sentence retrieval
     scores(images, captions) -> named (I, C)           parts of its score, for late fusion
+    attention(images, captions) -> (B, W, R)           how much word w of caption b, as it was
+                                                       fed, attends to region r of image b; sums
+                                                       to 1 over R; padding means nothing; raises
+                                                       NotApplicableError where its options let
+                                                       no word attend to regions
 
 Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched pair),
 R = regions, W = words, F = input feature size, D = embedding size.

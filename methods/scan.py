@@ -199,6 +199,16 @@ class Model(nn.Module):
         queries = parts_Nnd.unsqueeze(1), mask_Nn.unsqueeze(1)
         return self._pooled(s_Nk1n, queries, contexts).squeeze(1)
 
+    def attention(self, images: Encoding, captions: Encoding) -> Tensor:
+        """alpha' of Section 3.1, the softmax over the regions, of each word of caption b for the
+        regions of image b: (B, W, R). Text-Image alone has it."""
+        if self.config.direction != "t2i" or not self.config.attention:
+            raise NotApplicableError("attention: expected the direction t2i with attention")
+        regions_Bkd, words_Bnd = images[0], captions[0]
+        s_Bk1n = torch.bmm(regions_Bkd, words_Bnd.transpose(1, 2)).unsqueeze(2)
+        a_Bkn = attention(s_Bk1n, self.config.lambda1, self.config.leak).squeeze(2)
+        return (a_Bkn / a_Bkn.sum(1, keepdim=True)).transpose(1, 2)
+
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 12, or Eq. 11."""
         images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)

@@ -215,4 +215,14 @@ def test_stages_that_read_presets_list_their_files():
         root = f"benchmark/{'evaluate' if stage == 'fuse' else stage}.py"
         if root in FILES and "benchmark/presets.py" in closure(root):
             files = {f"methods/{path.name}" for path in (ROOT / "methods").glob("*.yaml")}
-            assert files <= set(facts["deps"]), f"{stage}: a corrected number would go unnoticed"
+            assert files <= set(facts["deps"]), f"{stage}: a corrected option would go unnoticed"
+
+
+def test_the_report_lists_the_data_and_templates_that_it_reads():
+    listed = set(pipeline()["report"]["deps"])
+    for folder in ("papers", "fidelity"):
+        files = {
+            f"benchmark/{folder}/{p.name}" for p in (ROOT / "benchmark" / folder).glob("*.yaml")
+        }
+        assert files and files <= listed, "a corrected number would go unnoticed"
+    assert "benchmark/templates" in listed

@@ -62,12 +62,13 @@ def test_presets_tell_the_papers_numbers(capsys):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     reported = {numbers["table"]: numbers for numbers in rows["scan_i2t_avg"]["reported"]}
     first = reported["scan/1"]
-    assert (first["dataset"], first["i2t_r1"], first["t2i_r10"]) == ("flickr30k", 67.9, 82.8)
+    assert first["place"] == "flickr30k/test"
+    assert (first["numbers"]["i2t_r1"], first["numbers"]["t2i_r10"]) == (67.9, 82.8)
     assert {"scan/1", "scan/3", "scan/4", "scan/5"} <= set(reported)
     main(["list", "presets"])
     printed = capsys.readouterr().out
-    assert "scan/4, flickr30k: i2t_r1 67.9 i2t_r5 89.0 i2t_r10 94.4 t2i_r1 43.9" in printed
-    assert "instance_loss/2, flickr30k, validation: i2t_r1 39.9" in printed
+    assert "scan/4, flickr30k/test: i2t_r1 67.9 i2t_r5 89.0 i2t_r10 94.4 t2i_r1 43.9" in printed
+    assert "instance_loss/2, flickr30k/val: i2t_r1 39.9" in printed
 
 
 def test_a_stage_without_a_season(capsys):

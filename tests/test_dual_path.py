@@ -10,6 +10,7 @@ from oracles import dual_path as naive
 from torch import Tensor, nn
 
 from benchmark.files import read_yaml
+from benchmark.papers import printed
 from benchmark.presets import PACKAGE_ROOT, Preset
 from methods import Batch, Captions, NotApplicableError, Sizes
 from methods import dual_path as method
@@ -641,7 +642,7 @@ def test_presets_are_configurations_and_start_from_stage_1(name):
     row = ROWS[name]
     config = method.Config(**row.options)
     assert name.endswith("_2") == (config.stage == 2) == (row.start is not None)
-    assert bool(row.reported) == (row.family == "paper")
+    assert bool(printed(name)) == (row.family == "paper")
     if row.start:
         start = method.Config(**ROWS[row.start].options)
         shape = {"text_length", "blocks", "hidden_size", "image_hidden_size", "text_layers"}
@@ -651,21 +652,21 @@ def test_presets_are_configurations_and_start_from_stage_1(name):
 
 def test_every_own_row_of_the_eight_tables_is_reported():
     rows = Counter(
-        (entry.table.removeprefix("instance_loss/"), entry.dataset)
-        for row in ROWS.values()
-        for entry in row.reported
+        (entry.table.removeprefix("instance_loss/"), entry.place)
+        for name in ROWS
+        for entry in printed(name)
     )
     assert rows == {
-        ("1", "flickr30k"): 6,
-        ("2", "flickr30k"): 5,
-        ("3", "flickr30k"): 2,
-        ("3", "mscoco_1k"): 2,
-        ("4", "mscoco_1k"): 3,
-        ("5", "flickr30k"): 2,
-        ("6", "flickr30k"): 2,
-        ("7", "cuhk_pedes"): 4,
-        ("8", "mscoco_1k"): 4,
-        ("8", "mscoco_5k"): 4,
+        ("1", "flickr30k/test"): 6,
+        ("2", "flickr30k/val"): 5,
+        ("3", "flickr30k/test"): 2,
+        ("3", "mscoco_1k/test"): 2,
+        ("4", "mscoco_1k/test"): 3,
+        ("5", "flickr30k/val"): 2,
+        ("6", "flickr30k/val"): 2,
+        ("7", "cuhk_pedes/test"): 4,
+        ("8", "mscoco_1k/test"): 4,
+        ("8", "mscoco_5k/test"): 4,
     }
 
 

@@ -114,3 +114,69 @@ def test_what_is_refused(sample, message):
         overlap.overlap(np.array(sample), good)
     with pytest.raises(ValueError, match=message):
         overlap.overlap(good, np.array(sample))
+
+
+OWNERS = np.array([0, 0, 1, 2, 2, 2, 3])
+
+
+def some_scores(seed: int) -> np.ndarray:
+    """(4, 7) float32, half of them on the edge of a bin."""
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(-1, 1, (4, len(OWNERS)))
+    is_edge = rng.random(scores.shape) < 0.5
+    return np.where(is_edge, np.round(2 * scores) / 2, scores).astype(np.float32)
+
+
+def resampled(scores: np.ndarray, times: list[int], bins: int) -> float:
+    """S of one resample, copy by copy: no copy meets the captions of another of its image."""
+    copies = [image for image, count in enumerate(times) for _ in range(count)]
+    captions = [[c for c, owner in enumerate(OWNERS) if owner == image] for image in copies]
+    matched, unmatched = [], []
+    for a, image in enumerate(copies):
+        for b, other in enumerate(copies):
+            if a == b:
+                matched += [scores[image, c] for c in captions[b]]
+            elif image != other:
+                unmatched += [scores[image, c] for c in captions[b]]
+    return naive.overlap(matched, unmatched, bins, -1.0, 1.0)
+
+
+@pytest.mark.parametrize("bins", [4, 200])
+@pytest.mark.parametrize("seed", range(3))
+def test_replicates_are_those_of_literal_resampling(seed, bins):
+    times = [[1, 1, 1, 1], [3, 0, 1, 0], [2, 1, 0, 1], [0, 3, 1, 0], [0, 0, 2, 2]]
+    scores = some_scores(seed)
+    found = overlap.replicates(scores, OWNERS, np.array(times), (-1.0, 1.0), bins)
+    expected = [resampled(scores, row, bins) for row in times]
+    assert found.tolist() == pytest.approx(expected, abs=1e-12)
+    assert max(expected) > 0
+
+
+@pytest.mark.parametrize("range", [(-1.0, 1.0), (-1.25, 3.0)])
+def test_every_image_once_is_s_itself(range):
+    scores = some_scores(3)
+    relevant = np.arange(4)[:, None] == OWNERS[None, :]
+    once = np.ones((1, 4), dtype=np.int64)
+    for bins in (4, 50, 200):
+        expected = overlap.overlap(scores[relevant], scores[~relevant], bins, range)
+        (found,) = overlap.replicates(scores, OWNERS, once, range, bins)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_resample_of_one_image_has_no_s():
+    found = overlap.replicates(some_scores(0), OWNERS, np.array([[0, 4, 0, 0]]), (-1.0, 1.0))
+    assert np.isnan(found).all()
+
+
+def test_rounding_beyond_a_cosine_is_clipped_in_replicates():
+    scores = np.array([[1 + 2e-7, 1.0], [-1 - 2e-7, -1.0]], np.float32)
+    owners, once = np.array([0, 1]), np.ones((1, 2))
+    assert overlap.replicates(scores, owners, once, (-1.0, 1.0)).tolist() == [1.0]
+
+
+def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
+    drawn = overlap.resamples(50, 2000)
+    assert drawn.shape == (2000, 50) and (drawn.sum(1) == 50).all()
+    assert (drawn[:200] == overlap.resamples(50)).all()
+    assert drawn.mean(0) == pytest.approx(1, abs=0.1)
+    assert drawn.var() == pytest.approx(1 - 1 / 50, rel=0.03)  # multinomial

@@ -1,8 +1,10 @@
 """The whole pipeline on a small `shapes`, twice: equal bytes, and a page that can be read."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -112,6 +114,7 @@ def test_records_hold_the_promised_keys(first):
     recalls = [metrics[f"{way}_r{k}"] for way in ("i2t", "t2i") for k in (1, 5, 10)]
     assert metrics["rsum"] == pytest.approx(sum(recalls))
     assert 0 <= metrics["overlap_s"] <= 1
+    assert 0 <= metrics["overlap_s_low"] <= metrics["overlap_s_high"] <= 1
     assert record["options"]["embedding_size"] == 8
     assert record["scaled"] == ["decay_after", "embedding_size", "epochs", "word_size"]
 
@@ -124,12 +127,62 @@ def test_captions_find_their_siblings(first):
     assert "s2s_r1" not in record["metrics"]  # SCAN has no vector of a caption
 
 
-def test_every_query_has_a_rank(first, tmp_path):
-    path = tmp_path / "ranks.parquet"
-    path.write_bytes(first["results/small/shapes/scan_t2i_avg_i2t_lse/0/ranks.parquet"])
-    ranks = pd.read_parquet(path)
+def ranks_of(first: dict[str, bytes], preset: str) -> pd.DataFrame:
+    return pd.read_parquet(BytesIO(first[f"results/small/shapes/{preset}/0/ranks.parquet"]))
+
+
+def test_every_query_has_a_rank(first):
+    ranks = ranks_of(first, "scan_t2i_avg_i2t_lse")
     assert ranks.groupby("direction").size().to_dict() == {"i2t": 20, "t2i": 100}
     assert ranks["query"].is_unique
+
+
+def test_sentences_that_ask_for_their_siblings_have_ranks(first):
+    ranks = ranks_of(first, "cyclematch")
+    assert ranks.groupby("direction").size().to_dict() == {"i2t": 20, "s2s": 100, "t2i": 100}
+    s2s, t2i = (ranks[ranks["direction"] == way] for way in ("s2s", "t2i"))
+    assert s2s["query"].tolist() == t2i["query"].tolist()
+    record = json.loads(first["results/small/shapes/cyclematch/0/record.json"])
+    assert record["metrics"]["s2s_r5"] == pytest.approx(100 * (s2s["rank"] < 5).mean())
+
+
+EVERYWHERE = {"similarity": (20, 20), "overlap_replicates": (200,)}
+BEFORE, AFTER = {"correlation_before": (20, 20)}, {"correlation_after": (20, 20)}
+WORDS = {"words_captions": (12,), "words_drop": (12, None)}
+SAMPLES = {  # None: as many as the longest caption has words
+    "dual_path_instance_1": BEFORE | AFTER | WORDS | {"tsne_joint": (40, 2)},
+    "dual_path_full_2": AFTER | WORDS | {"tsne_joint": (40, 2)},
+    "two_branch_constraints": BEFORE | AFTER | {"tsne_joint": (40, 2)},
+    "cyclematch": BEFORE
+    | AFTER
+    | {f"tsne_{space}": (40, 2) for space in ("visual", "textual", "latent")},
+    "cyclematch_three_adaptive": {
+        **{"weights_i2t": (3, 20), "weights_t2i": (3, 100)},
+        **{"curves_i2t": (3, 3, 200), "curves_t2i": (3, 3, 200)},
+        **{"curve_queries_i2t": (3,), "curve_queries_t2i": (3,)},
+    },
+    "scan_t2i_avg": BEFORE
+    | AFTER
+    | WORDS
+    | {"attention_captions": (6,), "attention": (6, None, 36)},
+    "scan_i2t_lse": BEFORE | AFTER | WORDS,
+    "scan_t2i_avg_i2t_lse": {},
+}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_leaves_the_samples_it_can_give(first, preset):
+    file = BytesIO(first[f"results/small/shapes/{preset}/0/samples.npz"])
+    expected = EVERYWHERE | SAMPLES[preset]
+    with np.load(file) as arrays:
+        assert set(arrays.files) == set(expected)
+        for key, shape in expected.items():
+            pairs = zip(arrays[key].shape, shape, strict=True)
+            assert all(wanted in (found, None) for found, wanted in pairs), key
+        if "attention" in expected:
+            sums = arrays["attention"].sum(-1)
+            assert sums[np.isfinite(sums)] == pytest.approx(1, abs=1e-5)
+            assert np.isfinite(sums).sum(1).min() > 0
 
 
 def test_the_report_names_every_preset(first):

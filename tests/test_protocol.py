@@ -182,3 +182,17 @@ def test_overlap_metrics_of_other_scores_span_their_support():
     metrics = protocol.overlap_metrics(matched, unmatched)
     assert metrics["overlap_range"] == [-1.5, 3.0]
     assert all(type(bound) is float for bound in metrics["overlap_range"])  # goes into JSON
+
+
+def test_the_interval_of_s_leaves_a_fortieth_on_either_side():
+    replicates = np.random.default_rng(0).permutation(np.linspace(0, 1, 201))
+    metrics = protocol.overlap_interval(replicates)
+    assert metrics == pytest.approx({"overlap_s_low": 0.025, "overlap_s_high": 0.975})
+    with_a_gap = np.append(replicates, np.nan)  # a resample without unmatched pairs
+    assert protocol.overlap_interval(with_a_gap) == metrics
+    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
+
+
+def test_a_caption_has_a_sibling_where_its_image_has_another_caption():
+    assert protocol.has_sibling(FAMILIES).tolist() == [True, True, False, True, True, True]
+    assert protocol.has_sibling(np.arange(3)).tolist() == [False] * 3

@@ -14,9 +14,10 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark import figures, outcomes, protocol, report
+from benchmark import outcomes, protocol, report
 from benchmark.costs import Provenance, write_provenance
 from benchmark.errors import UserError
+from benchmark.figures import distributions
 from benchmark.files import write_json
 from benchmark.gallery import chosen
 from benchmark.markdown import code, escaped, picture, table
@@ -634,8 +635,8 @@ def test_a_mistake_is_one_line_and_status_2(played, capsys):
 
 def test_scores_all_alike_can_be_drawn():
     alike = np.full(9, 0.5)
-    panel = figures.Panel(title="t", overlap=1.0, bound=1.0, matched=alike, unmatched=alike)
-    low, high = figures.similarities([panel]).axes[0].get_xlim()
+    panel = distributions.Panel(title="t", overlap=1.0, bound=1.0, matched=alike, unmatched=alike)
+    low, high = distributions.similarities([panel]).axes[0].get_xlim()
     assert low < 0.5 < high
 
 

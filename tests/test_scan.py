@@ -9,6 +9,7 @@ from oracles import scan as naive
 from torch.nn.functional import normalize
 
 from benchmark.files import read_yaml
+from benchmark.papers import printed
 from benchmark.presets import PACKAGE_ROOT, Preset
 from methods import Batch, Captions, NotApplicableError, Sizes, scan
 
@@ -20,6 +21,7 @@ POOLINGS = {
     "sum": naive.summation,
     "max": naive.maximum,
 }
+RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 ROWS = {name: Preset(**row) for name, row in read_yaml(PACKAGE_ROOT / "methods/scan.yaml").items()}
 
 # Two regions, three words, one caption of all and one of the last alone.
@@ -337,21 +339,53 @@ def test_full_size_network_has_the_papers_parameters(preset, directions):
 
 
 def test_presets_are_the_rows_of_tables_1_to_5():
-    tables = [(row.table, row.dataset) for preset in ROWS.values() for row in preset.reported]
+    tables = [(row.table, row.place) for preset in ROWS for row in printed(preset)]
     assert {pair: tables.count(pair) for pair in tables} == {
-        ("scan/1", "flickr30k"): 5,
-        ("scan/2", "mscoco_1k"): 5,
-        ("scan/2", "mscoco_5k"): 2,
-        ("scan/3", "flickr30k"): 4,
-        ("scan/4", "flickr30k"): 6,
-        ("scan/5", "flickr30k"): 7,
+        ("scan/1", "flickr30k/test"): 5,
+        ("scan/2", "mscoco_1k/test"): 5,
+        ("scan/2", "mscoco_5k/test"): 2,
+        ("scan/3", "flickr30k/test"): 4,
+        ("scan/4", "flickr30k/test"): 6,
+        ("scan/5", "flickr30k/test"): 7,
     }
     for name, preset in ROWS.items():
         # A row that several tables print has the same numbers in all of them.
-        on_flickr = [r for r in preset.reported if r.dataset == "flickr30k"]
-        assert len({tuple(r.model_dump(exclude={"table"}).values()) for r in on_flickr}) <= 1, name
+        on_flickr = [row.numbers for row in printed(name) if row.place == "flickr30k/test"]
+        assert len({tuple(numbers[metric] for metric in RECALLS) for numbers in on_flickr}) <= 1
         members = (preset.fuse.of if preset.fuse else []) + ([preset.start] if preset.start else [])
         assert set(members) <= set(ROWS), name
         config = scan.Config(**preset.options)
         assert config.regions <= (preset.grid or 6) ** 2, name
         assert (preset.start is None) == config.trains, name
+
+
+def naive_attention(regions, words, lambda1: float, first_stage) -> list[list[float]]:
+    """alpha'[j][i] of word j and region i, Section 3.1: thresholded s of a region normalised over
+    the words, then for each word the softmax over the regions."""
+    s = first_stage(regions, words)
+    s_bar = [naive.unit_or_zero([naive.positive(value) for value in row]) for row in s]
+    return [naive.softmax([row[j] for row in s_bar], lambda1) for j in range(len(words))]
+
+
+@pytest.mark.parametrize("options", [{}, {"pooling": "lse"}, {"normalise_images": False}])
+def test_attention_is_the_softmax_over_the_regions(options):
+    model, captions = model_of(**options), captions_of(IMAGES)
+    images, words = model.encode_images(images_of()), model.encode_captions(captions)
+    found = model.attention(images, words).detach().numpy()
+    assert found.shape == (IMAGES, WORDS, REGIONS)
+    first_stage = naive.cosines if model.config.normalise_images else naive.products
+    for b, length in enumerate(captions.lengths):
+        regions, kept = (x.detach().numpy() for x in (images[0][b], words[0][b, :length]))
+        expected = naive_attention(regions, kept, LAMBDA1, first_stage)
+        np.testing.assert_allclose(found[b, :length], expected, atol=1e-10)
+    assert found.std() > 0.01
+
+
+@pytest.mark.parametrize(
+    "options", [{"direction": "i2t"}, {"attention": False}, {"direction": "i2t", "pooling": "lse"}]
+)
+def test_only_words_that_attend_have_attention(options):
+    model = model_of(**options)
+    images, words = model.encode_images(images_of()), model.encode_captions(captions_of(IMAGES))
+    with pytest.raises(NotApplicableError, match="expected the direction t2i with attention"):
+        model.attention(images, words)

@@ -19,8 +19,6 @@ from benchmark.presets import Fuse, Preset, needs, presets
 from benchmark.season import Season, read_season, resolve, season_names, write_params
 from methods import load
 
-DATASETS = {"flickr30k", "mscoco_1k", "mscoco_5k", "cuhk_pedes"}
-TABLE = re.compile(r"(instance_loss/[1-8]|two_branch/[1-5]|cyclematch/6\.[1-6]|scan/[1-5])")
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"
 WORDS = '''
 """A method that trains from pixels and known words."""
@@ -423,20 +421,9 @@ def test_every_season_resolves_to_cells_that_can_be_configured(name):
     )
 
 
-def test_presets_have_unique_names_and_the_papers_percents():
+def test_presets_have_unique_titles():
     rows = presets()
     assert len({row.title for _, row in rows.values()}) == len(rows), "a title stands for one row"
-    for name, (_, row) in rows.items():
-        for reported in row.reported:
-            assert TABLE.fullmatch(reported.table), f"{name}: {reported.table}"
-            assert reported.dataset in DATASETS, f"{name}: {reported.dataset}"
-            numbers = reported.model_dump(exclude_none=True)
-            for way in ("i2t", "t2i", "s2s"):
-                recalls = [numbers[f"{way}_r{k}"] for k in (1, 5, 10) if f"{way}_r{k}" in numbers]
-                assert recalls == sorted(recalls), f"{name}: {way}"
-                assert all(0 < recall < 100 for recall in recalls)
-        places = [(reported.table, reported.dataset, reported.split) for reported in row.reported]
-        assert len(set(places)) == len(places), f"{name}: a row of a table twice"
 
 
 def test_no_two_presets_are_the_same_training():

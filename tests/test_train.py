@@ -35,7 +35,13 @@ TWO_BRANCH = {
     **{"neighbourhood_sampling": True, "lambda4": 0.05, "learning_rate": 0.01},
 }
 KINDS = ["scan", "two_branch", "pixels"]
-EVALUATED = ("record.json", "ranks.parquet", "similarities.npz", "retrieved.npz")
+EVALUATED = (
+    "record.json",
+    "ranks.parquet",
+    "similarities.npz",
+    "retrieved.npz",
+    "samples.npz",
+)
 
 TWO_PHASES = '''
 """A method whose training has two stretches with different optimisers."""

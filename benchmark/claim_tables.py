@@ -1,0 +1,130 @@
+"""The verdicts on claims, as a table and as rows of the forest plot. Knows no torch."""
+
+from collections.abc import Sequence
+
+from benchmark.claims import NOT_RUN, Tested, Values, Verdict
+from benchmark.comparisons import Comparison
+from benchmark.figures import forest
+from benchmark.grid import Cell, Grid
+from benchmark.papers import METRICS
+from benchmark.tables import NO_BREAK, NONE, PLUS_MINUS, between
+
+WORDS = ["claim", "verdict", "compared", "metric"]
+NUMBERS = ["here", "difference", "95% interval", "p, Holm", "printed"]
+REASONS = ["why", "where in the paper"]
+SIGNS = {"ordered": ">", "alike": "=", "not_better": "not >"}
+
+
+def claims_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
+    """The verdicts on claims that were run: a row a comparison, the first of a claim tells all."""
+    run = [verdict for verdict in verdicts if verdict.verdict != NOT_RUN]
+    rows = [row for verdict in run for row in _rows(verdict)]
+    return Grid(
+        title=title,
+        heads=[*WORDS, *NUMBERS, *REASONS],
+        rows=rows,
+        names=len(WORDS),
+        remarks=len(REASONS),
+    )
+
+
+def not_run_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
+    """The claims that were not run, with the reason and with what the paper prints."""
+    heads = ["claim", "where", "why it was not run", "compared", "metric", "printed"]
+    rows = [
+        [
+            verdict.claim.statement,
+            _where(verdict),
+            verdict.reason,
+            f" {_sign(verdict)} ".join(verdict.claim.presets) or NONE,
+            _metric(verdict),
+            _printed(verdict),
+        ]
+        for verdict in verdicts
+        if verdict.verdict == NOT_RUN
+    ]
+    return Grid(title=title, heads=heads, rows=rows, names=5)
+
+
+def forest_rows(verdict: Verdict) -> list[forest.Comparison]:
+    """Of the comparisons that have an interval."""
+    margin = verdict.claim.margin
+    bounds = {"alike": (-margin, margin)}.get(verdict.claim.kind, (margin,)) if margin else ()
+    return [
+        forest.Comparison(
+            label=f"{verdict.claim.statement} ({tested.comparison.first} {_sign(verdict)} "
+            f"{tested.comparison.second})",
+            unit=METRICS[verdict.claim.metric].head,
+            difference=tested.comparison.difference,
+            low=tested.comparison.interval[0],
+            high=tested.comparison.interval[1],
+            verdict=tested.side,
+            printed=tested.printed,
+            bounds=bounds,
+        )
+        for tested in verdict.tested
+        if tested.comparison.interval
+    ]
+
+
+def _rows(verdict: Verdict) -> list[list[str | Cell]]:
+    lean = f", leans to: {verdict.leans}" if verdict.leans else ""
+    claim, word = verdict.claim.statement, Cell(verdict.verdict, is_bold=True)
+    first, *others = [_pair(verdict, number, one) for number, one in enumerate(verdict.tested)]
+    rows = [[claim, word, *first, f"{verdict.reason}{lean}", _where(verdict)]]
+    return rows + [["", "", *other, "", ""] for other in others]
+
+
+def _where(verdict: Verdict) -> str:
+    return f"{verdict.paper}: {verdict.claim.where}"
+
+
+def _sign(verdict: Verdict) -> str:
+    return SIGNS[verdict.claim.kind]
+
+
+def _metric(verdict: Verdict) -> str:
+    return METRICS[verdict.claim.metric].head
+
+
+def _printed(verdict: Verdict) -> str:
+    """What the paper prints of the presets, or of whatever it compares."""
+    printed = [value.printed for value in verdict.values] or list(verdict.claim.printed)
+    numbers = [_number(verdict, value) for value in printed if value is not None]
+    return " against ".join(numbers) or NONE
+
+
+def _pair(verdict: Verdict, number: int, tested: Tested) -> list[str]:
+    first, second = verdict.values[number : number + 2]
+    found = tested.comparison
+    decimals = _decimals(verdict)
+    return [
+        f"{found.first} {_sign(verdict)} {found.second}",
+        _metric(verdict),
+        f"{_mean(verdict, first)} against {_mean(verdict, second)}",
+        f"{found.difference:+.{decimals}f}",
+        _interval(found, decimals),
+        NONE if tested.adjusted_p is None else f"{tested.adjusted_p:.2g}",
+        NONE if tested.printed is None else f"{tested.printed:+.{decimals}f}",
+    ]
+
+
+def _mean(verdict: Verdict, values: Values) -> str:
+    if values.std is None:
+        return _number(verdict, values.mean)
+    spread = f"{PLUS_MINUS}{NO_BREAK}{values.std:.{_decimals(verdict)}f}"
+    return f"{_number(verdict, values.mean)} {spread}"
+
+
+def _number(verdict: Verdict, value: float) -> str:
+    return f"{value:.{_decimals(verdict)}f}"
+
+
+def _decimals(verdict: Verdict) -> int:
+    return METRICS[verdict.claim.metric].decimals
+
+
+def _interval(found: Comparison, decimals: int) -> str:
+    if found.interval is None:
+        return NONE
+    return between(f"{found.interval[0]:+.{decimals}f}", f"{found.interval[1]:+.{decimals}f}")

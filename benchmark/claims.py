@@ -1,0 +1,277 @@
+"""Which claims of the papers hold on a dataset.
+
+A claim is about presets, a metric and a margin (benchmark.papers.Claim); each pair of consecutive
+presets is compared over their common seeds (benchmark.comparisons). Of the difference d, positive
+where the first preset is better, with its 95% interval:
+
+    kind         a pair holds if                           and does not hold if
+    ordered      the interval lies above the margin, and   the interval lies below the margin
+                 p is at most 0.05 after Holm's adjustment
+    alike        it lies within minus and plus the margin  it lies wholly outside
+    not_better   it does not reach above the margin        it lies above the margin
+
+Either needs three common seeds; what is neither is undecided, and leans as d alone would have it.
+p is of the permutation test, for metrics that are means over queries; for others the interval
+decides alone. Holm's adjustment is over all comparisons of the board's claims that have a p and
+three common seeds, each counted once. An ordered claim holds if all its pairs do, and does not if
+one does not.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, stdev
+from typing import Literal
+
+import numpy as np
+
+from benchmark import significance
+from benchmark.comparisons import Comparison, compare_all, values
+from benchmark.outcomes import Board, Standing
+from benchmark.papers import METRICS, Claim, Paper, effects, papers
+
+SEEDS = 3  # that a verdict needs
+HOLDS, FAILS, UNDECIDED, NOT_RUN = VERDICTS = "holds", "does not hold", "undecided", "not run"
+Side = Literal["holds", "does not hold", "undecided"]
+Pair = tuple[str, str, str]  # first preset, second preset, metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """A preset's metric over its seeds, less the failed ones."""
+
+    preset: str
+    mean: float | None  # None: no seed has it
+    std: float | None  # None of fewer than two
+    seeds: int
+    printed: float | None  # in the paper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """A pair of a claim."""
+
+    comparison: Comparison
+    adjusted_p: float | None  # None: there is no p
+    printed: float | None  # the paper's difference; positive: the first is better
+    side: Side
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a board says about a claim."""
+
+    paper: str  # name of its file
+    claim: Claim
+    verdict: Literal["holds", "does not hold", "undecided", "not run"]
+    reason: str  # a short sentence without its full stop; plain text
+    leans: str  # of an undecided one: holds, does not hold; else empty
+    values: list[Values]  # of each preset of the claim
+    tested: list[Tested]  # consecutive presets; empty where it was not run
+
+
+def verdicts(board: Board) -> list[Verdict]:
+    """One for every claim of every paper, in their order."""
+    claims = [(name, paper, claim) for name, paper in papers().items() for claim in paper.claims]
+    standings = {standing.preset: standing for standing in board.standings}
+    pairs = {pair for _, _, claim in claims for pair in _pairs(claim)}
+    compared = _compared(board, standings, sorted(pairs))
+    adjusted = _adjusted(compared)
+    return [
+        _verdict(name, paper, claim, standings, compared, adjusted) for name, paper, claim in claims
+    ]
+
+
+def counts(found: Iterable[Verdict]) -> dict[str, int]:
+    """How many there are of each verdict, all four named."""
+    given = [one.verdict for one in found]
+    return {verdict: given.count(verdict) for verdict in VERDICTS}
+
+
+def _pairs(claim: Claim) -> list[Pair]:
+    return [(first, second, claim.metric) for first, second in pairwise(claim.presets)]
+
+
+def _compared(
+    board: Board, standings: dict[str, Standing], pairs: list[Pair]
+) -> dict[Pair, Comparison]:
+    """Every pair that can be compared: both played, with a common seed."""
+    able = [pair for pair in pairs if pair[0] in standings and pair[1] in standings]
+    found = compare_all(board, [(standings[a], standings[b], metric) for a, b, metric in able])
+    return {pair: one for pair, one in zip(able, found, strict=True) if one}
+
+
+def _adjusted(compared: dict[Pair, Comparison]) -> dict[Pair, float]:
+    """Holm's p of those that have a p and seeds enough for a verdict."""
+    p_of = {
+        pair: found.p
+        for pair, found in compared.items()
+        if found.p is not None and found.seeds >= SEEDS
+    }
+    adjusted = significance.holm(np.array(list(p_of.values())))
+    return dict(zip(p_of, adjusted.tolist(), strict=True))
+
+
+def _verdict(
+    name: str,
+    paper: Paper,
+    claim: Claim,
+    standings: dict[str, Standing],
+    compared: dict[Pair, Comparison],
+    adjusted: dict[Pair, float],
+) -> Verdict:
+    printed = _printed(paper, claim)
+    shown = [
+        _values(preset, standings.get(preset), claim.metric, value)
+        for preset, value in zip(claim.presets, printed, strict=True)
+    ]
+    lack = _lack(claim, standings, compared)
+    tested = [] if lack else _tested(claim, printed, compared, adjusted)
+    verdict, reason = (NOT_RUN, lack) if lack else _concluded(tested)
+    return Verdict(
+        paper=name,
+        claim=claim,
+        verdict=verdict,
+        reason=reason,
+        leans=_leaning(claim, tested) if verdict == UNDECIDED else "",
+        values=shown,
+        tested=tested,
+    )
+
+
+def _printed(paper: Paper, claim: Claim) -> list[float | None]:
+    """The paper's value of each preset. An unplayed claim may have values, but has no presets."""
+    found = effects(paper, claim) if claim.presets else None
+    return [*found] if found else [None] * len(claim.presets)
+
+
+def _values(preset: str, standing: Standing | None, metric: str, printed: float | None) -> Values:
+    found = values(standing, metric) if standing else []
+    return Values(
+        preset=preset,
+        mean=fmean(found) if found else None,
+        std=stdev(found) if len(found) > 1 else None,
+        seeds=len(found),
+        printed=printed,
+    )
+
+
+def _lack(claim: Claim, standings: dict[str, Standing], compared: dict[Pair, Comparison]) -> str:
+    """Why a claim was not run; empty where it was."""
+    if claim.unplayed:
+        return claim.unplayed.removesuffix(".")
+    for preset in claim.presets:
+        lack = _lack_of(preset, standings.get(preset), claim.metric)
+        if lack:
+            return lack
+    for first, second, metric in _pairs(claim):
+        if (first, second, metric) not in compared:
+            return f"no seed has {METRICS[metric].head} to compare for both {first} and {second}"
+    return ""
+
+
+def _lack_of(preset: str, standing: Standing | None, metric: str) -> str:
+    if standing is None:
+        return f"{preset} was not played"
+    if not standing.played:
+        lost = standing.outcomes[0].record
+        return f"{preset}: {lost.status.replace('_', ' ')}: {lost.reason}"
+    if not values(standing, metric):
+        return f"{METRICS[metric].head} of {preset} was not measured"
+    return ""
+
+
+def _tested(
+    claim: Claim,
+    printed: list[float | None],
+    compared: dict[Pair, Comparison],
+    adjusted: dict[Pair, float],
+) -> list[Tested]:
+    found = []
+    for pair, numbers in zip(_pairs(claim), pairwise(printed), strict=True):
+        side, reason = _judged(claim, compared[pair], adjusted.get(pair))
+        found.append(
+            Tested(
+                comparison=compared[pair],
+                adjusted_p=adjusted.get(pair),
+                printed=_printed_difference(claim.metric, *numbers),
+                side=side,
+                reason=reason,
+            )
+        )
+    return found
+
+
+def _printed_difference(metric: str, first: float | None, second: float | None) -> float | None:
+    if first is None or second is None:
+        return None
+    return second - first if METRICS[metric].less_is_better else first - second
+
+
+def _judged(claim: Claim, found: Comparison, adjusted_p: float | None) -> tuple[Side, str]:
+    """Where one pair stands, and why."""
+    if found.seeds < SEEDS:
+        return UNDECIDED, f"{found.seeds} {_seeds(found.seeds)}, {SEEDS} are needed"
+    side, reason = RULES[claim.kind](*found.interval, claim.margin)
+    has_chance = adjusted_p is not None and adjusted_p > significance.ALPHA
+    if claim.kind == "ordered" and side == HOLDS and has_chance:
+        return UNDECIDED, f"p is {adjusted_p:.3g} after Holm's adjustment"
+    return side, reason
+
+
+def _seeds(count: int) -> str:
+    return "seed" if count == 1 else "seeds"
+
+
+def _ordered(low: float, high: float, margin: float) -> tuple[Side, str]:
+    if low > margin:
+        return HOLDS, f"the interval lies above {_bound(margin)}"
+    if high < margin:
+        return FAILS, f"the interval lies below {_bound(margin)}"
+    return UNDECIDED, f"the interval covers {_bound(margin)}"
+
+
+def _alike(low: float, high: float, margin: float) -> tuple[Side, str]:
+    if -margin <= low and high <= margin:
+        return HOLDS, f"the interval lies within {margin:g} of zero"
+    if low > margin or high < -margin:
+        return FAILS, f"the interval lies farther than {margin:g} from zero"
+    return UNDECIDED, f"the interval reaches within {margin:g} of zero and beyond"
+
+
+def _not_better(low: float, high: float, margin: float) -> tuple[Side, str]:
+    if high <= margin:
+        return HOLDS, f"the interval does not reach above {_bound(margin)}"
+    if low > margin:
+        return FAILS, f"the interval lies above {_bound(margin)}"
+    return UNDECIDED, f"the interval covers {_bound(margin)}"
+
+
+RULES = {"ordered": _ordered, "alike": _alike, "not_better": _not_better}
+
+
+def _bound(margin: float) -> str:
+    return f"the margin of {margin:g}" if margin else "zero"
+
+
+def _concluded(tested: list[Tested]) -> tuple[str, str]:
+    """The verdict of all pairs, and the reason of the one that decides it."""
+    verdict = _worst([one.side for one in tested])
+    decisive = next(one for one in tested if one.side == verdict)
+    if len(tested) == 1:
+        return verdict, decisive.reason
+    pair = f"{decisive.comparison.first} over {decisive.comparison.second}"
+    return verdict, f"{'each pair' if verdict == HOLDS else pair}: {decisive.reason}"
+
+
+def _worst(sides: list[Side]) -> Side:
+    return next(side for side in (FAILS, UNDECIDED, HOLDS) if side in sides)
+
+
+def _leaning(claim: Claim, tested: list[Tested]) -> str:
+    """What the differences say, taken as if they were certain; empty where one is on the margin."""
+    rule = RULES[claim.kind]
+    points = [one.comparison.difference for one in tested]
+    side = _worst([rule(point, point, claim.margin)[0] for point in points])
+    return "" if side == UNDECIDED else side

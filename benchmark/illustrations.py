@@ -1,0 +1,352 @@
+"""Which figures a page shows, made from what the cells left behind. Knows no torch.
+
+Every function takes a board and gives pictures: a figure with its name and its words for those who
+cannot see it. What has nothing to show gives none.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmark import comparisons
+from benchmark.claim_tables import forest_rows
+from benchmark.claims import Verdict, counts
+from benchmark.figures import (
+    costs,
+    distributions,
+    forest,
+    fusion,
+    look,
+    matrices,
+    regions,
+    spaces,
+    training,
+)
+from benchmark.outcomes import Board, Standing
+from benchmark.papers import Paper, Table
+
+SHORTEST = 1e-6  # milliseconds; a measured zero has no place on a logarithmic axis
+LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
+PANELS = 24  # of score densities: the best; S of all others is in the table
+SPACES = ("dualmatch", "cyclematch")
+FUSED = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A figure, the name of its file, and its words."""
+
+    name: str
+    figure: Figure
+    alt: str
+    is_scalable: bool = True  # False: of pixels, which a vector file would only hold in bulk
+
+
+def of_dataset(board: Board) -> Iterator[Picture]:
+    """The pictures of a dataset's page."""
+    title = board.card["title"]
+    panels = [_panel(standing) for standing in board.ranked[:PANELS]]
+    listed = ", ".join(f"{panel.title} {panel.overlap:.3f}" for panel in panels)
+    yield Picture(
+        name="similarities",
+        figure=distributions.similarities(panels),
+        alt=f"{title}: score densities of matched and unmatched pairs; S: {listed}",
+    )
+    rows = [_overlap_row(s) for s in board.ranked if "overlap_s_low" in _metrics(s)]
+    if rows:
+        yield Picture(
+            name="overlaps",
+            figure=distributions.overlap_intervals(rows),
+            alt=f"{title}: S of every preset with its 95% interval, at other bins, and 1 - KS",
+        )
+    curves = _curves(board)
+    if curves:
+        yield Picture(
+            name="training",
+            figure=training.training(curves),
+            alt=f"{title}: training loss and validation rsum by epoch",
+        )
+    yield Picture(
+        name="cost",
+        figure=costs.quality([_price(board, s) for s in board.ranked]),
+        alt=f"{title}: rsum against the time to train and the time of a query",
+    )
+
+
+def of_paper(name: str, paper: Paper, board: Board) -> Iterator[Picture]:
+    """The pictures of a paper's page: its own figures, redrawn from what was measured here."""
+    own = {"instance_loss": _instance_loss, "cyclematch": _cyclematch, "scan": _scan}
+    if name in own:
+        yield from own[name](paper, board)
+
+
+def of_claims(board: Board, verdicts: Sequence[Verdict]) -> Iterator[Picture]:
+    """A forest plot of the comparisons that were made."""
+    rows = [row for verdict in verdicts for row in forest_rows(verdict)]
+    if rows:
+        counted = ", ".join(f"{n} {word}" for word, n in counts(verdicts).items())
+        yield Picture(
+            name="claims",
+            figure=forest.forest(rows),
+            alt=f"{board.card['title']}: differences that the claims are about; {counted}",
+        )
+
+
+def _instance_loss(paper: Paper, board: Board) -> Iterator[Picture]:
+    title = board.card["title"]
+    found = [s for s in map(board.standing, LOSSES) if s and s.played]
+    if found:
+        panels = [_loss_panel(paper, standing) for standing in found]
+        listed = ", ".join(f"{panel.title} {panel.overlap:.4f}" for panel in panels)
+        yield Picture(
+            name="losses",
+            figure=distributions.loss_panels(panels),
+            alt=f"{title}: score densities by loss; S: {listed}",
+        )
+    for standing in found:
+        pair = [standing.samples.get(f"correlation_{when}") for when in ("before", "after")]
+        if all(values is not None for values in pair):
+            yield _correlations(title, standing, pair)
+
+
+def _correlations(title: str, standing: Standing, pair: Sequence[np.ndarray]) -> Picture:
+    heads = ("before training: input features", "after training: embeddings")
+    shapes = [matrices.Matrix(title=h, values=v) for h, v in zip(heads, pair, strict=True)]
+    means = [matrices.mean_off_diagonal(values) for values in pair]
+    return Picture(
+        name=f"correlations-{standing.preset}",
+        figure=matrices.correlations(shapes),
+        alt=f"{title}, {standing.row.title}: Pearson correlation of {len(pair[0])} images; mean "
+        f"absolute value {means[0]:.3f} before training, {means[1]:.3f} after",
+    )
+
+
+def _cyclematch(paper: Paper, board: Board) -> Iterator[Picture]:
+    title = board.card["title"]
+    shapes = [shape for preset in SPACES for shape in _spaces(board.standing(preset))]
+    if shapes:
+        yield Picture(
+            name="spaces",
+            figure=spaces.spaces(shapes),
+            alt=f"{title}: t-SNE of images and captions in {len(shapes)} spaces, pairs joined",
+        )
+    for standing in filter(None, map(board.standing, FUSED)):
+        yield from _fusion(title, standing)
+
+
+def _spaces(standing: Standing | None) -> list[spaces.Space]:
+    if standing is None:
+        return []
+    return [
+        spaces.Space(title=f"{standing.row.title}: {name.removeprefix('tsne_')} space", places=xy)
+        for name, xy in standing.samples.items()
+        if name.startswith("tsne_")
+    ]
+
+
+def _fusion(title: str, standing: Standing) -> Iterator[Picture]:
+    samples = standing.samples
+    if "weights_i2t" not in samples:
+        return
+    members = [part.partition(":")[2] or part for part in standing.row.fuse.of]
+    ways = (("i2t", "image query"), ("t2i", "caption query"))
+    yield Picture(
+        name=f"curves-{standing.preset}",
+        figure=fusion.score_curves(
+            [
+                fusion.QueryCurves(
+                    title=f"{what} {query}",
+                    members=members,
+                    curves=samples[f"curves_{way}"][:, number],
+                    weights=samples[f"weights_{way}"][:, query],
+                )
+                for way, what in ways
+                for number, query in enumerate(samples[f"curve_queries_{way}"])
+            ]
+        ),
+        alt=f"{title}, {standing.row.title}: sorted scores of six queries with adaptive weights",
+    )
+    yield Picture(
+        name=f"weights-{standing.preset}",
+        figure=fusion.fusion_weights(
+            [
+                fusion.QueryWeights(
+                    title=f"{what}s", members=members, weights=samples[f"weights_{way}"]
+                )
+                for way, what in (("i2t", "image querie"), ("t2i", "caption querie"))
+            ]
+        ),
+        alt=f"{title}, {standing.row.title}: weights of every query",
+    )
+    yield Picture(
+        name=f"matrix-{standing.preset}",
+        figure=matrices.similarity(
+            [matrices.Matrix(title=standing.row.title, values=samples["similarity"])]
+        ),
+        alt=f"{title}, {standing.row.title}: scores of {len(samples['similarity'])} images and "
+        "one caption each; matched pairs are the diagonal",
+    )
+
+
+def _scan(paper: Paper, board: Board) -> Iterator[Picture]:
+    table = paper.tables["5"]
+    counts = {f"scan_{k}_regions": k for k in (12, 24, 48, 60)} | {"scan_i2t_avg": 36}
+    ours = _sweep(board, counts)
+    if ours is None:
+        return
+    yield Picture(
+        name="regions",
+        figure=regions.regions([_printed_sweep(table, counts), ours]),
+        alt=f"{board.card['title']}: R@1 and time of a pair against the number of regions",
+    )
+
+
+def _sweep(board: Board, counts: dict[str, int]) -> regions.Sweep | None:
+    """Measured here; None for fewer than two numbers of regions."""
+    found = [(k, s) for preset, k in counts.items() if (s := board.standing(preset)) and s.played]
+    if len(found) < 2:
+        return None
+    found.sort(key=lambda pair: pair[0])
+    standings = [standing for _, standing in found]
+    return regions.Sweep(
+        title=f"here, {board.card['title']}",
+        regions=np.array([k for k, _ in found]),
+        i2t_r1=np.array([s.mean("i2t_r1") for s in standings]),
+        t2i_r1=np.array([s.mean("t2i_r1") for s in standings]),
+        i2t_deviation=np.array([_deviation(s.values("i2t_r1")) for s in standings]),
+        t2i_deviation=np.array([_deviation(s.values("t2i_r1")) for s in standings]),
+        microseconds=np.array([fmean(comparisons.values(s, "per_pair")) for s in standings]),
+    )
+
+
+def _printed_sweep(table: Table, counts: dict[str, int]) -> regions.Sweep:
+    rows = {row.preset: row for row in table.rows}
+    order = sorted((k, preset) for preset, k in counts.items())
+    found = [
+        dict(zip(table.metrics, rows[preset].numbers["flickr30k/test"], strict=True))
+        for _, preset in order
+    ]
+    still = np.zeros(len(order))
+    return regions.Sweep(
+        title="printed, Flickr30K on an M40",
+        is_printed=True,
+        regions=np.array([k for k, _ in order]),
+        i2t_r1=np.array([row["i2t_r1"] for row in found]),
+        t2i_r1=np.array([row["t2i_r1"] for row in found]),
+        i2t_deviation=still,
+        t2i_deviation=still,
+        microseconds=np.array([row["per_pair"] for row in found]),
+    )
+
+
+def _metrics(standing: Standing) -> dict:
+    return standing.played[0].record.metrics
+
+
+def _panel(standing: Standing) -> distributions.Panel:
+    """Of the first seed of a preset."""
+    scores = standing.played[0].arrays("similarities.npz")
+    return distributions.Panel(
+        title=standing.row.title,
+        overlap=_metrics(standing)["overlap_s"],
+        bound=_metrics(standing)["one_minus_ks"],
+        matched=scores["matched_sample"],
+        unmatched=scores["unmatched_sample"],
+    )
+
+
+def _loss_panel(paper: Paper, standing: Standing) -> distributions.LossPanel:
+    metrics, panel = _metrics(standing), _panel(standing)
+    return distributions.LossPanel(
+        title=panel.title,
+        overlap=panel.overlap,
+        mean_matched=metrics["mean_matched"],
+        mean_unmatched=metrics["mean_unmatched"],
+        matched=panel.matched,
+        unmatched=panel.unmatched,
+        printed=distributions.Printed(
+            overlap=_said(paper, standing.preset, "overlap_s"),
+            mean_matched=_said(paper, standing.preset, "mean_matched"),
+            mean_unmatched=_said(paper, standing.preset, "mean_unmatched"),
+        ),
+    )
+
+
+def _said(paper: Paper, preset: str, metric: str) -> float | None:
+    """What the paper's claims print for a preset."""
+    for claim in paper.claims:
+        if claim.metric == metric and claim.printed and preset in claim.presets:
+            return claim.printed[claim.presets.index(preset)]
+    return None
+
+
+def _overlap_row(standing: Standing) -> distributions.OverlapRow:
+    metrics = _metrics(standing)
+    return distributions.OverlapRow(
+        title=standing.row.title,
+        overlap=metrics["overlap_s"],
+        low=metrics["overlap_s_low"],
+        high=metrics["overlap_s_high"],
+        half_bins=metrics["overlap_s_half_bins"],
+        double_bins=metrics["overlap_s_double_bins"],
+        bound=metrics["one_minus_ks"],
+    )
+
+
+def _price(board: Board, standing: Standing) -> costs.Price:
+    return costs.Price(
+        title=standing.row.title,
+        style=styles(board)[standing.preset],
+        rsum=standing.mean("rsum"),
+        deviation=_deviation(standing.values("rsum")),
+        training_seconds=training_seconds(standing) or None,
+        query_milliseconds=max(1e3 * query_seconds(standing), SHORTEST),
+    )
+
+
+def training_seconds(standing: Standing) -> float:
+    """Mean over the seeds; of a fusion, its members' together."""
+    return fmean(
+        sum(facts.seconds["training"] for facts in outcome.trainings) for outcome in standing.played
+    )
+
+
+def query_seconds(standing: Standing) -> float:
+    """A query is an image among all captions: it is encoded once, and scored with each."""
+    captions = standing.played[0].record.captions
+    return fmean(
+        outcome.scoring.seconds["per_image"] + captions * outcome.scoring.seconds["per_pair"]
+        for outcome in standing.played
+    )
+
+
+def styles(board: Board) -> dict[str, look.Style]:
+    """How each preset looks in every figure of the board."""
+    found = look.styles([standing.method for standing in board.standings])
+    return {s.preset: style for s, style in zip(board.standings, found, strict=True)}
+
+
+def _curves(board: Board) -> list[training.Curve]:
+    style_of = styles(board)
+    return [
+        training.Curve(
+            title=standing.row.title,
+            method=standing.method,
+            style=style_of[standing.preset],
+            is_first_seed=outcome is standing.played[0],
+            epochs=outcome.history["epoch"].to_numpy(),
+            loss=outcome.history["loss"].to_numpy(),
+            rsum=outcome.history["val_rsum"].to_numpy(),
+            selected=outcome.record.selected_epoch,
+        )
+        for standing in board.standings
+        for outcome in standing.played
+        if outcome.history is not None
+    ]
+
+
+def _deviation(found: Sequence[float]) -> float:
+    return stdev(found) if len(found) > 1 else 0.0

@@ -1,0 +1,318 @@
+"""The pages of a report, each a template filled from boards. Knows no torch."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from benchmark import illustrations, overlap, paper_tables, prepared, summary, tables
+from benchmark.album import Album, remove_others, saved
+from benchmark.claim_tables import claims_grid, not_run_grid
+from benchmark.claims import SEEDS, Verdict, counts
+from benchmark.costs import Provenance
+from benchmark.errors import UserError
+from benchmark.explanations import explanations
+from benchmark.fidelity import Entry, fidelity
+from benchmark.files import write_text
+from benchmark.gallery import Place, gallery
+from benchmark.grid import Grid, as_markdown
+from benchmark.markdown import code, escaped
+from benchmark.outcomes import Board
+from benchmark.papers import Paper, papers
+from benchmark.params import Params
+from benchmark.prepared import Prepared
+from benchmark.raw import raw_dataset
+from benchmark.significance import ALPHA
+from datasets import SPLITS, DataError, OpenPicture
+
+TEMPLATES = Path(__file__).parent / "templates"
+AGAIN = "python -m benchmark report"
+UP = "../"  # from papers/ and datasets/ to the folder of the report
+Judged = dict[str, list[Verdict]]  # by dataset
+
+
+def pages(params: Params, boards: Sequence[Board], judged: Judged, album: Album) -> dict[str, str]:
+    """Every page of the report by its path: Markdown. Figures go into the album."""
+    found = {
+        "README.md": _readme(params, boards, judged),
+        "claims.md": _claims(boards, judged, album),
+        "fidelity.md": _fidelity(boards),
+    }
+    for name, paper in papers().items():
+        found[f"papers/{name}.md"] = _paper(name, paper, boards, judged, album)
+    for board in boards:
+        found[f"datasets/{board.dataset}.md"] = _dataset(params, board, album)
+    return found
+
+
+def dataset_grids(board: Board) -> dict[str, Grid | None]:
+    """The tables of a dataset's page; None for those that would be empty."""
+    return {
+        "leaderboard": tables.leaderboard(board),
+        "failures": tables.failures(board),
+        "seeds": tables.over_seeds(board),
+        "sentences": tables.sentences(board),
+        "overlap": tables.overlaps(board),
+        "cost": tables.cost(board),
+        "remarks": tables.remarks(board),
+    }
+
+
+def _readme(params: Params, boards: Sequence[Board], judged: Judged) -> str:
+    return _filled(
+        "readme.md.j2",
+        params=params,
+        boards=[
+            {
+                "dataset": board.dataset,
+                "title": board.card["title"],
+                "verdict": summary.lines(board, judged[board.dataset]),
+                "leaderboard": tables.leaderboard(board),
+                "is_coarse": _is_coarse(board),
+            }
+            for board in boards
+        ],
+        papers=papers(),
+        bins=overlap.BINS,
+        plus_minus=tables.PLUS_MINUS,
+        slack=tables.SLACK,
+    )
+
+
+def _claims(boards: Sequence[Board], judged: Judged, album: Album) -> str:
+    return _filled(
+        "claims.md.j2",
+        boards=[
+            {
+                "title": board.card["title"],
+                "counts": counts(judged[board.dataset]),
+                "figures": _shown(
+                    illustrations.of_claims(board, judged[board.dataset]), board.dataset, album, ""
+                ),
+                "tested": claims_grid("Tested", judged[board.dataset]),
+                "not_run": not_run_grid("Not run", judged[board.dataset]),
+            }
+            for board in boards
+        ],
+        seeds=SEEDS,
+        alpha=ALPHA,
+    )
+
+
+def _fidelity(boards: Sequence[Board]) -> str:
+    return _filled(
+        "fidelity.md.j2",
+        methods={name: _entries(name, entries) for name, entries in fidelity().items()},
+        boards=[
+            {"title": board.card["title"], "remarks": tables.remarks(board)} for board in boards
+        ],
+    )
+
+
+def _entries(name: str, entries: Sequence[Entry]) -> Grid:
+    heads = ["topic", "paper", "official code", "ours", "why", "option"]
+    rows = [[e.topic, e.paper, e.code, e.ours, e.why, e.option or ""] for e in entries]
+    return Grid(title=f"{name}: paper, official code, ours", heads=heads, rows=rows, names=6)
+
+
+def _paper(name: str, paper: Paper, boards: Sequence[Board], judged: Judged, album: Album) -> str:
+    return _filled(
+        "paper.md.j2",
+        paper=paper,
+        name=name,
+        grids=paper_tables.paper_grids(paper, boards),
+        boards=[_on_board(name, paper, board, judged[board.dataset], album) for board in boards],
+    )
+
+
+def _on_board(
+    name: str, paper: Paper, board: Board, verdicts: Sequence[Verdict], album: Album
+) -> dict:
+    """What a paper's page shows of a dataset."""
+    own = [verdict for verdict in verdicts if verdict.paper == name]
+    stem = f"{board.dataset}-{name}"
+    return {
+        "title": board.card["title"],
+        "dataset": board.dataset,
+        "counts": counts(own),
+        "tested": claims_grid(f"Claims on {board.card['title']}", own),
+        "not_run": not_run_grid(f"Claims not run on {board.card['title']}", own),
+        "forest": _shown(illustrations.of_claims(board, own), stem, album, UP),
+        "figures": _shown(illustrations.of_paper(name, paper, board), stem, album, UP),
+    }
+
+
+def _dataset(params: Params, board: Board, album: Album) -> str:
+    played = bool(board.ranked)
+    pictures = illustrations.of_dataset(board) if played else []
+    return _filled(
+        "dataset.md.j2",
+        name=board.dataset,
+        title=board.card["title"],
+        card=board.card,
+        split=f"{board.card['split']}/test",
+        seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
+        grids=dataset_grids(board),
+        is_coarse=_is_coarse(board),
+        tie_gap=_tie_gap(board),
+        places=_places(board),
+        counts=_counts(board),
+        sentences=_sentences(board),
+        figures={p.name: album.shown(p, board.dataset, UP) for p in pictures},
+        looks=_looks(params, board, album) if played else "",
+    )
+
+
+def _shown(pictures: Sequence, stem: str, album: Album, up: str) -> list[str]:
+    return [album.shown(picture, stem, up) for picture in pictures]
+
+
+def _is_coarse(board: Board) -> bool:
+    return any(tables.is_coarse(standing) for standing in board.ranked)
+
+
+def _tie_gap(board: Board) -> str:
+    gaps = [
+        outcome.record.metrics[f"{way}_r1_tie_gap"]
+        for standing in board.ranked
+        for outcome in standing.played
+        for way in ("i2t", "t2i")
+    ]
+    highest = max(gaps, default=0.0)
+    if highest == 0:
+        return "Ties: none decides an R@1; counting them for the method changes nothing."
+    return (
+        f"Ties: counting them for the method instead of against it would raise an R@1 by up to "
+        f"{highest:.2f} points."
+    )
+
+
+def _counts(board: Board) -> Grid:
+    counted = board.card["counts"]
+    rows = [
+        [name, str(counted[name]["images"]), str(counted[name]["captions"])]
+        for name in SPLITS
+        if name in counted
+    ]
+    return Grid(title="Splits", heads=["split", "images", "captions"], rows=rows)
+
+
+def _sentences(board: Board) -> list[str]:
+    """Facts of the data and its features, as Markdown."""
+    found = [escaped(note) for note in (*board.card["notes"], *board.card["leakage"]["notes"])]
+    for outcome in board.outcomes:
+        found += [_image_features(outcome.record.image_features)]
+        found += [_text_features(outcome.record.text_features)]
+    return list(dict.fromkeys(found))
+
+
+def _image_features(facts: dict) -> str:
+    weights = facts.get("weights", {})
+    origin = f"{weights.get('file', 'unknown')}, sha256 {weights.get('sha256', 'unknown')[:12]}"
+    return f"Image features: {code(facts['encoder'])}, weights: {escaped(origin)}."
+
+
+def _text_features(facts: dict) -> str:
+    if not facts:
+        return "Text: never read."
+    if "vocabulary" in facts:
+        return f"Text as words: a vocabulary of {facts['vocabulary']} from the training captions."
+    origin = f", {escaped(facts['vectors'])}" if "vectors" in facts else ""
+    return f"Text as sentence vectors: {code(facts['encoder'])}{origin}."
+
+
+def _places(board: Board) -> list[str]:
+    """Where the cells were trained and scored, and with which code; each place once."""
+    found = [
+        f"{what} on {_place(facts)}"
+        for outcome in board.outcomes
+        for what, several in (("trained", outcome.trainings), ("scored", (outcome.scoring,)))
+        for facts in several
+    ]
+    return sorted(dict.fromkeys(found), reverse=True)
+
+
+def _place(facts: Provenance) -> str:
+    device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
+    return f"{facts.machine}, {device}; commit {facts.git_commit}; torch {facts.packages['torch']}"
+
+
+def _looks(params: Params, board: Board, album: Album) -> str:
+    """Hits, misses, words and attention; where they may not be published, the way to them."""
+    if board.card["may_publish"]:
+        data, open_picture = _opened(params, board)
+        album_link = f"{UP}figures/"
+        place = Place(
+            folder=album.folder / "gallery" / board.dataset,
+            link=f"{album_link}gallery/{board.dataset}/",
+        )
+        return _looked(board, data, open_picture, place, album.folder, album_link, album.written)
+    page = f"local/{board.dataset}.md"
+    _write_local(params, board, album.folder.parent / "local")
+    return (
+        f"The pictures of this dataset may not be published here. {code(AGAIN)} makes the page "
+        f"[{page}]({UP}{page}) on a machine that has them."
+    )
+
+
+def _opened(params: Params, board: Board) -> tuple[Prepared, OpenPicture]:
+    return prepared.read(board.dataset), raw_dataset(params, board.dataset).pictures()
+
+
+def _looked(
+    board: Board,
+    data: Prepared,
+    open_picture: OpenPicture,
+    place: Place,
+    folder: Path,
+    link: str,
+    written: list[Path],
+) -> str:
+    """The gallery of the best preset, and what scores rest on; adds the files to `written`."""
+    best = board.ranked[0]
+    text, thumbnails = gallery(data, data.split("test"), best.played[0], open_picture, place)
+    written += thumbnails
+    figures = [
+        saved(picture, folder, board.dataset, link, written)
+        for picture in explanations(board, data, open_picture)
+    ]
+    return _filled(
+        "looks.md.j2",
+        best=best.row.title,
+        seed=best.played[0].record.seed,
+        gallery=text,
+        figures=figures,
+    )
+
+
+def _write_local(params: Params, board: Board, folder: Path) -> None:
+    """Make the page that stays on this machine; without the raw files, leave what is there."""
+    own, link = folder / board.dataset, f"{board.dataset}/"
+    written: list[Path] = []
+    try:
+        data, open_picture = _opened(params, board)
+        place = Place(folder=own, link=link)
+        text = _looked(board, data, open_picture, place, own, link, written)
+    except (UserError, DataError, OSError) as error:
+        print(f"rematch: no local gallery of {board.dataset}: {error}", file=sys.stderr)
+        return
+    remove_others(own, written)
+    write_text(folder / f"{board.dataset}.md", f"# {escaped(board.card['title'])}\n\n{text}")
+
+
+def _filled(template: str, **facts: object) -> str:
+    return _environment().get_template(template).render(**facts)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown, not HTML: text from elsewhere passes `escaped`
+    )
+    environment.filters |= {"escaped": escaped, "code": code, "grid": as_markdown}
+    return environment

@@ -1,0 +1,235 @@
+"""The papers as data: every results table, every printed number, every comparative claim.
+
+One YAML file a paper, transcribed from the paper and checked here against this schema. A number is
+as printed, in the order of its table's metrics; null stands for a dash, or for what the scan of the
+paper lost (the row's note says so). Knows no torch.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from benchmark.errors import UserError, checked
+from benchmark.files import read_yaml
+from benchmark.params import Strict
+from benchmark.presets import presets, shown
+
+FOLDER = Path(__file__).parent
+
+
+class Metric(NamedTuple):
+    """A metric as a column head, with its decimals, and which end of it is the good one."""
+
+    head: str
+    decimals: int
+    less_is_better: bool = False
+
+
+METRICS = {
+    **{f"{way}_r{k}": Metric(f"{way} R@{k}", 1) for way in ("i2t", "t2i") for k in (1, 5, 10)},
+    **{f"{way}_medr": Metric(f"{way} MedR", 0, True) for way in ("i2t", "t2i")},
+    **{f"s2s_r{k}": Metric(f"s2s R@{k}", 1) for k in (1, 5, 10)},
+    **{f"p2r_r{k}": Metric(f"p2r R@{k}", 1) for k in (1, 5, 10)},
+    "rsum": Metric("rsum", 1),
+    "overlap_s": Metric("S", 4, True),
+    "mean_matched": Metric("mean of matched", 4),
+    "mean_unmatched": Metric("mean of unmatched", 4, True),
+    "per_pair": Metric("score a pair (\N{MICRO SIGN}s)", 2, True),
+    "per_image": Metric("encode an image (\N{MICRO SIGN}s)", 2, True),
+    "per_caption": Metric("encode a caption (\N{MICRO SIGN}s)", 2, True),
+    "per_batch": Metric("train a batch (ms)", 0, True),
+}
+PLACES = (  # where the papers measured: dataset/split
+    "flickr30k/test",
+    "flickr30k/val",
+    "mscoco_1k/test",
+    "mscoco_5k/test",
+    "cuhk_pedes/test",
+    "flickr30k_entities/test",
+)
+
+
+class Row(Strict):
+    """A row of a table: of the literature, or the paper's own."""
+
+    label: str
+    setting: str = ""  # what further columns of words print: encoders, ticks, references
+    preset: str | None = None  # own row: the preset that plays it
+    unplayed: str = ""  # own row without a preset: why
+    numbers: dict[str, list[float | None]]  # place -> a number for each metric of the table
+    note: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        return bool(self.preset or self.unplayed)
+
+
+class Table(Strict):
+    """A results table."""
+
+    title: str
+    metrics: list[str] = Field(min_length=1)
+    rows: list[Row] = Field(min_length=1)
+    note: str = ""
+
+    @property
+    def places(self) -> list[str]:
+        """Where its numbers were measured, in the order of first appearance."""
+        return list(dict.fromkeys(place for row in self.rows for place in row.numbers))
+
+    @model_validator(mode="after")
+    def _check(self) -> "Table":
+        _check_known("metric", self.metrics, METRICS)
+        _check_known("place", self.places, PLACES)
+        for row in self.rows:
+            for place, numbers in row.numbers.items():
+                if len(numbers) != len(self.metrics):
+                    raise ValueError(
+                        f"row {row.label!r}, {place}: expected {len(self.metrics)} numbers, one a "
+                        f"metric, found {len(numbers)}"
+                    )
+        return self
+
+
+class Claim(Strict):
+    """A comparative statement about results, as something that can be tested.
+
+    ordered: each preset beats the next one, by at least `margin` points of the metric.
+    alike: the first and the second preset differ by no more than `margin` points.
+    not_better: the first preset does not beat the second by more than `margin` points.
+    """
+
+    id: str = Field(pattern=r"^[a-z0-9_]+$")
+    statement: str
+    where: str  # section, table or figure of the paper
+    kind: Literal["ordered", "alike", "not_better"] = "ordered"
+    presets: list[str] = []
+    unplayed: str = ""  # without presets: why it cannot be tested
+    metric: str
+    margin: float = Field(0.0, ge=0)
+    table: str | None = None  # number of the table with the printed effect
+    place: str | None = None  # its dataset/split
+    printed: list[float] = []  # the values of what is compared, where no table row has them
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Claim":
+        _check_known("metric", [self.metric], METRICS)
+        _check_known("place", [self.place] if self.place else [], PLACES)
+        if bool(self.presets) == bool(self.unplayed):
+            raise ValueError("expected either presets or the reason why it is unplayed")
+        if len(self.presets) == 1 or (self.kind != "ordered" and len(self.presets) > 2):
+            raise ValueError(f"{len(self.presets)} presets cannot be {self.kind}")
+        if self.presets and self.printed and len(self.printed) != len(self.presets):
+            raise ValueError("printed: expected one value a preset")
+        return self
+
+
+class About(Strict):
+    title: str
+    authors: str
+    year: int
+    venue: str
+    source: str  # which version was transcribed, and what it lost
+
+
+class Paper(Strict):
+    """A paper: what it is, its tables by number, its claims."""
+
+    paper: About
+    tables: dict[str, Table]
+    claims: list[Claim]
+
+    @model_validator(mode="after")
+    def _check(self) -> "Paper":
+        ids = [claim.id for claim in self.claims]
+        twice = {name for name in ids if ids.count(name) > 1}
+        if twice:
+            raise ValueError(f"claims: the id {sorted(twice)[0]!r} is there twice")
+        for claim in self.claims:
+            _check_known(
+                f"claim {claim.id}: table", [claim.table] if claim.table else [], self.tables
+            )
+        return self
+
+
+class Printed(NamedTuple):
+    """What a paper prints for a preset in one table at one place."""
+
+    table: str  # <paper>/<number>
+    place: str  # <dataset>/<split>
+    numbers: dict[str, float | None]  # metric -> as printed
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """Every paper by the name of its file. Raises UserError that names the place of a mistake."""
+    known = presets()
+    return {path.stem: read_paper(path, known) for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def read_paper(path: Path, known: dict) -> Paper:
+    """The paper in a file; every preset it names must be one of `known`."""
+    paper = checked(Paper, read_yaml(path), shown(path))
+    for number, table in paper.tables.items():
+        for row in table.rows:
+            where = f"{shown(path)}: table {number}, row {row.label!r}"
+            _check_presets(where, [row.preset] if row.preset else [], known)
+    for claim in paper.claims:
+        _check_presets(f"{shown(path)}: claim {claim.id}", claim.presets, known)
+    return paper
+
+
+def printed(preset: str) -> list[Printed]:
+    """Every printed row of a preset, paper by paper and table by table."""
+    return [
+        Printed(f"{name}/{number}", place, dict(zip(table.metrics, numbers, strict=True)))
+        for name, paper in papers().items()
+        for number, table in paper.tables.items()
+        for row in table.rows
+        if row.preset == preset
+        for place, numbers in row.numbers.items()
+    ]
+
+
+def as_printed(value: float | None, metric: str) -> str:
+    """The number with the decimals of its metric, more where the paper prints more; or a dash."""
+    if value is None:
+        return "-"
+    decimals = METRICS[metric].decimals
+    return f"{value:.{decimals}f}" if abs(round(value, decimals) - value) < 1e-9 else f"{value:g}"
+
+
+def effects(paper: Paper, claim: Claim) -> list[float] | None:
+    """The printed value of each preset of a claim: from its table, or what the text prints."""
+    if claim.printed:
+        return claim.printed
+    if claim.table is None:
+        return None
+    found = [_value(paper.tables[claim.table], preset, claim) for preset in claim.presets]
+    return None if None in found else found
+
+
+def _value(table: Table, preset: str, claim: Claim) -> float | None:
+    for row in table.rows:
+        if row.preset == preset and claim.place in row.numbers:
+            numbers = dict(zip(table.metrics, row.numbers[claim.place], strict=True))
+            if claim.metric == "rsum":
+                parts = [numbers.get(f"{way}_r{k}") for way in ("i2t", "t2i") for k in (1, 5, 10)]
+                return None if None in parts else sum(parts)
+            return numbers.get(claim.metric)
+    return None
+
+
+def _check_known(what: str, names: list[str], known) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(known)}")
+
+
+def _check_presets(where: str, names: list[str], known: dict) -> None:
+    for name in names:
+        if name not in known:
+            raise UserError(f"{where}: no preset {name!r}; see: python -m benchmark list presets")

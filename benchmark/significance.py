@@ -1,0 +1,115 @@
+"""How sure a mean over queries is, and whether two presets differ: arrays in, numbers out.
+
+Queries of one image are alike, so images are resampled and exchanged, never single queries. An
+array that ends in G has an entry an image, P a column a preset or a comparison, T an entry a
+resample, S an entry a seed. Knows no torch.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES = 2000
+PERMUTATIONS = 10_000  # the smallest p, 1 / 10,001, survives Holm over a few hundred comparisons
+LEVEL = 0.95
+ALPHA = 0.05
+SEED = 0
+CHUNK = 500  # permutations held in memory at once
+ROUNDING = 1e-10  # of the largest possible statistic: closer than this is a tie
+
+
+@lru_cache(maxsize=2)
+def weights(images: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """How often each image is drawn in each resample, (T, G); the same for every caller."""
+    generator = np.random.default_rng(SEED)
+    even = np.full(images, 1 / images)
+    drawn_TG = generator.multinomial(images, even, size=resamples).astype(np.float64)
+    drawn_TG.flags.writeable = False  # it is shared
+    return drawn_TG
+
+
+def replicates(sums_G: np.ndarray, counts_G: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
+    """Mean over queries in every resample of the images, (T,).
+
+    `sums_G` adds up the values of an image's queries, `counts_G` counts them. An image without a
+    query is left out. All calls for the same images share their resamples, so that the difference
+    of two is a paired one.
+    """
+    asked = counts_G > 0
+    drawn_TG = weights(int(asked.sum()), resamples)
+    return drawn_TG @ sums_G[asked] / (drawn_TG @ counts_G[asked])
+
+
+def percentiles(replicates_T: np.ndarray) -> tuple[float, float]:
+    """The percentile interval at LEVEL."""
+    low, high = np.quantile(replicates_T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def difference_interval(
+    differences_S: np.ndarray, replicates_T: np.ndarray | None
+) -> tuple[float, float] | None:
+    """Interval of the mean of the seeds' differences, for other images and other seeds.
+
+    Its variance is that of the replicates of this mean over resampled images (none: zero) plus
+    the seeds' variance of the mean, s^2 / S. Student's t has Welch and Satterthwaite's degrees of
+    freedom: those of the seeds, S - 1, grow without bound as the images' part takes over. One seed
+    says nothing about others: the interval is then for other images only, None without replicates.
+    Luck that a seed has with single images is in both parts, so it errs on the wide side.
+    """
+    seeds = len(differences_S)
+    if seeds == 1 and replicates_T is None:
+        return None
+    of_images = 0.0 if replicates_T is None else np.var(replicates_T, ddof=1)
+    of_seeds = np.var(differences_S, ddof=1) / seeds if seeds > 1 else 0.0
+    variance = of_images + of_seeds
+    freedom = (seeds - 1) * (variance / of_seeds) ** 2 if of_seeds else np.inf
+    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * np.sqrt(variance)
+    mean = np.mean(differences_S)
+    return float(mean - half), float(mean + half)
+
+
+def permutation_p(differences_GP: np.ndarray, permutations: int = PERMUTATIONS) -> np.ndarray:
+    """Two-sided p (P,) of paired differences, one column a comparison.
+
+    `differences_GP` says what each image adds to the difference of two means. If the two presets
+    were alike, an image with all its queries might as well have changed sides, which turns its
+    sign: the statistic is the absolute sum. Ties count, and so does the observed arrangement (+1).
+    """
+    observed_P = differences_GP.sum(0)
+    reached_P = np.abs(observed_P) - ROUNDING * np.abs(differences_GP).sum(0)
+    generator = np.random.default_rng(SEED)
+    extreme_P = np.zeros(differences_GP.shape[1], dtype=np.int64)
+    for start in range(0, permutations, CHUNK):
+        shape = (min(CHUNK, permutations - start), len(differences_GP))
+        exchanged = generator.integers(0, 2, shape, dtype=bool).astype(np.float64)
+        statistics = np.abs(observed_P - 2 * (exchanged @ differences_GP))
+        extreme_P += (statistics >= reached_P).sum(0)
+    return (extreme_P + 1) / (permutations + 1)
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Holm's adjustment: the k-th smallest of n times n - k + 1, never below a smaller one's."""
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors))
+    return adjusted
+
+
+def rank_groups(size: int, p_behind: Callable[[int], np.ndarray]) -> list[int]:
+    """Group number, from 1, of each of `size` presets sorted best first.
+
+    The best leads the first group. Whoever cannot be told apart from the leader joins; the first
+    who can leads the next group. `p_behind(leader)` is the p of the leader against each one behind
+    it, adjusted here as one family.
+    """
+    groups: list[int] = []
+    while len(groups) < size:
+        leader = len(groups)
+        apart = holm(p_behind(leader)) <= ALPHA
+        joined = int(np.argmax(apart)) if apart.any() else len(apart)
+        groups += [groups[-1] + 1 if groups else 1] * (1 + joined)
+    return groups

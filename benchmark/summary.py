@@ -1,0 +1,126 @@
+"""The verdict on a dataset in ten lines, for a reader who reads nothing else. Knows no torch."""
+
+from collections.abc import Sequence
+
+from benchmark import comparisons, tables
+from benchmark.claims import FAILS, HOLDS, SEEDS, UNDECIDED, VERDICTS, Verdict, counts
+from benchmark.illustrations import query_seconds, training_seconds
+from benchmark.markdown import escaped
+from benchmark.outcomes import Board, Standing
+from benchmark.paper_tables import is_comparable
+from benchmark.papers import printed
+
+NAMED = 6  # claims or presets that a line names
+
+
+def lines(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
+    """Sentences as Markdown, the most wanted first."""
+    if not board.ranked:
+        return ["No preset has a result.", _lost(board)]
+    found = [
+        _best(board),
+        _cheapest(board),
+        _claims(verdicts),
+        _named(verdicts, HOLDS, "Holding"),
+        _named(verdicts, FAILS, "Not holding"),
+        _leaning(verdicts),
+        _printed(board),
+        _overlap(board),
+        _seeds(board),
+        _lost(board),
+    ]
+    return [line for line in found if line]
+
+
+def _best(board: Board) -> str:
+    best, groups = board.ranked[0], comparisons.rank_groups(board)
+    level = [_name(s) for s, group in zip(board.ranked, groups, strict=True) if group == 1][1:]
+    interval = tables.interval(board, best, "rsum")
+    text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f} (95% interval {interval})"
+    if not level:
+        return f"{text}; every other preset is told apart from it."
+    return f"{text}; not told apart from it: {_listed(level)}."
+
+
+def _cheapest(board: Board) -> str:
+    trained = [s for s in board.ranked if training_seconds(s)]
+    fastest = min(board.ranked, key=query_seconds)
+    quickest = min(trained, key=training_seconds, default=fastest)
+    return (
+        f"Cheapest: a query takes the least with {_name(fastest)} "
+        f"({1e3 * query_seconds(fastest):.2g} ms, rsum {fastest.mean('rsum'):.1f}), training with "
+        f"{_name(quickest)} ({training_seconds(quickest):.0f} s, "
+        f"rsum {quickest.mean('rsum'):.1f})."
+    )
+
+
+def _claims(verdicts: Sequence[Verdict]) -> str:
+    found = counts(verdicts)
+    listed = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    return f"Claims of the papers: {len(verdicts)}, of which {listed} ([claims](claims.md))."
+
+
+def _named(verdicts: Sequence[Verdict], kind: str, head: str) -> str:
+    names = [escaped(v.claim.statement.rstrip(".")) for v in verdicts if v.verdict == kind]
+    return f"{head}: {_listed(names, '; ')}." if names else ""
+
+
+def _leaning(verdicts: Sequence[Verdict]) -> str:
+    undecided = [verdict for verdict in verdicts if verdict.verdict == UNDECIDED]
+    few = sum(f"{SEEDS} are needed" in verdict.reason for verdict in undecided)
+    if not undecided:
+        return ""
+    towards = sum(verdict.leans == HOLDS for verdict in undecided)
+    return (
+        f"Of the {len(undecided)} undecided claims {towards} lean to holding; {few} have too few "
+        f"seeds for a verdict."
+    )
+
+
+def _printed(board: Board) -> str:
+    comparable = [
+        standing
+        for standing in board.ranked
+        if any(is_comparable(board, standing, row.place) for row in printed(standing.preset))
+    ]
+    if comparable:
+        return f"Printed numbers can be compared with ours for {len(comparable)} presets."
+    return (
+        "Printed numbers stand beside ours for orientation only: no paper measured this data with "
+        "these features."
+    )
+
+
+def _overlap(board: Board) -> str:
+    fit = [standing for standing in board.ranked if not tables.is_coarse(standing)]
+    if not fit:
+        return ""
+    least = min(fit, key=lambda standing: standing.mean("overlap_s"))
+    return (
+        f"Matched and unmatched pairs overlap least with {_name(least)}: "
+        f"S = {least.mean('overlap_s'):.3f}."
+    )
+
+
+def _seeds(board: Board) -> str:
+    enough = sum(len(standing.played) >= SEEDS for standing in board.ranked)
+    return (
+        f"{enough} of {len(board.ranked)} presets were played with {SEEDS} seeds or more; of the "
+        f"others small differences may be luck."
+    )
+
+
+def _lost(board: Board) -> str:
+    lost = [outcome for outcome in board.outcomes if not outcome.is_ok]
+    if not lost:
+        return f"All {len(board.outcomes)} cells have a result."
+    return f"{len(lost)} of {len(board.outcomes)} cells have no result; the reasons are told below."
+
+
+def _name(standing: Standing) -> str:
+    return escaped(standing.row.title)
+
+
+def _listed(names: Sequence[str], between: str = ", ") -> str:
+    more = len(names) - NAMED
+    return between.join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

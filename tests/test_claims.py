@@ -1,0 +1,325 @@
+"""Verdicts on made-up claims about made-up records, worked out by hand and with Student's t."""
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+from scipy import stats
+
+from benchmark import claims, protocol
+from benchmark.claims import Verdict, counts, verdicts
+from benchmark.comparisons import compare
+from benchmark.costs import Provenance
+from benchmark.outcomes import Board, Outcome, Standing
+from benchmark.papers import About, Claim, Paper, Row, Table, papers
+from benchmark.presets import Preset
+from benchmark.records import Record
+
+ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
+MORE, LESS = "mean_matched", "overlap_s"  # is better; both without p here
+
+
+def outcome(preset: str, seed: int, metrics: dict, status: str = "ok", reason: str = "") -> Outcome:
+    cost = Provenance(
+        git_commit="0123456789ab",
+        packages={},
+        machine="m",
+        device="cpu",
+        threads=1,
+        seconds={},
+        peak_memory_mib=1.0,
+        peak_device_memory_mib=None,
+    )
+    record = Record(
+        protocol_version=protocol.VERSION,
+        season="try",
+        dataset="made",
+        split="made/test",
+        images=2,
+        captions=4,
+        manifest_sha256="m",
+        preset=preset,
+        method="scan",
+        family="paper",
+        seed=seed,
+        options={},
+        scaled=[],
+        image_features={},
+        text_features={},
+        deviations=[],
+        parameters=1,
+        selected_epoch=1,
+        status=status,
+        reason=reason,
+        metrics=metrics,
+    )
+    folder = Path(f"results/{preset}/{seed}")
+    return Outcome(folder=folder, record=record, trainings=(cost,), scoring=cost, history=None)
+
+
+def standing(preset: str, outcomes: list[Outcome]) -> Standing:
+    return Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+
+
+def played(preset: str, values: list[float], metric: str = MORE) -> Standing:
+    """Seeds 0, 1, ... with these values."""
+    return standing(preset, [outcome(preset, s, {metric: v}) for s, v in enumerate(values)])
+
+
+def board(*standings: Standing) -> Board:
+    return Board(dataset="made", card={}, standings=list(standings))
+
+
+def claim(*presets: str, **facts: object) -> Claim:
+    given = {"id": "c", "statement": "s", "where": "w", "metric": MORE, "presets": list(presets)}
+    return Claim(**(given | facts))
+
+
+@pytest.fixture
+def claimed(monkeypatch):
+    """Judge these claims, and no other, on a board."""
+
+    def judge(found: Board, *made: Claim, tables: dict[str, Table] | None = None) -> list[Verdict]:
+        numbered = [one.model_copy(update={"id": f"c{n}"}) for n, one in enumerate(made)]
+        paper = Paper(paper=ABOUT, tables=tables or {}, claims=numbered)
+        monkeypatch.setattr(claims, "papers", lambda: {"one": paper})
+        return verdicts(found)
+
+    return judge
+
+
+@pytest.fixture
+def chances(monkeypatch):
+    """Give every comparison of two presets the p that is set for them."""
+    p_of: dict[tuple[str, str], float] = {}
+
+    def compare_by_chance(found, pairs):
+        compared = [(a.preset, b.preset, compare(found, a, b, metric)) for a, b, metric in pairs]
+        return [replace(one, p=p_of[a, b]) for a, b, one in compared]
+
+    monkeypatch.setattr(claims, "compare_all", compare_by_chance)
+    return p_of
+
+
+# The second preset has 10 with every seed, so the first one's values are the differences plus 10.
+# Of three values m - e, m, m + e the interval is m -+ 4.302653 e / sqrt(3) = m -+ 2.484 e.
+NARROW = [-0.1, 0.0, 0.1]  # -+ 0.2484
+WIDE = [-1.0, 0.0, 1.0]  # -+ 2.484
+
+CASES = [
+    ("ordered", 0, 1.0, NARROW, "holds", "", "the interval lies above zero"),
+    ("ordered", 0, -1.0, NARROW, "does not hold", "", "the interval lies below zero"),
+    ("ordered", 0, 1.0, WIDE, "undecided", "holds", "the interval covers zero"),
+    ("ordered", 0, -1.0, WIDE, "undecided", "does not hold", "the interval covers zero"),
+    ("ordered", 0.5, 1.0, NARROW, "holds", "", "the interval lies above the margin of 0.5"),
+    ("ordered", 2, 1.0, NARROW, "does not hold", "", "the interval lies below the margin of 2"),
+    ("ordered", 0.9, 1.0, NARROW, "undecided", "holds", "the interval covers the margin of 0.9"),
+    ("alike", 1, 0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
+    ("alike", 1, -0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
+    ("alike", 1, 1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
+    ("alike", 1, -1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
+    ("alike", 1, 0.9, NARROW, "undecided", "holds", "reaches within 1 of zero and beyond"),
+    ("alike", 1, -1.1, NARROW, "undecided", "does not hold", "within 1 of zero and beyond"),
+    ("alike", 1, 0.0, WIDE, "undecided", "holds", "within 1 of zero and beyond"),
+    ("not_better", 0, -1.0, NARROW, "holds", "", "the interval does not reach above zero"),
+    ("not_better", 1, 0.5, NARROW, "holds", "", "does not reach above the margin of 1"),
+    ("not_better", 0, 1.0, NARROW, "does not hold", "", "the interval lies above zero"),
+    ("not_better", 0, 0.1, NARROW, "undecided", "does not hold", "the interval covers zero"),
+    ("not_better", 0, -0.1, NARROW, "undecided", "holds", "the interval covers zero"),
+]
+
+
+@pytest.mark.parametrize(("kind", "margin", "gap", "spread", "verdict", "leans", "reason"), CASES)
+def test_the_interval_decides(claimed, kind, margin, gap, spread, verdict, leans, reason):
+    found = board(played("a", [10 + gap + e for e in spread]), played("b", [10.0] * 3))
+    (one,) = claimed(found, claim("a", "b", kind=kind, margin=margin))
+    assert (one.verdict, one.leans) == (verdict, leans)
+    assert reason in one.reason
+    low, high = one.tested[0].comparison.interval
+    half = stats.t.ppf(0.975, 2) * stdev(spread) / 3**0.5
+    assert (low, high) == pytest.approx((gap - half, gap + half))
+
+
+def test_where_less_is_better_the_smaller_one_beats_the_larger(claimed):
+    first, second = played("a", [0.1, 0.11, 0.12], LESS), played("b", [0.3] * 3, LESS)
+    there, back = claimed(
+        board(first, second), claim("a", "b", metric=LESS), claim("b", "a", metric=LESS)
+    )
+    assert (there.verdict, back.verdict) == ("holds", "does not hold")
+    assert there.tested[0].comparison.difference == pytest.approx(0.19)
+
+
+@pytest.mark.parametrize(("seeds", "told"), [(1, "1 seed, 3"), (2, "2 seeds, 3 are needed")])
+@pytest.mark.parametrize(("gap", "leans"), [(5.0, "holds"), (-5.0, "does not hold")])
+def test_fewer_than_three_common_seeds_decide_nothing(claimed, seeds, told, gap, leans):
+    found = board(played("a", [10.0 + gap] * 3), played("b", [10.0] * seeds))
+    (one,) = claimed(found, claim("a", "b"))
+    assert (one.verdict, one.leans) == ("undecided", leans)
+    assert told in one.reason
+    assert one.tested[0].comparison.seeds == seeds
+
+
+def test_a_difference_on_the_margin_leans_nowhere(claimed):
+    (one,) = claimed(board(played("a", [10.0]), played("b", [10.0])), claim("a", "b"))
+    assert (one.verdict, one.leans) == ("undecided", "")
+
+
+class TestChance:
+    def order(self, *levels: float) -> Board:
+        named = dict(zip("abcd", levels, strict=False))
+        return board(*(played(name, [level] * 3) for name, level in named.items()))
+
+    def test_what_has_too_few_seeds_does_not_count_in_the_adjustment(self, claimed, chances):
+        chances |= {("a", "b"): 0.04, ("c", "d"): 0.04}
+        found = board(
+            *(played(n, [v] * 3) for n, v in (("a", 2), ("b", 1))),
+            played("c", [2.0]),
+            played("d", [1.0]),
+        )
+        first, second = claimed(found, claim("a", "b"), claim("c", "d"))
+        assert (first.verdict, first.tested[0].adjusted_p) == ("holds", 0.04)
+        assert second.tested[0].adjusted_p is None
+
+    def test_p_may_not_exceed_five_percent(self, claimed, chances):
+        chances["a", "b"] = 0.05
+        assert claimed(self.order(2, 1), claim("a", "b"))[0].verdict == "holds"
+        chances["a", "b"] = 0.0501
+        (one,) = claimed(self.order(2, 1), claim("a", "b"))
+        assert (one.verdict, one.leans) == ("undecided", "holds")
+        assert one.reason == "p is 0.0501 after Holm's adjustment"
+
+    def test_it_is_adjusted_over_all_claims_of_the_board(self, claimed, chances):
+        chances |= {("a", "b"): 0.02, ("b", "c"): 0.03, ("c", "d"): 0.001}
+        made = [claim("a", "b"), claim("b", "c", "d"), claim("c", "d", kind="not_better")]
+        first, second, third = claimed(self.order(4, 3, 2, 1), *made)
+        # by hand: 0.001 x 3, 0.02 x 2, 0.03 x 1 but no less than 0.04
+        assert [one.adjusted_p for one in first.tested] == pytest.approx([0.04])
+        assert [one.adjusted_p for one in second.tested] == pytest.approx([0.04, 0.003])
+        assert [one.adjusted_p for one in third.tested] == pytest.approx([0.003])
+        assert [first.verdict, second.verdict] == ["holds", "holds"]
+        chances["a", "b"] = 0.03  # 0.06 now, for both
+        first, second, _ = claimed(self.order(4, 3, 2, 1), *made)
+        assert first.reason == "p is 0.06 after Holm's adjustment"
+        assert second.reason == "b over c: p is 0.06 after Holm's adjustment"
+
+    def test_the_same_comparison_in_two_claims_counts_once(self, claimed, chances):
+        chances["a", "b"] = 0.04
+        found = claimed(self.order(2, 1), claim("a", "b"), claim("a", "b"))
+        assert [one.verdict for one in found] == ["holds", "holds"]
+
+    def test_it_does_not_decide_what_is_no_order(self, claimed, chances):
+        chances |= {("a", "b"): 0.9, ("b", "a"): 0.9}
+        made = [claim("a", "b", kind="alike", margin=2), claim("b", "a", kind="not_better")]
+        found = claimed(self.order(2, 1), *made)
+        assert [one.verdict for one in found] == ["holds", "holds"]
+
+
+class TestSeveralPresets:
+    def judge(self, claimed, **values: list[float]) -> Verdict:
+        found = board(*(played(name, levels) for name, levels in values.items()))
+        return claimed(found, claim(*values))[0]
+
+    def test_every_pair_has_to_hold(self, claimed):
+        one = self.judge(claimed, a=[3.0] * 3, b=[2.0] * 3, c=[1.0] * 3)
+        assert (one.verdict, one.reason) == ("holds", "each pair: the interval lies above zero")
+        assert [tested.comparison.second for tested in one.tested] == ["b", "c"]
+
+    def test_one_pair_that_does_not_hold_decides(self, claimed):
+        one = self.judge(claimed, a=[3.0, 9.0, 4.0], b=[2.0] * 3, c=[5.0] * 3)
+        assert one.verdict == "does not hold"
+        assert one.reason == "b over c: the interval lies below zero"
+        assert [tested.side for tested in one.tested] == ["undecided", "does not hold"]
+
+    def test_one_undecided_pair_leaves_it_undecided(self, claimed):
+        one = self.judge(claimed, a=[3.0] * 3, b=[2.0] * 3, c=[1.9, 1.0, 2.2])
+        assert (one.verdict, one.leans) == ("undecided", "holds")
+        assert one.reason == "b over c: the interval covers zero"
+
+
+class TestNotRun:
+    def reason(self, claimed, found: Board, made: Claim) -> str:
+        (one,) = claimed(found, made)
+        assert (one.verdict, one.leans, one.tested) == ("not run", "", [])
+        return one.reason
+
+    def test_a_claim_without_presets_says_why(self, claimed):
+        made = claim(unplayed="No times are printed.", printed=[3.0])
+        assert self.reason(claimed, board(), made) == "No times are printed"
+
+    def test_a_preset_that_the_season_lacks_is_named(self, claimed):
+        found = board(played("a", [1.0] * 3))
+        assert self.reason(claimed, found, claim("a", "b")) == "b was not played"
+
+    def test_a_preset_that_failed_is_named_with_its_reason(self, claimed):
+        lost = standing("b", [outcome("b", 0, {}, "not_applicable", "two captions are needed")])
+        found = board(played("a", [1.0] * 3), lost)
+        told = "b: not applicable: two captions are needed"
+        assert self.reason(claimed, found, claim("a", "b")) == told
+
+    def test_a_metric_that_was_not_measured_is_named(self, claimed):
+        found = board(played("a", [1.0] * 3), played("b", [1.0] * 3, LESS))
+        told = "mean of matched of b was not measured"
+        assert self.reason(claimed, found, claim("a", "b")) == told
+
+    def test_seeds_that_differ_cannot_be_compared(self, claimed):
+        other = standing("b", [outcome("b", 7, {MORE: 1.0})])
+        told = "no seed has mean of matched to compare for both a and b"
+        assert self.reason(claimed, board(played("a", [1.0]), other), claim("a", "b")) == told
+
+    def test_what_is_there_is_shown_all_the_same(self, claimed):
+        (one,) = claimed(board(played("a", [1.0, 2.0])), claim("a", "b"))
+        assert [(v.preset, v.mean, v.seeds) for v in one.values] == [("a", 1.5, 2), ("b", None, 0)]
+
+
+def test_a_failed_seed_is_left_out_of_the_values(claimed):
+    lost = outcome("a", 3, {}, "failed", "the loss is NaN")
+    first = standing("a", [*played("a", [3.0, 4.0, 5.5]).outcomes, lost])
+    (one,) = claimed(board(first, played("b", [1.0] * 4)), claim("a", "b"))
+    shown = one.values[0]
+    assert (shown.mean, shown.std, shown.seeds) == pytest.approx(
+        (mean([3.0, 4.0, 5.5]), stdev([3.0, 4.0, 5.5]), 3)
+    )
+    assert one.tested[0].comparison.seeds == 3
+    assert one.verdict == "holds"
+
+
+def test_the_printed_effect_comes_from_the_table(claimed):
+    rows = [
+        Row(label="A", preset="a", numbers={"flickr30k/test": [0.25], "flickr30k/val": [0.5]}),
+        Row(label="B", preset="b", numbers={"flickr30k/test": [0.75]}),
+    ]
+    table = Table(title="t", metrics=[LESS], rows=rows)
+    found = board(played("a", [0.2] * 3, LESS), played("b", [0.5] * 3, LESS))
+    made = claim("a", "b", metric=LESS, table="1", place="flickr30k/test")
+    (one,) = claimed(found, made, tables={"1": table})
+    assert [shown.printed for shown in one.values] == [0.25, 0.75]
+    assert one.tested[0].printed == 0.5  # less is better: positive, as claimed
+
+
+def test_the_printed_effect_may_stand_in_the_claim_or_nowhere(claimed):
+    found = board(played("a", [2.0] * 3), played("b", [1.0] * 3))
+    there, nowhere = claimed(found, claim("a", "b", printed=[5.0, 7.0]), claim("a", "b"))
+    assert there.tested[0].printed == -2.0
+    assert nowhere.tested[0].printed is None
+    assert [shown.printed for shown in nowhere.values] == [None, None]
+
+
+def test_all_four_verdicts_are_counted(claimed):
+    found = board(played("a", [2.0] * 3), played("b", [1.0] * 3))
+    made = [claim("a", "b"), claim("a", "c"), claim("b", "a"), claim("c", "a")]
+    assert counts(claimed(found, *made)) == {
+        "holds": 1,
+        "does not hold": 1,
+        "undecided": 0,
+        "not run": 2,
+    }
+
+
+def test_every_claim_of_every_paper_gets_a_verdict():
+    found = verdicts(board())
+    expected = [(name, one.id) for name, paper in papers().items() for one in paper.claims]
+    assert [(one.paper, one.claim.id) for one in found] == expected
+    assert len(found) > 40
+    assert {one.verdict for one in found} == {"not run"}
+    assert all(one.reason for one in found)

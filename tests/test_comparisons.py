@@ -1,0 +1,425 @@
+"""Comparisons of made-up records against naive loops over their queries, and against SciPy."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmark import protocol, significance
+from benchmark.comparisons import compare, interval, rank_groups, values
+from benchmark.costs import Provenance
+from benchmark.errors import UserError
+from benchmark.files import write_json
+from benchmark.outcomes import Board, Outcome, Standing
+from benchmark.presets import Preset
+from benchmark.ranking import CUTOFFS
+from benchmark.records import Record
+
+EACH = [1, 3, 2, 5, 1, 2, 4, 2, 3, 2] * 4  # captions of each image
+IMAGES, CAPTIONS = len(EACH), sum(EACH)
+OWNER = np.repeat(np.arange(IMAGES), EACH)
+WITH_SIBLING = np.flatnonzero(np.array(EACH)[OWNER] > 1)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """A prepared dataset whose test split comes after two training images."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("data/prepared/made")
+    folder.mkdir(parents=True)
+    names = ["t0", "t1", *(f"i{number}" for number in range(IMAGES))]
+    owners = ["t0", "t1", *(f"i{owner}" for owner in OWNER)]
+    split_of = {name: "train" if name.startswith("t") else "test" for name in names}
+    images = {"image_id": names, "split": split_of.values()}
+    captions = {
+        "caption_id": [f"c{number}" for number in range(-2, CAPTIONS)],
+        "image_id": owners,
+        "split": [split_of[owner] for owner in owners],
+    }
+    pd.DataFrame(images).to_parquet(folder / "images.parquet")
+    pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
+    pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
+    write_json(folder / "card.json", {})
+
+
+def ranks_of(rng: np.random.Generator, quality: float) -> dict[str, np.ndarray]:
+    """Ranks of every query; the images that are hard are so for all their queries."""
+    hard = rng.exponential(4, IMAGES) / quality
+    owners = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
+    return {way: rng.poisson(hard[owner]) for way, owner in owners.items()}
+
+
+def any_ranks() -> dict[str, np.ndarray]:
+    return ranks_of(np.random.default_rng(0), 1.0)
+
+
+def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object) -> Outcome:
+    """A cell with these ranks; metrics and seconds may be changed, or its status."""
+    folder = Path(f"results/{preset}/{seed}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_ranks(folder, ranks)
+    metrics = protocol.retrieval_metrics(ranks)
+    for k in CUTOFFS if "s2s" in ranks else ():
+        metrics[f"s2s_r{k}"] = 100 * float(np.mean(ranks["s2s"] < k))
+    status = changes.get("status", "ok")
+    return Outcome(
+        folder=folder,
+        record=record(preset, seed, status, metrics | changes.get("metrics", {})),
+        trainings=(costs({"training": 9.0}),),
+        scoring=costs(changes.get("seconds", {})),
+        history=None,
+    )
+
+
+def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
+    queries = {
+        "i2t": [f"i{number}" for number in range(IMAGES)],
+        "t2i": [f"c{number}" for number in range(CAPTIONS)],
+        "s2s": [f"c{number}" for number in WITH_SIBLING],
+    }
+    frames = [
+        pd.DataFrame({"direction": way, "query": queries[way][: len(found)], "rank": found})
+        for way, found in ranks.items()
+    ]
+    pd.concat(frames).to_parquet(folder / "ranks.parquet", index=False)
+
+
+def record(preset: str, seed: int, status: str, metrics: dict) -> Record:
+    return Record(
+        protocol_version=protocol.VERSION,
+        season="try",
+        dataset="made",
+        split="made/test",
+        images=IMAGES,
+        captions=CAPTIONS,
+        manifest_sha256="m",
+        preset=preset,
+        method="scan",
+        family="paper",
+        seed=seed,
+        options={},
+        scaled=[],
+        image_features={},
+        text_features={},
+        deviations=[],
+        parameters=1,
+        selected_epoch=1,
+        status=status,
+        metrics=metrics if status == "ok" else {},
+    )
+
+
+def costs(seconds: dict[str, float]) -> Provenance:
+    return Provenance(
+        git_commit="0123456789ab",
+        packages={},
+        machine="m",
+        device="cpu",
+        threads=1,
+        seconds=seconds,
+        peak_memory_mib=1.0,
+        peak_device_memory_mib=None,
+    )
+
+
+def standing(preset: str, outcomes: list[Outcome]) -> Standing:
+    return Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+
+
+def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
+    """Seeds that share what is hard, as presets do: only the quality differs."""
+    found = [ranks_of(np.random.default_rng(seed), quality) for seed in seeds]
+    return standing(
+        preset, [outcome(preset, seed, ranks) for seed, ranks in zip(seeds, found, strict=True)]
+    )
+
+
+def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing:
+    ranks = any_ranks()
+    return standing(
+        preset,
+        [outcome(preset, seed, ranks, seconds={name: s}) for seed, s in enumerate(seconds)],
+    )
+
+
+def board(*standings: Standing) -> Board:
+    return Board(dataset="made", card={}, standings=list(standings))
+
+
+def queries_of(found: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each recall of a metric its queries: their images, and their values in percent."""
+    images = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
+    recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
+    if metric != "rsum":
+        recalls = [metric.split("_r")]
+    frame = pd.read_parquet(found.folder / "ranks.parquet")
+    return [
+        (images[way], 100.0 * (frame[frame.direction == way]["rank"].to_numpy() < int(k)))
+        for way, k in recalls
+    ]
+
+
+def naive_replicates(preset: Standing, metric: str, drawn: np.ndarray) -> np.ndarray:
+    """The metric, the mean over the seeds, of the queries of the images that were drawn."""
+    of_seeds = [queries_of(found, metric) for found in preset.played]
+    times = drawn.astype(int)
+    return np.array(
+        [
+            np.mean([sum(np.repeat(v, row[i]).mean() for i, v in parts) for parts in of_seeds])
+            for row in times
+        ]
+    )
+
+
+@pytest.mark.parametrize("metric", ["rsum", "i2t_r5", "t2i_r1"])
+def test_an_interval_is_that_of_drawing_images_with_their_captions(metric):
+    preset = played("a", 1.0)
+    drawn = significance.weights(IMAGES)
+    naive = naive_replicates(preset, metric, drawn)
+    expected = tuple(np.quantile(naive, [0.025, 0.975]))
+    assert interval(board(preset), preset, metric) == pytest.approx(expected)
+    assert expected[0] < preset.mean(metric) < expected[1]
+
+
+def test_sentence_queries_are_the_captions_with_a_sibling():
+    preset = played("a", 1.0)
+    able = np.flatnonzero(np.array(EACH) > 1)  # other images are asked nothing and never drawn
+    drawn = np.zeros((significance.RESAMPLES, IMAGES))
+    drawn[:, able] = significance.weights(len(able))
+    naive = naive_replicates(preset, "s2s_r1", drawn)
+    expected = tuple(np.quantile(naive, [0.025, 0.975]))
+    assert interval(board(preset), preset, "s2s_r1") == pytest.approx(expected)
+
+
+def test_sentence_queries_are_found_by_their_caption_whatever_their_order():
+    preset = played("a", 1.0)
+    before = interval(board(preset), preset, "s2s_r5")
+    for one in preset.played:
+        path = one.folder / "ranks.parquet"
+        pd.read_parquet(path)[::-1].reset_index(drop=True).query("direction == 's2s'").to_parquet(
+            path
+        )
+    assert interval(board(preset), preset, "s2s_r5") == pytest.approx(before)
+
+
+def test_a_comparison_has_the_seeds_difference_and_both_sources_of_doubt():
+    first, second = played("a", 2.0), played("b", 1.0)
+    found = compare(board(first, second), first, second, "rsum")
+    gaps = np.subtract(first.values("rsum"), second.values("rsum"))
+    assert (found.first, found.second, found.metric, found.seeds) == ("a", "b", "rsum", 3)
+    assert found.difference == pytest.approx(gaps.mean())
+    assert found.std == pytest.approx(gaps.std(ddof=1))
+    drawn = significance.weights(IMAGES)
+    naive = naive_replicates(first, "rsum", drawn) - naive_replicates(second, "rsum", drawn)
+    expected = significance.difference_interval(gaps, naive)
+    assert found.interval == pytest.approx(expected)
+    assert found.interval[1] - found.interval[0] > 2 * 1.96 * np.std(naive)
+
+
+def test_p_exchanges_images_with_all_their_queries_and_seeds():
+    first, second = played("a", 1.0), played("b", 1.05)
+    found = compare(board(first, second), first, second, "t2i_r5")
+    shares = np.zeros(IMAGES)
+    for preset, sign in ((first, 1), (second, -1)):
+        for one in preset.played:
+            for image, value in zip(*queries_of(one, "t2i_r5")[0], strict=True):
+                shares[image] += sign * value / CAPTIONS / 3
+    scipys = stats.permutation_test(
+        (shares, np.zeros(IMAGES)),
+        lambda a, b, axis: np.sum(a - b, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=100_000,
+        rng=0,
+    ).pvalue
+    assert found.difference == pytest.approx(shares.sum())
+    assert found.p == pytest.approx(scipys, abs=4 * np.sqrt(scipys * (1 - scipys) / 10_000))
+    assert 0.001 < scipys < 0.9
+
+
+def test_turned_round_everything_turns_but_p():
+    first, second = played("a", 1.0), played("b", 1.5)
+    there = compare(board(first, second), first, second, "i2t_r1")
+    back = compare(board(first, second), second, first, "i2t_r1")
+    assert there.difference == pytest.approx(-back.difference)
+    assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
+    assert (there.p, there.std) == (back.p, pytest.approx(back.std))
+
+
+def test_only_common_seeds_are_compared():
+    first, second = played("a", 2.0, (0, 1, 2, 3)), played("b", 1.0, (3, 1, 7))
+    found = compare(board(first, second), first, second, "rsum")
+    rsums = [
+        {one.record.seed: one.record.metrics["rsum"] for one in preset.played}
+        for preset in (first, second)
+    ]
+    gaps = [rsums[0][seed] - rsums[1][seed] for seed in (1, 3)]
+    assert found.seeds == 2
+    assert found.difference == pytest.approx(np.mean(gaps))
+    assert found.std == pytest.approx(np.std(gaps, ddof=1))
+
+
+def test_without_a_common_seed_there_is_no_comparison():
+    first, second = played("a", 2.0, (0,)), played("b", 1.0, (1,))
+    assert compare(board(first, second), first, second, "rsum") is None
+
+
+def test_a_failed_seed_does_not_count():
+    first, second = played("a", 2.0), played("b", 1.0)
+    second.outcomes[1] = outcome("b", 1, any_ranks(), status="failed")
+    assert compare(board(first, second), first, second, "rsum").seeds == 2
+
+
+def test_one_seed_has_an_interval_for_other_images_and_no_deviation():
+    first, second = played("a", 2.0, (0,)), played("b", 1.0, (0,))
+    found = compare(board(first, second), first, second, "rsum")
+    drawn = significance.weights(IMAGES)
+    naive = naive_replicates(first, "rsum", drawn) - naive_replicates(second, "rsum", drawn)
+    margin = 1.959964 * np.std(naive, ddof=1)
+    assert found.std is None
+    assert found.interval == pytest.approx((found.difference - margin, found.difference + margin))
+
+
+def test_seeds_without_ranks_of_sentences_do_not_count():
+    """Old records have the metric alone."""
+    first, second = played("a", 2.0), played("b", 1.0)
+    path = second.outcomes[0].folder / "ranks.parquet"
+    frame = pd.read_parquet(path)
+    frame[frame.direction != "s2s"].to_parquet(path)
+    found = compare(board(first, second), first, second, "s2s_r1")
+    gaps = np.subtract(first.values("s2s_r1"), second.values("s2s_r1"))[1:]
+    assert found.seeds == 2
+    assert found.difference == pytest.approx(gaps.mean())
+    assert len(values(second, "s2s_r1")) == 3
+    assert compare(board(first, second), first, second, "rsum").seeds == 3
+
+
+def test_times_have_their_seeds_and_less_is_better():
+    first, second = timed("a", [1e-6, 2e-6, 3e-6]), timed("b", [5e-6, 7e-6, 7e-6])
+    found = compare(board(first, second), first, second, "per_pair")
+    expected = stats.ttest_1samp([4.0, 5.0, 4.0], 0).confidence_interval(0.95)
+    assert values(first, "per_pair") == pytest.approx([1.0, 2.0, 3.0])
+    assert found.difference == pytest.approx(13 / 3)
+    assert found.interval == pytest.approx(tuple(expected))
+    assert found.p is None
+    assert interval(board(first, second), first, "per_pair") is None
+
+
+def test_of_one_seed_a_time_has_no_interval():
+    first, second = timed("a", [1e-6]), timed("b", [5e-6])
+    assert compare(board(first, second), first, second, "per_pair").interval is None
+
+
+def test_what_was_not_measured_is_not_compared():
+    first, second = timed("a", [1e-6], "per_pair"), timed("b", [5e-6], "per_image")
+    assert compare(board(first, second), first, second, "per_pair") is None
+    assert compare(board(first, second), first, second, "p2r_r1") is None
+    assert values(first, "per_batch") == []
+    assert interval(board(first), first, "p2r_r1") is None
+    assert interval(board(first), first, "overlap_s") is None
+
+
+class TestOverlap:
+    """S has replicates of its own, of the same resamples for every cell."""
+
+    def cells(self, preset: str, level: float) -> Standing:
+        ranks = any_ranks()
+        metrics = [{"overlap_s": level + 0.01 * seed**2} for seed in range(3)]
+        return standing(
+            preset, [outcome(preset, s, ranks, metrics=found) for s, found in enumerate(metrics)]
+        )
+
+    def replicate(self, preset: Standing, seed: int) -> np.ndarray:
+        rng = np.random.default_rng([len(preset.preset), seed])
+        found = rng.normal(preset.values("overlap_s")[seed], 0.03, 200)
+        np.savez(preset.outcomes[seed].folder / "samples.npz", overlap_replicates=found)
+        return found
+
+    def test_their_paired_difference_is_the_images_part(self):
+        first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
+        both = [[self.replicate(preset, seed) for seed in range(3)] for preset in (first, second)]
+        found = compare(board(first, second), first, second, "overlap_s")
+        expected = significance.difference_interval(
+            np.full(3, 0.1), np.mean(both[1], axis=0) - np.mean(both[0], axis=0)
+        )
+        assert found.difference == pytest.approx(0.1)  # less overlap is better
+        assert found.interval == pytest.approx(expected)
+        assert found.p is None
+        alone = tuple(np.quantile(np.mean(both[0], axis=0), [0.025, 0.975]))
+        assert interval(board(first, second), first, "overlap_s") == pytest.approx(alone)
+
+    def test_where_one_cell_has_none_the_seeds_are_left(self):
+        first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
+        second.played[1].record.metrics["overlap_s"] += 0.05
+        for preset, seed in ((first, 0), (first, 1), (first, 2), (second, 0), (second, 1)):
+            self.replicate(preset, seed)
+        np.savez(second.outcomes[2].folder / "samples.npz")
+        found = compare(board(first, second), first, second, "overlap_s")
+        expected = stats.ttest_1samp([0.1, 0.15, 0.1], 0).confidence_interval(0.95)
+        assert found.interval == pytest.approx(tuple(expected))
+        assert interval(board(first, second), second, "overlap_s") is None
+
+
+class TestRankGroups:
+    def test_those_who_are_alike_share_a_group(self):
+        """a and b differ by one image; c is far behind."""
+        ranks = ranks_of(np.random.default_rng(0), 3.0)
+        other = ranks | {"i2t": np.where(np.arange(IMAGES) == 0, 50, ranks["i2t"])}
+        worse = {way: found + 8 for way, found in ranks.items()}
+        presets = [
+            standing(name, [outcome(name, seed, found) for seed in (0, 1)])
+            for name, found in (("c", worse), ("b", other), ("a", ranks))
+        ]
+        found = board(*presets)
+        assert [one.preset for one in found.ranked] == ["a", "b", "c"]
+        assert rank_groups(found) == [1, 1, 2]
+
+    def test_p_is_that_of_the_comparison(self):
+        """Two presets are one comparison: they share a group if and only if p is over 0.05."""
+        seen = set()
+        for quality in (1.0, 1.1, 1.2, 1.5, 2.0, 4.0):
+            found = board(played("a", quality), played("b", 1.0))
+            p = compare(found, *found.standings, "rsum").p
+            assert rank_groups(found) == ([1, 2] if p <= 0.05 else [1, 1])
+            seen.add(p <= 0.05)
+        assert seen == {True, False}
+
+    def test_only_common_seeds_tell_apart(self):
+        """With seed 0 they are the same; the first has a second seed, and a much better one."""
+        ranks = any_ranks()
+        best = {way: np.zeros_like(found) for way, found in ranks.items()}
+        first = standing("a", [outcome("a", 0, ranks), outcome("a", 1, best)])
+        assert rank_groups(board(first, standing("b", [outcome("b", 0, ranks)]))) == [1, 1]
+
+    def test_without_a_common_seed_nobody_is_told_apart(self):
+        assert rank_groups(board(played("a", 9.0, (0,)), played("b", 1.0, (1,)))) == [1, 1]
+
+    def test_failures_are_in_no_group(self):
+        lost = standing("b", [outcome("b", 0, any_ranks(), status="failed")])
+        assert rank_groups(board(played("a", 1.0), lost)) == [1]
+        assert rank_groups(board(lost)) == []
+
+
+def test_a_file_that_was_written_anew_is_read_anew():
+    preset = played("a", 1.0, (0,))
+    before = interval(board(preset), preset, "i2t_r1")
+    write_ranks(preset.outcomes[0].folder, ranks_of(np.random.default_rng(0), 9.0))
+    assert interval(board(preset), preset, "i2t_r1") != before
+
+
+def test_ranks_of_another_split_are_named():
+    preset = played("a", 1.0, (0,))
+    ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
+    write_ranks(preset.outcomes[0].folder, ranks)
+    told = f"ranks.parquet: t2i: expected the {CAPTIONS} queries .* found {CAPTIONS - 1}"
+    with pytest.raises(UserError, match=told):
+        interval(board(preset), preset, "t2i_r1")
+
+
+def test_prepared_data_that_is_missing_is_named():
+    preset = played("a", 1.0, (0,))
+    Path("data/prepared/made/captions.parquet").unlink()
+    with pytest.raises(UserError, match="captions.parquet: not found; run: .* made"):
+        interval(board(preset), preset, "rsum")

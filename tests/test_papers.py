@@ -1,0 +1,196 @@
+"""The papers as data: complete, consistent with themselves, and refused where they are wrong."""
+
+import numpy as np
+import pytest
+import yaml
+
+from benchmark.errors import UserError
+from benchmark.papers import METRICS, Paper, as_printed, effects, papers, printed, read_paper
+from benchmark.presets import presets
+
+TABLES = {  # rows and printed numbers of every table, counted in the papers by a second hand
+    "instance_loss": {
+        "1": (23, 172),
+        "2": (5, 20),
+        "3": (4, 8),
+        "4": (3, 6),
+        "5": (2, 8),
+        "6": (2, 8),
+        "7": (8, 24),
+        "8": (22, 162),
+    },
+    "two_branch": {"1": (15, 32), "2": (16, 94), "3": (14, 62), "4": (6, 18), "5": (2, 12)},
+    "cyclematch": {
+        "6.2": (6, 72),
+        "6.3": (5, 60),
+        "6.4": (21, 118),
+        "6.5": (23, 126),
+        "6.6": (5, 60),
+    },
+    "scan": {"1": (13, 72), "2": (21, 110), "3": (6, 34), "4": (6, 36), "5": (7, 68)},
+}
+PAPER = {
+    "paper": {"title": "T", "authors": "A", "year": 2000, "venue": "V", "source": "S"},
+    "tables": {
+        "1": {
+            "title": "T",
+            "metrics": ["i2t_r1", "t2i_medr"],
+            "rows": [
+                {"label": "Theirs", "numbers": {"flickr30k/test": [1.5, None]}},
+                {"label": "Own", "preset": "latentmatch", "numbers": {"flickr30k/test": [2.5, 4]}},
+                {"label": "Other", "preset": "dualmatch", "numbers": {"flickr30k/test": [3.5, 4]}},
+            ],
+        }
+    },
+    "claims": [
+        {
+            "id": "better",
+            "statement": "S.",
+            "where": "W",
+            "presets": ["dualmatch", "latentmatch"],
+            "metric": "i2t_r1",
+            "table": "1",
+            "place": "flickr30k/test",
+        }
+    ],
+}
+
+
+def changed(*path: str | int, value: object) -> dict:
+    """PAPER with one value changed."""
+    paper = yaml.safe_load(yaml.safe_dump(PAPER))
+    at = paper
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return paper
+
+
+def read(tmp_path, data: dict) -> Paper:
+    path = tmp_path / "try.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return read_paper(path, presets())
+
+
+def test_every_table_is_there_with_all_its_rows_and_numbers():
+    found = {
+        name: {
+            number: (
+                len(table.rows),
+                sum(x is not None for r in table.rows for ns in r.numbers.values() for x in ns),
+            )
+            for number, table in paper.tables.items()
+        }
+        for name, paper in papers().items()
+    }
+    assert found == TABLES
+
+
+def test_recalls_do_not_fall_with_k_where_no_note_says_so():
+    for name, paper in papers().items():
+        for number, table in paper.tables.items():
+            for row in table.rows:
+                for numbers in row.numbers.values():
+                    found = dict(zip(table.metrics, numbers, strict=True))
+                    assert_rising(found, f"{name}/{number}: {row.label}")
+                    odd = median_contradicts(found)
+                    assert not odd or row.note, f"{name}/{number}: {row.label}: {odd}"
+
+
+def assert_rising(found: dict, where: str) -> None:
+    for way in ("i2t", "t2i", "s2s", "p2r"):
+        recalls = [found.get(f"{way}_r{k}") for k in (1, 5, 10)]
+        known = [recall for recall in recalls if recall is not None]
+        assert known == sorted(known), f"{where}: {way}"
+        assert all(0 < recall < 100 for recall in known), where
+
+
+def median_contradicts(found: dict) -> str:
+    """A median rank among the first K while R@K is below a half, or the reverse."""
+    for way in ("i2t", "t2i"):
+        median = found.get(f"{way}_medr")
+        for k in (1, 5, 10):
+            recall = found.get(f"{way}_r{k}")
+            if median is not None and recall is not None:
+                if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
+                    return f"{way}: MedR {median}, R@{k} {recall}"
+    return ""
+
+
+def test_own_rows_name_a_preset_or_tell_why_not():
+    own = {row.preset for p in papers().values() for t in p.tables.values() for row in t.rows}
+    assert len(own - {None}) >= 60
+    for paper in papers().values():
+        for table in paper.tables.values():
+            for row in table.rows:
+                assert not (row.preset and row.unplayed), row.label
+
+
+def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
+    for preset in presets():
+        found: dict[tuple, set] = {}
+        for row in printed(preset):
+            for metric, value in row.numbers.items():
+                if value is not None:
+                    found.setdefault((row.table.split("/")[0], row.place, metric), set()).add(value)
+        differing = {key: values for key, values in found.items() if len(values) > 1}
+        assert not differing, preset
+
+
+def test_claims_are_about_forty_and_their_printed_effects_agree_with_them():
+    """What a paper claims and what it prints: contradictions must be told in the claim's note."""
+    claims = [(paper, claim) for paper in papers().values() for claim in paper.claims]
+    assert len(claims) >= 40
+    for paper, claim in claims:
+        values = effects(paper, claim)
+        if claim.kind == "ordered" and claim.presets and values:
+            sign = -1 if METRICS[claim.metric].less_is_better else 1
+            steps = -sign * np.diff(values)
+            assert (steps >= claim.margin).all() or claim.note, claim.id
+
+
+def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
+    paper = read(tmp_path, PAPER)
+    assert effects(paper, paper.claims[0]) == [3.5, 2.5]
+    said = read(tmp_path, changed("claims", 0, "printed", value=[9.0, 8.0]))
+    assert effects(said, said.claims[0]) == [9.0, 8.0]
+    silent = read(tmp_path, changed("claims", 0, "metric", value="t2i_r1"))
+    assert effects(silent, silent.claims[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("tables", "1", "metrics", 0), "i2t_r2", "unknown 'i2t_r2'; expected one of i2t_r1"),
+        (("tables", "1", "rows", 1, "preset"), "latentmach", "row 'Own': no preset 'latentmach'"),
+        (
+            ("tables", "1", "rows", 0, "numbers"),
+            {"flickr30k/test": [1.0]},
+            "'Theirs', flickr30k/te",
+        ),
+        (("tables", "1", "rows", 0, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
+        (("tables", "1", "rows", 0, "cells"), [], "tables.1.rows.0.cells: Extra inputs"),
+        (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
+        (("claims", 0, "presets"), ["dualmatch", "none"], "claim better: no preset 'none'"),
+        (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
+        (("claims", 0, "presets"), [], "expected either presets or the reason"),
+        (("claims", 0, "table"), "7", "claim better: table: unknown '7'"),
+        (("claims", 0, "printed"), [1.0], "one value a preset"),
+        (("claims",), PAPER["claims"] * 2, "the id 'better' is there twice"),
+        (("claims", 0, "id"), "two words", "claims.0.id"),
+    ],
+)
+def test_a_mistake_is_refused_with_its_place(tmp_path, path, value, message):
+    with pytest.raises(UserError, match=message) as found:
+        read(tmp_path, changed(*path, value=value))
+    assert str(found.value).startswith(str(tmp_path)) or "try.yaml" in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_numbers_keep_the_decimals_that_are_printed():
+    assert as_printed(61.0, "i2t_r1") == "61.0"
+    assert as_printed(44.4, "i2t_r1") == "44.4"
+    assert as_printed(14.26, "t2i_r1") == "14.26"
+    assert as_printed(4.8, "i2t_medr") == "4.8"
+    assert as_printed(16, "t2i_medr") == "16"
+    assert as_printed(None, "i2t_r1") == "-"

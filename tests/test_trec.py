@@ -1,0 +1,208 @@
+"""TREC files of evaluated cells: ir-measures reads them and finds the record's recalls."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from ir_measures import Success
+
+from benchmark import protocol
+from benchmark.costs import Provenance
+from benchmark.errors import UserError
+from benchmark.outcomes import Outcome
+from benchmark.prepared import Prepared
+from benchmark.records import Record
+from benchmark.trec import write_trec
+
+WAYS = ("i2t", "t2i")
+ODD = (
+    "two words",
+    "tab\there",
+    "a#0",
+    "100%",
+    "%20",
+    "50 %25",
+    '"quoted"',
+    "\u4e2d/\u6587",
+    "d\n0",
+)
+
+
+def ids(count: int, kind: str) -> list[str]:
+    """Unique ids, some with everything that a TREC file cannot hold."""
+    return [f"{kind} {ODD[number % len(ODD)]} {number}" for number in range(count)]
+
+
+def prepared(images: int, rng: np.random.Generator) -> Prepared:
+    """A dataset of one to five captions an image, with a training split in front of the test's."""
+    owners = np.repeat(np.arange(images), rng.integers(1, 6, images))
+    splits = np.where(np.arange(images) < images // 3, "train", "test")
+    image_ids = np.array(ids(images, "image"), dtype=object)
+    captions = {
+        "caption_id": ids(len(owners), "caption"),
+        "image_id": image_ids[owners],
+        "text": "a caption",
+        "split": splits[owners],
+    }
+    return Prepared(
+        images=pd.DataFrame({"image_id": image_ids, "split": splits}),
+        captions=pd.DataFrame(captions),
+        regions=pd.DataFrame(),
+        card={},
+        folder=Path("data/prepared/made up"),
+    )
+
+
+def best_first(scores_QN: np.ndarray, relevant_QN: np.ndarray) -> np.ndarray:
+    """The ten best items of each query, (Q, 10); among equal scores the wrong ones come first."""
+    return np.array(
+        [
+            sorted(range(len(scores)), key=lambda item: (-scores[item], relevant[item]))[:10]
+            for scores, relevant in zip(scores_QN.tolist(), relevant_QN.tolist(), strict=True)
+        ],
+        dtype=np.int32,
+    )
+
+
+def played(
+    folder: Path, data: Prepared, rng: np.random.Generator, *, levels: int, seed: int = 0
+) -> Outcome:
+    """A cell with scores of `levels` values: the fewer, the more ties."""
+    split = data.split("test")
+    relevant = protocol.relevance(split.image_of_caption, len(split.image_rows))
+    scores = rng.integers(0, levels, relevant.shape) + relevant * (levels // 3)
+    both = {"i2t": (scores, relevant), "t2i": (scores.T, relevant.T)}
+    ranks = protocol.both_ways({way: values for way, (values, _) in both.items()}, relevant)
+    retrieved = {way: best_first(*values) for way, values in both.items()}
+    return stored(folder / str(seed), seed, retrieved, protocol.retrieval_metrics(ranks))
+
+
+def stored(folder: Path, seed: int, retrieved: dict, metrics: dict, status: str = "ok") -> Outcome:
+    folder.mkdir(parents=True)
+    np.savez_compressed(folder / "retrieved.npz", **retrieved)
+    record = Record(
+        protocol_version=protocol.VERSION,
+        season="try",
+        dataset="made up",
+        split="made/test",
+        images=0,
+        captions=0,
+        manifest_sha256="",
+        preset="odd preset",
+        method="odd",
+        family="paper",
+        seed=seed,
+        options={},
+        scaled=[],
+        image_features={},
+        text_features={},
+        deviations=[],
+        parameters=0,
+        selected_epoch=None,
+        status=status,
+        metrics=metrics,
+    )
+    costs = Provenance(
+        git_commit="",
+        packages={},
+        machine="",
+        device="cpu",
+        threads=1,
+        seconds={},
+        peak_memory_mib=0.0,
+        peak_device_memory_mib=None,
+    )
+    return Outcome(folder=folder, record=record, trainings=(), scoring=costs, history=None)
+
+
+def success(folder: Path, way: str, seed: int = 0) -> dict:
+    """Success@1, 5 and 10 in percent, as ir-measures reads and computes them."""
+    qrels = ir_measures.read_trec_qrels(str(folder / f"made%20up.{way}.qrels"))
+    run = ir_measures.read_trec_run(str(folder / f"made%20up-odd%20preset-{seed}.{way}.run"))
+    found = ir_measures.calc_aggregate([Success @ k for k in (1, 5, 10)], qrels, run)
+    return {f"{way}_r{measure['cutoff']}": 100 * value for measure, value in found.items()}
+
+
+@pytest.mark.parametrize("levels", [1, 3, 40, 10**6])
+@pytest.mark.parametrize("images", [6, 60])
+def test_success_of_ir_measures_is_the_recall_of_the_record(tmp_path, images, levels):
+    rng = np.random.default_rng([images, levels])
+    data = prepared(images, rng)
+    outcome = played(tmp_path / "cells", data, rng, levels=levels)
+    write_trec([outcome], data, tmp_path / "trec")
+    for way in WAYS:
+        expected = {f"{way}_r{k}": outcome.record.metrics[f"{way}_r{k}"] for k in (1, 5, 10)}
+        assert success(tmp_path / "trec", way) == pytest.approx(expected)
+
+
+def test_the_made_up_scores_tie_and_the_recalls_tell_something():
+    """The test above could not fail if all recalls were 0 or 100, or if no tie mattered."""
+    rng = np.random.default_rng([60, 3])
+    data = prepared(60, rng)
+    split = data.split("test")
+    relevant = protocol.relevance(split.image_of_caption, len(split.image_rows))
+    scores = rng.integers(0, 3, relevant.shape) + relevant
+    both = {"i2t": scores, "t2i": scores.T}
+    ranks = protocol.both_ways(both, relevant)
+    assert 0 < protocol.retrieval_metrics(ranks)["i2t_r10"] < 100
+    assert protocol.tie_gap(both, relevant, ranks)["i2t_r1_tie_gap"] > 0
+
+
+def test_files_are_what_trec_tools_expect(tmp_path):
+    rng = np.random.default_rng(0)
+    data = prepared(30, rng)
+    write_trec([played(tmp_path / "cells", data, rng, levels=5)], data, tmp_path / "trec")
+    for path in (tmp_path / "trec").glob("*.qrels"):
+        rows = [line.split(" ") for line in path.read_text().splitlines()]
+        assert all(len(row) == 4 and row[1] == "0" and row[3] == "1" for row in rows)
+        assert len(rows) == len(data.split("test").caption_rows)
+    for path in (tmp_path / "trec").glob("*.run"):
+        rows = [line.split(" ") for line in path.read_text().splitlines()]
+        assert all(len(row) == 6 and row[1] == "Q0" for row in rows)
+        assert {row[5] for row in rows} == {"made%20up-odd%20preset-0"}
+        for query in {row[0] for row in rows}:
+            of_query = [row for row in rows if row[0] == query]
+            assert [int(row[3]) for row in of_query] == list(range(1, 11))
+            scores = [float(row[4]) for row in of_query]
+            assert all(a > b for a, b in zip(scores, scores[1:], strict=False))
+            assert len({row[2] for row in of_query}) == 10
+
+
+def test_ids_can_be_read_back(tmp_path):
+    rng = np.random.default_rng(0)
+    data = prepared(30, rng)
+    outcome = played(tmp_path / "cells", data, rng, levels=5)
+    write_trec([outcome], data, tmp_path / "trec")
+    split = data.split("test")
+    images = data.images["image_id"].iloc[split.image_rows].tolist()
+    captions = data.captions["caption_id"].iloc[split.caption_rows].tolist()
+    lines = (tmp_path / "trec" / "made%20up.i2t.qrels").read_text().splitlines()
+    pairs = [tuple(unquote(line.split(" ")[column]) for column in (0, 2)) for line in lines]
+    assert pairs == [(images[i], captions[c]) for c, i in enumerate(split.image_of_caption)]
+    lines = (tmp_path / "trec" / "made%20up-odd%20preset-0.t2i.run").read_text().splitlines()
+    found = outcome.arrays("retrieved.npz")["t2i"]
+    expected = [(captions[q], images[item]) for q, row in enumerate(found) for item in row]
+    assert [tuple(unquote(line.split(" ")[c]) for c in (0, 2)) for line in lines] == expected
+
+
+def test_qrels_are_shared_and_a_failed_cell_has_no_run(tmp_path):
+    rng = np.random.default_rng(0)
+    data = prepared(30, rng)
+    cells = [played(tmp_path / "cells", data, rng, levels=9, seed=seed) for seed in (0, 1)]
+    failed = stored(tmp_path / "cells" / "2", 2, {}, {}, status="failed")
+    write_trec([*cells, failed], data, tmp_path / "trec")
+    runs = {f"made%20up-odd%20preset-{seed}.{way}.run" for seed in (0, 1) for way in WAYS}
+    qrels = {f"made%20up.{way}.qrels" for way in WAYS}
+    assert {path.name for path in (tmp_path / "trec").iterdir()} == runs | qrels
+
+
+def test_retrieved_items_of_another_split_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    outcome = played(tmp_path / "cells", prepared(60, rng), rng, levels=9)
+    data = prepared(30, rng)
+    with pytest.raises(UserError, match="retrieved.npz: i2t: expected 20 queries.*found 40"):
+        write_trec([outcome], data, tmp_path / "trec")
+    assert not list((tmp_path / "trec").glob("*.run"))
