@@ -11,7 +11,6 @@ from benchmark.tables import NO_BREAK, NONE, PLUS_MINUS, between
 
 WORDS = ["claim", "verdict", "compared", "metric"]
 NUMBERS = ["here", "difference", "95% interval", "p, Holm", "printed"]
-REASONS = ["why", "where in the paper"]
 SIGNS = {"ordered": ">", "alike": "=", "not_better": "not >"}
 
 
@@ -21,10 +20,10 @@ def claims_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
     rows = [row for verdict in run for row in _rows(verdict)]
     return Grid(
         title=title,
-        heads=[*WORDS, *NUMBERS, *REASONS],
+        heads=[*WORDS, *NUMBERS, "remark"],
         rows=rows,
         names=len(WORDS),
-        remarks=len(REASONS),
+        has_remarks=True,
     )
 
 
@@ -71,8 +70,8 @@ def _rows(verdict: Verdict) -> list[list[str | Cell]]:
     lean = f", leans to: {verdict.leans}" if verdict.leans else ""
     claim, word = verdict.claim.statement, Cell(verdict.verdict, is_bold=True)
     first, *others = [_pair(verdict, number, one) for number, one in enumerate(verdict.tested)]
-    rows = [[claim, word, *first, f"{verdict.reason}{lean}", _where(verdict)]]
-    return rows + [["", "", *other, "", ""] for other in others]
+    rows = [[claim, word, *first, f"{verdict.reason}{lean} ({_where(verdict)})"]]
+    return rows + [["", "", *other, ""] for other in others]
 
 
 def _where(verdict: Verdict) -> str:

@@ -40,6 +40,7 @@ def _importance(standing: Standing, data: Prepared) -> Picture:
         text = data.captions["text"].iloc[int(captions[caption])]
         words = tokenise(text)
         shapes.append(CaptionWords(title=text, words=words, drops=drops[: len(words)]))
+    shapes.sort(key=lambda shape: len(shape.words))  # panels of one height share a row
     return Picture(
         name="words",
         figure=importance(shapes),

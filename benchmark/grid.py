@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmark.markdown import bold, inside, table
+from benchmark.markdown import bold, escaped, inside, table
 
 
 class Cell(NamedTuple):
@@ -22,17 +22,21 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A table; its first `names` and last `remarks` columns hold words, the others numbers."""
+    """A table; its first `names` columns hold words and the others numbers.
+
+    Where it has remarks, they are the last column. Markdown tells them below the table, since a
+    sentence between numbers makes a row as tall as a page.
+    """
 
     title: str
     heads: list[str]
     rows: list[list[str | Cell]]
     names: int = 1
-    remarks: int = 0
+    has_remarks: bool = False
 
     def __post_init__(self) -> None:
-        words, columns = self.names + self.remarks, len(self.heads)
-        if min(self.names, self.remarks) < 0 or words > columns:
+        words, columns = self.names + self.has_remarks, len(self.heads)
+        if self.names < 0 or words > columns:
             raise ValueError(f"{self.title}: {words} columns of words of {columns}")
         for number, row in enumerate(self.rows, start=1):
             if len(row) != len(self.heads):
@@ -44,8 +48,8 @@ class Grid:
     @property
     def aligned(self) -> str:
         """A letter a column: l for words, r for numbers."""
-        numbers = len(self.heads) - self.names - self.remarks
-        return "l" * self.names + "r" * numbers + "l" * self.remarks
+        numbers = len(self.heads) - self.names - self.has_remarks
+        return "l" * self.names + "r" * numbers + "l" * self.has_remarks
 
     @property
     def cells(self) -> list[list[Cell]]:
@@ -54,9 +58,16 @@ class Grid:
 
 
 def as_markdown(grid: Grid) -> str:
-    """The table alone: pages set its title as their own heading."""
+    """The table and its remarks, numbered; pages set its title as their own heading."""
     rows = [[_markdown(cell) for cell in row] for row in grid.cells]
-    return table([inside(head) for head in grid.heads], rows, grid.aligned) + "\n"
+    told = [escaped(row[-1].text) for row in grid.cells] if grid.has_remarks else []
+    remarks = list(dict.fromkeys(filter(None, told)))
+    for row, remark in zip(rows, told, strict=False):
+        row[-1] = str(remarks.index(remark) + 1) if remark else ""
+    heads = [inside(head) for head in grid.heads]
+    listed = [f"{number}. {remark}" for number, remark in enumerate(remarks, start=1)]
+    lines = [table(heads, rows, grid.aligned), *([""] * bool(listed)), *listed]
+    return "\n".join(lines) + "\n"
 
 
 def as_latex(grid: Grid) -> str:

@@ -32,6 +32,8 @@ SHORTEST = 1e-6  # milliseconds; a measured zero has no place on a logarithmic a
 LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
 PANELS = 24  # of score densities: the best; S of all others is in the table
 SPACES = ("dualmatch", "cyclematch")
+SCORED = ("dualmatch", "cyclematch_adaptive")
+QUERY = {"i2t": "image query", "t2i": "caption query"}
 FUSED = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
 
 
@@ -55,7 +57,7 @@ def of_dataset(board: Board) -> Iterator[Picture]:
         figure=distributions.similarities(panels),
         alt=f"{title}: score densities of matched and unmatched pairs; S: {listed}",
     )
-    rows = [_overlap_row(s) for s in board.ranked if "overlap_s_low" in _metrics(s)]
+    rows = [row for standing in board.ranked for row in _overlap_rows(standing)]
     if rows:
         yield Picture(
             name="overlaps",
@@ -133,8 +135,22 @@ def _cyclematch(paper: Paper, board: Board) -> Iterator[Picture]:
             figure=spaces.spaces(shapes),
             alt=f"{title}: t-SNE of images and captions in {len(shapes)} spaces, pairs joined",
         )
+    scored = [s for s in map(board.standing, SCORED) if s and s.samples]
+    if scored:
+        listed = ", ".join(standing.row.title for standing in scored)
+        shapes = [_similarity(standing) for standing in scored]
+        yield Picture(
+            name="similarity",
+            figure=matrices.similarity(shapes),
+            alt=f"{title}: scores of {len(shapes[0].values)} images and a caption of each by "
+            f"{listed}; matched pairs are the diagonal",
+        )
     for standing in filter(None, map(board.standing, FUSED)):
         yield from _fusion(title, standing)
+
+
+def _similarity(standing: Standing) -> matrices.Matrix:
+    return matrices.Matrix(title=standing.row.title, values=standing.samples["similarity"])
 
 
 def _spaces(standing: Standing | None) -> list[spaces.Space]:
@@ -148,70 +164,65 @@ def _spaces(standing: Standing | None) -> list[spaces.Space]:
 
 
 def _fusion(title: str, standing: Standing) -> Iterator[Picture]:
-    samples = standing.samples
-    if "weights_i2t" not in samples:
+    if "weights_i2t" not in standing.samples:
         return
-    members = [part.partition(":")[2] or part for part in standing.row.fuse.of]
-    ways = (("i2t", "image query"), ("t2i", "caption query"))
+    name = f"{title}, {standing.row.title}"
     yield Picture(
         name=f"curves-{standing.preset}",
-        figure=fusion.score_curves(
-            [
-                fusion.QueryCurves(
-                    title=f"{what} {query}",
-                    members=members,
-                    curves=samples[f"curves_{way}"][:, number],
-                    weights=samples[f"weights_{way}"][:, query],
-                )
-                for way, what in ways
-                for number, query in enumerate(samples[f"curve_queries_{way}"])
-            ]
-        ),
-        alt=f"{title}, {standing.row.title}: sorted scores of six queries with adaptive weights",
+        figure=fusion.score_curves([*_falling(standing, "i2t"), *_falling(standing, "t2i")]),
+        alt=f"{name}: sorted scores of a few queries with their adaptive weights",
     )
     yield Picture(
         name=f"weights-{standing.preset}",
-        figure=fusion.fusion_weights(
-            [
-                fusion.QueryWeights(
-                    title=f"{what}s", members=members, weights=samples[f"weights_{way}"]
-                )
-                for way, what in (("i2t", "image querie"), ("t2i", "caption querie"))
-            ]
-        ),
-        alt=f"{title}, {standing.row.title}: weights of every query",
+        figure=fusion.fusion_weights([_weights(standing, "i2t"), _weights(standing, "t2i")]),
+        alt=f"{name}: adaptive weights of every query",
     )
-    yield Picture(
-        name=f"matrix-{standing.preset}",
-        figure=matrices.similarity(
-            [matrices.Matrix(title=standing.row.title, values=samples["similarity"])]
-        ),
-        alt=f"{title}, {standing.row.title}: scores of {len(samples['similarity'])} images and "
-        "one caption each; matched pairs are the diagonal",
+
+
+def _falling(standing: Standing, way: str) -> list[fusion.QueryCurves]:
+    samples = standing.samples
+    return [
+        fusion.QueryCurves(
+            title=f"{QUERY[way]} {query}",
+            members=_members(standing),
+            curves=samples[f"curves_{way}"][:, number],
+            weights=samples[f"weights_{way}"][:, query],
+        )
+        for number, query in enumerate(samples[f"curve_queries_{way}"])
+    ]
+
+
+def _weights(standing: Standing, way: str) -> fusion.QueryWeights:
+    return fusion.QueryWeights(
+        title=f"by {QUERY[way]}",
+        members=_members(standing),
+        weights=standing.samples[f"weights_{way}"],
     )
+
+
+def _members(standing: Standing) -> list[str]:
+    return [part.partition(":")[2] or part for part in standing.row.fuse.of]
 
 
 def _scan(paper: Paper, board: Board) -> Iterator[Picture]:
-    table = paper.tables["5"]
     counts = {f"scan_{k}_regions": k for k in (12, 24, 48, 60)} | {"scan_i2t_avg": 36}
     ours = _sweep(board, counts)
-    if ours is None:
-        return
+    where = board.card["title"] if ours else "as printed, not played in this season"
     yield Picture(
         name="regions",
-        figure=regions.regions([_printed_sweep(table, counts), ours]),
-        alt=f"{board.card['title']}: R@1 and time of a pair against the number of regions",
+        figure=regions.regions([_printed_sweep(paper.tables["5"], counts), *ours]),
+        alt=f"R@1 and time of a pair against the number of regions: {where}",
     )
 
 
-def _sweep(board: Board, counts: dict[str, int]) -> regions.Sweep | None:
-    """Measured here; None for fewer than two numbers of regions."""
+def _sweep(board: Board, counts: dict[str, int]) -> list[regions.Sweep]:
+    """The one measured here; none for fewer than two numbers of regions."""
     found = [(k, s) for preset, k in counts.items() if (s := board.standing(preset)) and s.played]
     if len(found) < 2:
-        return None
+        return []
     found.sort(key=lambda pair: pair[0])
     standings = [standing for _, standing in found]
-    return regions.Sweep(
+    sweep = regions.Sweep(
         title=f"here, {board.card['title']}",
         regions=np.array([k for k, _ in found]),
         i2t_r1=np.array([s.mean("i2t_r1") for s in standings]),
@@ -220,6 +231,7 @@ def _sweep(board: Board, counts: dict[str, int]) -> regions.Sweep | None:
         t2i_deviation=np.array([_deviation(s.values("t2i_r1")) for s in standings]),
         microseconds=np.array([fmean(comparisons.values(s, "per_pair")) for s in standings]),
     )
+    return [sweep]
 
 
 def _printed_sweep(table: Table, counts: dict[str, int]) -> regions.Sweep:
@@ -283,17 +295,22 @@ def _said(paper: Paper, preset: str, metric: str) -> float | None:
     return None
 
 
-def _overlap_row(standing: Standing) -> distributions.OverlapRow:
-    metrics = _metrics(standing)
-    return distributions.OverlapRow(
-        title=standing.row.title,
-        overlap=metrics["overlap_s"],
-        low=metrics["overlap_s_low"],
-        high=metrics["overlap_s_high"],
-        half_bins=metrics["overlap_s_half_bins"],
-        double_bins=metrics["overlap_s_double_bins"],
-        bound=metrics["one_minus_ks"],
-    )
+def _overlap_rows(standing: Standing) -> list[distributions.OverlapRow]:
+    """Of the first seed with an interval, if one has it."""
+    measured = [outcome.record.metrics for outcome in standing.played]
+    return [
+        distributions.OverlapRow(
+            title=standing.row.title,
+            overlap=metrics["overlap_s"],
+            low=metrics["overlap_s_low"],
+            high=metrics["overlap_s_high"],
+            half_bins=metrics["overlap_s_half_bins"],
+            double_bins=metrics["overlap_s_double_bins"],
+            bound=metrics["one_minus_ks"],
+        )
+        for metrics in measured
+        if "overlap_s_low" in metrics
+    ][:1]
 
 
 def _price(board: Board, standing: Standing) -> costs.Price:

@@ -12,15 +12,15 @@ from benchmark.tables import NONE, spread
 RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 
 
-def paper_grids(paper: Paper, boards: Sequence[Board]) -> dict[str, Grid]:
-    """Every table of a paper, by its number; one that prints two places side by side gives two
-    grids, "6.2 flickr30k/test" and so on."""
-    grids = {}
-    for number, table in paper.tables.items():
-        for place in table.places:
-            name = number if len(table.places) == 1 else f"{number} {place}"
-            grids[name] = _grid(f"Table {number}: {table.title} ({place})", table, place, boards)
-    return grids
+def paper_grids(paper: Paper, boards: Sequence[Board]) -> dict[str, dict[str, Grid]]:
+    """Every table of a paper: number -> place that was measured -> grid."""
+    return {
+        number: {
+            place: _grid(f"Table {number}: {table.title} ({place})", table, place, boards)
+            for place in table.places
+        }
+        for number, table in paper.tables.items()
+    }
 
 
 def _grid(title: str, table: Table, place: str, boards: Sequence[Board]) -> Grid:
@@ -31,7 +31,7 @@ def _grid(title: str, table: Table, place: str, boards: Sequence[Board]) -> Grid
         if place in row.numbers:
             rows.append(_printed(row, table, place))
             rows += _reproduced(row, table, place, boards) if row.is_own else []
-    return Grid(title=title, heads=heads, rows=rows, names=3, remarks=1)
+    return Grid(title=title, heads=heads, rows=rows, names=3, has_remarks=True)
 
 
 def with_rsum(metrics: Sequence[str]) -> list[str]:
@@ -42,8 +42,9 @@ def with_rsum(metrics: Sequence[str]) -> list[str]:
 def _printed(row: Row, table: Table, place: str) -> list[str]:
     found = dict(zip(table.metrics, row.numbers[place], strict=True))
     terms = [found.get(metric) for metric in RECALLS]
-    found["rsum"] = None if None in terms else sum(terms)
-    cells = [as_printed(found[metric], metric) for metric in with_rsum(table.metrics)]
+    cells = [as_printed(found[name], name, table.decimals(name)) for name in table.metrics]
+    if len(with_rsum(table.metrics)) > len(cells):
+        cells.append(as_printed(None if None in terms else sum(terms), "rsum"))
     return [row.label, row.setting, "paper", *cells, row.note]
 
 
@@ -90,7 +91,7 @@ def _measured(
     rows = [["", "", name, *means, f"{counted}; {remark}"]]
     ends = [tables.interval(board, standing, metric) for metric in metrics]
     if set(ends) != {NONE}:
-        rows.append(["", "", "95% interval", *ends, "over the images"])
+        rows.append(["", "", "95% interval", *ends, ""])
     if is_comparable(board, standing, place):
         rows.append(_gaps(row, table, place, board, standing))
     return rows

@@ -90,11 +90,12 @@ def printed_table(boards: list[Board], name: str, form: str) -> str:
 
 
 def tables_of(boards: list[Board]) -> dict[str, Grid]:
-    """Every table by its name: <paper>/<number> [<place>], <dataset>/<what>."""
+    """Every table by its name: <paper>/<number> <place>, <dataset>/<what>."""
     found = {
-        f"{name}/{number}": table
+        f"{name}/{number} {place}": table
         for name, paper in papers().items()
-        for number, table in paper_tables.paper_grids(paper, boards).items()
+        for number, places in paper_tables.paper_grids(paper, boards).items()
+        for place, table in places.items()
     }
     for board in boards:
         title, verdicts = board.card["title"], claims.verdicts(board)

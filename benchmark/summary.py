@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from benchmark import comparisons, tables
-from benchmark.claims import FAILS, HOLDS, SEEDS, UNDECIDED, VERDICTS, Verdict, counts
+from benchmark.claims import FAILS, HOLDS, NOT_RUN, SEEDS, UNDECIDED, VERDICTS, Verdict, counts
 from benchmark.illustrations import query_seconds, training_seconds
 from benchmark.markdown import escaped
 from benchmark.outcomes import Board, Standing
@@ -11,6 +11,12 @@ from benchmark.paper_tables import is_comparable
 from benchmark.papers import printed
 
 NAMED = 6  # claims or presets that a line names
+SAID = {  # of one claim, and of any other number
+    HOLDS: ("holds", "hold"),
+    FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_RUN: ("was not run", "were not run"),
+}
 
 
 def lines(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
@@ -37,6 +43,8 @@ def _best(board: Board) -> str:
     level = [_name(s) for s, group in zip(board.ranked, groups, strict=True) if group == 1][1:]
     interval = tables.interval(board, best, "rsum")
     text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f} (95% interval {interval})"
+    if len(groups) == 1:
+        return f"{text}."
     if not level:
         return f"{text}; every other preset is told apart from it."
     return f"{text}; not told apart from it: {_listed(level)}."
@@ -56,8 +64,10 @@ def _cheapest(board: Board) -> str:
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
     found = counts(verdicts)
-    listed = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
-    return f"Claims of the papers: {len(verdicts)}, of which {listed} ([claims](claims.md))."
+    listed = ", ".join(
+        f"{found[verdict]} {SAID[verdict][found[verdict] != 1]}" for verdict in VERDICTS
+    )
+    return f"Of {len(verdicts)} claims of the papers {listed}: [claims](claims.md)."
 
 
 def _named(verdicts: Sequence[Verdict], kind: str, head: str) -> str:
@@ -72,8 +82,8 @@ def _leaning(verdicts: Sequence[Verdict]) -> str:
         return ""
     towards = sum(verdict.leans == HOLDS for verdict in undecided)
     return (
-        f"Of the {len(undecided)} undecided claims {towards} lean to holding; {few} have too few "
-        f"seeds for a verdict."
+        f"Undecided claims: {len(undecided)}, leaning to holding: {towards}, with too few seeds "
+        f"for a verdict: {few}."
     )
 
 
@@ -84,7 +94,8 @@ def _printed(board: Board) -> str:
         if any(is_comparable(board, standing, row.place) for row in printed(standing.preset))
     ]
     if comparable:
-        return f"Printed numbers can be compared with ours for {len(comparable)} presets."
+        presets = f"{len(comparable)} preset{'s' if len(comparable) != 1 else ''}"
+        return f"Printed numbers can be compared with ours for {presets}."
     return (
         "Printed numbers stand beside ours for orientation only: no paper measured this data with "
         "these features."
@@ -103,18 +114,17 @@ def _overlap(board: Board) -> str:
 
 
 def _seeds(board: Board) -> str:
-    enough = sum(len(standing.played) >= SEEDS for standing in board.ranked)
-    return (
-        f"{enough} of {len(board.ranked)} presets were played with {SEEDS} seeds or more; of the "
-        f"others small differences may be luck."
-    )
+    enough, count = sum(len(s.played) >= SEEDS for s in board.ranked), len(board.ranked)
+    others = "; of the others small differences may be luck" if enough < count else ""
+    return f"Presets played with {SEEDS} seeds or more: {enough} of {count}{others}."
 
 
 def _lost(board: Board) -> str:
     lost = [outcome for outcome in board.outcomes if not outcome.is_ok]
     if not lost:
-        return f"All {len(board.outcomes)} cells have a result."
-    return f"{len(lost)} of {len(board.outcomes)} cells have no result; the reasons are told below."
+        return f"Cells with a result: all {len(board.outcomes)}."
+    reasons = f"[the reasons](datasets/{board.dataset}.md)"
+    return f"Cells without a result: {len(lost)} of {len(board.outcomes)}, with {reasons}."
 
 
 def _name(standing: Standing) -> str:

@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from benchmark.figures.look import COLOURS, GREY, drawing, legend_above, panels, shown
+from benchmark.figures.look import COLOURS, GREY, WIDTH, drawing, legend_above, shown
 
 STRONGEST = 3  # words that are marked, as in the paper
 MOST = 40  # words of a caption that are drawn
-ROW = 0.19  # inches; of a word
+COLUMNS = 3
+ROW, AROUND = 0.19, 0.9  # inches; of a word, and of a panel's title and axis
 NEEDED, HELPFUL, HARMFUL = COLOURS[1], COLOURS[4], COLOURS[0]
 
 
@@ -29,12 +30,18 @@ class CaptionWords:
 def importance(captions: Sequence[CaptionWords]) -> Figure:
     """Bars of how much the score drops without a word, one panel a caption, in reading order
     (instance-loss paper: finding discriminative words)."""
+    lines = [captions[start : start + COLUMNS] for start in range(0, len(captions), COLUMNS)]
+    longest = [min(MOST, max(len(caption.words) for caption in line)) for line in lines]
+    heights = [AROUND + ROW * words for words in longest]
     with drawing():
-        longest = min(MOST, max(len(caption.words) for caption in captions))
-        figure, grid = panels(len(captions), columns=3, head=0.4, row=0.9 + ROW * longest)
-        for axes, caption in zip(grid, captions, strict=True):
-            _bars(axes, caption, longest)
-        _share_scale(grid)
+        figure = Figure(figsize=(WIDTH, 0.4 + sum(heights)), layout="constrained")
+        grid = figure.subplots(len(lines), len(lines[0]), squeeze=False, height_ratios=heights)
+        for line, row, words in zip(lines, grid, longest, strict=True):
+            for axes, caption in zip(row, line, strict=False):
+                _bars(axes, caption, words)
+            for axes in row[len(line) :]:
+                axes.remove()
+        _share_scale(figure.axes, np.concatenate([caption.drops for caption in captions]))
         figure.supxlabel("drop of the score when the word is left out", fontsize=9)
         handles = [Patch(color=colour) for colour in (NEEDED, HELPFUL, HARMFUL)]
         titles = [f"largest drops, up to {STRONGEST}", "score drops", "score rises"]
@@ -59,20 +66,20 @@ def _bars(axes: Axes, caption: CaptionWords, longest: int) -> None:
     axes.set_yticks(places, [shown(word, 14, lines=1) for word in words])
     for tick, drop in zip(axes.get_yticklabels(), drops, strict=True):
         tick.set_color(GREY if np.isnan(drop) else "black")
-    axes.set_ylim(longest - 0.4, -0.6)  # the same height of a bar in every panel
+    axes.set_ylim(longest - 0.4, -0.6)  # bars of one height in all panels
     axes.grid(axis="y", visible=False)
     left = len(caption.words) - len(words)
     more = f"\n(first {MOST} words; {left} more)" if left else ""
     axes.set_title(shown(caption.title, 36) + more)
 
 
-def _share_scale(grid: Sequence[Axes]) -> None:
+def _share_scale(grid: Sequence[Axes], drops: np.ndarray) -> None:
     """Drops of different captions are drops of the same score."""
-    low, high = (
-        end([axes.get_xlim()[side] for axes in grid]) for side, end in ((0, min), (1, max))
-    )
+    known = [0.0, *drops[np.isfinite(drops)]]
+    low, high = min(known), max(known)
+    room = 0.05 * (high - low) or 1.0
     for axes in grid:
-        axes.set_xlim(low, high)
+        axes.set_xlim(low - room, high + room)
         axes.xaxis.set_major_locator(MaxNLocator(4))
 
 

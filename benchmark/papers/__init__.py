@@ -79,6 +79,13 @@ class Table(Strict):
         """Where its numbers were measured, in the order of first appearance."""
         return list(dict.fromkeys(place for row in self.rows for place in row.numbers))
 
+    def decimals(self, metric: str) -> int:
+        """How many the table prints for a metric: 39.60 stands beside 43.15."""
+        column = self.metrics.index(metric)
+        numbers = [values[column] for row in self.rows for values in row.numbers.values()]
+        most = max((_decimals(value) for value in numbers if value is not None), default=0)
+        return max(most, METRICS[metric].decimals)
+
     @model_validator(mode="after")
     def _check(self) -> "Table":
         _check_known("metric", self.metrics, METRICS)
@@ -194,12 +201,20 @@ def printed(preset: str) -> list[Printed]:
     ]
 
 
-def as_printed(value: float | None, metric: str) -> str:
-    """The number with the decimals of its metric, more where the paper prints more; or a dash."""
+def as_printed(value: float | None, metric: str, decimals: int | None = None) -> str:
+    """The number with the decimals of its table, else of its metric or its own; or a dash.
+
+    Median ranks are whole but for a few, and stay as they are.
+    """
     if value is None:
         return "-"
-    decimals = METRICS[metric].decimals
-    return f"{value:.{decimals}f}" if abs(round(value, decimals) - value) < 1e-9 else f"{value:g}"
+    if METRICS[metric].decimals == 0:
+        return f"{value:g}"
+    return f"{value:.{max(decimals or 0, METRICS[metric].decimals, _decimals(value))}f}"
+
+
+def _decimals(value: float) -> int:
+    return len(f"{value:.4f}".rstrip("0").partition(".")[2])
 
 
 def effects(paper: Paper, claim: Claim) -> list[float] | None:

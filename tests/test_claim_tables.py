@@ -1,0 +1,194 @@
+"""Verdicts as rows of a table and of the forest plot, from verdicts worked out by hand."""
+
+import pytest
+
+from benchmark import claims
+from benchmark.claim_tables import claims_grid, forest_rows, not_run_grid
+from benchmark.claims import Values, Verdict
+from benchmark.comparisons import Comparison
+from benchmark.grid import Grid
+from benchmark.papers import Claim
+
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
+GAP = ",\N{NO-BREAK SPACE}"
+
+
+def values(preset: str, mean: float | None, std: float | None = 0.5, **facts: object) -> Values:
+    given = {"seeds": 3, "printed": 40.0}
+    return Values(preset=preset, mean=mean, std=std, **(given | facts))
+
+
+def compared(first: str, second: str, side: str = "holds", **facts: object) -> claims.Tested:
+    """Of a difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
+    own = ("adjusted_p", "printed")
+    found = {
+        "metric": "i2t_r1",
+        "seeds": 3,
+        "difference": 2.25,
+        "std": 0.5,
+        "interval": (1.0, 3.5),
+        "p": 0.001,
+    }
+    found |= {key: value for key, value in facts.items() if key not in own}
+    shown = {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
+    comparison = Comparison(first=first, second=second, **found)
+    return claims.Tested(comparison=comparison, side=side, reason="r", **shown)
+
+
+def verdict(
+    word: str = "holds", *pairs: claims.Tested, leans: str = "", **facts: object
+) -> Verdict:
+    """Of as many presets as the pairs need, named a, b, c."""
+    presets = list("abc"[: len(pairs) + 1])
+    shown = facts.pop("values", [values(name, 50.0 + n) for n, name in enumerate(presets)])
+    said = {"id": "c", "statement": "First beats second.", "where": "Section 4", "metric": "i2t_r1"}
+    claim = Claim(**(said | {"presets": presets} | facts))
+    return Verdict(
+        paper="scan",
+        claim=claim,
+        verdict=word,
+        reason="the reason",
+        leans=leans,
+        values=shown,
+        tested=list(pairs),
+    )
+
+
+def not_run(**facts: object) -> Verdict:
+    """Of a claim with presets, or without."""
+    given = {"values": [], "presets": [], "unplayed": "not played"} | facts
+    return verdict("not run", **given)
+
+
+def rows(grid: Grid) -> list[dict[str, str]]:
+    """By column, bold type left out."""
+    return [dict(zip(grid.heads, (cell.text for cell in row), strict=True)) for row in grid.cells]
+
+
+@pytest.mark.parametrize("word", ["holds", "does not hold", "undecided"])
+def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
+    grid = claims_grid("t", [verdict(word, compared("a", "b"))])
+    (row,) = rows(grid)
+    assert list(row.values())[:-1] == [
+        "First beats second.",
+        word,
+        "a > b",
+        "i2t R@1",
+        f"50.0 {PLUS_MINUS}0.5 against 51.0 {PLUS_MINUS}0.5",
+        "+2.2",
+        f"[+1.0{GAP}+3.5]",
+        "0.012",
+        "+4.3",
+    ]
+    assert "the reason" in row["remark"] and "scan: Section 4" in row["remark"]
+    assert [cell.text for cell in grid.cells[0] if cell.is_bold] == [word]
+
+
+def test_what_an_undecided_claim_leans_to_is_told():
+    leaning, upright = rows(
+        claims_grid(
+            "t",
+            [
+                verdict("undecided", compared("a", "b"), leans="does not hold"),
+                verdict("undecided", compared("a", "b")),
+            ],
+        )
+    )
+    assert "leans to: does not hold" in leaning["remark"]
+    assert "leans" not in upright["remark"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sign"), [("ordered", ">"), ("alike", "="), ("not_better", "not >")]
+)
+def test_the_sign_says_what_is_claimed(kind, sign):
+    one = verdict("holds", compared("a", "b"), kind=kind)
+    (row,) = rows(claims_grid("t", [one]))
+    assert row["compared"] == f"a {sign} b"
+    (drawn,) = forest_rows(one)
+    assert f"a {sign} b" in drawn.label
+
+
+def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
+    one = verdict("holds", compared("a", "b"), compared("b", "c", difference=-0.5))
+    first, second = rows(claims_grid("t", [one]))
+    assert [second[head] for head in ("claim", "verdict", "remark")] == ["", "", ""]
+    assert [row["compared"] for row in (first, second)] == ["a > b", "b > c"]
+    assert [row["difference"] for row in (first, second)] == ["+2.2", "-0.5"]
+    assert second["here"] == f"51.0 {PLUS_MINUS}0.5 against 52.0 {PLUS_MINUS}0.5"
+
+
+def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
+    lone = [values("a", 50.0, None, seeds=1), values("b", 51.0, None, seeds=1)]
+    pair = compared("a", "b", "undecided", interval=None, adjusted_p=None, printed=None)
+    (row,) = rows(claims_grid("t", [verdict("undecided", pair, values=lone)]))
+    assert row["here"] == "50.0 against 51.0"
+    assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
+
+
+def test_the_metric_has_its_own_decimals():
+    pair = compared("a", "b", metric="overlap_s", difference=0.0321, interval=(0.0301, 0.0342))
+    shown = [values("a", 0.16334, 0.00123), values("b", 0.2, 0.0)]
+    (row,) = rows(claims_grid("t", [verdict("holds", pair, values=shown, metric="overlap_s")]))
+    assert row["metric"] == "S"
+    assert row["here"] == f"0.1633 {PLUS_MINUS}0.0012 against 0.2000 {PLUS_MINUS}0.0000"
+    assert row["difference"] == "+0.0321"
+    assert row["95% interval"] == f"[+0.0301{GAP}+0.0342]"
+
+
+def test_a_claim_that_was_not_run_has_its_reason_and_what_is_printed():
+    shown = [values("a", None, None, printed=67.9), values("b", 3.0, None, printed=45.8)]
+    lost = not_run(presets=["a", "b"], unplayed="", values=shown)
+    unplayed = not_run(printed=[39.6, 43.15, 44.53])
+    unprinted = not_run()
+    found = [lost, unplayed, unprinted, verdict("holds", compared("a", "b"))]
+    first, second, third = rows(not_run_grid("t", found))
+    assert first == {
+        "claim": "First beats second.",
+        "where": "scan: Section 4",
+        "why it was not run": "the reason",
+        "compared": "a > b",
+        "metric": "i2t R@1",
+        "printed": "67.9 against 45.8",
+    }
+    assert second["compared"] == "-"
+    assert second["printed"].startswith("39.6 against 43.1") and "44.5" in second["printed"]
+    assert third["printed"] == "-"
+
+
+def test_either_table_has_what_the_other_has_not():
+    run, other = verdict("holds", compared("a", "b")), not_run()
+    assert (
+        len(claims_grid("t", [run, other]).rows) == len(not_run_grid("t", [run, other]).rows) == 1
+    )
+    assert claims_grid("t", [other]).rows == []
+    assert not_run_grid("t", [run]).rows == []
+    assert claims_grid("t", []).rows == not_run_grid("t", []).rows == []
+
+
+class TestForest:
+    def test_a_row_has_the_numbers_of_its_comparison(self):
+        (row,) = forest_rows(verdict("holds", compared("a", "b")))
+        assert (row.difference, row.low, row.high, row.printed) == (2.25, 1.0, 3.5, 4.3)
+        assert (row.unit, row.verdict, row.bounds) == ("i2t R@1", "holds", ())
+        assert "First beats second." in row.label
+
+    def test_each_comparison_keeps_its_own_side(self):
+        pairs = compared("a", "b", "holds"), compared("b", "c", "does not hold")
+        found = forest_rows(verdict("does not hold", *pairs))
+        assert [row.verdict for row in found] == ["holds", "does not hold"]
+
+    @pytest.mark.parametrize(
+        ("kind", "bounds"), [("ordered", (2,)), ("not_better", (2,)), ("alike", (-2, 2))]
+    )
+    def test_a_margin_is_drawn_on_the_sides_where_it_matters(self, kind, bounds):
+        (row,) = forest_rows(verdict("holds", compared("a", "b"), kind=kind, margin=2))
+        assert row.bounds == bounds
+        (row,) = forest_rows(verdict("holds", compared("a", "b"), kind=kind))
+        assert row.bounds == ()
+
+    def test_only_what_was_compared_and_has_an_interval_has_a_row(self):
+        assert forest_rows(not_run()) == []
+        without = compared("a", "b", interval=None)
+        found = forest_rows(verdict("undecided", without, compared("b", "c")))
+        assert ["b > c" in row.label for row in found] == [True]

@@ -1,0 +1,323 @@
+"""The papers' tables against made-up records whose numbers are worked out by hand."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+
+from benchmark import protocol
+from benchmark.costs import Provenance
+from benchmark.files import write_json
+from benchmark.grid import Grid, as_markdown
+from benchmark.outcomes import Board, Outcome, Standing
+from benchmark.paper_tables import comparability, is_comparable, paper_grids
+from benchmark.papers import About, Paper, Row, Table, papers
+from benchmark.presets import Preset
+from benchmark.records import Record
+
+IMAGES, EACH = 40, 2
+OWNER = np.repeat(np.arange(IMAGES), EACH)
+RECALLS = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
+HEADS = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10"]
+FLICKR, COCO = "flickr30k/test", "mscoco_1k/test"
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
+
+# Every second image is found at once and the others fourth: R@1 50, R@5 and R@10 100. Of an
+# image's captions the first finds it at once and the second eighth: 50, 50, 100. In every resample
+# of the images as well, for t2i and for what is 100; half of 40 images give 50 -+ 15.
+HALF = {"i2t": np.tile([0, 3], IMAGES // 2), "t2i": np.tile([0, 7], IMAGES)}
+ALL = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(IMAGES * EACH, int)}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """Prepared datasets of the same size."""
+    monkeypatch.chdir(tmp_path)
+    for dataset in ("flickr30k", "mine"):
+        folder = Path(f"data/prepared/{dataset}")
+        folder.mkdir(parents=True)
+        images = {"image_id": [f"i{n}" for n in range(IMAGES)], "split": "test"}
+        captions = {
+            "caption_id": [f"c{n}" for n in range(IMAGES * EACH)],
+            "image_id": [f"i{owner}" for owner in OWNER],
+            "split": "test",
+        }
+        pd.DataFrame(images).to_parquet(folder / "images.parquet")
+        pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
+        pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
+        write_json(folder / "card.json", {})
+
+
+def outcome(dataset: str, preset: str, seed: int, ranks: dict, **changes: object) -> Outcome:
+    folder = Path(f"results/{dataset}/{preset}/{seed}")
+    folder.mkdir(parents=True)
+    ids = {"i2t": [f"i{n}" for n in range(IMAGES)], "t2i": [f"c{n}" for n in range(IMAGES * EACH)]}
+    frames = [
+        pd.DataFrame({"direction": way, "query": ids[way], "rank": found})
+        for way, found in ranks.items()
+    ]
+    none = pd.DataFrame({"direction": [], "query": [], "rank": []})
+    pd.concat(frames or [none]).to_parquet(folder / "ranks.parquet")
+    facts = {
+        "protocol_version": protocol.VERSION,
+        "season": "try",
+        "dataset": dataset,
+        "split": "made/test",
+        "images": IMAGES,
+        "captions": IMAGES * EACH,
+        "manifest_sha256": "m",
+        "preset": preset,
+        "method": "scan",
+        "family": "paper",
+        "seed": seed,
+        "options": {},
+        "scaled": [],
+        "image_features": {},
+        "text_features": {},
+        "deviations": [],
+        "parameters": 1,
+        "selected_epoch": 1,
+        "status": "ok" if ranks else "failed",
+        "metrics": protocol.retrieval_metrics(ranks) if ranks else {},
+    }
+    cost = Provenance(
+        git_commit="",
+        packages={},
+        machine="",
+        device="cpu",
+        threads=1,
+        seconds={"per_pair": 2e-6},
+        peak_memory_mib=0.0,
+        peak_device_memory_mib=None,
+    )
+    return Outcome(
+        folder=folder,
+        record=Record(**(facts | changes)),
+        trainings=(cost,),
+        scoring=cost,
+        history=None,
+    )
+
+
+def board(
+    dataset: str = "flickr30k", preset: str = "own", seeds: tuple = (HALF,), **changes: object
+) -> Board:
+    """One preset, played with these ranks."""
+    outcomes = [outcome(dataset, preset, n, ranks, **changes) for n, ranks in enumerate(seeds)]
+    standing = Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+    card = {"title": f"The {dataset}", "split": "karpathy"}
+    return Board(dataset=dataset, card=card, standings=[standing])
+
+
+def table(*rows: Row, metrics: list[str] | None = None) -> Table:
+    return Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
+
+
+def own(numbers: list, place: str = FLICKR, **facts: object) -> Row:
+    return Row(**({"label": "Ours", "preset": "own"} | facts), numbers={place: numbers})
+
+
+def grids(made: Table, *boards: Board) -> dict[str, Grid]:
+    """By place."""
+    about = About(title="t", authors="a", year=2018, venue="v", source="s")
+    return paper_grids(Paper(paper=about, tables={"7": made}, claims=[]), boards)["7"]
+
+
+def rows(made: Table, *boards: Board) -> list[dict[str, str]]:
+    """Of the only place, by column."""
+    (grid,) = grids(made, *boards).values()
+    return [dict(zip(grid.heads, (cell.text for cell in row), strict=True)) for row in grid.cells]
+
+
+def numbers(row: dict[str, str], heads: list[str] = HEADS) -> list[str]:
+    return [row[head] for head in heads]
+
+
+def ends(cell: str) -> tuple[float, float]:
+    low, high = re.fullmatch(r"\[(.+),\N{NO-BREAK SPACE}(.+)\]", cell).groups()
+    return float(low), float(high)
+
+
+PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
+
+
+class TestComparable:
+    """The dataset that the paper measured, without deviations."""
+
+    def test_the_gap_is_ours_less_the_paper_s_with_its_sign(self):
+        *_, gap = rows(table(own(PRINTED)), board())
+        assert gap["numbers of"] == "gap"
+        assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
+
+    def test_it_is_counted_which_printed_numbers_lie_in_our_intervals(self):
+        """60 in [35, 65], 100 and 50 in intervals that are one point, 99.9 and 49 beside such."""
+        _, _, interval, gap = rows(table(own(PRINTED)), board())
+        assert "3 of 5 reported numbers lie in the interval" in gap["remark"]
+        assert interval["numbers of"] == "95% interval"
+        assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
+        points = [ends(cell) for cell in numbers(interval, HEADS[1:])]
+        assert points == [(100, 100), (100, 100), (50, 50), (50, 50), (100, 100)]
+        assert ends(interval["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
+
+    def test_what_was_measured_stands_under_what_is_printed(self):
+        printed, here, *_ = rows(table(own(PRINTED)), board())
+        assert numbers(printed) == ["60.0", "100.0", "99.9", "50.0", "49.0", "-"]
+        assert (printed["row"], printed["numbers of"], printed["rsum"]) == ("Ours", "paper", "-")
+        assert numbers(here) == ["50.0", "100.0", "100.0", "50.0", "50.0", "100.0"]
+        assert (here["row"], here["numbers of"]) == ("", "here: The flickr30k")
+        assert here["rsum"] == "450.0"
+        assert here["remark"] == "1 seed; comparable: karpathy split"
+
+    def test_over_seeds_it_is_their_mean(self):
+        """R@1 of 50 and of 100: mean 75, sample standard deviation 50 / sqrt(2)."""
+        _, here, _, gap = rows(table(own(PRINTED)), board(seeds=(HALF, ALL)))
+        assert here["i2t R@1"] == f"75.0 {PLUS_MINUS}35.4"
+        assert here["remark"].startswith("2 seeds; ")
+        assert gap["i2t R@1"] == "+15.0"
+
+    def test_a_smaller_budget_is_told(self):
+        _, here, *_ = rows(table(own(PRINTED)), board(scaled=["epochs"]))
+        assert here["remark"] == "1 seed; comparable: karpathy split; other budget"
+
+    def test_median_ranks_have_no_interval_and_are_not_counted(self):
+        made = table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
+        _, here, interval, gap = rows(made, board())
+        assert (here["i2t MedR"], interval["i2t MedR"]) == ("2", "-")  # floor(1.5) + 1
+        assert gap["i2t MedR"] == "+0.0"
+        assert "1 of 1 reported numbers" in gap["remark"]
+        assert "rsum" not in here
+
+
+CASES = [
+    (COCO, {}, "not comparable: other dataset"),
+    ("flickr30k/val", {}, "not comparable: other split"),
+    (FLICKR, {"deviations": ["cnn"]}, "not comparable: other features"),
+    (COCO, {"deviations": ["cnn"]}, "not comparable: other dataset, other features"),
+    (
+        COCO,
+        {"deviations": ["cnn"], "scaled": ["epochs"]},
+        "not comparable: other dataset, other features, other budget",
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "changes", "reason"), CASES)
+def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason):
+    found = board(**changes)
+    assert comparability(found, found.standings[0], place) == reason
+    assert not is_comparable(found, found.standings[0], place)
+    shown = rows(table(own(PRINTED, place)), found)
+    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", "95% interval"]
+    assert shown[1]["remark"] == f"1 seed; {reason}"
+
+
+class TestReasons:
+    """Why there is nothing under a row of the paper's own."""
+
+    def test_a_preset_that_is_not_of_the_season(self):
+        _, here = rows(table(own(PRINTED)), board(preset="other"))
+        assert (here["numbers of"], here["remark"]) == (
+            "here: The flickr30k",
+            "not played in this season",
+        )
+        assert set(numbers(here)) == {"-"} == {here["rsum"]}
+
+    @pytest.mark.parametrize(
+        ("status", "reason", "told"),
+        [
+            ("failed", "the loss is NaN", "failed: the loss is NaN"),
+            ("not_applicable", "needs 5 captions", "not applicable: needs 5 captions"),
+        ],
+    )
+    def test_a_preset_without_a_result(self, status, reason, told):
+        found = board(seeds=({}, {}), status=status, reason=reason)
+        _, here = rows(table(own(PRINTED)), found)
+        assert here["remark"] == told
+        assert set(numbers(here)) == {"-"}
+
+    def test_of_a_preset_that_failed_with_one_seed_the_others_count(self):
+        _, here, *_ = rows(table(own(PRINTED)), board(seeds=({}, HALF)))
+        assert here["remark"].startswith("1 seed; ")
+        assert here["i2t R@1"] == "50.0"
+
+    def test_a_row_that_no_preset_plays(self):
+        unplayed = Row(label="Ours", unplayed="not yet", numbers={FLICKR: PRINTED})
+        _, here = rows(table(unplayed), board(), board("mine"))
+        assert (here["numbers of"], here["remark"]) == ("here", "not yet")
+        assert set(numbers(here)) == {"-"}
+
+    def test_a_metric_that_was_not_measured_is_a_dash(self):
+        made = table(own([60.0, 50.0, 7.0]), metrics=["i2t_r1", "s2s_r1", "per_pair"])
+        _, here, interval, _ = rows(made, board(deviations=[]))
+        assert here["s2s R@1"] == interval["s2s R@1"] == "-"
+        assert here["score a pair (\N{MICRO SIGN}s)"] == "2.00"
+
+    def test_there_is_one_for_every_dataset(self):
+        shown = rows(table(own(PRINTED)), board("mine"), board())
+        assert [row["numbers of"] for row in shown] == [
+            "paper",
+            "here: The mine",
+            "95% interval",
+            "here: The flickr30k",
+            "95% interval",
+            "gap",
+        ]
+
+
+def test_a_row_of_others_stands_alone_as_printed():
+    other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, *[None] * 5]})
+    (row,) = rows(table(other), board())
+    assert [row[head] for head in ("row", "setting", "numbers of", "remark")] == [
+        "VSE++",
+        "VGG; [1]",
+        "paper",
+        "n",
+    ]
+    assert numbers(row) == ["1.5", *["-"] * 5]
+
+
+def test_rsum_is_added_where_all_its_terms_are_printed():
+    full = Row(label="a", numbers={FLICKR: [10.1, 20.2, 30.3, 1.1, 2.2, 3.3]})
+    (row,) = rows(table(full))
+    assert row["rsum"] == "67.2"
+    (row,) = rows(table(Row(label="a", numbers={FLICKR: [1.0]}), metrics=["i2t_r1"]))
+    assert "rsum" not in row
+
+
+def test_places_that_are_printed_side_by_side_are_tables_of_their_own():
+    both = Row(label="a", numbers={COCO: [1.0], FLICKR: [2.0]})
+    single = Row(label="b", numbers={FLICKR: [3.0]})
+    found = grids(table(both, single, metrics=["i2t_r1"]))
+    assert list(found) == [COCO, FLICKR]
+    assert [[row[0], row[3]] for row in found[COCO].rows] == [["a", "1.0"]]
+    assert [[row[0], row[3]] for row in found[FLICKR].rows] == [["a", "2.0"], ["b", "3.0"]]
+    for place, grid in found.items():
+        assert "7" in grid.title and place in grid.title
+
+
+def test_without_a_board_all_tables_of_the_papers_have_their_rows():
+    for paper in papers().values():
+        for number, found in paper_grids(paper, []).items():
+            made = paper.tables[number]
+            for place, grid in found.items():
+                printed = [row for row in grid.rows if row[2] == "paper"]
+                assert len(printed) == sum(place in row.numbers for row in made.rows)
+
+
+@pytest.mark.parametrize("text", ["- item", "1. item", "+ a", "a | b", "<b>", "**x**", "# head"])
+def test_remarks_below_a_table_are_text(text):
+    """In Markdown they are a list, where a line may begin anything."""
+    noted = Row(label="a", note=text, numbers={FLICKR: [2.0]})
+    lost = board(seeds=({},), reason=text)
+    (grid,) = grids(table(noted, own([1.0]), metrics=["i2t_r1"]), lost).values()
+    tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(grid))
+    inline = [token for token in tokens if token.type == "inline"]
+    shown = ["".join(child.content for child in token.children) for token in inline]
+    assert text in shown and f"failed: {text}" in shown
+    types = {child.type for token in inline for child in token.children}
+    assert types == {"text"}
+    lists = [token.type for token in tokens if token.type.endswith("list_open")]
+    assert lists == ["ordered_list_open"]
