@@ -5,12 +5,13 @@ presets is compared over their common seeds (benchmark.comparisons). Of the diff
 where the first preset is better, with its 95% interval:
 
     kind         a pair holds if                           and does not hold if
-    ordered      the interval lies above the margin, and   the interval lies below the margin
-                 p is at most 0.05 after Holm's adjustment
-    alike        it lies within minus and plus the margin  it lies wholly outside
-    not_better   it does not reach above the margin        it lies above the margin
+    ordered      the interval lies above zero *            the interval lies below zero *
+    alike        it lies within minus and plus the margin  it lies wholly outside *
+    not_better   it does not reach above the margin        it lies above the margin *
 
-Either needs three common seeds; what is neither is undecided, and leans as d alone would have it.
+Where a star asserts a difference, p must be at most 0.05 after Holm's adjustment, too. Either needs
+three common seeds; what is neither is undecided, and leans as d alone would have it. So is what is
+said of S where its bins are too coarse.
 p is of the permutation test, for metrics that are means over queries; for others the interval
 decides alone. Holm's adjustment is over all comparisons of the board's claims that have a p and
 three common seeds, each counted once. An ordered claim holds if all its pairs do, and does not if
@@ -18,7 +19,7 @@ one does not.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Literal
@@ -26,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from benchmark import significance
-from benchmark.comparisons import Comparison, compare_all, values
+from benchmark.comparisons import Comparison, compare_all, is_coarse, measure, values
 from benchmark.outcomes import Board, Standing
 from benchmark.papers import METRICS, Claim, Paper, effects, papers
 
@@ -38,7 +39,7 @@ Pair = tuple[str, str, str]  # first preset, second preset, metric
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """A preset's metric over its seeds, less the failed ones."""
+    """A preset's metric over the seeds that the presets of the claim have in common."""
 
     preset: str
     mean: float | None  # None: no seed has it
@@ -78,9 +79,10 @@ def verdicts(board: Board) -> list[Verdict]:
     pairs = {pair for _, _, claim in claims for pair in _pairs(claim)}
     compared = _compared(board, standings, sorted(pairs))
     adjusted = _adjusted(compared)
-    return [
+    found = [
         _verdict(name, paper, claim, standings, compared, adjusted) for name, paper, claim in claims
     ]
+    return [_of_fine_bins(one, standings) if one.tested else one for one in found]
 
 
 def counts(found: Iterable[Verdict]) -> dict[str, int]:
@@ -122,10 +124,8 @@ def _verdict(
     adjusted: dict[Pair, float],
 ) -> Verdict:
     printed = _printed(paper, claim)
-    shown = [
-        _values(preset, standings.get(preset), claim.metric, value)
-        for preset, value in zip(claim.presets, printed, strict=True)
-    ]
+    measured = _over_common_seeds([_by_seed(standings.get(p), claim.metric) for p in claim.presets])
+    shown = [_values(*facts) for facts in zip(claim.presets, measured, printed, strict=True)]
     lack = _lack(claim, standings, compared)
     tested = [] if lack else _tested(claim, printed, compared, adjusted)
     verdict, reason = (NOT_RUN, lack) if lack else _concluded(tested)
@@ -140,14 +140,36 @@ def _verdict(
     )
 
 
+def _of_fine_bins(verdict: Verdict, standings: dict[str, Standing]) -> Verdict:
+    """The verdict; undecided where it is about S of presets with bins that are too coarse."""
+    if verdict.claim.metric != "overlap_s":
+        return verdict
+    coarse = [preset for preset in verdict.claim.presets if is_coarse(standings[preset])]
+    if not coarse:
+        return verdict
+    reason = f"the bins of S are too coarse for {' and '.join(coarse)}"
+    tested = [replace(one, side=UNDECIDED, reason=reason) for one in verdict.tested]
+    return replace(verdict, verdict=UNDECIDED, reason=reason, leans="", tested=tested)
+
+
 def _printed(paper: Paper, claim: Claim) -> list[float | None]:
     """The paper's value of each preset. An unplayed claim may have values, but has no presets."""
     found = effects(paper, claim) if claim.presets else None
     return [*found] if found else [None] * len(claim.presets)
 
 
-def _values(preset: str, standing: Standing | None, metric: str, printed: float | None) -> Values:
-    found = values(standing, metric) if standing else []
+def _by_seed(standing: Standing | None, metric: str) -> dict[int, float]:
+    found = {o.record.seed: measure(o, metric) for o in standing.played} if standing else {}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def _over_common_seeds(measured: list[dict[int, float]]) -> list[list[float]]:
+    """What is shown is what is compared; without a common seed, what there is."""
+    common = set.intersection(*map(set, measured)) if measured else set()
+    return [[x for seed, x in one.items() if seed in common or not common] for one in measured]
+
+
+def _values(preset: str, found: list[float], printed: float | None) -> Values:
     return Values(
         preset=preset,
         mean=fmean(found) if found else None,
@@ -214,8 +236,8 @@ def _judged(claim: Claim, found: Comparison, adjusted_p: float | None) -> tuple[
     if found.seeds < SEEDS:
         return UNDECIDED, f"{found.seeds} {_seeds(found.seeds)}, {SEEDS} are needed"
     side, reason = RULES[claim.kind](*found.interval, claim.margin)
-    has_chance = adjusted_p is not None and adjusted_p > significance.ALPHA
-    if claim.kind == "ordered" and side == HOLDS and has_chance:
+    may_be_chance = adjusted_p is not None and adjusted_p > significance.ALPHA
+    if (claim.kind, side) in ASSERTING and may_be_chance:
         return UNDECIDED, f"p is {adjusted_p:.3g} after Holm's adjustment"
     return side, reason
 
@@ -225,11 +247,11 @@ def _seeds(count: int) -> str:
 
 
 def _ordered(low: float, high: float, margin: float) -> tuple[Side, str]:
-    if low > margin:
-        return HOLDS, f"the interval lies above {_bound(margin)}"
-    if high < margin:
-        return FAILS, f"the interval lies below {_bound(margin)}"
-    return UNDECIDED, f"the interval covers {_bound(margin)}"
+    if low > 0:
+        return HOLDS, "the interval lies above zero"
+    if high < 0:
+        return FAILS, "the interval lies below zero"
+    return UNDECIDED, "the interval covers zero"
 
 
 def _alike(low: float, high: float, margin: float) -> tuple[Side, str]:
@@ -242,17 +264,14 @@ def _alike(low: float, high: float, margin: float) -> tuple[Side, str]:
 
 def _not_better(low: float, high: float, margin: float) -> tuple[Side, str]:
     if high <= margin:
-        return HOLDS, f"the interval does not reach above {_bound(margin)}"
+        return HOLDS, f"the interval does not reach above the margin of {margin:g}"
     if low > margin:
-        return FAILS, f"the interval lies above {_bound(margin)}"
-    return UNDECIDED, f"the interval covers {_bound(margin)}"
+        return FAILS, f"the interval lies above the margin of {margin:g}"
+    return UNDECIDED, f"the interval covers the margin of {margin:g}"
 
 
+ASSERTING = {("ordered", HOLDS), ("ordered", FAILS), ("alike", FAILS), ("not_better", FAILS)}
 RULES = {"ordered": _ordered, "alike": _alike, "not_better": _not_better}
-
-
-def _bound(margin: float) -> str:
-    return f"the margin of {margin:g}" if margin else "zero"
 
 
 def _concluded(tested: list[Tested]) -> tuple[str, str]:

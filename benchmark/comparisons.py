@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from benchmark import prepared, significance
+from benchmark import overlap, prepared, significance
 from benchmark.errors import UserError
 from benchmark.outcomes import Board, Outcome, Standing
 from benchmark.papers import METRICS
 from benchmark.ranking import CUTOFFS
 
+SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
 TIMES = {"per_image": 1e6, "per_caption": 1e6, "per_pair": 1e6, "per_batch": 1e3}  # of a second
 RECALL = re.compile(r"(i2t|t2i|s2s)_r(\d+)")
 
@@ -86,14 +88,22 @@ def values(standing: Standing, metric: str) -> list[float]:
     return [value for value in found if value is not None]
 
 
+def is_coarse(standing: Standing) -> bool:
+    """Whether S lies above 1 - KS, which bounds the true overlap: its bins are too coarse."""
+    return standing.mean("overlap_s") > standing.mean("one_minus_ks") + SLACK
+
+
 def interval(board: Board, standing: Standing, metric: str) -> tuple[float, float] | None:
     """95% interval of the seeds' mean, had other images been drawn; None for seeds-only metrics."""
     outcomes = list(_usable(standing, metric).values())
     if not outcomes:
         return None
     by_image = _per_image(board, outcomes, metric)
-    replicates = _resampled(by_image) if by_image else _own_replicates(outcomes, metric)
-    return None if replicates is None else significance.percentiles(replicates)
+    if by_image:
+        return significance.percentiles(_resampled(by_image))
+    replicates = _own_replicates(outcomes, metric)
+    mean = fmean(measure(outcome, metric) for outcome in outcomes)
+    return None if replicates is None else overlap.interval(mean, replicates)
 
 
 def compare(board: Board, first: Standing, second: Standing, metric: str) -> Comparison | None:
@@ -111,9 +121,10 @@ def compare_all(
 
 
 def rank_groups(board: Board) -> list[int]:
-    """Group number of each of `board.ranked`: who shares one cannot be told apart from its first.
+    """Group number of each of `board.ranked`, by rsum (significance.rank_groups).
 
-    By the permutation test on rsum, which is about other images and not about other seeds.
+    Told apart are two presets by the permutation test over the images, and, where they share two
+    seeds or more, only if the interval over images and seeds leaves zero out.
     """
     shares = [
         {o.record.seed: _shares(_per_image(board, [o], "rsum")) for o in standing.played}
@@ -122,9 +133,22 @@ def rank_groups(board: Board) -> list[int]:
 
     def p_behind(leader: int) -> np.ndarray:
         behind = [_mean_difference(shares[leader], other) for other in shares[leader + 1 :]]
-        return significance.permutation_p(np.stack(behind, axis=1)) if behind else np.array([])
+        if not behind:
+            return np.array([])
+        p = significance.permutation_p(np.stack(behind, axis=1))
+        others = board.ranked[leader + 1 :]
+        return np.where([_is_luck(board, board.ranked[leader], s) for s in others], 1.0, p)
 
     return significance.rank_groups(len(shares), p_behind)
+
+
+def _is_luck(board: Board, first: Standing, second: Standing) -> bool:
+    """Whether the difference of rsum may be that of the seeds; of one seed nobody knows."""
+    paired = _paired(board, first, second, "rsum")
+    if paired is None or len(paired.by_seed) < 2:
+        return False
+    low, high = significance.difference_interval(np.array(paired.by_seed), paired.replicates)
+    return low <= 0 <= high
 
 
 def _mean_difference(first: dict[int, np.ndarray], second: dict[int, np.ndarray]) -> np.ndarray:

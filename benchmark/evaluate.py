@@ -148,7 +148,7 @@ def _judge_scores(scores: dict[str, np.ndarray], split: Split) -> Judged:
     metrics |= protocol.overlap_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
     drawn = overlap.resamples(len(split.image_rows))
     replicates = overlap.replicates(scores["i2t"], owners, drawn, metrics["overlap_range"])
-    metrics |= protocol.overlap_interval(replicates)
+    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
     kept = samples.of_scores(scores["i2t"], owners)
     kept |= {"overlap_replicates": replicates.astype(np.float32)}
     return Judged(scores=scores, relevant=relevant, ranks=ranks, metrics=metrics, samples=kept)

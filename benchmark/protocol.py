@@ -92,7 +92,7 @@ def overlap_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, flo
     }
 
 
-def overlap_interval(replicates_R: np.ndarray) -> dict[str, float]:
-    """95% percentile interval of S over its bootstrap replicates."""
-    low, high = np.nanpercentile(replicates_R, [2.5, 97.5])
-    return {"overlap_s_low": float(low), "overlap_s_high": float(high)}
+def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
+    """The 95% interval of S, had other images been drawn."""
+    low, high = overlap.interval(estimate, replicates_R)
+    return {"overlap_s_low": low, "overlap_s_high": high}

@@ -12,16 +12,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmark import claims, grid, pages, paper_tables, prepared, trec
-from benchmark.album import Album
-from benchmark.claim_tables import claims_grid, not_run_grid
+from benchmark import claims, grid, pages, prepared, trec
 from benchmark.errors import UserError
 from benchmark.files import write_json, write_text
 from benchmark.grid import Grid
 from benchmark.outcomes import Board, read_boards
+from benchmark.pages import paper_tables
+from benchmark.pages.album import Album
+from benchmark.pages.claim_tables import claims_grid, not_run_grid
+from benchmark.pages.plots import write_plots
 from benchmark.papers import papers
 from benchmark.params import Params, read_params
-from benchmark.plots import write_plots
 from benchmark.stage import run_stage
 
 ROOT = Path("reports")

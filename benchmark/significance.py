@@ -5,7 +5,7 @@ array that ends in G has an entry an image, P a column a preset or a comparison,
 resample, S an entry a seed. Knows no torch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -71,6 +71,13 @@ def difference_interval(
     return float(mean - half), float(mean + half)
 
 
+def prediction_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Where one more value of the same kind lies at LEVEL: mean -+ t s sqrt(1 + 1/n), n >= 2."""
+    n, mean = len(values), float(np.mean(values))
+    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / n)
+    return mean - float(reach), mean + float(reach)
+
+
 def permutation_p(differences_GP: np.ndarray, permutations: int = PERMUTATIONS) -> np.ndarray:
     """Two-sided p (P,) of paired differences, one column a comparison.
 
@@ -102,14 +109,14 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 def rank_groups(size: int, p_behind: Callable[[int], np.ndarray]) -> list[int]:
     """Group number, from 1, of each of `size` presets sorted best first.
 
-    The best leads the first group. Whoever cannot be told apart from the leader joins; the first
-    who can leads the next group. `p_behind(leader)` is the p of the leader against each one behind
-    it, adjusted here as one family.
+    The best leads the first group, which reaches down to the last one that cannot be told apart
+    from it; the next one leads the next group. `p_behind(leader)` is the p of the leader against
+    each one behind it, adjusted here as one family.
     """
     groups: list[int] = []
     while len(groups) < size:
         leader = len(groups)
-        apart = holm(p_behind(leader)) <= ALPHA
-        joined = int(np.argmax(apart)) if apart.any() else len(apart)
+        level = np.flatnonzero(holm(p_behind(leader)) > ALPHA)
+        joined = int(level[-1]) + 1 if len(level) else 0
         groups += [groups[-1] + 1 if groups else 1] * (1 + joined)
     return groups

@@ -225,4 +225,4 @@ def test_the_report_lists_the_data_and_templates_that_it_reads():
             f"benchmark/{folder}/{p.name}" for p in (ROOT / "benchmark" / folder).glob("*.yaml")
         }
         assert files and files <= listed, "a corrected number would go unnoticed"
-    assert "benchmark/templates" in listed
+    assert "benchmark/pages/templates" in listed

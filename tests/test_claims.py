@@ -64,7 +64,8 @@ def standing(preset: str, outcomes: list[Outcome]) -> Standing:
 
 def played(preset: str, values: list[float], metric: str = MORE) -> Standing:
     """Seeds 0, 1, ... with these values."""
-    return standing(preset, [outcome(preset, s, {metric: v}) for s, v in enumerate(values)])
+    found = [{metric: value, "one_minus_ks": 1.0} for value in values]  # no S is above its bound
+    return standing(preset, [outcome(preset, seed, m) for seed, m in enumerate(found)])
 
 
 def board(*standings: Standing) -> Board:
@@ -108,32 +109,29 @@ NARROW = [-0.1, 0.0, 0.1]  # -+ 0.2484
 WIDE = [-1.0, 0.0, 1.0]  # -+ 2.484
 
 CASES = [
-    ("ordered", 0, 1.0, NARROW, "holds", "", "the interval lies above zero"),
-    ("ordered", 0, -1.0, NARROW, "does not hold", "", "the interval lies below zero"),
-    ("ordered", 0, 1.0, WIDE, "undecided", "holds", "the interval covers zero"),
-    ("ordered", 0, -1.0, WIDE, "undecided", "does not hold", "the interval covers zero"),
-    ("ordered", 0.5, 1.0, NARROW, "holds", "", "the interval lies above the margin of 0.5"),
-    ("ordered", 2, 1.0, NARROW, "does not hold", "", "the interval lies below the margin of 2"),
-    ("ordered", 0.9, 1.0, NARROW, "undecided", "holds", "the interval covers the margin of 0.9"),
-    ("alike", 1, 0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
-    ("alike", 1, -0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
-    ("alike", 1, 1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
-    ("alike", 1, -1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
-    ("alike", 1, 0.9, NARROW, "undecided", "holds", "reaches within 1 of zero and beyond"),
-    ("alike", 1, -1.1, NARROW, "undecided", "does not hold", "within 1 of zero and beyond"),
-    ("alike", 1, 0.0, WIDE, "undecided", "holds", "within 1 of zero and beyond"),
-    ("not_better", 0, -1.0, NARROW, "holds", "", "the interval does not reach above zero"),
-    ("not_better", 1, 0.5, NARROW, "holds", "", "does not reach above the margin of 1"),
-    ("not_better", 0, 1.0, NARROW, "does not hold", "", "the interval lies above zero"),
-    ("not_better", 0, 0.1, NARROW, "undecided", "does not hold", "the interval covers zero"),
-    ("not_better", 0, -0.1, NARROW, "undecided", "holds", "the interval covers zero"),
+    ("ordered", 1.0, NARROW, "holds", "", "the interval lies above zero"),
+    ("ordered", -1.0, NARROW, "does not hold", "", "the interval lies below zero"),
+    ("ordered", 1.0, WIDE, "undecided", "holds", "the interval covers zero"),
+    ("ordered", -1.0, WIDE, "undecided", "does not hold", "the interval covers zero"),
+    ("alike", 0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
+    ("alike", -0.5, NARROW, "holds", "", "the interval lies within 1 of zero"),
+    ("alike", 1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
+    ("alike", -1.5, NARROW, "does not hold", "", "the interval lies farther than 1 from zero"),
+    ("alike", 0.9, NARROW, "undecided", "holds", "reaches within 1 of zero and beyond"),
+    ("alike", -1.1, NARROW, "undecided", "does not hold", "within 1 of zero and beyond"),
+    ("alike", 0.0, WIDE, "undecided", "holds", "within 1 of zero and beyond"),
+    ("not_better", -1.0, NARROW, "holds", "", "does not reach above the margin of 1"),
+    ("not_better", 0.5, NARROW, "holds", "", "does not reach above the margin of 1"),
+    ("not_better", 2.0, NARROW, "does not hold", "", "the interval lies above the margin of 1"),
+    ("not_better", 1.1, NARROW, "undecided", "does not hold", "covers the margin of 1"),
+    ("not_better", 0.9, NARROW, "undecided", "holds", "the interval covers the margin of 1"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "margin", "gap", "spread", "verdict", "leans", "reason"), CASES)
-def test_the_interval_decides(claimed, kind, margin, gap, spread, verdict, leans, reason):
+@pytest.mark.parametrize(("kind", "gap", "spread", "verdict", "leans", "reason"), CASES)
+def test_the_interval_decides(claimed, kind, gap, spread, verdict, leans, reason):
     found = board(played("a", [10 + gap + e for e in spread]), played("b", [10.0] * 3))
-    (one,) = claimed(found, claim("a", "b", kind=kind, margin=margin))
+    (one,) = claimed(found, claim("a", "b", kind=kind))
     assert (one.verdict, one.leans) == (verdict, leans)
     assert reason in one.reason
     low, high = one.tested[0].comparison.interval
@@ -148,6 +146,15 @@ def test_where_less_is_better_the_smaller_one_beats_the_larger(claimed):
     )
     assert (there.verdict, back.verdict) == ("holds", "does not hold")
     assert there.tested[0].comparison.difference == pytest.approx(0.19)
+
+
+def test_a_claim_on_s_with_bins_that_are_too_coarse_is_undecided(claimed):
+    coarse = [outcome("b", seed, {LESS: 0.3, "one_minus_ks": 0.2}) for seed in range(3)]
+    found = board(played("a", [0.1, 0.11, 0.12], LESS), standing("b", coarse))
+    (one,) = claimed(found, claim("a", "b", metric=LESS))
+    assert (one.verdict, one.leans) == ("undecided", "")
+    assert one.reason == "the bins of S are too coarse for b"
+    assert [tested.side for tested in one.tested] == ["undecided"]
 
 
 @pytest.mark.parametrize(("seeds", "told"), [(1, "1 seed, 3"), (2, "2 seeds, 3 are needed")])
@@ -181,6 +188,17 @@ class TestChance:
         assert (first.verdict, first.tested[0].adjusted_p) == ("holds", 0.04)
         assert second.tested[0].adjusted_p is None
 
+    def test_p_guards_every_verdict_that_asserts_a_difference(self, claimed, chances):
+        chances["a", "b"] = 0.06
+        ahead, behind = self.order(3, 1), self.order(1, 3)
+        for found, kind in ((ahead, "ordered"), (behind, "ordered"), (ahead, "not_better"),
+                            (ahead, "alike")):  # fmt: skip
+            (one,) = claimed(found, claim("a", "b", kind=kind))
+            assert one.verdict == "undecided" and "after Holm" in one.reason, kind
+        assert claimed(behind, claim("a", "b", kind="not_better"))[0].verdict == "holds"
+        close = self.order(2, 1)
+        assert claimed(close, claim("a", "b", kind="alike"))[0].verdict == "holds"
+
     def test_p_may_not_exceed_five_percent(self, claimed, chances):
         chances["a", "b"] = 0.05
         assert claimed(self.order(2, 1), claim("a", "b"))[0].verdict == "holds"
@@ -210,7 +228,7 @@ class TestChance:
 
     def test_it_does_not_decide_what_is_no_order(self, claimed, chances):
         chances |= {("a", "b"): 0.9, ("b", "a"): 0.9}
-        made = [claim("a", "b", kind="alike", margin=2), claim("b", "a", kind="not_better")]
+        made = [claim("a", "b", kind="alike"), claim("b", "a", kind="not_better")]
         found = claimed(self.order(2, 1), *made)
         assert [one.verdict for one in found] == ["holds", "holds"]
 
@@ -270,6 +288,13 @@ class TestNotRun:
     def test_what_is_there_is_shown_all_the_same(self, claimed):
         (one,) = claimed(board(played("a", [1.0, 2.0])), claim("a", "b"))
         assert [(v.preset, v.mean, v.seeds) for v in one.values] == [("a", 1.5, 2), ("b", None, 0)]
+
+
+def test_the_values_shown_are_those_that_were_compared(claimed):
+    found = board(played("a", [9.0, 2.0, 3.0, 4.0]), played("b", [1.0]))
+    (one,) = claimed(found, claim("a", "b"))
+    assert [(v.mean, v.std, v.seeds) for v in one.values] == [(9.0, None, 1), (1.0, None, 1)]
+    assert one.tested[0].comparison.difference == 8.0
 
 
 def test_a_failed_seed_is_left_out_of_the_values(claimed):

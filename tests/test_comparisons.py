@@ -347,7 +347,8 @@ class TestOverlap:
         assert found.difference == pytest.approx(0.1)  # less overlap is better
         assert found.interval == pytest.approx(expected)
         assert found.p is None
-        alone = tuple(np.quantile(np.mean(both[0], axis=0), [0.025, 0.975]))
+        high, low = np.quantile(np.mean(both[0], axis=0), [0.025, 0.975])
+        alone = (2 * 0.2 - low, 2 * 0.2 - high)  # reflected
         assert interval(board(first, second), first, "overlap_s") == pytest.approx(alone)
 
     def test_where_one_cell_has_none_the_seeds_are_left(self):

@@ -598,6 +598,17 @@ class TestForest:
         verdicts = ["holds", "does not hold", "undecided"]
         assert shown == [*verdicts, "printed in the paper", "margin of the claim"]
 
+    def test_what_is_printed_far_away_is_an_arrow_that_leaves_the_intervals_readable(self):
+        near = comparison("near", low=1.0, difference=2.0, high=3.0)
+        far = comparison("far", printed=72.0), comparison("below", printed=-40.0)
+        (axes,) = forest.forest([near, *far]).axes
+        low, high = axes.get_xlim()
+        assert (low, high) == pytest.approx((-0.45, 3.45))
+        places = axes.get_yticks()
+        assert lines(axes, ">")[0].tolist() == [[high, places[1]]]
+        assert lines(axes, "<")[0].tolist() == [[low, places[2]]]
+        assert [text.get_text() for text in axes.texts] == ["+72", "-40"]
+
     def test_differences_in_other_units_have_an_axis_of_their_own(self):
         rows = [comparison("a"), comparison("b", unit="S", difference=0.01), comparison("c")]
         first, second = forest.forest(rows).axes

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from oracles import ranking as naive
-from scipy.stats import ks_2samp, norm
+from scipy.stats import binom, ks_2samp, norm
 
 from benchmark import overlap
 
@@ -180,3 +180,23 @@ def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
     assert (drawn[:200] == overlap.resamples(50)).all()
     assert drawn.mean(0) == pytest.approx(1, abs=0.1)
     assert drawn.var() == pytest.approx(1 - 1 / 50, rel=0.03)  # multinomial
+
+
+def test_the_interval_covers_the_true_overlap():
+    """Two Gaussians: S is 2 Phi(-d / 2), d their distance in deviations."""
+    rng, images, captions, runs = np.random.default_rng(0), 200, 5, 40
+    owners = np.repeat(np.arange(images), captions)
+    matched = np.arange(images)[:, None] == owners
+    distance, deviation = 0.23, 0.18
+    true = 2 * norm.cdf(-distance / 2 / deviation)
+    drawn = overlap.resamples(images)
+    reflected = below = 0
+    for _ in range(runs):
+        scores = np.clip(rng.normal(distance * matched, deviation), -1, 1)
+        estimate = overlap.overlap(scores[matched], scores[~matched])
+        found = overlap.replicates(scores, owners, drawn, overlap.COSINE_RANGE)
+        low, high = overlap.interval(estimate, found)
+        reflected += low <= true <= high
+        below += found.mean() < estimate
+    assert reflected >= binom.ppf(0.001, runs, 0.95)
+    assert below > 0.9 * runs, "resamples are biased downwards: why the interval is reflected"

@@ -1,6 +1,7 @@
 """The papers' tables against made-up records whose numbers are worked out by hand."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from benchmark.costs import Provenance
 from benchmark.files import write_json
 from benchmark.grid import Grid, as_markdown
 from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.paper_tables import comparability, is_comparable, paper_grids
+from benchmark.pages.paper_tables import obstacles, paper_grids
 from benchmark.papers import About, Paper, Row, Table, papers
 from benchmark.presets import Preset
 from benchmark.records import Record
@@ -122,8 +123,13 @@ def own(numbers: list, place: str = FLICKR, **facts: object) -> Row:
 
 def grids(made: Table, *boards: Board) -> dict[str, Grid]:
     """By place."""
-    about = About(title="t", authors="a", year=2018, venue="v", source="s")
-    return paper_grids(Paper(paper=about, tables={"7": made}, claims=[]), boards)["7"]
+    return paper_grids(paper_of(made), boards)["7"]
+
+
+def paper_of(made: Table) -> Paper:
+    splits = {"flickr30k": "karpathy"}
+    about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
+    return Paper(paper=about, tables={"7": made}, claims=[])
 
 
 def rows(made: Table, *boards: Board) -> list[dict[str, str]]:
@@ -145,22 +151,33 @@ PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
 
 
 class TestComparable:
-    """The dataset that the paper measured, without deviations."""
+    """The dataset and partition that the paper measured, its features and its budget."""
 
     def test_the_gap_is_ours_less_the_paper_s_with_its_sign(self):
         *_, gap = rows(table(own(PRINTED)), board())
         assert gap["numbers of"] == "gap"
         assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
 
-    def test_it_is_counted_which_printed_numbers_lie_in_our_intervals(self):
-        """60 in [35, 65], 100 and 50 in intervals that are one point, 99.9 and 49 beside such."""
-        _, _, interval, gap = rows(table(own(PRINTED)), board())
-        assert "3 of 5 reported numbers lie in the interval" in gap["remark"]
+    def test_the_interval_is_over_the_images(self):
+        """50 -+ 15 of 40 images; the others are the same in every resample."""
+        _, _, interval, _ = rows(table(own(PRINTED)), board())
         assert interval["numbers of"] == "95% interval"
         assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
         points = [ends(cell) for cell in numbers(interval, HEADS[1:])]
         assert points == [(100, 100), (100, 100), (50, 50), (50, 50), (100, 100)]
         assert ends(interval["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
+
+    def test_the_verdict_counts_printed_numbers_where_another_seed_would_lie(self):
+        """Of 50, 100, 50 another seed lies anywhere; of 100, 100, 100 at 100, where 99.9 is not."""
+        *_, gap = rows(table(own(PRINTED)), board(seeds=(HALF, ALL, HALF)))
+        assert "; 4 of 5 reported numbers lie where another seed would" in gap["remark"]
+        assert gap["i2t R@10"] == "+0.1"
+
+    def test_fewer_than_three_seeds_give_no_verdict(self):
+        for seeds in ((HALF,), (HALF, ALL)):
+            shutil.rmtree("results", ignore_errors=True)
+            *_, gap = rows(table(own(PRINTED)), board(seeds=seeds))
+            assert gap["remark"] == "reproduced minus reported; a verdict needs 3 seeds"
 
     def test_what_was_measured_stands_under_what_is_printed(self):
         printed, here, *_ = rows(table(own(PRINTED)), board())
@@ -169,7 +186,7 @@ class TestComparable:
         assert numbers(here) == ["50.0", "100.0", "100.0", "50.0", "50.0", "100.0"]
         assert (here["row"], here["numbers of"]) == ("", "here: The flickr30k")
         assert here["rsum"] == "450.0"
-        assert here["remark"] == "1 seed; comparable: karpathy split"
+        assert here["remark"] == "1 seed; comparable"
 
     def test_over_seeds_it_is_their_mean(self):
         """R@1 of 50 and of 100: mean 75, sample standard deviation 50 / sqrt(2)."""
@@ -178,22 +195,18 @@ class TestComparable:
         assert here["remark"].startswith("2 seeds; ")
         assert gap["i2t R@1"] == "+15.0"
 
-    def test_a_smaller_budget_is_told(self):
-        _, here, *_ = rows(table(own(PRINTED)), board(scaled=["epochs"]))
-        assert here["remark"] == "1 seed; comparable: karpathy split; other budget"
-
-    def test_median_ranks_have_no_interval_and_are_not_counted(self):
+    def test_median_ranks_have_no_interval(self):
         made = table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
         _, here, interval, gap = rows(made, board())
         assert (here["i2t MedR"], interval["i2t MedR"]) == ("2", "-")  # floor(1.5) + 1
         assert gap["i2t MedR"] == "+0.0"
-        assert "1 of 1 reported numbers" in gap["remark"]
         assert "rsum" not in here
 
 
 CASES = [
     (COCO, {}, "not comparable: other dataset"),
     ("flickr30k/val", {}, "not comparable: other split"),
+    (FLICKR, {"scaled": ["epochs"]}, "not comparable: other budget"),
     (FLICKR, {"deviations": ["cnn"]}, "not comparable: other features"),
     (COCO, {"deviations": ["cnn"]}, "not comparable: other dataset, other features"),
     (
@@ -207,11 +220,20 @@ CASES = [
 @pytest.mark.parametrize(("place", "changes", "reason"), CASES)
 def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason):
     found = board(**changes)
-    assert comparability(found, found.standings[0], place) == reason
-    assert not is_comparable(found, found.standings[0], place)
-    shown = rows(table(own(PRINTED, place)), found)
+    made = table(own(PRINTED, place))
+    told = obstacles(paper_of(made), found, found.standings[0], place)
+    assert f"not comparable: {', '.join(told)}" == reason
+    shown = rows(made, found)
     assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", "95% interval"]
     assert shown[1]["remark"] == f"1 seed; {reason}"
+
+
+def test_another_partition_of_the_same_dataset_is_not_compared():
+    found = board()
+    found.card["split"] = "entities"
+    _, here, *others = rows(table(own(PRINTED)), found)
+    assert here["remark"] == "1 seed; not comparable: other split"
+    assert [row["numbers of"] for row in others] == ["95% interval"]
 
 
 class TestReasons:

@@ -184,13 +184,14 @@ def test_overlap_metrics_of_other_scores_span_their_support():
     assert all(type(bound) is float for bound in metrics["overlap_range"])  # goes into JSON
 
 
-def test_the_interval_of_s_leaves_a_fortieth_on_either_side():
-    replicates = np.random.default_rng(0).permutation(np.linspace(0, 1, 201))
-    metrics = protocol.overlap_interval(replicates)
-    assert metrics == pytest.approx({"overlap_s_low": 0.025, "overlap_s_high": 0.975})
+def test_the_interval_of_s_reflects_its_replicates():
+    replicates = np.random.default_rng(0).permutation(np.linspace(0.2, 0.4, 201))
+    metrics = protocol.overlap_interval(0.35, replicates)  # the replicates lie 0.05 too low
+    assert metrics == pytest.approx({"overlap_s_low": 0.305, "overlap_s_high": 0.495})
     with_a_gap = np.append(replicates, np.nan)  # a resample without unmatched pairs
-    assert protocol.overlap_interval(with_a_gap) == metrics
+    assert protocol.overlap_interval(0.35, with_a_gap) == metrics
     assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
+    assert protocol.overlap_interval(0.9, replicates)["overlap_s_high"] == 1.0
 
 
 def test_a_caption_has_a_sibling_where_its_image_has_another_caption():

@@ -27,16 +27,18 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import benchmark.papers
-from benchmark import claims, illustrations, outcomes, overlap, pages, protocol, report
+from benchmark import claims, outcomes, overlap, pages, protocol, report
 from benchmark.costs import Provenance, write_provenance
 from benchmark.errors import UserError
-from benchmark.explanations import explanations
 from benchmark.fidelity import Entry
 from benchmark.figures import distributions
 from benchmark.files import write_json
-from benchmark.gallery import chosen
-from benchmark.illustrations import Picture
 from benchmark.markdown import code, escaped, picture, table
+from benchmark.pages import illustrations
+from benchmark.pages.explanations import explanations
+from benchmark.pages.gallery import chosen
+from benchmark.pages.illustrations import Picture
+from benchmark.pages.tables import spread
 from benchmark.papers import METRICS, About, Claim, Paper, Row, Table
 from benchmark.params import Cell, DatasetSettings, Fusion, Params
 from benchmark.presets import Fuse, presets
@@ -44,7 +46,6 @@ from benchmark.provenance import provenance
 from benchmark.records import Record, write_record
 from benchmark.season import Season, resolve, write_params
 from benchmark.stage import run_stage
-from benchmark.tables import spread
 from benchmark.text import tokenise
 
 FOLDER = Path("reports/try")
@@ -180,7 +181,7 @@ def play(
     metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, relevant, ranks)
     metrics |= protocol.overlap_metrics(scores[relevant], scores[~relevant])
     replicates = rng.normal(metrics["overlap_s"], 0.01, overlap.RESAMPLES)
-    metrics |= protocol.overlap_interval(replicates)
+    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
     write_record(folder, record(cell, metrics, **changes))
     samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}
     np.savez(folder / "similarities.npz", **samples)
@@ -1227,7 +1228,8 @@ class TestPaperPages:
             Row.model_construct(label="full", preset=MEMBERS[0], **full),
         ]
         table = Table.model_construct(title="t", metrics=RECALLS, rows=rows)
-        about = About(title="t", authors="a", year=2018, venue="v", source="s")
+        splits = {"open": "made"}
+        about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
         paper = Paper.model_construct(paper=about, tables={"1": table}, claims=[])
         monkeypatch.setattr(pages, "papers", lambda: {"made": paper})
         report.write_report(played)
@@ -1280,7 +1282,7 @@ class TestClaims:
         return next(row for row in verdicts.records() if row["compared"] == compared)
 
     def test_a_claim_that_holds_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_avg > scan_all_negatives")
+        row = self.row(verdicts, "scan_i2t_avg beats scan_all_negatives")
         assert row["verdict"] == "holds"
         assert row["metric"] == "i2t R@1"
         assert row["here"] == f"100.0 {PLUS_MINUS}0.0 against 0.0 {PLUS_MINUS}0.0"
@@ -1290,14 +1292,14 @@ class TestClaims:
         assert "scan: Section 4.4, table 4" in row["remark"]
 
     def test_one_that_does_not_hold_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_lse > scan_i2t_max")
+        row = self.row(verdicts, "scan_i2t_lse beats scan_i2t_max")
         assert row["verdict"] == "does not hold"
         assert (row["metric"], row["difference"]) == ("rsum", "-600.0")
         assert row["printed"] == "+20.8"  # 451.4 - 430.6
         assert row["95% interval"] == "[-600.0,\N{NO-BREAK SPACE}-600.0]"
 
     def test_one_that_is_undecided_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_avg > scan_i2t_max")
+        row = self.row(verdicts, "scan_i2t_avg beats scan_i2t_max")
         assert row["verdict"] == "undecided"
         assert (row["difference"], row["p, Holm"], row["printed"]) == ("+0.0", "1", "+21.6")
         assert "the interval covers zero" in row["remark"]
@@ -1320,7 +1322,7 @@ class TestClaims:
         assert sorted([row["claim"] for row in rows] + sorted(tested)) == sorted(told)
         assert all(row["why it was not run"] for row in rows)
         by_compared = {row["compared"]: row for row in rows}
-        row = by_compared["scan_i2t_lse > scan_i2t_sum"]
+        row = by_compared["scan_i2t_lse beats scan_i2t_sum"]
         assert row["why it was not run"] == "scan_i2t_sum was not played"
         assert row["printed"] == "451.4 against 446.9"
         unplayed = next(row for row in rows if "matches whole images" in row["claim"])

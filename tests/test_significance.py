@@ -1,5 +1,6 @@
 """Intervals, p values and groups against SciPy, enumeration, naive loops and simulation."""
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -256,9 +257,9 @@ class TestRankGroups:
         p_of = {0: [0.3, 0.01], 1: [0.9], 2: []}
         assert self.groups(p_of) == [1, 1, 2]
 
-    def test_groups_are_runs_even_where_one_further_down_is_like_the_leader(self):
+    def test_a_group_reaches_to_the_last_one_that_is_like_its_leader(self):
         p_of = {0: [0.001, 0.9], 1: [0.001], 2: []}
-        assert self.groups(p_of) == [1, 2, 3]
+        assert self.groups(p_of) == [1, 1, 1]
 
     def test_p_is_adjusted_over_all_behind_the_leader(self):
         assert self.groups({0: [0.02, 0.03, 0.04], 1: [], 2: [], 3: []}) == [1, 1, 1, 1]
@@ -267,3 +268,17 @@ class TestRankGroups:
     def test_one_and_none(self):
         assert self.groups({0: []}) == [1]
         assert self.groups({}) == []
+
+
+def test_the_prediction_interval_is_student_s():
+    values = [3.0, 5.0, 10.0]  # mean 6, s = sqrt(13)
+    reach = stats.t.ppf(0.975, 2) * math.sqrt(13) * math.sqrt(4 / 3)
+    assert significance.prediction_interval(values) == pytest.approx((6 - reach, 6 + reach))
+
+
+def test_the_prediction_interval_covers_the_next_value():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(50, 2, (2000, 4))
+    found = [significance.prediction_interval(row[:3]) for row in draws]
+    covered = sum(low <= row[3] <= high for (low, high), row in zip(found, draws, strict=True))
+    assert stats.binom.ppf(0.001, 2000, 0.95) <= covered <= stats.binom.ppf(0.999, 2000, 0.95)

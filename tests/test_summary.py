@@ -12,10 +12,10 @@ from benchmark.claims import Verdict
 from benchmark.costs import Provenance
 from benchmark.files import write_json
 from benchmark.outcomes import Board, Outcome, Standing
+from benchmark.pages.summary import lines
 from benchmark.papers import Claim
 from benchmark.presets import Preset
 from benchmark.records import Record
-from benchmark.summary import lines
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
@@ -104,7 +104,7 @@ def standing(preset: str, *ranks: int | None, title: str = "", **facts: object) 
 
 
 def board(*standings: Standing) -> Board:
-    return Board(dataset="flickr30k", card={}, standings=list(standings))
+    return Board(dataset="flickr30k", card={"split": "karpathy"}, standings=list(standings))
 
 
 def verdict(word: str, statement: str = "A beats B.", leans: str = "", reason: str = "") -> Verdict:

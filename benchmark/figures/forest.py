@@ -70,7 +70,24 @@ def _rows(axes: Axes, group: Sequence[Comparison]) -> None:
     axes.set_yticks(places, [shown(comparison.label, LABEL) for comparison in group])
     axes.set_ylim(heights.sum(), 0)
     axes.grid(axis="y", visible=False)
-    axes.margins(x=0.06)
+    _clip(axes, group, places)
+
+
+def _clip(axes: Axes, group: Sequence[Comparison], places: np.ndarray) -> None:
+    """The axis spans what was measured; what a paper prints beyond it becomes an arrow at its end,
+    or the intervals of all other rows would shrink to dots."""
+    ends = [0.0, *(end for c in group for end in (c.low, c.high, c.difference, *c.bounds))]
+    room = 0.15 * (max(ends) - min(ends)) or 1.0
+    low, high = min(ends) - room, max(ends) + room
+    axes.set_xlim(low, high)
+    for place, comparison in zip(places, group, strict=True):
+        printed = comparison.printed
+        if printed is not None and not low <= printed <= high:
+            end, marker, side = (high, ">", "right") if printed > high else (low, "<", "left")
+            axes.plot(end, place, **(_diamond() | {"marker": marker, "clip_on": False}))
+            inside = -8 if side == "right" else 8  # points
+            axes.annotate(f"{printed:+g}", (end, place), (inside, 0), textcoords="offset points",
+                          ha=side, va="center", fontsize=8)  # fmt: skip
 
 
 def _row(axes: Axes, place: float, comparison: Comparison) -> None:
@@ -78,7 +95,7 @@ def _row(axes: Axes, place: float, comparison: Comparison) -> None:
     axes.hlines(place, comparison.low, comparison.high, color=colour, linewidth=1.8)
     axes.plot(comparison.bounds, [place] * len(comparison.bounds), **_bound())
     if comparison.printed is not None:
-        axes.plot(comparison.printed, place, **_diamond())
+        axes.plot(comparison.printed, place, **_diamond())  # an arrow where it is beyond the axis
     axes.plot(
         comparison.difference,
         place,

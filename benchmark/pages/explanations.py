@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmark.figures.attention import Attended, attention
 from benchmark.figures.words import CaptionWords, importance
-from benchmark.illustrations import Picture
 from benchmark.outcomes import Board, Standing
+from benchmark.pages.illustrations import Picture
 from benchmark.prepared import Prepared
 from benchmark.text import tokenise
 from datasets import OpenPicture

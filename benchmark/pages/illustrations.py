@@ -12,8 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark import comparisons
-from benchmark.claim_tables import forest_rows
-from benchmark.claims import Verdict, counts
+from benchmark.claims import Verdict
 from benchmark.figures import (
     costs,
     distributions,
@@ -26,10 +25,12 @@ from benchmark.figures import (
     training,
 )
 from benchmark.outcomes import Board, Standing
+from benchmark.pages.claim_tables import forest_rows, told
 from benchmark.papers import Paper, Table
 
 SHORTEST = 1e-6  # milliseconds; a measured zero has no place on a logarithmic axis
 LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
+SEPARATED = "dual_path_instance_1"  # figure 5b of the paper
 PANELS = 24  # of score densities: the best; S of all others is in the table
 SPACES = ("dualmatch", "cyclematch")
 SCORED = ("dualmatch", "cyclematch_adaptive")
@@ -89,11 +90,10 @@ def of_claims(board: Board, verdicts: Sequence[Verdict]) -> Iterator[Picture]:
     """A forest plot of the comparisons that were made."""
     rows = [row for verdict in verdicts for row in forest_rows(verdict)]
     if rows:
-        counted = ", ".join(f"{n} {word}" for word, n in counts(verdicts).items())
         yield Picture(
             name="claims",
             figure=forest.forest(rows),
-            alt=f"{board.card['title']}: differences that the claims are about; {counted}",
+            alt=f"{board.card['title']}: differences that the claims are about; {told(verdicts)}",
         )
 
 
@@ -115,7 +115,8 @@ def _instance_loss(paper: Paper, board: Board) -> Iterator[Picture]:
 
 
 def _correlations(title: str, standing: Standing, pair: Sequence[np.ndarray]) -> Picture:
-    heads = ("before training: input features", "after training: embeddings")
+    kind = "input features, standardised" if _is_standardised(standing) else "input features"
+    heads = (f"before training: {kind}", "after training: embeddings")
     shapes = [matrices.Matrix(title=h, values=v) for h, v in zip(heads, pair, strict=True)]
     means = [matrices.mean_off_diagonal(values) for values in pair]
     return Picture(
@@ -124,6 +125,10 @@ def _correlations(title: str, standing: Standing, pair: Sequence[np.ndarray]) ->
         alt=f"{title}, {standing.row.title}: Pearson correlation of {len(pair[0])} images; mean "
         f"absolute value {means[0]:.3f} before training, {means[1]:.3f} after",
     )
+
+
+def _is_standardised(standing: Standing) -> bool:
+    return bool(standing.played[0].record.image_features.get("settings", {}).get("standardise"))
 
 
 def _cyclematch(paper: Paper, board: Board) -> Iterator[Picture]:
@@ -279,20 +284,18 @@ def _loss_panel(paper: Paper, standing: Standing) -> distributions.LossPanel:
         mean_unmatched=metrics["mean_unmatched"],
         matched=panel.matched,
         unmatched=panel.unmatched,
-        printed=distributions.Printed(
-            overlap=_said(paper, standing.preset, "overlap_s"),
-            mean_matched=_said(paper, standing.preset, "mean_matched"),
-            mean_unmatched=_said(paper, standing.preset, "mean_unmatched"),
-        ),
+        printed=_said(paper, standing.preset),
     )
 
 
-def _said(paper: Paper, preset: str, metric: str) -> float | None:
-    """What the paper's claims print for a preset."""
-    for claim in paper.claims:
-        if claim.metric == metric and claim.printed and preset in claim.presets:
-            return claim.printed[claim.presets.index(preset)]
-    return None
+def _said(paper: Paper, preset: str) -> distributions.Printed:
+    """What the paper prints of a preset: S, and of one the means of both kinds of pairs."""
+    claims = {claim.id: claim for claim in paper.claims}
+    order, means = claims["overlap_order"], claims["instance_loss_separates"].printed
+    overlap = dict(zip(order.presets, order.printed, strict=True))[preset]
+    if preset != SEPARATED:
+        return distributions.Printed(overlap=overlap)
+    return distributions.Printed(overlap=overlap, mean_matched=means[0], mean_unmatched=means[1])
 
 
 def _overlap_rows(standing: Standing) -> list[distributions.OverlapRow]:

@@ -2,16 +2,22 @@
 
 from collections.abc import Sequence
 
-from benchmark.claims import NOT_RUN, Tested, Values, Verdict
+from benchmark.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Tested, Values, Verdict, counts
 from benchmark.comparisons import Comparison
 from benchmark.figures import forest
 from benchmark.grid import Cell, Grid
+from benchmark.pages.tables import NO_BREAK, NONE, PLUS_MINUS, between
 from benchmark.papers import METRICS
-from benchmark.tables import NO_BREAK, NONE, PLUS_MINUS, between
 
 WORDS = ["claim", "verdict", "compared", "metric"]
-NUMBERS = ["here", "difference", "95% interval", "p, Holm", "printed"]
-SIGNS = {"ordered": ">", "alike": "=", "not_better": "not >"}
+NUMBERS = ["seeds", "here", "difference", "95% interval", "p, Holm", "printed"]
+SAID = {  # of one claim, and of any other number
+    HOLDS: ("holds", "hold"),
+    FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+SIGNS = {"ordered": "beats", "alike": "is like", "not_better": "does not beat"}
 
 
 def claims_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
@@ -29,26 +35,32 @@ def claims_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
 
 def not_run_grid(title: str, verdicts: Sequence[Verdict]) -> Grid:
     """The claims that were not run, with the reason and with what the paper prints."""
-    heads = ["claim", "where", "why it was not run", "compared", "metric", "printed"]
+    heads = ["claim", "why it was not run", "compared", "metric", "printed", "remark"]
     rows = [
         [
             verdict.claim.statement,
-            _where(verdict),
             verdict.reason,
             f" {_sign(verdict)} ".join(verdict.claim.presets) or NONE,
             _metric(verdict),
             _printed(verdict),
+            _source(verdict),
         ]
         for verdict in verdicts
         if verdict.verdict == NOT_RUN
     ]
-    return Grid(title=title, heads=heads, rows=rows, names=5)
+    return Grid(title=title, heads=heads, rows=rows, names=4, has_remarks=True)
+
+
+def told(verdicts: Sequence[Verdict]) -> str:
+    """How many claims ended how: "1 holds, 0 do not hold, ..."."""
+    found = counts(verdicts)
+    return ", ".join(f"{n} {SAID[verdict][n != 1]}" for verdict, n in found.items())
 
 
 def forest_rows(verdict: Verdict) -> list[forest.Comparison]:
     """Of the comparisons that have an interval."""
     margin = verdict.claim.margin
-    bounds = {"alike": (-margin, margin)}.get(verdict.claim.kind, (margin,)) if margin else ()
+    bounds = {"ordered": (), "alike": (-margin, margin), "not_better": (margin,)}
     return [
         forest.Comparison(
             label=f"{verdict.claim.statement} ({tested.comparison.first} {_sign(verdict)} "
@@ -59,7 +71,7 @@ def forest_rows(verdict: Verdict) -> list[forest.Comparison]:
             high=tested.comparison.interval[1],
             verdict=tested.side,
             printed=tested.printed,
-            bounds=bounds,
+            bounds=bounds[verdict.claim.kind],
         )
         for tested in verdict.tested
         if tested.comparison.interval
@@ -70,12 +82,13 @@ def _rows(verdict: Verdict) -> list[list[str | Cell]]:
     lean = f", leans to: {verdict.leans}" if verdict.leans else ""
     claim, word = verdict.claim.statement, Cell(verdict.verdict, is_bold=True)
     first, *others = [_pair(verdict, number, one) for number, one in enumerate(verdict.tested)]
-    rows = [[claim, word, *first, f"{verdict.reason}{lean} ({_where(verdict)})"]]
+    rows = [[claim, word, *first, f"{verdict.reason}{lean}. {_source(verdict)}"]]
     return rows + [["", "", *other, ""] for other in others]
 
 
-def _where(verdict: Verdict) -> str:
-    return f"{verdict.paper}: {verdict.claim.where}"
+def _source(verdict: Verdict) -> str:
+    """Where the paper says so, and what is to be known about it."""
+    return f"{verdict.paper}: {verdict.claim.where}. {verdict.claim.note}".rstrip()
 
 
 def _sign(verdict: Verdict) -> str:
@@ -100,6 +113,7 @@ def _pair(verdict: Verdict, number: int, tested: Tested) -> list[str]:
     return [
         f"{found.first} {_sign(verdict)} {found.second}",
         _metric(verdict),
+        str(found.seeds),
         f"{_mean(verdict, first)} against {_mean(verdict, second)}",
         f"{found.difference:+.{decimals}f}",
         _interval(found, decimals),

@@ -2,21 +2,17 @@
 
 from collections.abc import Sequence
 
-from benchmark import comparisons, tables
-from benchmark.claims import FAILS, HOLDS, NOT_RUN, SEEDS, UNDECIDED, VERDICTS, Verdict, counts
-from benchmark.illustrations import query_seconds, training_seconds
+from benchmark import comparisons
+from benchmark.claims import FAILS, HOLDS, SEEDS, UNDECIDED, Verdict
 from benchmark.markdown import escaped
 from benchmark.outcomes import Board, Standing
-from benchmark.paper_tables import is_comparable
-from benchmark.papers import printed
+from benchmark.pages import tables
+from benchmark.pages.claim_tables import told
+from benchmark.pages.illustrations import query_seconds, training_seconds
+from benchmark.pages.paper_tables import obstacles
+from benchmark.papers import papers, printed
 
 NAMED = 6  # claims or presets that a line names
-SAID = {  # of one claim, and of any other number
-    HOLDS: ("holds", "hold"),
-    FAILS: ("does not hold", "do not hold"),
-    UNDECIDED: ("is undecided", "are undecided"),
-    NOT_RUN: ("was not run", "were not run"),
-}
 
 
 def lines(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
@@ -63,11 +59,7 @@ def _cheapest(board: Board) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
-    found = counts(verdicts)
-    listed = ", ".join(
-        f"{found[verdict]} {SAID[verdict][found[verdict] != 1]}" for verdict in VERDICTS
-    )
-    return f"Of {len(verdicts)} claims of the papers {listed}: [claims](claims.md)."
+    return f"Of {len(verdicts)} claims of the papers {told(verdicts)}: [claims](claims.md)."
 
 
 def _named(verdicts: Sequence[Verdict], kind: str, head: str) -> str:
@@ -88,22 +80,26 @@ def _leaning(verdicts: Sequence[Verdict]) -> str:
 
 
 def _printed(board: Board) -> str:
-    comparable = [
-        standing
-        for standing in board.ranked
-        if any(is_comparable(board, standing, row.place) for row in printed(standing.preset))
-    ]
+    comparable = [standing for standing in board.ranked if _has_counterpart(board, standing)]
     if comparable:
         presets = f"{len(comparable)} preset{'s' if len(comparable) != 1 else ''}"
         return f"Printed numbers can be compared with ours for {presets}."
     return (
         "Printed numbers stand beside ours for orientation only: no paper measured this data with "
-        "these features."
+        "these features and this budget."
+    )
+
+
+def _has_counterpart(board: Board, standing: Standing) -> bool:
+    """Whether a paper prints a number that may be compared with ours."""
+    return any(
+        not obstacles(papers()[row.table.partition("/")[0]], board, standing, row.place)
+        for row in printed(standing.preset)
     )
 
 
 def _overlap(board: Board) -> str:
-    fit = [standing for standing in board.ranked if not tables.is_coarse(standing)]
+    fit = [standing for standing in board.ranked if not comparisons.is_coarse(standing)]
     if not fit:
         return ""
     least = min(fit, key=lambda standing: standing.mean("overlap_s"))

@@ -12,7 +12,6 @@ from benchmark.outcomes import Board, Outcome, Standing
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before the sign, never behind it
 NONE = "-"
-SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
 COARSE = "*"
 
 
@@ -185,11 +184,6 @@ def between(low: str, high: str) -> str:
     return f"[{low},{NO_BREAK}{high}]"
 
 
-def is_coarse(standing: Standing) -> bool:
-    """Whether S lies above 1 - KS, which bounds the true overlap: its bins are too coarse."""
-    return standing.mean("overlap_s") > standing.mean("one_minus_ks") + SLACK
-
-
 def _columns(
     standings: Sequence[Standing], columns: Sequence[Column], emphasis: bool = True
 ) -> list[list[str | Cell]]:
@@ -208,12 +202,16 @@ def _columns(
 
 def _cell(standing: Standing, column: Column) -> str:
     text = spread(standing.values(column.metric), column.decimals)
-    return f"{text}{NO_BREAK}{COARSE}" if column.is_binned and is_coarse(standing) else text
+    return (
+        f"{text}{NO_BREAK}{COARSE}"
+        if column.is_binned and comparisons.is_coarse(standing)
+        else text
+    )
 
 
 def _shown(standing: Standing, column: Column) -> float | None:
     """The mean as it prints; None where it means nothing and cannot be the best."""
-    if column.is_binned and is_coarse(standing):
+    if column.is_binned and comparisons.is_coarse(standing):
         return None
     return round(standing.mean(column.metric), column.decimals)
 

@@ -6,19 +6,20 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmark import illustrations, overlap, paper_tables, prepared, summary, tables
-from benchmark.album import Album, remove_others, saved
-from benchmark.claim_tables import claims_grid, not_run_grid
-from benchmark.claims import SEEDS, Verdict, counts
+from benchmark import comparisons, overlap, prepared
+from benchmark.claims import SEEDS, Verdict
 from benchmark.costs import Provenance
 from benchmark.errors import UserError
-from benchmark.explanations import explanations
 from benchmark.fidelity import Entry, fidelity
 from benchmark.files import write_text
-from benchmark.gallery import Place, gallery
 from benchmark.grid import Grid, as_markdown
 from benchmark.markdown import code, escaped
 from benchmark.outcomes import Board
+from benchmark.pages import illustrations, paper_tables, summary, tables
+from benchmark.pages.album import Album, remove_others, saved
+from benchmark.pages.claim_tables import claims_grid, not_run_grid, told
+from benchmark.pages.explanations import explanations
+from benchmark.pages.gallery import Place, gallery
 from benchmark.papers import Paper, papers
 from benchmark.params import Params
 from benchmark.prepared import Prepared
@@ -76,7 +77,7 @@ def _readme(params: Params, boards: Sequence[Board], judged: Judged) -> str:
         papers=papers(),
         bins=overlap.BINS,
         plus_minus=tables.PLUS_MINUS,
-        slack=tables.SLACK,
+        slack=comparisons.SLACK,
     )
 
 
@@ -86,7 +87,7 @@ def _claims(boards: Sequence[Board], judged: Judged, album: Album) -> str:
         boards=[
             {
                 "title": board.card["title"],
-                "counts": counts(judged[board.dataset]),
+                "counts": told(judged[board.dataset]),
                 "figures": _shown(
                     illustrations.of_claims(board, judged[board.dataset]), board.dataset, album, ""
                 ),
@@ -135,7 +136,7 @@ def _on_board(
     return {
         "title": board.card["title"],
         "dataset": board.dataset,
-        "counts": counts(own),
+        "counts": told(own),
         "tested": claims_grid(f"Claims on {board.card['title']}", own),
         "not_run": not_run_grid(f"Claims not run on {board.card['title']}", own),
         "forest": _shown(illustrations.of_claims(board, own), stem, album, UP),
@@ -169,7 +170,7 @@ def _shown(pictures: Sequence, stem: str, album: Album, up: str) -> list[str]:
 
 
 def _is_coarse(board: Board) -> bool:
-    return any(tables.is_coarse(standing) for standing in board.ranked)
+    return any(comparisons.is_coarse(standing) for standing in board.ranked)
 
 
 def _tie_gap(board: Board) -> str:
@@ -298,7 +299,10 @@ def _write_local(params: Params, board: Board, folder: Path) -> None:
         print(f"rematch: no local gallery of {board.dataset}: {error}", file=sys.stderr)
         return
     remove_others(own, written)
-    write_text(folder / f"{board.dataset}.md", f"# {escaped(board.card['title'])}\n\n{text}")
+    write_text(
+        folder / f"{board.dataset}.md",
+        f"# {escaped(board.card['title'])}\n\n[Back](../README.md)\n\n{text}",
+    )
 
 
 def _filled(template: str, **facts: object) -> str:

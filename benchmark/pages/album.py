@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.figures import look
-from benchmark.illustrations import Picture
 from benchmark.markdown import escaped
+from benchmark.pages.illustrations import Picture
 
 
 class Album:

@@ -1,0 +1,152 @@
+"""The papers' tables, reported against reproduced: one grid a table and place. Knows no torch."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from benchmark import comparisons, significance
+from benchmark.claims import SEEDS
+from benchmark.grid import Grid
+from benchmark.outcomes import Board, Standing
+from benchmark.pages import tables
+from benchmark.pages.tables import NONE, spread
+from benchmark.papers import METRICS, Paper, Row, Table, as_printed
+
+RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
+
+
+def paper_grids(paper: Paper, boards: Sequence[Board]) -> dict[str, dict[str, Grid]]:
+    """Every table of a paper: number -> place that was measured -> grid."""
+    return {
+        number: {
+            place: _grid(f"Table {number}: {table.title} ({place})", paper, table, place, boards)
+            for place in table.places
+        }
+        for number, table in paper.tables.items()
+    }
+
+
+def _grid(title: str, paper: Paper, table: Table, place: str, boards: Sequence[Board]) -> Grid:
+    metrics = with_rsum(table.metrics)
+    heads = ["row", "setting", "numbers of", *(METRICS[name].head for name in metrics), "remark"]
+    rows = []
+    for row in table.rows:
+        if place in row.numbers:
+            rows.append(_printed(row, table, place))
+            rows += _reproduced(paper, row, table, place, boards) if row.is_own else []
+    return Grid(title=title, heads=heads, rows=rows, names=3, has_remarks=True)
+
+
+def with_rsum(metrics: Sequence[str]) -> list[str]:
+    """The metrics of a table, and rsum where all its terms are there."""
+    return [*metrics, *["rsum"] * (set(RECALLS) <= set(metrics))]
+
+
+def printed_numbers(row: Row, table: Table, place: str) -> dict[str, float | None]:
+    """Metric -> number as printed; rsum is added where all its terms are there."""
+    found = dict(zip(table.metrics, row.numbers[place], strict=True))
+    if len(with_rsum(table.metrics)) > len(found):
+        terms = [found[metric] for metric in RECALLS]
+        found["rsum"] = None if None in terms else sum(terms)
+    return found
+
+
+def _printed(row: Row, table: Table, place: str) -> list[str]:
+    cells = [
+        as_printed(value, metric, table.decimals(metric))
+        for metric, value in printed_numbers(row, table, place).items()
+    ]
+    return [row.label, row.setting, "paper", *cells, row.note]
+
+
+def _reproduced(
+    paper: Paper, row: Row, table: Table, place: str, boards: Sequence[Board]
+) -> list[list[str]]:
+    """What was measured here for an own row, or why nothing was."""
+    metrics = with_rsum(table.metrics)
+    if row.preset is None:
+        return [_blank("here", row.unplayed, metrics)]
+    found = []
+    for board in boards:
+        standing = board.standing(row.preset)
+        name = f"here: {board.card['title']}"
+        if standing is None:
+            found.append(_blank(name, "not played in this season", metrics))
+        elif not standing.played:
+            found.append(_blank(name, _lost(standing), metrics))
+        else:
+            found += _measured(name, paper, row, table, place, board, standing)
+    return found
+
+
+def _blank(name: str, reason: str, metrics: Sequence[str]) -> list[str]:
+    return ["", "", name, *[NONE] * len(metrics), reason]
+
+
+def _lost(standing: Standing) -> str:
+    record = standing.outcomes[0].record
+    return f"{record.status.replace('_', ' ')}: {record.reason}"
+
+
+def _measured(
+    name: str,
+    paper: Paper,
+    row: Row,
+    table: Table,
+    place: str,
+    board: Board,
+    standing: Standing,
+) -> list[list[str]]:
+    """Means over the seeds, then their 95% intervals, then the gaps where they mean something."""
+    metrics, seeds = with_rsum(table.metrics), len(standing.played)
+    counted = f"{seeds} seed{'s' if seeds != 1 else ''}"
+    reasons = obstacles(paper, board, standing, place)
+    remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
+    means = [_mean(standing, metric) for metric in metrics]
+    rows = [["", "", name, *means, f"{counted}; {remark}"]]
+    ends = [tables.interval(board, standing, metric) for metric in metrics]
+    if set(ends) != {NONE}:
+        rows.append(["", "", "95% interval", *ends, ""])
+    return rows if reasons else [*rows, _gaps(row, table, place, standing)]
+
+
+def _mean(standing: Standing, metric: str) -> str:
+    return spread(comparisons.values(standing, metric), METRICS[metric].decimals)
+
+
+def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> list[str]:
+    """Why the numbers of `place` and ours may not be compared; empty where they may."""
+    dataset, split = place.split("/")
+    record = standing.outcomes[0].record
+    same_images = board.card["split"] == paper.paper.splits.get(dataset) and split == "test"
+    found = {
+        "other dataset": dataset != board.dataset,
+        "other split": dataset == board.dataset and not same_images,
+        "other features": bool(record.deviations),
+        "other budget": bool(record.scaled),
+    }
+    return [obstacle for obstacle, is_there in found.items() if is_there]
+
+
+def _gaps(row: Row, table: Table, place: str, standing: Standing) -> list[str]:
+    """Reproduced minus reported, and whether the reported numbers could be those of another seed.
+
+    The test images are the same, so it is the seeds that make the difference.
+    """
+    found = printed_numbers(row, table, place)
+    known = {metric: value for metric, value in found.items() if value is not None}
+    ours = {metric: comparisons.values(standing, metric) for metric in known}
+    gaps = {m: fmean(ours[m]) - value for m, value in known.items() if ours[m]}
+    cells = [f"{gaps[metric]:+.1f}" if metric in gaps else NONE for metric in found]
+    return ["", "", "gap", *cells, _reached({m: (known[m], ours[m]) for m in gaps})]
+
+
+def _reached(numbers: dict[str, tuple[float, list[float]]]) -> str:
+    """The verdict on a row: reported number and ours of every seed, by metric."""
+    if not numbers or min(len(ours) for _, ours in numbers.values()) < SEEDS:
+        return f"reproduced minus reported; a verdict needs {SEEDS} seeds"
+    ends = {m: significance.prediction_interval(ours) for m, (_, ours) in numbers.items()}
+    inside = [low <= numbers[m][0] <= high for m, (low, high) in ends.items()]
+    return (
+        f"reproduced minus reported; {sum(inside)} of {len(inside)} reported numbers lie where "
+        f"another seed would (95% prediction interval)"
+    )
