@@ -65,29 +65,20 @@ def _rows(axes: Axes, group: Sequence[Comparison]) -> None:
     heights = np.array([_height(comparison) for comparison in group])
     places = np.cumsum(heights) - heights / 2
     axes.axvline(0, color="black", linewidth=1)
+    axes.set_xlim(_limits(group))
     for place, comparison in zip(places, group, strict=True):
         _row(axes, place, comparison)
     axes.set_yticks(places, [shown(comparison.label, LABEL) for comparison in group])
     axes.set_ylim(heights.sum(), 0)
     axes.grid(axis="y", visible=False)
-    _clip(axes, group, places)
 
 
-def _clip(axes: Axes, group: Sequence[Comparison], places: np.ndarray) -> None:
-    """The axis spans what was measured; what a paper prints beyond it becomes an arrow at its end,
-    or the intervals of all other rows would shrink to dots."""
+def _limits(group: Sequence[Comparison]) -> tuple[float, float]:
+    """What was measured, and not what papers print, which may be so far away that the intervals
+    of all rows would shrink to dots."""
     ends = [0.0, *(end for c in group for end in (c.low, c.high, c.difference, *c.bounds))]
     room = 0.15 * (max(ends) - min(ends)) or 1.0
-    low, high = min(ends) - room, max(ends) + room
-    axes.set_xlim(low, high)
-    for place, comparison in zip(places, group, strict=True):
-        printed = comparison.printed
-        if printed is not None and not low <= printed <= high:
-            end, marker, side = (high, ">", "right") if printed > high else (low, "<", "left")
-            axes.plot(end, place, **(_diamond() | {"marker": marker, "clip_on": False}))
-            inside = -8 if side == "right" else 8  # points
-            axes.annotate(f"{printed:+g}", (end, place), (inside, 0), textcoords="offset points",
-                          ha=side, va="center", fontsize=8)  # fmt: skip
+    return min(ends) - room, max(ends) + room
 
 
 def _row(axes: Axes, place: float, comparison: Comparison) -> None:
@@ -95,7 +86,7 @@ def _row(axes: Axes, place: float, comparison: Comparison) -> None:
     axes.hlines(place, comparison.low, comparison.high, color=colour, linewidth=1.8)
     axes.plot(comparison.bounds, [place] * len(comparison.bounds), **_bound())
     if comparison.printed is not None:
-        axes.plot(comparison.printed, place, **_diamond())  # an arrow where it is beyond the axis
+        _printed(axes, place, comparison.printed)
     axes.plot(
         comparison.difference,
         place,
@@ -105,6 +96,26 @@ def _row(axes: Axes, place: float, comparison: Comparison) -> None:
         markeredgecolor="white",
         linestyle="none",
         zorder=4,
+    )
+
+
+def _printed(axes: Axes, place: float, printed: float) -> None:
+    """A diamond, or at the end of the axis an arrow to where it would be."""
+    low, high = axes.get_xlim()
+    if low <= printed <= high:
+        axes.plot(printed, place, clip_on=False, **_diamond())
+        return
+    is_beyond = printed > high
+    end, arrow, side, inside = (high, ">", "right", -8) if is_beyond else (low, "<", "left", 8)
+    axes.plot(end, place, clip_on=False, **(_diamond() | {"marker": arrow}))
+    axes.annotate(
+        f"{printed:+g}",
+        (end, place),
+        (inside, 0),
+        textcoords="offset points",
+        horizontalalignment=side,
+        verticalalignment="center",
+        fontsize=8,
     )
 
 
