@@ -21,7 +21,6 @@ one does not.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import fmean, stdev
 from typing import Literal
 
 import numpy as np
@@ -38,21 +37,12 @@ Pair = tuple[str, str, str]  # first preset, second preset, metric
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values:
-    """A preset's metric over the seeds that the presets of the claim have in common."""
-
-    preset: str
-    mean: float | None  # None: no seed has it
-    std: float | None  # None of fewer than two
-    seeds: int
-    printed: float | None  # in the paper
-
-
-@dataclass(frozen=True, kw_only=True)
 class Tested:
     """A pair of a claim."""
 
     comparison: Comparison
+    first: list[float]  # the metric of every seed that both have
+    second: list[float]
     adjusted_p: float | None  # None: there is no p
     printed: float | None  # the paper's difference; positive: the first is better
     side: Side
@@ -68,7 +58,7 @@ class Verdict:
     verdict: Literal["holds", "does not hold", "undecided", "not run"]
     reason: str  # a short sentence without its full stop; plain text
     leans: str  # of an undecided one: holds, does not hold; else empty
-    values: list[Values]  # of each preset of the claim
+    printed: list[float | None]  # the paper's value of each preset of the claim
     tested: list[Tested]  # consecutive presets; empty where it was not run
 
 
@@ -124,10 +114,9 @@ def _verdict(
     adjusted: dict[Pair, float],
 ) -> Verdict:
     printed = _printed(paper, claim)
-    measured = _over_common_seeds([_by_seed(standings.get(p), claim.metric) for p in claim.presets])
-    shown = [_values(*facts) for facts in zip(claim.presets, measured, printed, strict=True)]
+    measured = [_by_seed(standings.get(preset), claim.metric) for preset in claim.presets]
     lack = _lack(claim, standings, compared)
-    tested = [] if lack else _tested(claim, printed, compared, adjusted)
+    tested = [] if lack else _tested(claim, printed, measured, compared, adjusted)
     verdict, reason = (NOT_RUN, lack) if lack else _concluded(tested)
     return Verdict(
         paper=name,
@@ -135,7 +124,7 @@ def _verdict(
         verdict=verdict,
         reason=reason,
         leans=_leaning(claim, tested) if verdict == UNDECIDED else "",
-        values=shown,
+        printed=printed,
         tested=tested,
     )
 
@@ -161,22 +150,6 @@ def _printed(paper: Paper, claim: Claim) -> list[float | None]:
 def _by_seed(standing: Standing | None, metric: str) -> dict[int, float]:
     found = {o.record.seed: measure(o, metric) for o in standing.played} if standing else {}
     return {seed: value for seed, value in found.items() if value is not None}
-
-
-def _over_common_seeds(measured: list[dict[int, float]]) -> list[list[float]]:
-    """What is shown is what is compared; without a common seed, what there is."""
-    common = set.intersection(*map(set, measured)) if measured else set()
-    return [[x for seed, x in one.items() if seed in common or not common] for one in measured]
-
-
-def _values(preset: str, found: list[float], printed: float | None) -> Values:
-    return Values(
-        preset=preset,
-        mean=fmean(found) if found else None,
-        std=stdev(found) if len(found) > 1 else None,
-        seeds=len(found),
-        printed=printed,
-    )
 
 
 def _lack(claim: Claim, standings: dict[str, Standing], compared: dict[Pair, Comparison]) -> str:
@@ -207,15 +180,19 @@ def _lack_of(preset: str, standing: Standing | None, metric: str) -> str:
 def _tested(
     claim: Claim,
     printed: list[float | None],
+    measured: list[dict[int, float]],
     compared: dict[Pair, Comparison],
     adjusted: dict[Pair, float],
 ) -> list[Tested]:
     found = []
-    for pair, numbers in zip(_pairs(claim), pairwise(printed), strict=True):
+    pairs = zip(_pairs(claim), pairwise(printed), pairwise(measured), strict=True)
+    for pair, numbers, (first, second) in pairs:
         side, reason = _judged(claim, compared[pair], adjusted.get(pair))
         found.append(
             Tested(
                 comparison=compared[pair],
+                first=[first[seed] for seed in first if seed in second],
+                second=[second[seed] for seed in first if seed in second],
                 adjusted_p=adjusted.get(pair),
                 printed=_printed_difference(claim.metric, *numbers),
                 side=side,

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmark import claims
-from benchmark.claims import Values, Verdict
+from benchmark.claims import Verdict
 from benchmark.comparisons import Comparison
 from benchmark.grid import Grid
 from benchmark.pages.claim_tables import claims_grid, forest_rows, not_run_grid
@@ -13,14 +13,9 @@ PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 GAP = ",\N{NO-BREAK SPACE}"
 
 
-def values(preset: str, mean: float | None, std: float | None = 0.5, **facts: object) -> Values:
-    given = {"seeds": 3, "printed": 40.0}
-    return Values(preset=preset, mean=mean, std=std, **(given | facts))
-
-
-def compared(first: str, second: str, side: str = "holds", **facts: object) -> claims.Tested:
+def compared(first: str, second: str, side: str = "holds", /, **facts: object) -> claims.Tested:
     """Of a difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
-    own = ("adjusted_p", "printed")
+    own = ("adjusted_p", "printed", "first", "second")
     found = {
         "metric": "i2t_r1",
         "seeds": 3,
@@ -30,7 +25,12 @@ def compared(first: str, second: str, side: str = "holds", **facts: object) -> c
         "p": 0.001,
     }
     found |= {key: value for key, value in facts.items() if key not in own}
-    shown = {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
+    level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
+    shown = {
+        "first": [level - 0.5, level, level + 0.5],
+        "second": [level + 0.5, level + 1, level + 1.5],
+    }
+    shown |= {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
     comparison = Comparison(first=first, second=second, **found)
     return claims.Tested(comparison=comparison, side=side, reason="r", **shown)
 
@@ -40,7 +40,7 @@ def verdict(
 ) -> Verdict:
     """Of as many presets as the pairs need, named a, b, c."""
     presets = list("abc"[: len(pairs) + 1])
-    shown = facts.pop("values", [values(name, 50.0 + n) for n, name in enumerate(presets)])
+    printed = facts.pop("told", [None] * len(presets))
     said = {"id": "c", "statement": "First beats second.", "where": "Section 4", "metric": "i2t_r1"}
     claim = Claim(**(said | {"presets": presets} | facts))
     return Verdict(
@@ -49,14 +49,14 @@ def verdict(
         verdict=word,
         reason="the reason",
         leans=leans,
-        values=shown,
+        printed=printed,
         tested=list(pairs),
     )
 
 
 def not_run(**facts: object) -> Verdict:
     """Of a claim with presets, or without."""
-    given = {"values": [], "presets": [], "unplayed": "not played"} | facts
+    given = {"told": [], "presets": [], "unplayed": "not played"} | facts
     return verdict("not run", **given)
 
 
@@ -120,17 +120,18 @@ def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
 
 
 def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
-    lone = [values("a", 50.0, None, seeds=1), values("b", 51.0, None, seeds=1)]
-    pair = compared("a", "b", "undecided", interval=None, adjusted_p=None, printed=None)
-    (row,) = rows(claims_grid("t", [verdict("undecided", pair, values=lone)]))
+    unknown = {"interval": None, "adjusted_p": None, "printed": None}
+    pair = compared("a", "b", "undecided", first=[50.0], second=[51.0], **unknown)
+    (row,) = rows(claims_grid("t", [verdict("undecided", pair)]))
     assert row["here"] == "50.0 against 51.0"
     assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
 
 
 def test_the_metric_has_its_own_decimals():
-    pair = compared("a", "b", metric="overlap_s", difference=0.0321, interval=(0.0301, 0.0342))
-    shown = [values("a", 0.16334, 0.00123), values("b", 0.2, 0.0)]
-    (row,) = rows(claims_grid("t", [verdict("holds", pair, values=shown, metric="overlap_s")]))
+    scores = {"first": [0.16211, 0.16334, 0.16457], "second": [0.2, 0.2, 0.2]}
+    facts = {"metric": "overlap_s", "difference": 0.0321, "interval": (0.0301, 0.0342)}
+    pair = compared("a", "b", **facts, **scores)
+    (row,) = rows(claims_grid("t", [verdict("holds", pair, metric="overlap_s")]))
     assert row["metric"] == "S"
     assert row["here"] == f"0.1633 {PLUS_MINUS}0.0012 against 0.2000 {PLUS_MINUS}0.0000"
     assert row["difference"] == "+0.0321"
@@ -138,8 +139,7 @@ def test_the_metric_has_its_own_decimals():
 
 
 def test_a_claim_that_was_not_run_has_its_reason_and_what_is_printed():
-    shown = [values("a", None, None, printed=67.9), values("b", 3.0, None, printed=45.8)]
-    lost = not_run(presets=["a", "b"], unplayed="", values=shown)
+    lost = not_run(presets=["a", "b"], unplayed="", told=[67.9, 45.8])
     unplayed = not_run(printed=[39.6, 43.15, 44.53])
     unprinted = not_run()
     found = [lost, unplayed, unprinted, verdict("holds", compared("a", "b"))]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import stdev
 
 import pytest
 from scipy import stats
@@ -285,26 +285,26 @@ class TestNotRun:
         told = "no seed has mean of matched to compare for both a and b"
         assert self.reason(claimed, board(played("a", [1.0]), other), claim("a", "b")) == told
 
-    def test_what_is_there_is_shown_all_the_same(self, claimed):
-        (one,) = claimed(board(played("a", [1.0, 2.0])), claim("a", "b"))
-        assert [(v.preset, v.mean, v.seeds) for v in one.values] == [("a", 1.5, 2), ("b", None, 0)]
-
 
 def test_the_values_shown_are_those_that_were_compared(claimed):
     found = board(played("a", [9.0, 2.0, 3.0, 4.0]), played("b", [1.0]))
     (one,) = claimed(found, claim("a", "b"))
-    assert [(v.mean, v.std, v.seeds) for v in one.values] == [(9.0, None, 1), (1.0, None, 1)]
+    assert (one.tested[0].first, one.tested[0].second) == ([9.0], [1.0])
     assert one.tested[0].comparison.difference == 8.0
+
+
+def test_each_pair_of_a_chain_has_its_own_common_seeds(claimed):
+    found = board(played("a", [9.0]), played("b", [5.0, 6.0, 7.0]), played("c", [1.0, 2.0, 3.0]))
+    (one,) = claimed(found, claim("a", "b", "c"))
+    assert [tested.first for tested in one.tested] == [[9.0], [5.0, 6.0, 7.0]]
+    assert [tested.second for tested in one.tested] == [[5.0], [1.0, 2.0, 3.0]]
 
 
 def test_a_failed_seed_is_left_out_of_the_values(claimed):
     lost = outcome("a", 3, {}, "failed", "the loss is NaN")
     first = standing("a", [*played("a", [3.0, 4.0, 5.5]).outcomes, lost])
     (one,) = claimed(board(first, played("b", [1.0] * 4)), claim("a", "b"))
-    shown = one.values[0]
-    assert (shown.mean, shown.std, shown.seeds) == pytest.approx(
-        (mean([3.0, 4.0, 5.5]), stdev([3.0, 4.0, 5.5]), 3)
-    )
+    assert one.tested[0].first == [3.0, 4.0, 5.5]
     assert one.tested[0].comparison.seeds == 3
     assert one.verdict == "holds"
 
@@ -318,7 +318,7 @@ def test_the_printed_effect_comes_from_the_table(claimed):
     found = board(played("a", [0.2] * 3, LESS), played("b", [0.5] * 3, LESS))
     made = claim("a", "b", metric=LESS, table="1", place="flickr30k/test")
     (one,) = claimed(found, made, tables={"1": table})
-    assert [shown.printed for shown in one.values] == [0.25, 0.75]
+    assert one.printed == [0.25, 0.75]
     assert one.tested[0].printed == 0.5  # less is better: positive, as claimed
 
 
@@ -327,7 +327,7 @@ def test_the_printed_effect_may_stand_in_the_claim_or_nowhere(claimed):
     there, nowhere = claimed(found, claim("a", "b", printed=[5.0, 7.0]), claim("a", "b"))
     assert there.tested[0].printed == -2.0
     assert nowhere.tested[0].printed is None
-    assert [shown.printed for shown in nowhere.values] == [None, None]
+    assert nowhere.printed == [None, None]
 
 
 def test_all_four_verdicts_are_counted(claimed):

@@ -348,7 +348,8 @@ class TestOverlap:
         assert found.interval == pytest.approx(expected)
         assert found.p is None
         high, low = np.quantile(np.mean(both[0], axis=0), [0.025, 0.975])
-        alone = (2 * 0.2 - low, 2 * 0.2 - high)  # reflected
+        twice = 2 * np.mean(values(first, "overlap_s"))
+        alone = (twice - low, twice - high)  # reflected
         assert interval(board(first, second), first, "overlap_s") == pytest.approx(alone)
 
     def test_where_one_cell_has_none_the_seeds_are_left(self):

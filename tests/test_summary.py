@@ -115,7 +115,7 @@ def verdict(word: str, statement: str = "A beats B.", leans: str = "", reason: s
         verdict=word,
         reason=reason,
         leans=leans,
-        values=[],
+        printed=[],
         tested=[],
     )
 

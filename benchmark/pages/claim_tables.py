@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from benchmark.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Tested, Values, Verdict, counts
+from benchmark.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Tested, Verdict, counts
 from benchmark.comparisons import Comparison
 from benchmark.figures import forest
 from benchmark.grid import Cell, Grid
-from benchmark.pages.tables import NO_BREAK, NONE, PLUS_MINUS, between
+from benchmark.pages.tables import NONE, between, spread
 from benchmark.papers import METRICS
 
 WORDS = ["claim", "verdict", "compared", "metric"]
@@ -81,7 +81,7 @@ def forest_rows(verdict: Verdict) -> list[forest.Comparison]:
 def _rows(verdict: Verdict) -> list[list[str | Cell]]:
     lean = f", leans to: {verdict.leans}" if verdict.leans else ""
     claim, word = verdict.claim.statement, Cell(verdict.verdict, is_bold=True)
-    first, *others = [_pair(verdict, number, one) for number, one in enumerate(verdict.tested)]
+    first, *others = [_pair(verdict, one) for one in verdict.tested]
     rows = [[claim, word, *first, f"{verdict.reason}{lean}. {_source(verdict)}"]]
     return rows + [["", "", *other, ""] for other in others]
 
@@ -101,36 +101,24 @@ def _metric(verdict: Verdict) -> str:
 
 def _printed(verdict: Verdict) -> str:
     """What the paper prints of the presets, or of whatever it compares."""
-    printed = [value.printed for value in verdict.values] or list(verdict.claim.printed)
-    numbers = [_number(verdict, value) for value in printed if value is not None]
+    printed = verdict.printed or verdict.claim.printed
+    numbers = [f"{value:.{_decimals(verdict)}f}" for value in printed if value is not None]
     return " against ".join(numbers) or NONE
 
 
-def _pair(verdict: Verdict, number: int, tested: Tested) -> list[str]:
-    first, second = verdict.values[number : number + 2]
+def _pair(verdict: Verdict, tested: Tested) -> list[str]:
     found = tested.comparison
     decimals = _decimals(verdict)
     return [
         f"{found.first} {_sign(verdict)} {found.second}",
         _metric(verdict),
         str(found.seeds),
-        f"{_mean(verdict, first)} against {_mean(verdict, second)}",
+        f"{spread(tested.first, decimals)} against {spread(tested.second, decimals)}",
         f"{found.difference:+.{decimals}f}",
         _interval(found, decimals),
         NONE if tested.adjusted_p is None else f"{tested.adjusted_p:.2g}",
         NONE if tested.printed is None else f"{tested.printed:+.{decimals}f}",
     ]
-
-
-def _mean(verdict: Verdict, values: Values) -> str:
-    if values.std is None:
-        return _number(verdict, values.mean)
-    spread = f"{PLUS_MINUS}{NO_BREAK}{values.std:.{_decimals(verdict)}f}"
-    return f"{_number(verdict, values.mean)} {spread}"
-
-
-def _number(verdict: Verdict, value: float) -> str:
-    return f"{value:.{_decimals(verdict)}f}"
 
 
 def _decimals(verdict: Verdict) -> int:
