@@ -255,6 +255,12 @@ class TestLook:
             look.save(drawn_quality(("a",)), tmp_path / "changed.png")
         assert (tmp_path / "plain.png").read_bytes() == (tmp_path / "changed.png").read_bytes()
 
+    def test_places_are_rounded_since_the_layout_s_last_digits_are_chance(self, tmp_path):
+        figure = drawn_forest(("a", "b"))
+        look.save(figure, tmp_path / "a.svg")
+        places = np.array([axes.get_position().bounds for axes in figure.axes])
+        assert np.array_equal(places, places.round(look.DIGITS)) and len(np.unique(places)) > 4
+
     def test_a_failed_save_leaves_nothing(self, tmp_path):
         with pytest.raises(KeyError):
             look.save(Figure(), tmp_path / "a.pdf")

@@ -16,6 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 
 import matplotlib
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -31,6 +32,7 @@ DASHES = ("-", "--", "-.", ":")
 GREY = "#767676"  # of what is context: zero lines, the papers' curves
 WIDTH = 10.0  # inches
 DPI = 110
+DIGITS = 5  # of a place, as a share of the figure
 WIDE = 5.0  # ratio of the largest to the smallest value that asks for a logarithmic axis
 VERY_WIDE = 100.0  # ratio from which such an axis has room for powers of ten only
 LEGEND_COLUMNS = 3
@@ -81,7 +83,20 @@ def save(figure: Figure, path: Path) -> None:
     """Write a .png or .svg that holds nothing of the place and time it was made at."""
     kind = path.suffix.removeprefix(".")
     with atomic(path) as part, drawing():
+        _settle(figure)
         figure.savefig(part, format=kind, dpi=DPI, metadata=METADATA[kind])
+
+
+def _settle(figure: Figure) -> None:
+    """Keep the places that the layout has found, rounded: the last digits of its solver hang on
+    memory addresses, and so would the bytes of the file."""
+    if figure.get_layout_engine() is None:
+        return
+    figure.set_dpi(DPI)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
 
 
 def _style(first: int, place: int) -> Style:
