@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from benchmark import significance
-from benchmark.comparisons import Comparison, compare_all, is_coarse, measure, values
+from benchmark.comparisons import Comparison, compare_all, is_coarse, values
 from benchmark.outcomes import Board, Standing
 from benchmark.papers import METRICS, Claim, Paper, effects, papers
 
@@ -41,8 +41,6 @@ class Tested:
     """A pair of a claim."""
 
     comparison: Comparison
-    first: list[float]  # the metric of every seed that both have
-    second: list[float]
     adjusted_p: float | None  # None: there is no p
     printed: float | None  # the paper's difference; positive: the first is better
     side: Side
@@ -114,9 +112,8 @@ def _verdict(
     adjusted: dict[Pair, float],
 ) -> Verdict:
     printed = _printed(paper, claim)
-    measured = [_by_seed(standings.get(preset), claim.metric) for preset in claim.presets]
     lack = _lack(claim, standings, compared)
-    tested = [] if lack else _tested(claim, printed, measured, compared, adjusted)
+    tested = [] if lack else _tested(claim, printed, compared, adjusted)
     verdict, reason = (NOT_RUN, lack) if lack else _concluded(tested)
     return Verdict(
         paper=name,
@@ -147,11 +144,6 @@ def _printed(paper: Paper, claim: Claim) -> list[float | None]:
     return [*found] if found else [None] * len(claim.presets)
 
 
-def _by_seed(standing: Standing | None, metric: str) -> dict[int, float]:
-    found = {o.record.seed: measure(o, metric) for o in standing.played} if standing else {}
-    return {seed: value for seed, value in found.items() if value is not None}
-
-
 def _lack(claim: Claim, standings: dict[str, Standing], compared: dict[Pair, Comparison]) -> str:
     """Why a claim was not run; empty where it was."""
     if claim.unplayed:
@@ -180,19 +172,15 @@ def _lack_of(preset: str, standing: Standing | None, metric: str) -> str:
 def _tested(
     claim: Claim,
     printed: list[float | None],
-    measured: list[dict[int, float]],
     compared: dict[Pair, Comparison],
     adjusted: dict[Pair, float],
 ) -> list[Tested]:
     found = []
-    pairs = zip(_pairs(claim), pairwise(printed), pairwise(measured), strict=True)
-    for pair, numbers, (first, second) in pairs:
+    for pair, numbers in zip(_pairs(claim), pairwise(printed), strict=True):
         side, reason = _judged(claim, compared[pair], adjusted.get(pair))
         found.append(
             Tested(
                 comparison=compared[pair],
-                first=[first[seed] for seed in first if seed in second],
-                second=[second[seed] for seed in first if seed in second],
                 adjusted_p=adjusted.get(pair),
                 printed=_printed_difference(claim.metric, *numbers),
                 side=side,

@@ -36,11 +36,17 @@ class Comparison:
     first: str
     second: str
     metric: str
-    seeds: int  # in common
+    firsts: list[float]  # the metric of every common seed
+    seconds: list[float]
     difference: float  # of the means
     std: float | None  # of the seeds' differences; None of one seed
     interval: tuple[float, float] | None  # None: one seed, and no images to resample
     p: float | None  # of exchanged images; None: the metric is no mean over queries
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds the two have in common."""
+        return len(self.firsts)
 
 
 class PerImage(NamedTuple):
@@ -56,6 +62,8 @@ class Paired(NamedTuple):
     first: str
     second: str
     metric: str
+    firsts: list[float]  # by seed
+    seconds: list[float]
     by_seed: list[float]  # differences; positive: the first is better
     by_image: list[PerImage]  # the same, the seeds' mean; empty: the metric has no queries
     replicates: np.ndarray | None  # (T,) of the difference of the means; None: cannot be known
@@ -188,13 +196,15 @@ def _paired(board: Board, first: Standing, second: Standing, metric: str) -> Pai
     if not firsts:
         return None
     sign = -1 if METRICS[metric].less_is_better else 1
-    both = list(zip(firsts, seconds, strict=True))
+    ours, others = ([measure(outcome, metric) for outcome in one] for one in (firsts, seconds))
     by_image = _differences(_per_image(board, firsts, metric), _per_image(board, seconds, metric))
     return Paired(
         first=first.preset,
         second=second.preset,
         metric=metric,
-        by_seed=[sign * (measure(a, metric) - measure(b, metric)) for a, b in both],
+        firsts=ours,
+        seconds=others,
+        by_seed=[sign * (a - b) for a, b in zip(ours, others, strict=True)],
         by_image=by_image,
         replicates=_resampled(by_image) if by_image else _own_differences(firsts, seconds, metric),
     )
@@ -206,7 +216,8 @@ def _compared(paired: Paired, p: float | None) -> Comparison:
         first=paired.first,
         second=paired.second,
         metric=paired.metric,
-        seeds=len(differences),
+        firsts=paired.firsts,
+        seconds=paired.seconds,
         difference=float(differences.mean()),
         std=float(differences.std(ddof=1)) if len(differences) > 1 else None,
         interval=significance.difference_interval(differences, paired.replicates),

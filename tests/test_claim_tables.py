@@ -15,22 +15,19 @@ GAP = ",\N{NO-BREAK SPACE}"
 
 def compared(first: str, second: str, side: str = "holds", /, **facts: object) -> claims.Tested:
     """Of a difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
-    own = ("adjusted_p", "printed", "first", "second")
+    own = ("adjusted_p", "printed")
+    level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
     found = {
         "metric": "i2t_r1",
-        "seeds": 3,
+        "firsts": [level - 0.5, level, level + 0.5],
+        "seconds": [level + 0.5, level + 1, level + 1.5],
         "difference": 2.25,
         "std": 0.5,
         "interval": (1.0, 3.5),
         "p": 0.001,
     }
     found |= {key: value for key, value in facts.items() if key not in own}
-    level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
-    shown = {
-        "first": [level - 0.5, level, level + 0.5],
-        "second": [level + 0.5, level + 1, level + 1.5],
-    }
-    shown |= {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
+    shown = {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
     comparison = Comparison(first=first, second=second, **found)
     return claims.Tested(comparison=comparison, side=side, reason="r", **shown)
 
@@ -121,14 +118,14 @@ def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
 
 def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
     unknown = {"interval": None, "adjusted_p": None, "printed": None}
-    pair = compared("a", "b", "undecided", first=[50.0], second=[51.0], **unknown)
+    pair = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], **unknown)
     (row,) = rows(claims_grid("t", [verdict("undecided", pair)]))
     assert row["here"] == "50.0 against 51.0"
     assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
 
 
 def test_the_metric_has_its_own_decimals():
-    scores = {"first": [0.16211, 0.16334, 0.16457], "second": [0.2, 0.2, 0.2]}
+    scores = {"firsts": [0.16211, 0.16334, 0.16457], "seconds": [0.2, 0.2, 0.2]}
     facts = {"metric": "overlap_s", "difference": 0.0321, "interval": (0.0301, 0.0342)}
     pair = compared("a", "b", **facts, **scores)
     (row,) = rows(claims_grid("t", [verdict("holds", pair, metric="overlap_s")]))

@@ -289,22 +289,22 @@ class TestNotRun:
 def test_the_values_shown_are_those_that_were_compared(claimed):
     found = board(played("a", [9.0, 2.0, 3.0, 4.0]), played("b", [1.0]))
     (one,) = claimed(found, claim("a", "b"))
-    assert (one.tested[0].first, one.tested[0].second) == ([9.0], [1.0])
+    assert (one.tested[0].comparison.firsts, one.tested[0].comparison.seconds) == ([9.0], [1.0])
     assert one.tested[0].comparison.difference == 8.0
 
 
 def test_each_pair_of_a_chain_has_its_own_common_seeds(claimed):
     found = board(played("a", [9.0]), played("b", [5.0, 6.0, 7.0]), played("c", [1.0, 2.0, 3.0]))
     (one,) = claimed(found, claim("a", "b", "c"))
-    assert [tested.first for tested in one.tested] == [[9.0], [5.0, 6.0, 7.0]]
-    assert [tested.second for tested in one.tested] == [[5.0], [1.0, 2.0, 3.0]]
+    assert [tested.comparison.firsts for tested in one.tested] == [[9.0], [5.0, 6.0, 7.0]]
+    assert [tested.comparison.seconds for tested in one.tested] == [[5.0], [1.0, 2.0, 3.0]]
 
 
 def test_a_failed_seed_is_left_out_of_the_values(claimed):
     lost = outcome("a", 3, {}, "failed", "the loss is NaN")
     first = standing("a", [*played("a", [3.0, 4.0, 5.5]).outcomes, lost])
     (one,) = claimed(board(first, played("b", [1.0] * 4)), claim("a", "b"))
-    assert one.tested[0].first == [3.0, 4.0, 5.5]
+    assert one.tested[0].comparison.firsts == [3.0, 4.0, 5.5]
     assert one.tested[0].comparison.seeds == 3
     assert one.verdict == "holds"
 

@@ -113,7 +113,7 @@ def _pair(verdict: Verdict, tested: Tested) -> list[str]:
         f"{found.first} {_sign(verdict)} {found.second}",
         _metric(verdict),
         str(found.seeds),
-        f"{spread(tested.first, decimals)} against {spread(tested.second, decimals)}",
+        f"{spread(found.firsts, decimals)} against {spread(found.seconds, decimals)}",
         f"{found.difference:+.{decimals}f}",
         _interval(found, decimals),
         NONE if tested.adjusted_p is None else f"{tested.adjusted_p:.2g}",
