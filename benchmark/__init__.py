@@ -1,1 +1,1 @@
-"""The rules of the match: protocol, ranking, overlap, records, the stages, the command line."""
+"""Rematch: the stages of the pipeline, the commands, and the rooms that they share."""

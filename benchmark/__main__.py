@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from benchmark.stage import guarded
+from benchmark.core.command_line import guarded
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
-VERBS = ("list", "season", "doctor", *STAGES, "run")
-MODULES = {"list": "listing", "season": "season_command", "run": "run_command"}
+COMMANDS = ("list", "season", "doctor", "run")
+VERBS = (*COMMANDS, *STAGES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     # Only the verb that is asked for is imported: torch takes a second that --help should not.
     if argv and argv[0] in VERBS:
-        verb = import_module(f"benchmark.{MODULES.get(argv[0], argv[0])}")
+        verb = import_module(_module(argv[0]))
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmark {argv[0]}",
             description=verb.__doc__,
@@ -39,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("verb", choices=VERBS, help="what to do; VERB --help tells more")
     parser.parse_args(argv)
     return 0
+
+
+def _module(verb: str) -> str:
+    return f"benchmark.commands.{verb}" if verb in COMMANDS else f"benchmark.{verb}.__main__"
 
 
 if __name__ == "__main__":

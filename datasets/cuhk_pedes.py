@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, Tables, _archives, _pictures
+from datasets import Card, DataError, OpenPicture, Tables
+from datasets.shared import archives, picture_stores
 
 ANNOTATIONS = "reid_raw.json"
 FOLDER = "CUHK-PEDES"
@@ -95,7 +96,7 @@ def read(raw: Path, *, captions_per_image: int | None = None) -> Tables:
 def pictures(raw: Path, *, captions_per_image: int | None = None) -> OpenPicture:
     """A function that opens a picture by its path below imgs/."""
     _check(captions_per_image)
-    return _pictures.Folder(_find(raw, PICTURES))
+    return picture_stores.Folder(_find(raw, PICTURES))
 
 
 def _check(captions_per_image: int | None) -> None:
@@ -120,7 +121,7 @@ def _entries(raw: Path) -> list[Entry]:
     """The items of the annotations, in their order, checked one by one and together."""
     path = _find(raw, ANNOTATIONS)
     try:
-        items = json.loads(_archives.text(path, ANNOTATIONS))
+        items = json.loads(archives.text(path, ANNOTATIONS))
     except ValueError as error:
         raise DataError(f"{path}: not JSON ({error}); place a whole copy") from error
     if not isinstance(items, list) or not items:

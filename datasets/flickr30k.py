@@ -26,18 +26,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from datasets import (
-    Card,
-    DataError,
-    OpenPicture,
-    RemoteFile,
-    Tables,
-    _archives,
-    _flickr,
-    _karpathy,
-    _pictures,
-    _precomp,
-)
+from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
+from datasets.shared import archives, flickr, karpathy, picture_stores, precomp
 
 IMAGE_FOLDER = "flickr30k-images"
 IMAGE_ZIP = f"{IMAGE_FOLDER}.zip"
@@ -58,15 +48,15 @@ IMAGES = {
 }
 LISTS = {  # split -> list of its images; without one, train has all the others
     "entities": {split: f"{split}.txt" for split in ("train", "val", "test")},
-    "flickr8k_based": {split: _flickr.LISTS[split] for split in ("val", "test")},
+    "flickr8k_based": {split: flickr.LISTS[split] for split in ("val", "test")},
     "m_rnn": {split: f"m_rnn_{split}.txt" for split in ("train", "val", "test")},
 }
 REMOTE = {
-    "karpathy": (_karpathy.REMOTE,),
+    "karpathy": (karpathy.REMOTE,),
     "entities": tuple(
         RemoteFile(name=name, urls=(f"{ENTITIES}/{name}",)) for name in LISTS["entities"].values()
     ),
-    "flickr8k_based": (_flickr.remote(_flickr.TEXT_ZIP),),
+    "flickr8k_based": (flickr.remote(flickr.TEXT_ZIP),),
     "m_rnn": (),
 }
 REMOTE_TOKENS = RemoteFile(
@@ -114,7 +104,7 @@ def inventory(
     """The files in use: annotations, features of `precomp`, and every picture or their archive."""
     kind = _kind(split, annotations)
     if kind == "precomp":
-        files = _precomp.files(raw / PRECOMP)
+        files = precomp.files(raw / PRECOMP)
         if not _are_named(raw, with_pictures):
             return files
         return [*files, _karpathy_file(raw), *_store(raw).files()]
@@ -159,9 +149,9 @@ def pictures(
 ) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     if _kind(split, annotations) == "precomp" and not _are_named(raw, with_pictures):
-        return _pictures.absent(f"{NEEDED}, and {KARPATHY} for their names")
+        return picture_stores.absent(f"{NEEDED}, and {KARPATHY} for their names")
     if not with_pictures:
-        return _pictures.absent(f"{NEEDED}, and drop the option with_pictures: false")
+        return picture_stores.absent(f"{NEEDED}, and drop the option with_pictures: false")
     return _store(raw)
 
 
@@ -182,14 +172,14 @@ def _checklist(split: str, kind: str, with_pictures: bool) -> tuple[str, ...]:
     lists = [f"{name}: images of {part}" for part, name in LISTS.get(split, {}).items()]
     if split == "flickr8k_based":
         lists = [
-            f"{_flickr.TEXT_ZIP}, or of it {' and '.join(LISTS[split].values())}: val and test"
+            f"{flickr.TEXT_ZIP}, or of it {' and '.join(LISTS[split].values())}: val and test"
         ]
     photographs = f"{IMAGE_FOLDER}/ or {IMAGE_ZIP}: the 31,783 photographs, after the form"
     texts = {
-        "karpathy": [f"{KARPATHY} or {_karpathy.ALL}: captions and partition"],
+        "karpathy": [f"{KARPATHY} or {karpathy.ALL}: captions and partition"],
         "official": [f"{TOKENS} or {TOKENS_TAR}: captions", *lists],
         "precomp": [
-            f"{PRECOMP}/{{train,dev,test}}_{{{','.join(_precomp.ENDS)}}}: features and captions"
+            f"{PRECOMP}/{{train,dev,test}}_{{{','.join(precomp.ENDS)}}}: features and captions"
         ],
     }[kind]
     if not with_pictures:
@@ -202,12 +192,12 @@ def _checklist(split: str, kind: str, with_pictures: bool) -> tuple[str, ...]:
 # Files ---------------------------------------------------------------------------------------
 
 
-def _find_store(raw: Path) -> _pictures.Store | None:
+def _find_store(raw: Path) -> picture_stores.Store | None:
     folders = (IMAGE_FOLDER, "flickr30k_images")
-    return _pictures.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
+    return picture_stores.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
 
 
-def _store(raw: Path) -> _pictures.Store:
+def _store(raw: Path) -> picture_stores.Store:
     store = _find_store(raw)
     if store is None:
         raise DataError(
@@ -218,10 +208,10 @@ def _store(raw: Path) -> _pictures.Store:
 
 
 def _karpathy_file(raw: Path) -> Path:
-    path = _karpathy.find(raw, KARPATHY)
+    path = karpathy.find(raw, KARPATHY)
     if path is None:
         raise DataError(
-            f"{raw}: no annotations; expected {KARPATHY}, {KARPATHY}.zip or {_karpathy.ALL} "
+            f"{raw}: no annotations; expected {KARPATHY}, {KARPATHY}.zip or {karpathy.ALL} "
             f"({PRECOMP}/ needs the option annotations: precomp)"
         )
     return path
@@ -236,21 +226,21 @@ def _tokens_file(raw: Path) -> Path:
 
 def _list_file(raw: Path, name: str) -> Path:
     """A list of images, or the archive that has it."""
-    archive = raw / _flickr.TEXT_ZIP
-    zipped = name in _flickr.LISTS.values() and archive.is_file()
+    archive = raw / flickr.TEXT_ZIP
+    zipped = name in flickr.LISTS.values() and archive.is_file()
     return archive if zipped and not (raw / name).is_file() else raw / name
 
 
 def _are_named(raw: Path, with_pictures: bool) -> bool:
     """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of their names."""
-    return with_pictures and bool(_find_store(raw) and _karpathy.find(raw, KARPATHY))
+    return with_pictures and bool(_find_store(raw) and karpathy.find(raw, KARPATHY))
 
 
 # Readers -------------------------------------------------------------------------------------
 
 
-def _entries(raw: Path) -> list[_karpathy.Entry]:
-    return _karpathy.read(_karpathy_file(raw), KARPATHY, tuple(IMAGES["karpathy"]))
+def _entries(raw: Path) -> list[karpathy.Entry]:
+    return karpathy.read(_karpathy_file(raw), KARPATHY, tuple(IMAGES["karpathy"]))
 
 
 def _read_karpathy(raw: Path, present: list[str]) -> Tables:
@@ -260,19 +250,19 @@ def _read_karpathy(raw: Path, present: list[str]) -> Tables:
     others = len(set(present) - set(split_of))
     if others:
         notes.append(f"{others} pictures are in no split; they are left out.")
-    return _flickr.tables(split_of, _flickr.karpathy_captions(entries), notes)
+    return flickr.tables(split_of, flickr.karpathy_captions(entries), notes)
 
 
 def _read_official(raw: Path, split: str) -> Tables:
-    captions = _flickr.captions(_tokens_file(raw), TOKENS)
+    captions = flickr.captions(_tokens_file(raw), TOKENS)
     split_of = _listed(raw, LISTS[split], captions["file"])
     rest = [file for file in captions["file"].unique() if file not in split_of]
     notes = [f"The captions are those of {TOKENS}, verbatim."]
     if "train" not in LISTS[split]:
-        return _flickr.tables(split_of | dict.fromkeys(rest, "train"), captions, notes)
+        return flickr.tables(split_of | dict.fromkeys(rest, "train"), captions, notes)
     if rest:
         notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
-    return _flickr.tables(split_of | dict.fromkeys(rest, "unused"), captions, notes)
+    return flickr.tables(split_of | dict.fromkeys(rest, "unused"), captions, notes)
 
 
 def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str, str]:
@@ -280,7 +270,7 @@ def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str,
     known = set(captioned)
     split_of: dict[str, str] = {}
     for split, name in lists.items():
-        lines = _archives.lines(_list_file(raw, name), name)
+        lines = archives.lines(_list_file(raw, name), name)
         for number, line in enumerate(lines, start=1):
             match = LISTED.fullmatch(line.strip())
             file = f"{match[1]}.jpg" if match else ""
@@ -295,13 +285,13 @@ def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str,
 
 
 def _read_precomp(raw: Path, with_pictures: bool) -> Tables:
-    parts = _precomp.layout(raw / PRECOMP)
+    parts = precomp.layout(raw / PRECOMP)
     files = _precomp_files(raw, parts) if _are_named(raw, with_pictures) else {}
     notes = [f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."]
-    return _precomp.tables(parts, files, notes)
+    return precomp.tables(parts, files, notes)
 
 
-def _precomp_files(raw: Path, parts: list[_precomp.Part]) -> dict[str, str]:
+def _precomp_files(raw: Path, parts: list[precomp.Part]) -> dict[str, str]:
     """image id -> file of those pictures that are there; both partitions have to agree."""
     entries = {str(entry.number): entry for entry in _entries(raw)}
     for part in parts:

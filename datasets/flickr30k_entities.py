@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, RemoteFile, Tables, _archives, _pictures
-from datasets._entities import (
+from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
+from datasets.shared import archives, picture_stores
+from datasets.shared.entities import (
     NOT_VISUAL,
     Annotation,
     Sentence,
@@ -136,13 +137,13 @@ def read(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> Ta
 def pictures(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     if not with_pictures:
-        return _pictures.absent(f"place {PHOTOGRAPHS}, and drop the option with_pictures: false")
+        return picture_stores.absent(f"place {PHOTOGRAPHS}, and drop the option with_pictures: false")
     return _store(raw)
 
 
-def _store(raw: Path) -> _pictures.Store:
+def _store(raw: Path) -> picture_stores.Store:
     """Where the pictures are."""
-    store = _pictures.find(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,))
+    store = picture_stores.find(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,))
     if store is None:
         raise DataError(
             f"{raw}: no pictures; expected {PHOTOGRAPHS} with .jpg files in it (features "
@@ -172,7 +173,7 @@ def _splits(raw: Path) -> dict[str, str]:
     """image_id -> split, in the order of the lists."""
     split_of: dict[str, str] = {}
     for split, name in LISTS.items():
-        for number, line in enumerate(_archives.lines(raw / name, name), start=1):
+        for number, line in enumerate(archives.lines(raw / name, name), start=1):
             image_id = line.strip()
             if not image_id.isdecimal() or image_id in split_of:
                 known = split_of.get(image_id)
@@ -187,7 +188,7 @@ def _splits(raw: Path) -> dict[str, str]:
 def _unrelated(raw: Path, split_of: dict[str, str]) -> set[str]:
     """The caption_ids of UNRELATED_CAPTIONS, whose sentences are counted from 1."""
     found = set()
-    for number, line in enumerate(_archives.lines(raw / UNRELATED, UNRELATED), start=1):
+    for number, line in enumerate(archives.lines(raw / UNRELATED, UNRELATED), start=1):
         if line.startswith("#"):
             continue
         match = UNRELATED_LINE.fullmatch(line.strip())
@@ -213,7 +214,7 @@ def _release(raw: Path) -> Iterator[Path | zipfile.Path]:
     if not (raw / ARCHIVE).is_file():
         yield raw
         return
-    _archives.members(raw / ARCHIVE)  # refuses members that point outside
+    archives.members(raw / ARCHIVE)  # refuses members that point outside
     with zipfile.ZipFile(raw / ARCHIVE) as archive:
         yield zipfile.Path(archive)
 
@@ -251,7 +252,7 @@ def _content(path: Path | zipfile.Path, listed: str) -> str:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
         raise DataError(f"{path}: not found, but its image is in {listed}; fetch again") from error
-    except _archives.DAMAGED as error:
+    except archives.DAMAGED as error:
         raise DataError(f"{path}: damaged ({error}); fetch the release again") from error
 
 

@@ -12,8 +12,9 @@ Archives are read in place; nothing is ever extracted from them.
 
 from pathlib import Path
 
-from datasets import Card, DataError, OpenPicture, Tables, _archives, _flickr, _karpathy, _pictures
-from datasets._flickr import LISTS, TEXT_ZIP
+from datasets import Card, DataError, OpenPicture, Tables
+from datasets.shared import archives, flickr, karpathy, picture_stores
+from datasets.shared.flickr import LISTS, TEXT_ZIP
 
 IMAGE_ZIP = "Flickr8k_Dataset.zip"
 IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt so in the archive
@@ -29,7 +30,7 @@ CARD = Card(
     licence="research use only; the photographs keep their owners' terms",
     split="official",
     may_publish=False,
-    remote=tuple(map(_flickr.remote, (IMAGE_ZIP, TEXT_ZIP))),
+    remote=tuple(map(flickr.remote, (IMAGE_ZIP, TEXT_ZIP))),
     obtain=f"place {IMAGE_ZIP} and {TEXT_ZIP} (or {KARPATHY}) in one folder",
     expected_images={"train": 6000, "val": 1000, "test": 1000, "unused": 91},
 )
@@ -44,7 +45,7 @@ def inventory(raw: Path, *, annotations: str | None = None) -> list[Path]:
     """The files in use: archives where there are any, else the extracted files."""
     pictures = _store(raw).files()
     if _annotations(raw, annotations) == "karpathy":
-        return [*pictures, _karpathy.find(raw, KARPATHY)]
+        return [*pictures, karpathy.find(raw, KARPATHY)]
     archive = raw / TEXT_ZIP
     texts = [archive] if archive.is_file() else [raw / name for name in (TOKENS, *LISTS.values())]
     return pictures + texts
@@ -63,10 +64,10 @@ def pictures(raw: Path, *, annotations: str | None = None) -> OpenPicture:
     return _store(raw)
 
 
-def _store(raw: Path) -> _pictures.Store:
+def _store(raw: Path) -> picture_stores.Store:
     """Where the pictures are: the archive or a folder."""
     folders = (IMAGE_FOLDER, "Images")
-    store = _pictures.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
+    store = picture_stores.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
     if store is None:
         raise DataError(
             f"{raw}: no pictures; expected {IMAGE_ZIP} or a folder {IMAGE_FOLDER}/ with .jpg files "
@@ -77,12 +78,12 @@ def _store(raw: Path) -> _pictures.Store:
 
 def _annotations(raw: Path, asked: str | None) -> str:
     official = (raw / TEXT_ZIP).is_file() or (raw / TOKENS).is_file()
-    chosen = asked or ("official" if official or not _karpathy.find(raw, KARPATHY) else "karpathy")
+    chosen = asked or ("official" if official or not karpathy.find(raw, KARPATHY) else "karpathy")
     if chosen not in ("official", "karpathy"):
         raise DataError(f"option annotations: expected official or karpathy, found {asked!r}")
     if chosen == "official" and not official:
         raise DataError(f"{raw}: no annotations; expected {TEXT_ZIP}, or {TOKENS} and its lists")
-    if chosen == "karpathy" and not _karpathy.find(raw, KARPATHY):
+    if chosen == "karpathy" and not karpathy.find(raw, KARPATHY):
         raise DataError(f"{raw}: no annotations; expected {KARPATHY} or {KARPATHY}.zip")
     return chosen
 
@@ -94,7 +95,7 @@ def _official_file(raw: Path, name: str) -> Path:
 def _read_official(raw: Path, present: list[str]) -> Tables:
     split_of = _official_splits(raw)
     unused = [name for name in present if name not in split_of]
-    captions = _flickr.captions(_official_file(raw, TOKENS), TOKENS)
+    captions = flickr.captions(_official_file(raw, TOKENS), TOKENS)
     kept = captions[captions["file"] != NO_PICTURE]
     notes = [f"The captions are those of {TOKENS}, verbatim.", *_unused_notes(unused)]
     if len(kept) < len(captions):
@@ -102,14 +103,14 @@ def _read_official(raw: Path, present: list[str]) -> Tables:
             f"{len(captions) - len(kept)} captions of {NO_PICTURE} are left out: "
             "the release has no such picture."
         )
-    return _flickr.tables(split_of | dict.fromkeys(unused, "unused"), kept, notes)
+    return flickr.tables(split_of | dict.fromkeys(unused, "unused"), kept, notes)
 
 
 def _official_splits(raw: Path) -> dict[str, str]:
     """file -> split, in the order of the lists."""
     split_of: dict[str, str] = {}
     for split, name in LISTS.items():
-        lines = _archives.lines(_official_file(raw, name), name)
+        lines = archives.lines(_official_file(raw, name), name)
         for number, line in enumerate(lines, start=1):
             file = line.strip()
             if not file.endswith(".jpg") or file in split_of:
@@ -120,12 +121,12 @@ def _official_splits(raw: Path) -> dict[str, str]:
 
 
 def _read_karpathy(raw: Path, present: list[str]) -> Tables:
-    entries = _karpathy.read(_karpathy.find(raw, KARPATHY), KARPATHY, tuple(LISTS))
+    entries = karpathy.read(karpathy.find(raw, KARPATHY), KARPATHY, tuple(LISTS))
     split_of = {entry.file: entry.split for entry in entries}
     unused = [name for name in present if name not in split_of]
     notes = [f"The captions are the raw sentences of {KARPATHY}.", *_unused_notes(unused)]
-    captions = _flickr.karpathy_captions(entries)
-    return _flickr.tables(split_of | dict.fromkeys(unused, "unused"), captions, notes)
+    captions = flickr.karpathy_captions(entries)
+    return flickr.tables(split_of | dict.fromkeys(unused, "unused"), captions, notes)
 
 
 def _unused_notes(unused: list[str]) -> list[str]:

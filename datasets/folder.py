@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, Tables, _karpathy, _pictures
+from datasets import Card, DataError, OpenPicture, Tables
+from datasets.shared import karpathy, picture_stores
 
 CARD = Card(
     title="A folder of pictures and captions",
@@ -78,7 +79,7 @@ def read(raw: Path, *, captions: str | None = None) -> Tables:
 
 def pictures(raw: Path, *, captions: str | None = None) -> OpenPicture:
     """A function that opens a picture by its path in the folder."""
-    return _pictures.Folder(raw)
+    return picture_stores.Folder(raw)
 
 
 def _annotation_file(raw: Path, asked: str | None) -> Path:
@@ -181,7 +182,7 @@ def _csv_entry(row: dict, place: str) -> Entry:
 
 
 def _json(text: str, name: str) -> Iterator[Entry]:
-    for entry in _karpathy.parse(text, name):
+    for entry in karpathy.parse(text, name):
         file = _inside(entry.file, f"{entry.place}: filename")
         yield Entry(entry.place, file, entry.captions, split=entry.split)
 

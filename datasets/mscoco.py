@@ -17,16 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from datasets import (
-    Card,
-    DataError,
-    OpenPicture,
-    RemoteFile,
-    Tables,
-    _karpathy,
-    _pictures,
-    _precomp,
-)
+from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
+from datasets.shared import karpathy, picture_stores, precomp
 
 STORES = ("train2014", "val2014")
 KARPATHY = "dataset_coco.json"
@@ -59,9 +51,9 @@ def card(
 ) -> Card:
     """What the chosen files need, and how many images and captions they have."""
     _check(annotations, restval)
-    precomp = annotations == "precomp"
-    photographs = with_pictures and not precomp  # without which nothing goes
-    needed = [line.partition(":")[0] for line in _checklist(precomp, photographs)]
+    is_precomp = annotations == "precomp"
+    photographs = with_pictures and not is_precomp  # without which nothing goes
+    needed = [line.partition(":")[0] for line in _checklist(is_precomp, photographs)]
     pictures = REMOTE_PICTURES if photographs else ()
     return Card(
         title="MSCOCO",
@@ -71,12 +63,12 @@ def card(
         "Use)",
         split="karpathy" if restval else "karpathy_without_restval",
         may_publish=False,
-        remote=() if precomp else (_karpathy.REMOTE, *pictures),
+        remote=() if is_precomp else (karpathy.REMOTE, *pictures),
         obtain=f"place {', '.join(needed)} in one folder",
-        checklist=_checklist(precomp, with_pictures),
-        raw_gib=(34.0 if precomp else 0.2) + (19.0 if photographs else 0.0),
+        checklist=_checklist(is_precomp, with_pictures),
+        raw_gib=(34.0 if is_precomp else 0.2) + (19.0 if photographs else 0.0),
         expected_images=IMAGES[restval],
-        expected_captions=PRECOMP_CAPTIONS if precomp else CAPTIONS[restval],
+        expected_captions=PRECOMP_CAPTIONS if is_precomp else CAPTIONS[restval],
         folds=5,
     )
 
@@ -92,7 +84,7 @@ def inventory(
     _check(annotations, restval)
     if annotations == "precomp":
         store = _find_store(raw) if with_pictures else None
-        return _precomp.files(_precomp_folder(raw)) + (store.files() if store else [])
+        return precomp.files(_precomp_folder(raw)) + (store.files() if store else [])
     return [*(_store(raw).files() if with_pictures else []), _karpathy_file(raw)]
 
 
@@ -115,7 +107,7 @@ def read(
         return _read_precomp(raw, with_pictures)
     if with_pictures:
         _store(raw)
-    entries = _karpathy.read(_karpathy_file(raw), KARPATHY, SPLITS)
+    entries = karpathy.read(_karpathy_file(raw), KARPATHY, SPLITS)
     return _tables(entries, restval, with_pictures)
 
 
@@ -129,9 +121,9 @@ def pictures(
     """A function that opens a picture by name; safe to share between threads and processes."""
     _check(annotations, restval)
     if not with_pictures:
-        return _pictures.absent(f"{NEEDED}, and drop the option with_pictures: false")
+        return picture_stores.absent(f"{NEEDED}, and drop the option with_pictures: false")
     if annotations == "precomp":
-        return _find_store(raw) or _pictures.absent(NEEDED)
+        return _find_store(raw) or picture_stores.absent(NEEDED)
     return _store(raw)
 
 
@@ -147,14 +139,14 @@ def _check(annotations: str, restval: bool) -> None:
         )
 
 
-def _checklist(precomp: bool, with_pictures: bool) -> tuple[str, ...]:
+def _checklist(is_precomp: bool, with_pictures: bool) -> tuple[str, ...]:
     """A line a file or folder of the raw folder."""
-    ends = f"{{{','.join(_precomp.ENDS)}}}"
-    lines = [f"{KARPATHY} or {_karpathy.ALL}: captions and partition"]
-    if precomp:
+    ends = f"{{{','.join(precomp.ENDS)}}}"
+    lines = [f"{KARPATHY} or {karpathy.ALL}: captions and partition"]
+    if is_precomp:
         lines = [f"{PRECOMP}/{{train,dev,testall}}_{ends}: features and captions"]
     if with_pictures:
-        needed = "; not needed for matching" if precomp else ""
+        needed = "; not needed for matching" if is_precomp else ""
         lines += [f"{name}/ or {name}.zip: photographs{needed}" for name in STORES]
     return tuple(lines)
 
@@ -162,17 +154,17 @@ def _checklist(precomp: bool, with_pictures: bool) -> tuple[str, ...]:
 # Files ---------------------------------------------------------------------------------------
 
 
-def _find_store(raw: Path) -> _pictures.Several | None:
+def _find_store(raw: Path) -> picture_stores.Several | None:
     """The pictures that are there; None where neither half is."""
     halves = {
-        name: _pictures.find(raw, archive=f"{name}.zip", inside=name, folders=(name,))
+        name: picture_stores.find(raw, archive=f"{name}.zip", inside=name, folders=(name,))
         for name in STORES
     }
     found = {name: store for name, store in halves.items() if store is not None}
-    return _pictures.Several(found) if found else None
+    return picture_stores.Several(found) if found else None
 
 
-def _store(raw: Path) -> _pictures.Several:
+def _store(raw: Path) -> picture_stores.Several:
     store = _find_store(raw)
     lost = [name for name in STORES if store is None or name not in store.stores]
     if lost:
@@ -184,10 +176,10 @@ def _store(raw: Path) -> _pictures.Several:
 
 
 def _karpathy_file(raw: Path) -> Path:
-    path = _karpathy.find(raw, KARPATHY)
+    path = karpathy.find(raw, KARPATHY)
     if path is None:
         raise DataError(
-            f"{raw}: no annotations; expected {KARPATHY}, {KARPATHY}.zip or {_karpathy.ALL} "
+            f"{raw}: no annotations; expected {KARPATHY}, {KARPATHY}.zip or {karpathy.ALL} "
             f"({PRECOMP}/ needs the option annotations: precomp)"
         )
     return path
@@ -206,7 +198,7 @@ def _precomp_folder(raw: Path) -> Path:
 # Readers -------------------------------------------------------------------------------------
 
 
-def _tables(entries: list[_karpathy.Entry], restval: bool, with_pictures: bool) -> Tables:
+def _tables(entries: list[karpathy.Entry], restval: bool, with_pictures: bool) -> Tables:
     used = {"restval": "train" if restval else "unused"}
     images = pd.DataFrame(
         {
@@ -227,17 +219,17 @@ def _tables(entries: list[_karpathy.Entry], restval: bool, with_pictures: bool) 
     )
 
 
-def _image_id(entry: _karpathy.Entry) -> str:
+def _image_id(entry: karpathy.Entry) -> str:
     if entry.cocoid is None:
         raise DataError(f"{entry.place}: cocoid: expected int, found None")
     return str(entry.cocoid)
 
 
-def _kept(entry: _karpathy.Entry) -> list[str]:
+def _kept(entry: karpathy.Entry) -> list[str]:
     return entry.captions[:EACH] if entry.split in JUDGED else entry.captions
 
 
-def _notes(entries: list[_karpathy.Entry], restval: bool) -> list[str]:
+def _notes(entries: list[karpathy.Entry], restval: bool) -> list[str]:
     dropped = sum(len(entry.captions) - len(_kept(entry)) for entry in entries)
     others = sum(entry.split == "restval" for entry in entries)
     use = "are used for training" if restval else "stay unused"
@@ -249,11 +241,11 @@ def _notes(entries: list[_karpathy.Entry], restval: bool) -> list[str]:
 
 
 def _read_precomp(raw: Path, with_pictures: bool) -> Tables:
-    parts = _precomp.layout(_precomp_folder(raw))
+    parts = precomp.layout(_precomp_folder(raw))
     store = _find_store(raw) if with_pictures else None
     files = {_number(name): name for name in store.names()} if store else {}
     notes = [f"The captions are those of {PRECOMP}/; restval is used for training."]
-    return _precomp.tables(parts, files, notes)
+    return precomp.tables(parts, files, notes)
 
 
 def _number(file: str) -> str:

@@ -20,8 +20,8 @@ import pandas as pd
 from PIL import Image
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets._drawing import Rng, pick
-from datasets._people_drawing import (
+from datasets.shared.drawing import Rng, pick
+from datasets.shared.people_drawing import (
     NONE,
     Person,
     View,

@@ -18,7 +18,7 @@ import pandas as pd
 from PIL import Image
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets._drawing import (
+from datasets.shared.drawing import (
     EXTENT,
     VALUES,
     Rng,

@@ -1,6 +1,6 @@
 """A small active season for tests of single stages."""
 
-from benchmark.params import Params
+from benchmark.season.parameters import Params
 
 
 def params_of(**fields: object) -> Params:

@@ -104,7 +104,7 @@ def code(deps: list[str]) -> set[str]:
 
 
 def test_the_packages_were_found():
-    assert {"benchmark/train.py", "methods/scan.py", "datasets/_karpathy.py"} <= set(FILES)
+    assert {"benchmark/train.py", "methods/scan.py", "datasets/karpathy.py"} <= set(FILES)
     assert "benchmark/ranking.py" in closure("benchmark/evaluate.py")
     assert "methods/__init__.py" in closure("benchmark/train.py")
 

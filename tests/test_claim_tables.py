@@ -2,12 +2,12 @@
 
 import pytest
 
-from benchmark import claims
-from benchmark.claims import Verdict
-from benchmark.comparisons import Comparison
-from benchmark.grid import Grid
-from benchmark.pages.claim_tables import claims_grid, forest_rows, not_run_grid
-from benchmark.papers import Claim
+from benchmark.analysis import claims
+from benchmark.analysis.claims import Verdict
+from benchmark.analysis.comparisons import Comparison
+from benchmark.papers.printed_tables import Claim
+from benchmark.report.pages.claim_tables import claims_grid, forest_rows, not_run_grid
+from benchmark.report.table_formats import Grid
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 GAP = ",\N{NO-BREAK SPACE}"

@@ -7,14 +7,15 @@ from statistics import stdev
 import pytest
 from scipy import stats
 
-from benchmark import claims, protocol
-from benchmark.claims import Verdict, counts, verdicts
-from benchmark.comparisons import compare
-from benchmark.costs import Provenance
-from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.papers import About, Claim, Paper, Row, Table, papers
-from benchmark.presets import Preset
-from benchmark.records import Record
+from benchmark.analysis import claims
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.claims import Verdict, counts, verdicts
+from benchmark.analysis.comparisons import compare
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.papers.printed_tables import About, Claim, Paper, Row, Table, papers
+from benchmark.protocol import rules
+from benchmark.season.presets import Preset
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 MORE, LESS = "mean_matched", "overlap_s"  # is better; both without p here
@@ -32,7 +33,7 @@ def outcome(preset: str, seed: int, metrics: dict, status: str = "ok", reason: s
         peak_device_memory_mib=None,
     )
     record = Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=rules.VERSION,
         season="try",
         dataset="made",
         split="made/test",

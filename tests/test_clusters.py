@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmark import clusters
-from benchmark.clusters import cluster
+from benchmark.train import pseudo_classes
+from benchmark.train.pseudo_classes import cluster
 from methods import NotApplicableError
 
 CENTRES = np.array([[0, 0, 9], [9, 0, 0], [0, 9, 0], [-9, -9, -9]])
@@ -56,6 +56,6 @@ def test_images_that_are_alike_leave_no_gaps():
 def test_clusters_that_stayed_empty_are_no_classes(monkeypatch):
     """Scikit-learn does not promise that every cluster has a member."""
     found = SimpleNamespace(fit_predict=lambda features: np.array([5, 0, 3, 3, 5], np.int32))
-    monkeypatch.setattr(clusters, "KMeans", lambda *given, **settings: found)
+    monkeypatch.setattr(pseudo_classes, "KMeans", lambda *given, **settings: found)
     labels = cluster(np.zeros((5, 2), np.float16), 4, seed=0)
     assert (labels.tolist(), labels.dtype) == ([2, 0, 1, 1, 2], np.int64)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmark import run_command
 from benchmark.__main__ import VERBS, main
-from benchmark.encoders import drawn_cnn
+from benchmark.commands import run
+from benchmark.encode import drawn_pretraining
 
 HERE = Path(__file__).parent
 
@@ -140,14 +140,14 @@ def test_run_refuses_what_it_does_not_know(arguments, message, capsys):
 )
 def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, played, capsys, monkeypatch):
     given = []
-    monkeypatch.setattr(run_command, "play", lambda params, *others: given.append(params))
+    monkeypatch.setattr(run, "play", lambda params, *others: given.append(params))
     read = {}
 
     def read_record(folder):
         read["folder"] = str(folder)
         return SimpleNamespace(status="not_applicable", reason="no pixels", metrics={})
 
-    monkeypatch.setattr(run_command, "read_record", read_record)
+    monkeypatch.setattr(run, "read_record", read_record)
     assert main(["run", preset, "--seed", "2", "--option", "epochs=3"]) == 0
     (params,) = given
     cells = {**params.cells, **params.fusions}
@@ -168,8 +168,8 @@ def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, played, caps
 )
 def test_run_shows_the_metrics_that_there_are(preset, dataset, metrics, capsys, monkeypatch):
     record = SimpleNamespace(status="ok", reason="", metrics=metrics | {"other": 1.0})
-    monkeypatch.setattr(run_command, "play", lambda *given: None)
-    monkeypatch.setattr(run_command, "read_record", lambda folder: record)
+    monkeypatch.setattr(run, "play", lambda *given: None)
+    monkeypatch.setattr(run, "read_record", lambda folder: record)
     assert main(["run", preset, "--dataset", dataset]) == 0
     first, *shown = capsys.readouterr().out.splitlines()
     assert first == f"results/run/{dataset}/{preset}/0/record.json: ok"
@@ -177,8 +177,8 @@ def test_run_shows_the_metrics_that_there_are(preset, dataset, metrics, capsys, 
 
 
 def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(drawn_cnn, "CLOSE_UPS", 128)
-    monkeypatch.setattr(drawn_cnn, "EPOCHS", 1)
+    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
+    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
     source = (HERE.parent / "methods" / "two_branch_embedding.py").read_text(encoding="utf-8")
     Path("mine.py").write_text(source, encoding="utf-8")
     Path("small.yaml").write_text(

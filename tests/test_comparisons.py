@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmark import protocol, significance
-from benchmark.comparisons import compare, interval, rank_groups, values
-from benchmark.costs import Provenance
-from benchmark.errors import UserError
-from benchmark.files import write_json
-from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.presets import Preset
-from benchmark.ranking import CUTOFFS
-from benchmark.records import Record
+from benchmark.analysis import significance
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.comparisons import compare, interval, rank_groups, values
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.protocol import rules
+from benchmark.protocol.ranking import CUTOFFS
+from benchmark.season.presets import Preset
 
 EACH = [1, 3, 2, 5, 1, 2, 4, 2, 3, 2] * 4  # captions of each image
 IMAGES, CAPTIONS = len(EACH), sum(EACH)
@@ -61,7 +62,7 @@ def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: obj
     folder = Path(f"results/{preset}/{seed}")
     folder.mkdir(parents=True, exist_ok=True)
     write_ranks(folder, ranks)
-    metrics = protocol.retrieval_metrics({way: r for way, r in ranks.items() if way != "s2s"})
+    metrics = rules.retrieval_metrics({way: r for way, r in ranks.items() if way != "s2s"})
     for k in CUTOFFS if "s2s" in ranks else ():
         metrics[f"s2s_r{k}"] = 100 * float(np.mean(ranks["s2s"] < k))
     status = changes.get("status", "ok")
@@ -89,7 +90,7 @@ def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
 
 def record(preset: str, seed: int, status: str, metrics: dict) -> Record:
     return Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=rules.VERSION,
         season="try",
         dataset="made",
         split="made/test",

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from benchmark import fetch, prepare, prepared
-from benchmark.integrity import check_tables
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core.command_line import run_stage
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.prepare.table_checks import check_tables
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import DataError, cuhk_pedes
 from seasons import params_of
 
@@ -276,7 +278,7 @@ def run(stage, *words: str) -> int:
 def test_fetch_and_prepare(raw):
     assert run(fetch, "--source", str(raw)) == 0
     assert run(prepare) == 0
-    data = prepared.read("cuhk_pedes")
+    data = prepared_tables.read("cuhk_pedes")
     assert data.images["group"].nunique() == len(SPLIT_OF)
     assert data.images[data.images["image_id"] == "cam_a/1_45"]["width"].item() == 10
     assert len(data.captions) == 42

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import doctor
-from benchmark.season import Season, resolve, write_params
-from benchmark.stage import run_stage
+from benchmark.commands import doctor
+from benchmark.core.command_line import run_stage
+from benchmark.season.resolving import Season, resolve, write_params
 from datasets import RemoteFile, folder
 
 

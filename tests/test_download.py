@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.download import download
-from benchmark.errors import UserError
+from benchmark.core.errors import UserError
+from benchmark.fetch.download import download
 from datasets import RemoteFile
 
 CONTENT = bytes(range(256)) * 40
@@ -92,7 +92,7 @@ def ranged(content: bytes = CONTENT, **headers: object):
 @pytest.fixture
 def serve(monkeypatch) -> Iterator:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("benchmark.download.CHUNK", 500)
+    monkeypatch.setattr("benchmark.fetch.download.CHUNK", 500)
     servers = []
 
     def start(*script) -> Server:
@@ -435,7 +435,7 @@ def stalls(content: bytes, total: int, wait: Callable[[], object]):
 
 
 def test_a_server_that_falls_silent_is_left_and_asked_again(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmark.download.TIMEOUT", (1, 0.2))
+    monkeypatch.setattr("benchmark.fetch.download.TIMEOUT", (1, 0.2))
     server = serve(stalls(CONTENT[:3000], len(CONTENT), lambda: time.sleep(1)), ranged())
     fetch(tmp_path / "file.bin", server, sha256=None)
     assert_only(tmp_path / "file.bin")
@@ -444,7 +444,7 @@ def test_a_server_that_falls_silent_is_left_and_asked_again(serve, tmp_path, mon
 
 def test_too_little_disk_is_told_before_anything_is_written(serve, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=10_000)
-    monkeypatch.setattr("benchmark.download.shutil.disk_usage", lambda place: usage)
+    monkeypatch.setattr("benchmark.fetch.download.shutil.disk_usage", lambda place: usage)
     server = serve(whole())
     with pytest.raises(UserError, match="needs 0.0 GiB more, found 0.0 GiB free") as error:
         fetch(tmp_path / "file.bin", server)
@@ -470,7 +470,7 @@ def test_a_disk_that_fills_up_is_one_line_and_a_later_run_goes_on(serve, tmp_pat
 DOWNLOAD = """
 import sys
 from pathlib import Path
-from benchmark import download
+from benchmark.fetch import download
 from datasets import RemoteFile
 
 download.CHUNK = 500

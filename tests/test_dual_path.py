@@ -9,9 +9,9 @@ import torch
 from oracles import dual_path as naive
 from torch import Tensor, nn
 
-from benchmark.files import read_yaml
-from benchmark.papers import printed
-from benchmark.presets import PACKAGE_ROOT, Preset
+from benchmark.core.files import read_yaml
+from benchmark.papers.printed_tables import printed
+from benchmark.season.presets import PACKAGE_ROOT, Preset
 from methods import Batch, Captions, NotApplicableError, Sizes
 from methods import dual_path as method
 

@@ -15,15 +15,17 @@ from PIL import Image
 from torch import nn
 from torchvision import models
 
-from benchmark import encode, extraction, inputs
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.data.feature_folders import read_array
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.word_vectors import Words
+from benchmark.encode import __main__ as encode
+from benchmark.encode import scratch_arrays
 from benchmark.encoders import drawn_cnn, torchvision_cnn
-from benchmark.errors import UserError
-from benchmark.features import read_array
-from benchmark.files import write_json
-from benchmark.params import Cell, Encoding, ImageEncoder, SentenceEncoder, WordVectors
-from benchmark.prepared import Prepared
-from benchmark.weights import read_state
-from benchmark.words import Words
+from benchmark.encoders.weight_files import read_state
+from benchmark.matching import retrieval_inputs
+from benchmark.season.parameters import Cell, Encoding, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
 
 FOLDER = Path("data/features/tiny/stub")
@@ -267,7 +269,7 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     """What training from pixels goes on from is what made pooled.npy."""
     settings = {"input_size": 32, "pixels": 32, "flip": False, "standardise": standardise}
     found = stage(network=random_network, **settings)
-    network = inputs.image_network(cell_with("drawn_cnn")).eval()
+    network = retrieval_inputs.image_network(cell_with("drawn_cnn")).eval()
     with torch.no_grad():
         pooled, maps = network(torch.from_numpy(found["pixels"]).float() / 255)
     np.testing.assert_allclose(pooled, found["pooled"], atol=5e-3)
@@ -275,7 +277,7 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     if standardise:
         np.testing.assert_allclose(pooled[:6].mean(0), 0, atol=2e-3)
     assert maps.shape[:2] == (11, 4)
-    structure = inputs.network_structure(cell_with("drawn_cnn"), 8)
+    structure = retrieval_inputs.network_structure(cell_with("drawn_cnn"), 8)
     assert structure.state_dict().keys() == network.state_dict().keys()
 
 
@@ -371,7 +373,7 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
         pooled, found = network(pixels)
         expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
         torch.testing.assert_close(mobilenet.classifier(pooled), expected)
-        folded = extraction.fused(network)(pixels)
+        folded = scratch_arrays.fused(network)(pixels)
     network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
     structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
     structure.load_state_dict(network.state_dict())
@@ -485,7 +487,7 @@ def test_each_kind_of_encoding_has_its_way(way, monkeypatch):
     called = []
     for name in WAYS:
         monkeypatch.setattr(encode, name, lambda *given, name=name: called.append(name))
-    monkeypatch.setattr(encode.prepared, "read", lambda dataset: data_of())
+    monkeypatch.setattr(encode.prepared_tables, "read", lambda dataset: data_of())
     monkeypatch.setattr(encode, "raw_dataset", lambda params, name: name)
     facts = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
     kind, settings = WAYS[way]

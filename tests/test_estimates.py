@@ -11,13 +11,13 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import datasets
-from benchmark import estimates, operations
-from benchmark.estimates import GIB, OVERHEAD, RATE, counts_of, estimate
-from benchmark.operations import Fed, UnknownError, counted, seen
-from benchmark.options import method_of
-from benchmark.params import Params
-from benchmark.raw import raw_dataset
-from benchmark.season import Season, resolve
+from benchmark.commands import estimates, operations
+from benchmark.commands.estimates import GIB, OVERHEAD, RATE, counts_of, estimate
+from benchmark.commands.operations import Fed, UnknownError, counted, seen
+from benchmark.data.raw_files import raw_dataset
+from benchmark.season.method_options import method_of
+from benchmark.season.parameters import Params
+from benchmark.season.resolving import Season, resolve
 from methods import Batch, Captions, Phase, Sizes
 
 METHOD = """

@@ -14,8 +14,8 @@ from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 from torchvision.transforms.functional import to_tensor
 
+from benchmark.core.errors import UserError
 from benchmark.encoders import faster_rcnn
-from benchmark.errors import UserError
 
 V2, MOBILE = faster_rcnn.NETWORKS
 FILE = "fasterrcnn_resnet50_fpn_v2_coco-1.pth"

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.errors import UserError
-from benchmark.features import as_float16, fingerprint, read_array
+from benchmark.core.errors import UserError
+from benchmark.data.feature_folders import as_float16, fingerprint, read_array
 
 IDS = ["a", "b", "c"]
 

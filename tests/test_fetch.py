@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import fetch
-from benchmark.errors import UserError
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core.command_line import run_stage
+from benchmark.core.errors import UserError
+from benchmark.fetch import __main__ as fetch
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import RemoteFile, folder
 from seasons import params_of
 

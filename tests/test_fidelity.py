@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import methods
-from benchmark.errors import UserError
-from benchmark.fidelity import fidelity, read_entries
+from benchmark.core.errors import UserError
+from benchmark.papers.fidelity_notes import fidelity, read_entries
 
 ENTRY = "{topic: Loss, paper: Eq. 1, code: not published, ours: as printed}"
 

@@ -15,20 +15,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, StepPatch
 from PIL import Image
 
-from benchmark import boxes
-from benchmark.figures import (
+from benchmark.data import boxes
+from benchmark.report import figure_style
+from benchmark.report.figures import (
     attention,
-    costs,
+    correlations,
     distributions,
+    embedding_maps,
     forest,
-    fusion,
-    localisation,
-    look,
-    matrices,
-    regions,
-    spaces,
-    training,
-    words,
+    fusion_weights,
+    phrase_boxes,
+    quality_and_cost,
+    recall_by_regions,
+    training_curves,
+    word_importance,
 )
 
 HOSTILE = "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -60,24 +60,24 @@ def drawn_overlaps(names: tuple[str, ...]) -> Figure:
 
 def drawn_correlations(names: tuple[str, ...]) -> Figure:
     values = np.eye(3, dtype=np.float16)
-    return matrices.correlations([matrices.Matrix(title=name, values=values) for name in names])
+    return correlations.correlations([correlations.Matrix(title=name, values=values) for name in names])
 
 
 def drawn_similarity(names: tuple[str, ...]) -> Figure:
     values = np.zeros((1, 1), dtype=np.float32)
-    return matrices.similarity([matrices.Matrix(title=name, values=values) for name in names])
+    return correlations.similarity([correlations.Matrix(title=name, values=values) for name in names])
 
 
 def drawn_spaces(names: tuple[str, ...]) -> Figure:
     places = np.zeros((2, 2), dtype=np.float32)
-    return spaces.spaces([spaces.Space(title=name, places=places) for name in names])
+    return embedding_maps.spaces([embedding_maps.Space(title=name, places=places) for name in names])
 
 
 def drawn_curves(names: tuple[str, ...]) -> Figure:
     curves, weights = np.zeros((len(names), 1)), np.ones(len(names))
-    return fusion.score_curves(
+    return fusion_weights.score_curves(
         [
-            fusion.QueryCurves(title=name, members=names, curves=curves, weights=weights)
+            fusion_weights.QueryCurves(title=name, members=names, curves=curves, weights=weights)
             for name in names
         ]
     )
@@ -85,15 +85,15 @@ def drawn_curves(names: tuple[str, ...]) -> Figure:
 
 def drawn_weights(names: tuple[str, ...]) -> Figure:
     weights = np.full((len(names), 1), 1 / len(names))
-    return fusion.fusion_weights(
-        [fusion.QueryWeights(title=name, members=names, weights=weights) for name in names]
+    return fusion_weights.fusion_weights(
+        [fusion_weights.QueryWeights(title=name, members=names, weights=weights) for name in names]
     )
 
 
 def drawn_importance(names: tuple[str, ...]) -> Figure:
     drops = np.linspace(-1, 1, len(names))
-    return words.importance(
-        [words.CaptionWords(title=name, words=names, drops=drops) for name in names]
+    return word_importance.importance(
+        [word_importance.CaptionWords(title=name, words=names, drops=drops) for name in names]
     )
 
 
@@ -109,7 +109,7 @@ def drawn_attention(names: tuple[str, ...]) -> Figure:
 
 
 def located(phrase: str, *found: list[float], truth: tuple = (10, 20, 30, 40)):
-    return localisation.Located(
+    return phrase_boxes.Located(
         phrase=phrase,
         picture=Image.new("RGB", (60, 90), "white"),
         truth=np.array(truth),
@@ -119,24 +119,24 @@ def located(phrase: str, *found: list[float], truth: tuple = (10, 20, 30, 40)):
 
 def drawn_localisation(names: tuple[str, ...]) -> Figure:
     boxes = [[0.0, 0.0, 30.0, 30.0], [10.0, 20.0, 30.0, 40.0]]
-    return localisation.localisation([located(name, *boxes) for name in names], names[:2])
+    return phrase_boxes.localisation([located(name, *boxes) for name in names], names[:2])
 
 
-def sweep(title: str, **changes: object) -> regions.Sweep:
+def sweep(title: str, **changes: object) -> recall_by_regions.Sweep:
     ways = ("i2t_r1", "t2i_r1", "i2t_deviation", "t2i_deviation")
     facts = {way: np.array([1.0]) for way in ways}
     facts |= {"regions": np.array([36]), "microseconds": np.array([7.0])}
-    return regions.Sweep(**({"title": title} | facts | changes))
+    return recall_by_regions.Sweep(**({"title": title} | facts | changes))
 
 
 def drawn_regions(names: tuple[str, ...]) -> Figure:
-    return regions.regions([sweep(name) for name in names])
+    return recall_by_regions.regions([sweep(name) for name in names])
 
 
 def price(title: str, seconds: float | None = 5.0, milliseconds: float = 0.1, rsum: float = 9.0):
-    return costs.Price(
+    return quality_and_cost.Price(
         title=title,
-        style=look.styles(["m"])[0],
+        style=figure_style.styles(["m"])[0],
         rsum=rsum,
         deviation=1.0,
         training_seconds=seconds,
@@ -145,7 +145,7 @@ def price(title: str, seconds: float | None = 5.0, milliseconds: float = 0.1, rs
 
 
 def drawn_quality(names: tuple[str, ...]) -> Figure:
-    return costs.quality([price(name) for name in names])
+    return quality_and_cost.quality([price(name) for name in names])
 
 
 def comparison(label: str, **changes: object) -> forest.Comparison:
@@ -157,22 +157,22 @@ def drawn_forest(names: tuple[str, ...]) -> Figure:
     return forest.forest([comparison(name, unit=name) for name in names])
 
 
-def curve(title: str, **changes: object) -> training.Curve:
+def curve(title: str, **changes: object) -> training_curves.Curve:
     facts = {
         "title": title,
         "method": "m",
-        "style": look.styles(["m"])[0],
+        "style": figure_style.styles(["m"])[0],
         "is_first_seed": True,
         "epochs": np.array([1]),
         "loss": np.array([2.0]),
         "rsum": np.array([3.0]),
         "selected": 1,
     }
-    return training.Curve(**(facts | changes))
+    return training_curves.Curve(**(facts | changes))
 
 
 def drawn_training(names: tuple[str, ...]) -> Figure:
-    return training.training([curve(name, method=name) for name in names])
+    return training_curves.training([curve(name, method=name) for name in names])
 
 
 DRAWN = [value for name, value in list(globals().items()) if name.startswith("drawn_")]
@@ -193,7 +193,7 @@ class TestEveryFigure:
             figure = draw(NAMES)
             for kind in ("png", "svg"):
                 path = tmp_path / f"{turn}.{kind}"
-                look.save(figure, path)
+                figure_style.save(figure, path)
                 written[turn, kind] = path.read_bytes()
         assert written["first", "png"] == written["second", "png"]
         assert written["first", "svg"] == written["second", "svg"]
@@ -204,9 +204,9 @@ class TestEveryFigure:
     ):
         figure = draw(NAMES[:1])
         for kind in ("png", "svg"):
-            look.save(figure, tmp_path / f"one.{kind}")
+            figure_style.save(figure, tmp_path / f"one.{kind}")
         with Image.open(tmp_path / "one.png") as picture:
-            assert picture.width == look.WIDTH * look.DPI
+            assert picture.width == figure_style.WIDTH * figure_style.DPI
             assert picture.info.keys() <= {"dpi"}
             assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
         text = (tmp_path / "one.svg").read_text(encoding="utf-8")
@@ -217,7 +217,7 @@ class TestEveryFigure:
     @pytest.mark.parametrize("draw", DRAWN)
     def test_keeps_all_of_its_text_inside(self, draw: Callable[[tuple[str, ...]], Figure]):
         figure = draw((HOSTILE, "plain"))
-        with look.drawing():
+        with figure_style.drawing():
             figure.draw_without_rendering()
             ends = figure.get_tightbbox()  # inches
         width, height = figure.get_size_inches()
@@ -227,60 +227,60 @@ class TestEveryFigure:
 
 def test_matrices_and_dots_make_no_large_svg(tmp_path):
     rng = np.random.default_rng(0)
-    matrix = matrices.Matrix(title="t", values=rng.uniform(-1, 1, (100, 100)))
+    matrix = correlations.Matrix(title="t", values=rng.uniform(-1, 1, (100, 100)))
     clouds = [
-        fusion.QueryWeights(title="t", members=["a", "b"], weights=np.stack([share, 1 - share]))
+        fusion_weights.QueryWeights(title="t", members=["a", "b"], weights=np.stack([share, 1 - share]))
         for share in (rng.uniform(0.4, 0.6, count) for count in (1000, 5000))
     ]
-    drawn = (matrices.correlations([matrix] * 2), fusion.fusion_weights(clouds))
+    drawn = (correlations.correlations([matrix] * 2), fusion_weights.fusion_weights(clouds))
     for figure in drawn:
-        look.save(figure, tmp_path / "figure.svg")
+        figure_style.save(figure, tmp_path / "figure.svg")
         assert (tmp_path / "figure.svg").stat().st_size < 300_000  # 6,000 dots as paths: 700,000
 
 
 class TestLook:
     def test_the_markup_of_mathematics_is_text(self):
-        with look.drawing():
+        with figure_style.drawing():
             text = Figure().text(0, 0, "$x$ costs $5")
         assert not text.get_parse_math()
 
     def test_text_is_wrapped_cut_and_freed_of_what_the_font_lacks(self):
-        assert look.shown("a\n b\t$c$", 40) == "a b $c$"
-        assert look.shown("one two three", 7) == "one two\nthree"
-        assert look.shown("one two three four", 5, lines=2) == "one\ntwo\N{HORIZONTAL ELLIPSIS}"
-        assert look.shown("x" * 30, 10, lines=1) == "x" * 9 + "\N{HORIZONTAL ELLIPSIS}"
-        assert look.shown("\N{DOG FACE}\x07\u72d7", 9) == "???"
-        assert look.shown("caf\u00e9 \u0434\u0430", 9) == "caf\u00e9 \u0434\u0430"
-        assert look.shown("", 9) == ""
+        assert figure_style.shown("a\n b\t$c$", 40) == "a b $c$"
+        assert figure_style.shown("one two three", 7) == "one two\nthree"
+        assert figure_style.shown("one two three four", 5, lines=2) == "one\ntwo\N{HORIZONTAL ELLIPSIS}"
+        assert figure_style.shown("x" * 30, 10, lines=1) == "x" * 9 + "\N{HORIZONTAL ELLIPSIS}"
+        assert figure_style.shown("\N{DOG FACE}\x07\u72d7", 9) == "???"
+        assert figure_style.shown("caf\u00e9 \u0434\u0430", 9) == "caf\u00e9 \u0434\u0430"
+        assert figure_style.shown("", 9) == ""
 
     def test_73_presets_of_five_methods_look_different(self):
         methods = [f"m{i % 5}" for i in range(60)] + ["m0"] * 13
-        found = look.styles(methods)
+        found = figure_style.styles(methods)
         assert len({(style.colour, style.marker) for style in found}) == 73
         pairs = list(zip(found, methods, strict=True))
         markers = [{s.marker for s, method in pairs if method == f"m{i}"} for i in range(5)]
         assert sum(len(one) for one in markers) == len(set.union(*markers))
 
     def test_lines_of_one_method_look_different(self):
-        found = look.styles(["m"] * 30)
+        found = figure_style.styles(["m"] * 30)
         assert len({(style.colour, style.dash) for style in found}) == 30
 
     def test_a_user_configuration_changes_nothing(self, tmp_path):
-        look.save(drawn_quality(("a",)), tmp_path / "plain.png")
+        figure_style.save(drawn_quality(("a",)), tmp_path / "plain.png")
         with matplotlib.rc_context({"font.size": 30, "savefig.facecolor": "red"}):
-            look.save(drawn_quality(("a",)), tmp_path / "changed.png")
+            figure_style.save(drawn_quality(("a",)), tmp_path / "changed.png")
         assert (tmp_path / "plain.png").read_bytes() == (tmp_path / "changed.png").read_bytes()
 
     def test_places_are_rounded_since_the_layout_s_last_digits_are_chance(self, tmp_path):
         figure = drawn_forest(("a", "b"))
-        look.save(figure, tmp_path / "a.svg")
+        figure_style.save(figure, tmp_path / "a.svg")
         places = np.array([axes.get_position().bounds for axes in figure.axes])
-        assert np.abs(places - places.round(look.DIGITS)).max() < 1e-12  # x1 - x0 is inexact
+        assert np.abs(places - places.round(figure_style.DIGITS)).max() < 1e-12  # x1 - x0 is inexact
         assert len(np.unique(places)) > 4
 
     def test_a_failed_save_leaves_nothing(self, tmp_path):
         with pytest.raises(KeyError):
-            look.save(Figure(), tmp_path / "a.pdf")
+            figure_style.save(Figure(), tmp_path / "a.pdf")
         assert not list(tmp_path.iterdir())
 
 
@@ -370,10 +370,10 @@ class TestMatrices:
     def test_correlations_share_a_scale_and_tell_the_mean_off_the_diagonal(self):
         first = np.array([[1, 0.5, -0.25], [0.5, 1, 0], [-0.25, 0, 1]], dtype=np.float16)
         second = np.eye(3, dtype=np.float16)
-        figure = matrices.correlations(
+        figure = correlations.correlations(
             [
-                matrices.Matrix(title="before", values=first),
-                matrices.Matrix(title="after", values=second),
+                correlations.Matrix(title="before", values=first),
+                correlations.Matrix(title="after", values=second),
             ]
         )
         before, after = figure.axes[:2]
@@ -383,22 +383,22 @@ class TestMatrices:
         assert np.array_equal(before.images[0].get_array(), first)
 
     def test_a_single_image_has_nothing_off_the_diagonal(self):
-        assert matrices.mean_off_diagonal(np.ones((1, 1), dtype=np.float16)) == 0
+        assert correlations.mean_off_diagonal(np.ones((1, 1), dtype=np.float16)) == 0
 
     def test_similarities_are_rescaled_to_the_range_of_the_panel(self):
         values = np.array([[3.0, -1.0], [0.0, 1.0]], dtype=np.float32)
-        figure = matrices.similarity([matrices.Matrix(title="t", values=values)])
+        figure = correlations.similarity([correlations.Matrix(title="t", values=values)])
         (image,) = figure.axes[0].images
         assert image.get_array().tolist() == [[1.0, 0.0], [0.25, 0.5]]
         assert image.get_clim() == (0, 1)
 
     def test_scores_all_alike_are_zeros(self):
-        assert matrices.rescaled(np.full((2, 2), 7.0)).tolist() == [[0, 0], [0, 0]]
+        assert correlations.rescaled(np.full((2, 2), 7.0)).tolist() == [[0, 0], [0, 0]]
 
 
 def test_a_space_joins_every_image_with_its_caption():
     places = np.arange(12, dtype=np.float32).reshape(6, 2)
-    (axes,) = spaces.spaces([spaces.Space(title="visual", places=places)]).axes
+    (axes,) = embedding_maps.spaces([embedding_maps.Space(title="visual", places=places)]).axes
     joined, images, captions = axes.collections
     assert images.get_offsets().tolist() == places[:3].tolist()
     assert captions.get_offsets().tolist() == places[3:].tolist()
@@ -410,10 +410,10 @@ class TestFusion:
     def test_curves_run_over_the_gallery_and_the_weights_are_written(self):
         curves = np.array([[0.9, 0.5, -0.3], [0.4, 0.2, 0.1]], dtype=np.float32)
         weights = np.array([0.428, 0.572])
-        query = fusion.QueryCurves(
+        query = fusion_weights.QueryCurves(
             title="q", members=["visual", "_b"], curves=curves, weights=weights
         )
-        (axes,) = fusion.score_curves([query]).axes
+        (axes,) = fusion_weights.score_curves([query]).axes
         first, second, zero = axes.lines
         assert first.get_xdata().tolist() == [0, 50, 100]
         assert np.array_equal(first.get_ydata(), curves[0])
@@ -426,10 +426,10 @@ class TestFusion:
         images = np.array([[0.25, 0.5, 0.75], [0.75, 0.5, 0.25]], dtype=np.float32)
         captions = np.array([[0.5] * 4, [0.5] * 4], dtype=np.float32)
         clouds = [
-            fusion.QueryWeights(title=title, members=["visual", "textual"], weights=weights)
+            fusion_weights.QueryWeights(title=title, members=["visual", "textual"], weights=weights)
             for title, weights in (("images", images), ("captions", captions))
         ]
-        left, right = fusion.fusion_weights(clouds).axes
+        left, right = fusion_weights.fusion_weights(clouds).axes
         visual, textual = left.collections
         assert visual.get_offsets().tolist() == [[0, 0.25], [1, 0.5], [2, 0.75]]
         assert textual.get_offsets()[:, 1].tolist() == [0.75, 0.5, 0.25]
@@ -442,34 +442,34 @@ class TestFusion:
 class TestWords:
     def test_bars_are_the_drops_in_reading_order_and_the_strongest_stand_out(self):
         drops = np.array([0.1, -0.2, 0.3, np.nan, 0.05, 0.4], dtype=np.float32)
-        caption = words.CaptionWords(title="t", words=list("abcdef"), drops=drops)
-        (axes,) = words.importance([caption]).axes
+        caption = word_importance.CaptionWords(title="t", words=list("abcdef"), drops=drops)
+        (axes,) = word_importance.importance([caption]).axes
         bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
         assert [bar.get_width() for bar in bars] == pytest.approx([0.1, -0.2, 0.3, 0, 0.05, 0.4])
         colours = [to_hex(bar.get_facecolor()).upper() for bar in bars]
-        needed, helpful, harmful = words.NEEDED, words.HELPFUL, words.HARMFUL
+        needed, helpful, harmful = word_importance.NEEDED, word_importance.HELPFUL, word_importance.HARMFUL
         assert [colours[i] for i in (0, 1, 2, 4, 5)] == [needed, harmful, needed, helpful, needed]
         labels = axes.get_yticklabels()
         assert [label.get_text() for label in labels] == list("abcdef")
-        grey = [label.get_color() == look.GREY for label in labels]
+        grey = [label.get_color() == figure_style.GREY for label in labels]
         assert grey == [False, False, False, True, False, False]
 
     def test_no_word_is_strongest_that_does_not_lower_the_score(self):
-        assert words.strongest(np.array([-1.0, 0.0, np.nan, 0.2])) == {3}
-        assert words.strongest(np.array([np.nan])) == set()
+        assert word_importance.strongest(np.array([-1.0, 0.0, np.nan, 0.2])) == {3}
+        assert word_importance.strongest(np.array([np.nan])) == set()
 
     def test_of_a_long_caption_the_rest_is_counted(self):
-        many = words.MOST + 12
-        caption = words.CaptionWords(title="t", words=["w"] * many, drops=np.ones(many))
-        (axes,) = words.importance([caption]).axes
-        assert len(axes.patches) == words.MOST
+        many = word_importance.MOST + 12
+        caption = word_importance.CaptionWords(title="t", words=["w"] * many, drops=np.ones(many))
+        (axes,) = word_importance.importance([caption]).axes
+        assert len(axes.patches) == word_importance.MOST
         assert "12 more" in axes.get_title()
 
     def test_captions_share_the_scale_of_drops(self):
         captions = [
-            words.CaptionWords(title="t", words=["w"], drops=np.array([drop])) for drop in (0.1, -2)
+            word_importance.CaptionWords(title="t", words=["w"], drops=np.array([drop])) for drop in (0.1, -2)
         ]
-        first, second = words.importance(captions).axes
+        first, second = word_importance.importance(captions).axes
         assert first.get_xlim() == second.get_xlim()
         assert first.get_xlim()[0] <= -2 and first.get_xlim()[1] >= 0.1
 
@@ -544,13 +544,13 @@ class TestLocalisation:
 
     def test_boxes_stand_at_their_places_in_the_smaller_picture(self):
         """A picture of 600 x 900 is drawn with a third of its sides."""
-        one = localisation.Located(
+        one = phrase_boxes.Located(
             phrase="a dog",
             picture=Image.new("RGB", (600, 900)),
             truth=np.array([0.0, 0.0, 600.0, 900.0]),
             found=np.array([[150.0, 300.0, 450.0, 600.0]]),
         )
-        figure = localisation.localisation([one], ["best"])
+        figure = phrase_boxes.localisation([one], ["best"])
         (axes,) = figure.axes
         assert axes.images[0].get_array().shape == (300, 200, 3)
         true, best = (patch.get_bbox().extents for patch in axes.patches)
@@ -560,7 +560,7 @@ class TestLocalisation:
 
     def test_the_true_box_and_each_preset_look_different_and_are_named(self):
         boxes = [[0.0, 0.0, 30.0, 30.0], [10.0, 20.0, 30.0, 40.0]]
-        figure = localisation.localisation([located("p", *boxes)], ["best", "baseline"])
+        figure = phrase_boxes.localisation([located("p", *boxes)], ["best", "baseline"])
         patches = figure.axes[0].patches
         looks = {(to_hex(p.get_edgecolor()), str(p.get_linestyle())) for p in patches}
         assert len(looks) == len(patches) == 3
@@ -582,7 +582,7 @@ class TestRegions:
             t2i_deviation=np.array([0.5, 0.0]),
             microseconds=np.array([6.0, 9.0]),
         )
-        left, middle, right = regions.regions([ours]).axes
+        left, middle, right = recall_by_regions.regions([ours]).axes
         assert left.lines[0].get_xydata().tolist() == [[12, 20], [36, 25]]
         assert middle.lines[0].get_xydata().tolist() == [[12, 10], [36, 15]]
         assert right.lines[0].get_xydata().tolist() == [[12, 6], [36, 9]]
@@ -592,21 +592,21 @@ class TestRegions:
         assert left.get_xticks().tolist() == [12, 36]
 
     def test_the_paper_is_dotted_grey_and_ours_solid(self):
-        left = regions.regions([sweep("ours"), sweep("paper", is_printed=True)]).axes[0]
+        left = recall_by_regions.regions([sweep("ours"), sweep("paper", is_printed=True)]).axes[0]
         looks = [(line.get_linestyle(), line.get_color()) for line in left.lines if line.get_ls()]
-        assert looks[0] == ("-", look.COLOURS[0])
-        assert (":", look.GREY) in looks
+        assert looks[0] == ("-", figure_style.COLOURS[0])
+        assert (":", figure_style.GREY) in looks
 
     def test_times_far_apart_are_on_a_logarithmic_axis(self):
         slow = sweep("slow", microseconds=np.array([700.0]))
-        assert regions.regions([sweep("fast"), slow]).axes[2].get_yscale() == "log"
-        assert regions.regions([sweep("fast")]).axes[2].get_yscale() == "linear"
+        assert recall_by_regions.regions([sweep("fast"), slow]).axes[2].get_yscale() == "log"
+        assert recall_by_regions.regions([sweep("fast")]).axes[2].get_yscale() == "linear"
 
 
 class TestCosts:
     def test_points_stand_at_their_times_and_rsum(self):
         prices = [price("a", 10.0, 0.5, 100.0), price("b", None, 2.0, 120.0)]
-        left, right = costs.quality(prices).axes
+        left, right = quality_and_cost.quality(prices).axes
         assert [points.tolist() for points in lines(left, "o")] == [[[10, 100]]]
         assert [points.tolist() for points in lines(right, "o")] == [[[0.5, 100]], [[2, 120]]]
         assert left.get_xscale() == right.get_xscale() == "log"
@@ -615,7 +615,7 @@ class TestCosts:
         assert low < 0.5 and high > 2
 
     def test_without_any_training_the_other_panel_is_drawn(self):
-        left, right = costs.quality([price("fusion", None)]).axes
+        left, right = quality_and_cost.quality([price("fusion", None)]).axes
         assert not lines(left, "o") and lines(right, "o")
 
     def test_the_front_is_what_no_other_beats_in_both(self):
@@ -627,13 +627,13 @@ class TestCosts:
             for t, r in points
             if not any(u <= t and s >= r and (u, s) != (t, r) for u, s in points)
         }
-        found = [points[place] for place in costs.front(times, rsums)]
+        found = [points[place] for place in quality_and_cost.front(times, rsums)]
         assert set(found) == best and len(found) == len(best)
         assert found == sorted(found)
 
     def test_every_preset_is_in_the_legend_even_with_an_underscore(self):
         titles = [f"_preset {number}" for number in range(73)]
-        figure = costs.quality([price(title) for title in titles])
+        figure = quality_and_cost.quality([price(title) for title in titles])
         (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == titles
 
@@ -695,13 +695,13 @@ class TestTraining:
         epochs, rsum = np.array([1, 2, 3]), np.array([10.0, 30.0, 20.0])
         facts = {"epochs": epochs, "rsum": rsum, "loss": np.array([3.0, 2.0, 1.9]), "selected": 2}
         curves = [curve("_a", **facts), curve("_a", is_first_seed=False, **facts)]
-        left, right = training.training(curves).axes
+        left, right = training_curves.training(curves).axes
         assert left.lines[0].get_xydata().tolist() == [[1, 3], [2, 2], [3, 1.9]]
         assert [points.tolist() for points in lines(right, "o")] == [[[2, 30]]] * 2
         assert [text.get_text() for text in right.get_legend().get_texts()] == ["_a"]
 
     def test_a_method_with_many_presets_has_a_higher_row(self):
         few, many = (
-            training.training([curve(f"p{i}") for i in range(n)]).get_figheight() for n in (2, 40)
+            training_curves.training([curve(f"p{i}") for i in range(n)]).get_figheight() for n in (2, 40)
         )
         assert many > few

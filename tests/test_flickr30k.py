@@ -11,10 +11,12 @@ import yaml
 from layouts import write_precomp
 from PIL import Image
 
-from benchmark import fetch, prepare, prepared
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core.command_line import run_stage
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import DataError, flickr30k
 from seasons import params_of
 
@@ -393,7 +395,7 @@ def test_fetch_and_prepare(raw, split):
     configure(split=split)
     assert run(fetch, "--source", str(raw)) == 0
     assert run(prepare) == 0
-    data = prepared.read("flickr30k")
+    data = prepared_tables.read("flickr30k")
     assert data.card["split"] == split
     found = {part: data.card["counts"][part]["captions"] for part in PARTITIONS[split]}
     assert found == {part: 5 * len(ids) for part, ids in PARTITIONS[split].items()}
@@ -404,7 +406,7 @@ def test_fetch_and_prepare_features_without_pictures(captions):
     configure(annotations="precomp")
     assert run(fetch, "--source", str(captions)) == 0
     assert run(prepare) == 0
-    assert set(prepared.read("flickr30k").images["file"]) == {""}
+    assert set(prepared_tables.read("flickr30k").images["file"]) == {""}
 
 
 @pytest.mark.usefixtures("work")

@@ -13,12 +13,15 @@ import pytest
 import yaml
 from PIL import Image
 
-import benchmark.papers
-from benchmark import fetch, prepare, prepared
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
-from datasets import DataError, _entities, flickr30k_entities
+import benchmark.papers.printed_tables
+from benchmark.core.command_line import run_stage
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
+from datasets import DataError, flickr30k_entities
+from datasets.shared import entities
 from seasons import params_of
 
 WIDTH, HEIGHT = 60, 40
@@ -286,7 +289,7 @@ def test_card():
 
 
 def test_the_split_has_the_name_that_the_paper_uses():
-    papers = Path(benchmark.papers.__file__).parent
+    papers = Path(benchmark.papers.printed_tables.__file__).parent
     paper = yaml.safe_load((papers / "two_branch.yaml").read_text(encoding="utf-8"))
     assert flickr30k_entities.card().split == paper["paper"]["splits"]["flickr30k_entities"]
 
@@ -300,7 +303,7 @@ def with_objects(*objects: str) -> str:
 
 def half_open(*bounds: int) -> tuple[int, ...]:
     """The box that the reader makes of one in XML."""
-    return _entities.parse_annotation(with_objects(boxed([7], bounds)), "x").unions["7"]
+    return entities.parse_annotation(with_objects(boxed([7], bounds)), "x").unions["7"]
 
 
 def plain_iou(a: tuple[float, ...], b: tuple[float, ...]) -> float:
@@ -358,7 +361,7 @@ def test_a_box_one_pixel_outside_is_clipped_and_noted(loose, bounds, clipped):
 
 
 def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
-    found = _entities.parse_annotation(with_objects(flagged(7, 1), boxed([7], (1, 1, 2, 2))), "x")
+    found = entities.parse_annotation(with_objects(flagged(7, 1), boxed([7], (1, 1, 2, 2))), "x")
     assert found.unions == {"7": (0, 0, 2, 2)} and found.boxless == set()
 
 
@@ -397,7 +400,7 @@ def test_an_image_without_objects_whose_sentences_name_nothing_visible_is_noted(
     ],
 )
 def test_markup(line, text, phrases):
-    assert _entities.parse_sentence(line, "x") == (text, tuple(phrases))
+    assert entities.parse_sentence(line, "x") == (text, tuple(phrases))
 
 
 @pytest.mark.parametrize(
@@ -637,14 +640,14 @@ def run(stage, *words: str) -> int:
 def test_fetch_and_prepare(raw):
     assert run(fetch, "--source", str(raw)) == 0
     assert run(prepare) == 0
-    data = prepared.read("flickr30k_entities")
+    data = prepared_tables.read("flickr30k_entities")
     assert {split: count["images"] for split, count in data.card["counts"].items() if count} == {
         **COUNTS,
         "unused": 0,
     }
     assert data.card["split"] == "entities" and data.card["may_publish"] is False
     assert set(data.images["width"]) == {WIDTH} and set(data.images["height"]) == {HEIGHT}
-    regions = pd.read_parquet(prepared.ROOT / "flickr30k_entities" / "regions.parquet")
+    regions = pd.read_parquet(prepared_tables.ROOT / "flickr30k_entities" / "regions.parquet")
     assert len(regions) == len(FOUND) * len(ALL_IDS) and regions["phrase_id"].is_unique
     assert regions["chain"].iloc[0] == f"{ALL_IDS[0]}/1"
     box = regions[["x0", "y0", "x1", "y1"]].iloc[1]
@@ -664,7 +667,7 @@ def test_prepare_without_pictures(zipped, capsys):
     )
     assert run(fetch, "--source", str(zipped)) == 0
     assert run(prepare) == 0
-    assert set(prepared.read("flickr30k_entities").images["file"]) == {""}
+    assert set(prepared_tables.read("flickr30k_entities").images["file"]) == {""}
 
 
 @pytest.mark.usefixtures("active")

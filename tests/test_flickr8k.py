@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from benchmark import fetch, prepare, prepared
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core.command_line import run_stage
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import DataError, flickr8k
 from seasons import params_of
 
@@ -352,7 +354,7 @@ def test_fetch_and_prepare(zipped, extracted):
     for raw in (zipped, extracted):
         assert run(fetch, "--source", str(raw)) == 0
         assert run(prepare) == 0
-        data = prepared.read("flickr8k")
+        data = prepared_tables.read("flickr8k")
         assert {split: count["images"] for split, count in data.card["counts"].items()} == COUNTS
         assert data.card["may_publish"] is False
         tables.append(data)

@@ -15,8 +15,14 @@ import torch
 from torch import nn
 from torchvision import models
 
-from benchmark import encode, evaluate, fetch, prepare, region_features, train
-from benchmark.params import (
+from benchmark.core.command_line import run_stage
+from benchmark.core.records import Record, read_record
+from benchmark.encode import __main__ as encode
+from benchmark.encode import proposals
+from benchmark.evaluate import __main__ as evaluate
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
     Params,
@@ -24,10 +30,9 @@ from benchmark.params import (
     SentenceEncoder,
     WordVectors,
 )
-from benchmark.presets import presets
-from benchmark.records import Record, read_record
-from benchmark.season import Season, resolve, write_params
-from benchmark.stage import run_stage
+from benchmark.season.presets import presets
+from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.train import __main__ as train
 from datasets import cuhk_pedes, flickr30k, flickr30k_entities, mscoco
 
 # Images, in an order that sorting would not give.
@@ -357,7 +362,7 @@ def play(tmp_path_factory, weights_dir) -> Play:
         known.write(folder / "mine")
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
-            patch.setattr(region_features, "CELLS", 1)  # CCA of 5,120 numbers takes its time
+            patch.setattr(proposals, "CELLS", 1)  # CCA of 5,120 numbers takes its time
             params = season_of(name, weights_dir)
             fetch.fetch(params, known.reader, folder / "mine")
             prepare.prepare(params, known.reader)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark import fusion
+from benchmark.protocol import fusion
 
 # Two images and three captions.
 FIRST = np.array([[0.5, -0.5, 0.3], [-0.2, 0.4, 0.0]], np.float32)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from benchmark.grid import Cell, Grid, as_csv, as_latex, as_markdown, latex_escaped
+from benchmark.report.table_formats import Cell, Grid, as_csv, as_latex, as_markdown, latex_escaped
 
 HOSTILE = [
     "a | b",

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from benchmark import feature_files, imports
-from benchmark.errors import UserError
-from benchmark.features import fingerprint, read_array
-from benchmark.files import write_json
-from benchmark.moments import Moments
-from benchmark.params import Encoding, ImageEncoder
-from benchmark.prepared import Prepared
-from benchmark.raw import RawDataset
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.data.feature_folders import fingerprint, read_array
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.raw_files import RawDataset
+from benchmark.encode import feature_formats, feature_import
+from benchmark.encode.standardisation import Moments
+from benchmark.season.parameters import Encoding, ImageEncoder
 from datasets import DataError
 
 RAW, FOLDER = Path("data/raw/tiny"), Path("data/features/tiny/imported")
@@ -195,7 +195,7 @@ def load(features: str, images: pd.DataFrame = IMAGES, **settings) -> dict[str, 
     card = {"dataset": "tiny", "encoder": FOLDER.name, "items": len(ids)}
     card |= {"settings": encoding.image.model_dump(), "items_sha256": fingerprint(ids)}
     data = Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("unused"))
-    imports.import_features(encoding, data, DATASET, card)
+    feature_import.import_features(encoding, data, DATASET, card)
     names = [path.stem for path in FOLDER.glob("*.npy")]
     return {name: np.array(read_array(FOLDER, name, "tiny", ids)) for name in names}
 
@@ -208,7 +208,7 @@ def expected_mean(image_id: str) -> list[float]:
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("write", WITH_REGIONS)
 def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(feature_files, "BLOCK", block)
+    monkeypatch.setattr(feature_formats, "BLOCK", block)
     found = load(write())
     assert set(found) == {"pooled", "regions"}
     assert found["regions"].dtype == found["pooled"].dtype == np.float16
@@ -219,7 +219,7 @@ def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, m
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("write", POOLED_ONLY)
 def test_pooled_features_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(feature_files, "BLOCK", block)
+    monkeypatch.setattr(feature_formats, "BLOCK", block)
     found = load(write())
     assert set(found) == {"pooled"}
     assert found["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
@@ -295,7 +295,7 @@ def test_the_card_tells_what_the_features_were_taken_from():
 
 
 def test_memory_does_not_hold_the_file(monkeypatch):
-    monkeypatch.setattr(feature_files, "BLOCK", 1 << 16)
+    monkeypatch.setattr(feature_formats, "BLOCK", 1 << 16)
     images = pd.DataFrame({"image_id": [str(n) for n in range(300)], "file": "", "split": "train"})
     np.save(RAW / "mine.npy", np.ones((300, 36, 512), np.float32))  # 22 MB
     (RAW / "mine_ids.txt").write_text("\n".join(images["image_id"]))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark.integrity import check_boxes, check_tables, measure
+from benchmark.prepare.table_checks import check_boxes, check_tables, measure
 from datasets import Card, DataError, Tables
 
 CARD = Card(title="T", source="S", licence="L", split="own", may_publish=True)

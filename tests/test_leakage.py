@@ -10,15 +10,20 @@ import torch
 from PIL import Image
 from torch import nn
 
-from benchmark import checkpoints, encode, fetch, inputs, prepare, prepared, train
-from benchmark.clusters import cluster
+from benchmark.data import prepared_tables
+from benchmark.encode import __main__ as encode
 from benchmark.encoders import torchvision_cnn
-from benchmark.integrity import Picture, measure
-from benchmark.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pairs
-from benchmark.options import configured, method_of
-from benchmark.pages import leakage as page
-from benchmark.params import Encoding, Params, SentenceEncoder
-from benchmark.season import Season, resolve, write_params
+from benchmark.fetch import __main__ as fetch
+from benchmark.matching import checkpoints, retrieval_inputs
+from benchmark.prepare import __main__ as prepare
+from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pairs
+from benchmark.prepare.table_checks import Picture, measure
+from benchmark.report.pages import leakage_section as page
+from benchmark.season.method_options import configured, method_of
+from benchmark.season.parameters import Encoding, Params, SentenceEncoder
+from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.train import __main__ as train
+from benchmark.train.pseudo_classes import cluster
 
 
 def scene(seed: int, size: tuple[int, int] = (90, 60)) -> Image.Image:
@@ -250,7 +255,7 @@ def write_vectors(path: Path) -> str:
 
 def fitted(params: Params) -> dict[str, object]:
     """Vocabularies, words, features of what is not planted, clusters, and checkpoints' bytes."""
-    data = prepared.read("mine")
+    data = prepared_tables.read("mine")
     found: dict[str, object] = {}
     for path in sorted(Path("data/features").rglob("*.npy")):
         rows = np.load(path)
@@ -262,10 +267,10 @@ def fitted(params: Params) -> dict[str, object]:
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
-        vocabulary = inputs.vocabulary_for(data, cell, takes, min_count=1)
+        vocabulary = retrieval_inputs.vocabulary_for(data, cell, takes, min_count=1)
         found[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
         found[f"clusters of {cell.preset}"] = cluster(
-            inputs.pooled_features(data, cell, "train"), 3, seed=0
+            retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
         assert checkpoints.load(Path(cell.folder) / "checkpoint.pt").status == "ok"
         for name in ("checkpoint.pt", "history.csv"):
@@ -273,7 +278,7 @@ def fitted(params: Params) -> dict[str, object]:
     return found
 
 
-def planted_image(data: prepared.Prepared) -> str:
+def planted_image(data: prepared_tables.Prepared) -> str:
     return data.images["image_id"].iloc[-1]
 
 

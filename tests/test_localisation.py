@@ -8,13 +8,16 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark import judging, localisation, protocol, selection
-from benchmark.errors import UserError
-from benchmark.features import fingerprint
-from benchmark.files import write_json
-from benchmark.localisation import phrase_inputs
-from benchmark.params import Cell
-from benchmark.prepared import Prepared
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.data.feature_folders import fingerprint
+from benchmark.data.prepared_tables import Prepared
+from benchmark.evaluate import evaluation
+from benchmark.matching import localisation
+from benchmark.matching.localisation import phrase_inputs
+from benchmark.protocol import rules
+from benchmark.season.parameters import Cell
+from benchmark.train import selection
 from methods import NotApplicableError
 
 SPLITS = ("train",) * 3 + ("val",) * 2 + ("test",) * 3 + ("unused",)
@@ -52,7 +55,7 @@ def test_many_rows_are_done_in_chunks_without_a_seam(monkeypatch):
     rng = np.random.default_rng(1)
     boxes, truths, image = some_boxes(rng, (4, 6)), some_boxes(rng, (23,)), rng.integers(0, 4, 23)
     whole = localisation.overlaps(boxes, image, truths)
-    monkeypatch.setattr(localisation, "CHUNK", 5)
+    monkeypatch.setattr(phrase_inputs, "CHUNK", 5)
     np.testing.assert_array_equal(localisation.overlaps(boxes, image, truths), whole)
 
 
@@ -61,7 +64,7 @@ def test_an_overlap_of_exactly_one_half_is_right():
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
     found = localisation.overlaps(boxes, np.array([0]), truth)
     assert found.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
+    assert rules.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
 
 
 def naive_rank(scores, overlaps) -> int:
@@ -81,9 +84,9 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     overlaps = overlaps.astype(np.float32)
     scores[np.isnan(overlaps)] = np.nan
     expected = [naive_rank(s, o) for s, o in zip(scores, overlaps, strict=True)]
-    ranks = protocol.localisation_ranks(scores, overlaps)
+    ranks = rules.localisation_ranks(scores, overlaps)
     assert ranks.tolist() == expected and expected[7] == P
-    metrics = protocol.localisation_metrics(ranks, overlaps)
+    metrics = rules.localisation_metrics(ranks, overlaps)
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
@@ -98,14 +101,14 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
 
 
 def test_training_and_evaluation_call_the_same_overlap_right():
-    assert localisation.CORRECT == protocol.CORRECT_OVERLAP == 0.5
+    assert localisation.CORRECT == rules.CORRECT_OVERLAP == 0.5
 
 
 def test_scores_that_are_not_finite_are_refused():
     overlaps = np.array([[0.6, np.nan]], np.float32)
-    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
-    with pytest.raises(protocol.RefusedError, match="1 of 1 scores are NaN"):
-        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
+    assert rules.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
+    with pytest.raises(rules.RefusedError, match="1 of 1 scores are NaN"):
+        rules.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
     with pytest.raises(selection.NotFiniteError):
         selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(overlaps), 0.5)
 
@@ -114,7 +117,7 @@ def test_the_best_box_of_every_phrase_is_kept():
     boxes = some_boxes(np.random.default_rng(0), (2, 3))
     overlaps = np.array([[0.1, 0.6, 0.2], [0.7, 0.2, np.nan]], np.float32)
     scores = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, np.nan]], np.float32)
-    judged = judging.of_localisation(scores, overlaps, boxes, ["a", "b"])
+    judged = evaluation.of_localisation(scores, overlaps, boxes, ["a", "b"])
     assert judged.samples["p2r_boxes"].tolist() == [boxes[0, 2].tolist(), boxes[1, 1].tolist()]
     assert judged.rank_table.to_dict("list") == {
         "direction": ["p2r", "p2r"], "query": ["a", "b"], "rank": [1, 1],
@@ -225,7 +228,7 @@ def test_phrases_of_one_chain_are_siblings(inputs):
 
 
 def test_pairs_are_all_rows_in_chunks(inputs, monkeypatch):
-    monkeypatch.setattr(localisation, "CHUNK", 4)
+    monkeypatch.setattr(phrase_inputs, "CHUNK", 4)
     chunks = list(inputs.pairs())
     assert [len(regions) for regions, _ in chunks] == [4, 4, 1]
     whole = inputs.batch(np.arange(9))

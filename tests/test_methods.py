@@ -10,12 +10,13 @@ import torch
 from torch import nn
 
 import methods
-from benchmark import protocol, scoring
-from benchmark.errors import UserError
-from benchmark.inputs import SplitInputs
-from benchmark.options import configured, spelt_out
-from benchmark.presets import presets
-from benchmark.training import optimiser_of
+from benchmark.core.errors import UserError
+from benchmark.matching import scoring
+from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol import rules
+from benchmark.season.method_options import configured, spelt_out
+from benchmark.season.presets import presets
+from benchmark.train.loop import optimiser_of
 from methods import Batch, Captions, Inputs, RegionBatch, Sizes
 
 TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}
@@ -389,8 +390,8 @@ def recalls_of(model: nn.Module, batch: Batch | RegionBatch) -> dict[str, float]
         images = model.encode_images(batch.images)
         captions = model.encode_captions(batch.captions)
         scores = model.similarity(images, captions).numpy()
-    ranks = protocol.retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
-    return protocol.retrieval_metrics(ranks)
+    ranks = rules.retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
+    return rules.retrieval_metrics(ranks)
 
 
 @torch.no_grad()

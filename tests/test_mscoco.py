@@ -9,10 +9,12 @@ import pytest
 from layouts import write_precomp
 from PIL import Image
 
-from benchmark import fetch, prepare, prepared
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core.command_line import run_stage
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import DataError, mscoco
 from seasons import params_of
 
@@ -349,7 +351,7 @@ def test_fetch_and_prepare(raw, options, images):
     configure(**options)
     assert run(fetch, "--source", str(raw)) == 0
     assert run(prepare) == 0
-    counts = prepared.read("mscoco").card["counts"]
+    counts = prepared_tables.read("mscoco").card["counts"]
     found = tuple(counts[split]["images"] for split in ("train", "val", "test", "unused"))
     assert found == images
 
@@ -359,7 +361,7 @@ def test_fetch_and_prepare_features_without_pictures(captions):
     configure(annotations="precomp")
     assert run(fetch, "--source", str(captions)) == 0
     assert run(prepare) == 0
-    data = prepared.read("mscoco")
+    data = prepared_tables.read("mscoco")
     assert data.images["image_id"].tolist() == STEMS["train"] + STEMS["dev"] + STEMS["testall"]
     assert set(data.images["file"]) == {""}
 

@@ -7,7 +7,7 @@ import pytest
 from oracles import ranking as naive
 from scipy.stats import binom, ks_2samp, norm
 
-from benchmark import overlap
+from benchmark.protocol import overlap
 
 
 @pytest.mark.parametrize("bins", [1, 7, 200])

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from benchmark import protocol
-from benchmark.costs import Provenance
-from benchmark.files import write_json
-from benchmark.grid import Grid, as_markdown
-from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.pages.paper_tables import obstacles, paper_grids
-from benchmark.papers import About, Paper, Row, Table, papers
-from benchmark.presets import Preset
-from benchmark.records import Record
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.papers.printed_tables import About, Paper, Row, Table, papers
+from benchmark.protocol import rules
+from benchmark.report.pages.paper_tables import obstacles, paper_grids
+from benchmark.report.table_formats import Grid, as_markdown
+from benchmark.season.presets import Preset
 
 IMAGES, EACH = 40, 2
 OWNER = np.repeat(np.arange(IMAGES), EACH)
@@ -64,7 +64,7 @@ def outcome(dataset: str, preset: str, seed: int, ranks: dict, **changes: object
     none = pd.DataFrame({"direction": [], "query": [], "rank": []})
     pd.concat(frames or [none]).to_parquet(folder / "ranks.parquet")
     facts = {
-        "protocol_version": protocol.VERSION,
+        "protocol_version": rules.VERSION,
         "season": "try",
         "dataset": dataset,
         "split": "made/test",
@@ -83,7 +83,7 @@ def outcome(dataset: str, preset: str, seed: int, ranks: dict, **changes: object
         "parameters": 1,
         "selected_epoch": 1,
         "status": "ok" if ranks else "failed",
-        "metrics": protocol.retrieval_metrics(ranks) if ranks else {},
+        "metrics": rules.retrieval_metrics(ranks) if ranks else {},
     }
     cost = Provenance(
         git_commit="",

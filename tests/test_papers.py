@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmark.errors import UserError
-from benchmark.papers import METRICS, Paper, as_printed, effects, papers, printed, read_paper
-from benchmark.presets import presets
+from benchmark.core.errors import UserError
+from benchmark.papers.printed_tables import (
+    METRICS,
+    Paper,
+    as_printed,
+    effects,
+    papers,
+    printed,
+    read_paper,
+)
+from benchmark.season.presets import presets
 
 TABLES = {  # rows and printed numbers of every table, counted in the papers by a second hand
     "instance_loss": {

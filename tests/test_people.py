@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datasets import DataError, _people_drawing, people
-from datasets._people_drawing import NONE, VALUES, draw, draw_person, draw_view, visible
+from datasets import DataError, people
+from datasets.shared import people_drawing
+from datasets.shared.people_drawing import NONE, VALUES, draw, draw_person, draw_view, visible
 
 RAW = Path("unused")
 SIZES = {"train": 30, "val": 10, "test": 20}
@@ -84,7 +85,7 @@ def person(**changes):
         "bag": "handbag",
         "bag_colour": "blue",
     }
-    return _people_drawing.Person(**values | changes)
+    return people_drawing.Person(**values | changes)
 
 
 # The same every time -----------------------------------------------------------------------
@@ -231,7 +232,7 @@ def test_about_half_of_the_persons_have_relatives():
 def test_what_is_not_there_has_no_colour():
     rng = np.random.default_rng(0)
     somebody = [draw_person(rng) for _ in range(200)]
-    relations = [other for one in somebody for other in _people_drawing.relatives(one, rng)]
+    relations = [other for one in somebody for other in people_drawing.relatives(one, rng)]
     for one in (*somebody, *relations):
         assert (one.hat == NONE) == (one.hat_colour == NONE)
         assert (one.bag == NONE) == (one.bag_colour == NONE)
@@ -255,8 +256,8 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
         one, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
         if getattr(one, kind) == NONE and kind.endswith("_colour"):
             continue
-        value = _people_drawing._others(kind, getattr(one, kind), rng)[0]
-        other = _people_drawing._changed(one, kind, value, rng)
+        value = people_drawing._others(kind, getattr(one, kind), rng)[0]
+        other = people_drawing._changed(one, kind, value, rng)
         found = gap(draw(one, how), draw(other, how))
         if kind in visible(one, how):
             assert found > 12, (one, other, how)
@@ -308,7 +309,7 @@ def test_a_person_fills_most_of_the_height(entries):
     for entry in entries[:40]:
         how = replace(entry.view, noise=0.0, light=(1.0, 1.0, 1.0))
         drawn = np.asarray(draw(entry.person, how), int)
-        bare = _people_drawing._backdrop(how.place, round(how.horizon * 3)).reduce(3)
+        bare = people_drawing._backdrop(how.place, round(how.horizon * 3)).reduce(3)
         rows = np.abs(drawn - np.asarray(bare, int)).max(axis=2).max(axis=1) > 24
         assert rows.sum() > 0.75 * 96
 

@@ -8,10 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark import report, run_command
-from benchmark.encoders import drawn_cnn
-from benchmark.params import DatasetSettings, ImageEncoder, Params, SentenceEncoder, WordVectors
-from benchmark.season import Season, resolve, write_params
+from benchmark.commands import run
+from benchmark.encode import drawn_pretraining
+from benchmark.report import __main__ as report
+from benchmark.season.parameters import (
+    DatasetSettings,
+    ImageEncoder,
+    Params,
+    SentenceEncoder,
+    WordVectors,
+)
+from benchmark.season.resolving import Season, resolve, write_params
 
 VOLATILE = ("training.json", "scoring.json", "README.md", "datasets/shapes.md")  # hold times
 PRESETS = [
@@ -67,11 +74,11 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch, seeds: list[int]) -> d
     """Every file that a season leaves in results/ and reports/, played in an empty folder."""
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(drawn_cnn, "CLOSE_UPS", 128)
-    monkeypatch.setattr(drawn_cnn, "EPOCHS", 1)
+    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
+    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
     params = small_season(seeds)
     write_params(params)
-    run_command.play(params, "shapes", None)
+    run.play(params, "shapes", None)
     report.write_report(params)
     roots = [folder / "results", folder / "reports"]
     files = [path for root in roots for path in root.rglob("*") if path.is_file()]

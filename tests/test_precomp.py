@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from layouts import sentences, write_precomp
 
-from datasets import DataError, _precomp
+from datasets import DataError
+from datasets.shared import precomp
 
 FLICKR = {"train": ["17", "4", "30"], "dev": ["99", "5"], "test": ["0", "71"]}
 COCO = FLICKR | {"testall": ["0", "71", "8"]}
@@ -19,7 +20,7 @@ def folder(tmp_path) -> Path:
 
 
 def test_parts_keep_the_order_of_the_files(folder):
-    parts = _precomp.layout(folder)
+    parts = precomp.layout(folder)
     assert [part.split for part in parts] == ["train", "val", "test"]
     assert [part.ids for part in parts] == list(FLICKR.values())
     assert [part.ims.name for part in parts] == ["train_ims.npy", "dev_ims.npy", "test_ims.npy"]
@@ -31,21 +32,21 @@ def test_parts_keep_the_order_of_the_files(folder):
 @pytest.mark.parametrize("per_row", [1, 5])
 def test_rows_and_ids_may_be_one_a_caption(tmp_path, per_row, per_line):
     write_precomp(tmp_path, FLICKR, per_row=per_row, per_line=per_line)
-    parts = _precomp.layout(tmp_path)
+    parts = precomp.layout(tmp_path)
     assert [part.ids for part in parts] == list(FLICKR.values())
     assert [part.rows_per_image for part in parts] == [per_row] * 3
 
 
 def test_pooled_features_are_fine(folder):
     np.save(folder / "dev_ims.npy", np.ones((2, 7), np.float32))
-    assert _precomp.layout(folder)[1].ids == ["99", "5"]
+    assert precomp.layout(folder)[1].ids == ["99", "5"]
 
 
 def test_all_test_images_are_used_where_there_are_more_than_the_first_thousand(tmp_path):
     write_precomp(tmp_path, COCO)
-    test = _precomp.layout(tmp_path)[2]
+    test = precomp.layout(tmp_path)[2]
     assert (test.split, test.ids, test.ims.name) == ("test", COCO["testall"], "testall_ims.npy")
-    names = [path.name for path in _precomp.files(tmp_path)]
+    names = [path.name for path in precomp.files(tmp_path)]
     assert len(names) == 9 and "testall_caps.txt" in names and "test_caps.txt" not in names
 
 
@@ -53,11 +54,11 @@ def test_some_of_the_files_of_all_test_images_do_not_fall_back_to_the_first_thou
     write_precomp(tmp_path, COCO)
     (tmp_path / "testall_caps.txt").unlink()
     with pytest.raises(DataError, match="testall_caps.txt: not found"):
-        _precomp.layout(tmp_path)
+        precomp.layout(tmp_path)
 
 
 def test_tables(folder):
-    tables = _precomp.tables(_precomp.layout(folder), {"4": "four.jpg"}, ["So."])
+    tables = precomp.tables(precomp.layout(folder), {"4": "four.jpg"}, ["So."])
     assert tables.images.to_dict("list") == {
         "image_id": ["17", "4", "30", "99", "5", "0", "71"],
         "file": ["", "four.jpg", "", "", "", "", ""],
@@ -69,11 +70,11 @@ def test_tables(folder):
     assert tables.notes == ("So.", "6 of 7 images have features but no picture.")
 
 
-@pytest.mark.parametrize("name", [f"{s}_{e}" for s in FLICKR for e in _precomp.ENDS])
+@pytest.mark.parametrize("name", [f"{s}_{e}" for s in FLICKR for e in precomp.ENDS])
 def test_missing_file(folder, name):
     (folder / name).unlink()
     with pytest.raises(DataError, match=f"{name}: not found"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 def replace_line(path: Path, number: int, *lines: str) -> None:
@@ -100,7 +101,7 @@ def test_malformed_text(folder, change):
     name, *line = change
     replace_line(folder / name, *line)
     with pytest.raises(DataError, match=MALFORMED[change]) as caught:
-        _precomp.layout(folder)
+        precomp.layout(folder)
     assert "\n" not in str(caught.value)
 
 
@@ -108,19 +109,19 @@ def test_ids_of_captions_in_the_wrong_order(tmp_path):
     write_precomp(tmp_path / "f30k_precomp", FLICKR, per_line=5)
     replace_line(tmp_path / "f30k_precomp/train_ids.txt", 7, "30")
     with pytest.raises(DataError, match="f30k_precomp/train_ids.txt:7: expected '4', found '30'"):
-        _precomp.layout(tmp_path / "f30k_precomp")
+        precomp.layout(tmp_path / "f30k_precomp")
 
 
 def test_empty_captions(folder):
     (folder / "dev_caps.txt").write_text("")
     with pytest.raises(DataError, match="dev_caps.txt: expected 5 lines an image, found 0"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 def test_captions_that_are_not_utf8(folder):
     (folder / "dev_caps.txt").write_bytes(b"\xff\xfe\n" * 10)
     with pytest.raises(DataError, match="dev_caps.txt: damaged"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 @pytest.mark.parametrize("kept", [0, 5, 60, -1])
@@ -128,14 +129,14 @@ def test_cut_features(folder, kept):
     path = folder / "train_ims.npy"
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(DataError, match="f30k_precomp/train_ims.npy: not a whole NumPy array"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 9, 20])
 def test_features_of_another_number_of_images(folder, rows):
     np.save(folder / "dev_ims.npy", np.ones((rows, 3, 2), np.float32))
     with pytest.raises(DataError, match=f"dev_ims.npy: rows: expected 2 .* or 10 .*found {rows}"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 def test_features_that_differ_between_the_captions_of_an_image(tmp_path):
@@ -144,7 +145,7 @@ def test_features_that_differ_between_the_captions_of_an_image(tmp_path):
     features[12] += 1  # of the third image
     np.save(tmp_path / "train_ims.npy", features)
     with pytest.raises(DataError, match="train_ims.npy: row 10: expected 5 equal rows an image"):
-        _precomp.layout(tmp_path)
+        precomp.layout(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +154,10 @@ def test_features_that_differ_between_the_captions_of_an_image(tmp_path):
 def test_what_is_no_features(folder, wrong):
     np.save(folder / "dev_ims.npy", wrong)
     with pytest.raises(DataError, match="dev_ims.npy: expected floating-point features"):
-        _precomp.layout(folder)
+        precomp.layout(folder)
 
 
 def test_pickled_features_are_never_loaded(folder):
     np.save(folder / "dev_ims.npy", np.array([[{}], [{}]]), allow_pickle=True)
     with pytest.raises(DataError, match="dev_ims.npy: not a whole NumPy array"):
-        _precomp.layout(folder)
+        precomp.layout(folder)

@@ -10,11 +10,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark import fetch, files, prepare, prepared
-from benchmark.errors import UserError
-from benchmark.params import DatasetSettings
-from benchmark.season import write_params
-from benchmark.stage import run_stage
+from benchmark.core import files
+from benchmark.core.command_line import run_stage
+from benchmark.core.errors import UserError
+from benchmark.data import prepared_tables
+from benchmark.fetch import __main__ as fetch
+from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import write_params
 from datasets import Tables, folder
 from seasons import params_of
 
@@ -74,10 +77,10 @@ def refusal(capsys) -> str:
     return lines[0]
 
 
-def prepared_mine(lines: list[dict] | None = None) -> prepared.Prepared:
+def prepared_mine(lines: list[dict] | None = None) -> prepared_tables.Prepared:
     place(rows() if lines is None else lines)
     assert run_fetch() == 0 and run() == 0
-    return prepared.read("mine")
+    return prepared_tables.read("mine")
 
 
 def test_images_by_split_in_file_order_with_sizes():
@@ -155,7 +158,7 @@ def test_split_of_no_such_name():
 
 def test_read_before_prepare():
     with pytest.raises(UserError, match="python -m benchmark.prepare mine"):
-        prepared.read("mine")
+        prepared_tables.read("mine")
 
 
 def test_same_bytes_twice():
@@ -171,7 +174,7 @@ def test_picture_in_two_splits_is_noted():
     Image.open(raw / "b.png").save(raw / "a.png", compress_level=0)  # same pixels, other bytes
     run_fetch()
     assert run() == 0
-    leakage = prepared.read("mine").card["leakage"]
+    leakage = prepared_tables.read("mine").card["leakage"]
     assert leakage["pictures"] == [["train: b.png", "test: a.png"]]
     assert leakage["notes"][0].startswith("1 pictures occur")
 
@@ -183,7 +186,7 @@ def test_same_picture_or_caption_within_a_split_is_no_leak():
     Image.open(raw / "b.png").save(raw / "d.png")
     run_fetch()
     assert run() == 0
-    leakage = prepared.read("mine").card["leakage"]
+    leakage = prepared_tables.read("mine").card["leakage"]
     assert leakage["pictures"] == [] and leakage["captions"] == 0
 
 
@@ -202,7 +205,7 @@ def test_a_recompressed_picture_in_another_split_is_listed():
     blobs.quantize(32).save(raw / "a.png")
     run_fetch()
     assert run() == 0
-    leakage = prepared.read("mine").card["leakage"]
+    leakage = prepared_tables.read("mine").card["leakage"]
     assert [pair[:2] for pair in leakage["near_pictures"]] == [["train: b.png", "test: a.png"]]
     assert leakage["pictures"] == []
 
@@ -353,7 +356,7 @@ def test_dataset_without_files(monkeypatch):
         folder, "pictures", lambda raw, captions=None: lambda file: Image.new("RGB", (4, 3))
     )
     assert run_fetch() == 0 and run() == 0
-    assert prepared.read("mine").images["width"].tolist() == [4, 4, 4]
+    assert prepared_tables.read("mine").images["width"].tolist() == [4, 4, 4]
 
 
 def read_as(monkeypatch, tables: Tables, size: tuple[int, int] | None) -> None:
@@ -374,7 +377,7 @@ def test_images_without_pictures_are_not_opened(monkeypatch):
     tables.images["file"] = ["", "val", ""]
     read_as(monkeypatch, tables, (4, 3))
     assert run() == 0
-    found = prepared.read("mine")
+    found = prepared_tables.read("mine")
     assert found.images["width"].tolist() == [0, 4, 0]
     assert found.images["height"].tolist() == [0, 3, 0]
     assert found.card["pictures"] == 1
@@ -385,8 +388,8 @@ def test_features_alone_are_a_dataset(monkeypatch):
     tables.images["file"] = ""
     read_as(monkeypatch, tables, None)
     assert run() == 0
-    assert prepared.read("mine").card["pictures"] == 0
-    assert prepared.read("mine").card["leakage"]["near_pictures"] == []
+    assert prepared_tables.read("mine").card["pictures"] == 0
+    assert prepared_tables.read("mine").card["leakage"]["near_pictures"] == []
 
 
 def with_region(**changes: object) -> Tables:
@@ -398,7 +401,7 @@ def with_region(**changes: object) -> Tables:
 def test_phrases_are_counted_and_numbered(monkeypatch):
     read_as(monkeypatch, with_region(), (4, 3))
     assert run() == 0
-    found = prepared.read("mine")
+    found = prepared_tables.read("mine")
     assert [found.card["counts"][name]["phrases"] for name in ("train", "val", "test")] == [0, 0, 1]
     assert found.regions["phrase_id"].tolist() == ["3/0"]
 

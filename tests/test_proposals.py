@@ -8,10 +8,9 @@ from PIL import Image
 from scipy.io import savemat
 
 import datasets
-from benchmark import proposals
-from benchmark.boxes import iou
-from benchmark.errors import UserError
-from benchmark.proposals import from_files, padded, selective_search, union
+from benchmark.core.errors import UserError
+from benchmark.data.boxes import iou
+from benchmark.encode.box_sources import from_files, padded, selective_search, union
 
 SIZE = (40, 30)  # width and height
 
@@ -111,7 +110,7 @@ def test_grouping_is_that_of_its_definition(seed):
     pixels = rng.integers(0, 256, (24, 20, 3), dtype=np.uint8)
     labels = np.arange(30).reshape(6, 5).repeat(4, axis=0).repeat(4, axis=1)
     labels[rng.random(labels.shape) < 0.1] = 7  # uneven, and in pieces
-    found = proposals._grouped(proposals._Segments.of(labels, pixels))
+    found = selective_search._grouped(selective_search._Segments.of(labels, pixels))
     assert len(found) == 59
     assert {tuple(map(int, box)) for box in found} == naive_grouping(labels, pixels)
     assert found[-1].tolist() == [0, 0, 20, 24]

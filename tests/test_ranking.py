@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from oracles import ranking as naive
 
-from benchmark import ranking
+from benchmark.protocol import ranking
 
 
 def problem(queries: int, gallery: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

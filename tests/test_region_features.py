@@ -15,14 +15,14 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 
-from benchmark import region_features
+from benchmark.core.errors import UserError
+from benchmark.data.feature_folders import read_array
+from benchmark.data.prepared_tables import Prepared
+from benchmark.encode import proposals
+from benchmark.encode.box_sources import selective_search
+from benchmark.encode.proposals import aligned, encode_proposals
 from benchmark.encoders import faster_rcnn
-from benchmark.errors import UserError
-from benchmark.features import read_array
-from benchmark.params import Encoding, ProposalEncoder
-from benchmark.prepared import Prepared
-from benchmark.proposals import selective_search
-from benchmark.region_features import aligned, encode_proposals
+from benchmark.season.parameters import Encoding, ProposalEncoder
 from seasons import params_of
 
 FOLDER = Path("data/features/tiny/stub")
@@ -86,8 +86,8 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
 def stage(tmp_path, monkeypatch):
     """Encode proposals with the stub in an empty folder, three pictures at a time."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(region_features, "CHUNK", 3)
-    monkeypatch.setattr(region_features, "BLOCK", 50)
+    monkeypatch.setattr(proposals, "CHUNK", 3)
+    monkeypatch.setattr(proposals, "BLOCK", 50)
     opened: list[str] = []
 
     def run(pictures=None, data=None, dies_at=None, network=Stub, **settings):
@@ -102,8 +102,8 @@ def stage(tmp_path, monkeypatch):
 
         loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": name}))
         dataset = SimpleNamespace(pictures=lambda: open_picture, folder=Path("raw"))
-        monkeypatch.setattr(region_features, "raw_dataset", lambda params, name: dataset)
-        monkeypatch.setattr(region_features.encoders, "load", {"stub": loaded}.get)
+        monkeypatch.setattr(proposals, "raw_dataset", lambda params, name: dataset)
+        monkeypatch.setattr(proposals.encoders, "load", {"stub": loaded}.get)
         chosen = {"count": 8, "network": "stub", "input_size": 32} | settings
         encoding = Encoding(
             dataset="tiny",
@@ -275,7 +275,7 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, standardise):
 
 def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     stage(standardise=True)
-    unbroken, original = contents(), region_features.write_json
+    unbroken, original = contents(), proposals.write_json
 
     def dies_at_the_card(path, data):
         if path.name == "card.json":
@@ -283,7 +283,7 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
         original(path, data)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(region_features, "write_json", dies_at_the_card)
+        patch.setattr(proposals, "write_json", dies_at_the_card)
         stage(standardise=True)
     assert not FOLDER.exists()
     stage(standardise=True)

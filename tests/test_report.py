@@ -26,28 +26,31 @@ from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 from PIL import Image
 
-import benchmark.papers
-from benchmark import claims, outcomes, overlap, pages, prepared, protocol, report
-from benchmark.costs import Provenance, write_provenance
-from benchmark.errors import UserError
-from benchmark.fidelity import Entry
-from benchmark.figures import distributions
-from benchmark.files import write_json
-from benchmark.markdown import code, escaped, picture, table
-from benchmark.pages import illustrations
-from benchmark.pages.explanations import explanations
-from benchmark.pages.gallery import chosen
-from benchmark.pages.illustrations import Picture
-from benchmark.pages.tables import spread
-from benchmark.papers import METRICS, About, Claim, Paper, Row, Table
-from benchmark.params import Cell, DatasetSettings, Fusion, Params
-from benchmark.presets import Fuse, presets
-from benchmark.provenance import provenance
-from benchmark.raw import raw_dataset
-from benchmark.records import Record, write_record
-from benchmark.season import Season, resolve, write_params
-from benchmark.stage import run_stage
-from benchmark.text import tokenise
+import benchmark.papers.printed_tables
+from benchmark.analysis import boards, claims
+from benchmark.core.command_line import run_stage
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.core.machine import provenance
+from benchmark.core.provenance import Provenance, write_provenance
+from benchmark.core.records import Record, write_record
+from benchmark.data import prepared_tables
+from benchmark.data.raw_files import raw_dataset
+from benchmark.data.vocabularies import tokenise
+from benchmark.papers.fidelity_notes import Entry
+from benchmark.papers.printed_tables import METRICS, About, Claim, Paper, Row, Table
+from benchmark.protocol import overlap, rules
+from benchmark.report import __main__ as report
+from benchmark.report.figures import distributions
+from benchmark.report.markdown import code, escaped, picture, table
+from benchmark.report.pages import illustrations, season_pages
+from benchmark.report.pages.explanations import explanations
+from benchmark.report.pages.gallery import chosen
+from benchmark.report.pages.illustrations import Picture
+from benchmark.report.pages.result_tables import spread
+from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
+from benchmark.season.presets import Fuse, presets
+from benchmark.season.resolving import Season, resolve, write_params
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"
@@ -69,7 +72,7 @@ ILLUSTRATED = (
     "cyclematch_adaptive",
 )
 DATASETS = ("gated", "open")
-PAPERS = Path(benchmark.papers.__file__).parent
+PAPERS = Path(benchmark.papers.printed_tables.__file__).parent
 RECALLS = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
 OF_CLAIMS = illustrations.of_claims  # tests put nothing in its place
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
@@ -134,7 +137,7 @@ def texts_of(dataset: str) -> list[str]:
 
 def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
     facts = {
-        "protocol_version": protocol.VERSION,
+        "protocol_version": rules.VERSION,
         "season": "try",
         "dataset": cell.dataset,
         "split": "made/test",
@@ -176,14 +179,14 @@ def play(
     """
     folder = Path(cell.folder)
     rng = np.random.default_rng([cell.seed, len(cell.preset)])
-    relevant = protocol.relevance(np.arange(IMAGES), np.repeat(np.arange(IMAGES), 2))
+    relevant = rules.relevance(np.arange(IMAGES), np.repeat(np.arange(IMAGES), 2))
     scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
     both = {"i2t": scores, "t2i": scores.T}
-    ranks = protocol.retrieval_ranks(both, relevant)
-    metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, relevant, ranks)
-    metrics |= protocol.overlap_metrics(scores[relevant], scores[~relevant])
+    ranks = rules.retrieval_ranks(both, relevant)
+    metrics = rules.retrieval_metrics(ranks) | rules.tie_gap(both, relevant, ranks)
+    metrics |= rules.overlap_metrics(scores[relevant], scores[~relevant])
     replicates = rng.normal(metrics["overlap_s"], 0.01, overlap.RESAMPLES)
-    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
+    metrics |= rules.overlap_interval(metrics["overlap_s"], replicates)
     write_record(folder, record(cell, metrics, **changes))
     samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}
     np.savez(folder / "similarities.npz", **samples)
@@ -216,7 +219,7 @@ def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
 
 
 def of_model(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """What benchmark.samples keeps of a cell beyond its scores."""
+    """What benchmark.evaluate.figure_samples keeps of a cell beyond its scores."""
     if isinstance(cell, Fusion):
         return of_fusion(len(cell.members), rng) if cell.how == "adaptive" else {}
     found = {"correlation_before": np.eye(IMAGES), "correlation_after": np.eye(IMAGES)}
@@ -305,7 +308,7 @@ def undrawn(monkeypatch) -> None:
     for name in ("of_dataset", "of_localisation", "of_paper", "of_claims"):
         monkeypatch.setattr(illustrations, name, lambda *_: [])
     for name in ("explanations", "phrases"):
-        monkeypatch.setattr(pages, name, lambda *_: [])
+        monkeypatch.setattr(season_pages, name, lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -649,11 +652,11 @@ def test_figures_hold_no_script(drawn):
 def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
     changed = presets_once()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
     known = presets_once() | {MEMBERS[0]: ("scan", changed)}
-    monkeypatch.setattr(outcomes, "presets", lambda: known)
-    monkeypatch.setattr(pages, "papers", lambda: {"hostile": hostile_paper()})
+    monkeypatch.setattr(boards, "presets", lambda: known)
+    monkeypatch.setattr(season_pages, "papers", lambda: {"hostile": hostile_paper()})
     monkeypatch.setattr(claims, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
-    monkeypatch.setattr(pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]})
+    monkeypatch.setattr(season_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]})
     alt = [Picture(name="similarities", figure=Figure(figsize=(1, 1)), alt=HOSTILE)]
     monkeypatch.setattr(illustrations, "of_dataset", lambda *_: alt)
     monkeypatch.setattr(illustrations, "of_paper", lambda *_: alt)
@@ -950,7 +953,7 @@ def test_remarks_tell_fusions_starts_and_notes(played, monkeypatch):
         ),
     }
     known = presets_once() | {name: ("scan", row) for name, row in changed.items()}
-    monkeypatch.setattr(outcomes, "presets", lambda: known)
+    monkeypatch.setattr(boards, "presets", lambda: known)
     report.write_report(played)
     for text in (page("open"), (FOLDER / "fidelity.md").read_text()):
         remarks = shown_table(text, "kind")
@@ -1098,8 +1101,8 @@ def test_pages_of_what_is_no_longer_in_the_season_are_removed(played, monkeypatc
     fewer = {key: one for key, one in played.cells.items() if one.dataset == "open"}
     fused = {key: one for key, one in played.fusions.items() if one.dataset == "open"}
     changed = played.model_copy(update={"datasets": kept, "cells": fewer, "fusions": fused})
-    some = {"scan": benchmark.papers.papers()["scan"]}
-    monkeypatch.setattr(pages, "papers", lambda: some)
+    some = {"scan": benchmark.papers.printed_tables.papers()["scan"]}
+    monkeypatch.setattr(season_pages, "papers", lambda: some)
     report.write_report(changed)
     assert [path.name for path in (FOLDER / "papers").iterdir()] == ["scan.md"]
     assert [path.name for path in (FOLDER / "datasets").iterdir()] == ["open.md"]
@@ -1236,7 +1239,7 @@ class TestPaperPages:
         splits = {"open": "made"}
         about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
         paper = Paper.model_construct(paper=about, tables={"1": table}, claims=[])
-        monkeypatch.setattr(pages, "papers", lambda: {"made": paper})
+        monkeypatch.setattr(season_pages, "papers", lambda: {"made": paper})
         report.write_report(played)
         flickr, validation, test = self.of("made")
         assert list(flickr.row("some").values())[3:10] == ["10.5", *["-"] * 4, "60.0", "-"]
@@ -1345,7 +1348,7 @@ class TestClaims:
 
     def test_only_what_was_compared_is_in_the_forest(self, verdicts):
         params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
-        board = outcomes.read_boards(params)[0]
+        board = boards.read_boards(params)[0]
         judged = claims.verdicts(board)
         run = [one for one in judged if one.verdict != "not run"]
         assert (len(run), len(judged)) == (5, 92)
@@ -1366,7 +1369,7 @@ class TestExport:
         numbers = {name.partition(" ")[0] for name in names if not name.startswith(DATASETS)}
         assert len(numbers) == 23
         assert {"two_branch/2", "scan/5", "cyclematch/6.2", "instance_loss/8"} <= numbers
-        found = report.tables_of(outcomes.read_boards(played))
+        found = report.tables_of(boards.read_boards(played))
         assert list(found) == names
         for shown in found.values():
             for form in report.FORMATS.values():
@@ -1452,8 +1455,8 @@ class TestExport:
 
 
 def test_explanations_are_of_the_best_preset_that_has_any(drawn):
-    board = outcomes.read_boards(drawn)[1]
-    data = prepared.read(board.dataset)
+    board = boards.read_boards(drawn)[1]
+    data = prepared_tables.read(board.dataset)
     open_picture = raw_dataset(drawn, board.dataset).pictures()
     words, *attention = explanations(board, data, open_picture)
     best = next(

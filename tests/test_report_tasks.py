@@ -16,16 +16,19 @@ import pytest
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from benchmark import claims, protocol, report
-from benchmark.costs import Provenance
-from benchmark.files import write_json
-from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.pages import dataset_grids, illustrations
-from benchmark.pages.phrases import compared
-from benchmark.papers import papers
-from benchmark.params import DatasetSettings, Params
-from benchmark.presets import Preset
-from benchmark.records import Record
+from benchmark.analysis import claims
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.papers.printed_tables import papers
+from benchmark.protocol import rules
+from benchmark.report import __main__ as report
+from benchmark.report.pages import illustrations
+from benchmark.report.pages.located_phrases import compared
+from benchmark.report.pages.season_pages import dataset_grids
+from benchmark.season.parameters import DatasetSettings, Params
+from benchmark.season.presets import Preset
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -101,7 +104,7 @@ def cell(dataset: str, preset: str, seed: int = 0, /, **facts: object) -> Outcom
     folder = Path(f"results/try/{dataset}/{preset}/{seed}")
     folder.mkdir(parents=True)
     given = {
-        "protocol_version": protocol.VERSION,
+        "protocol_version": rules.VERSION,
         "season": "try",
         "dataset": dataset,
         "split": "made/test",
@@ -166,7 +169,7 @@ def retriever(
 ) -> Outcome:
     whole = {way: of for way, of in ranks.items() if not way.endswith("_fold")}
     scores = np.linspace(0, 1, 50)
-    metrics = protocol.retrieval_metrics(whole) | protocol.overlap_metrics(scores, scores - 0.5)
+    metrics = rules.retrieval_metrics(whole) | rules.overlap_metrics(scores, scores - 0.5)
     metrics |= {f"{way}_r1_tie_gap": 0.0 for way in whole}
     metrics |= {"overlap_s_low": 0.1, "overlap_s_high": 0.9}
     found = cell(dataset, preset, metrics=metrics | more)

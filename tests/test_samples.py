@@ -7,10 +7,11 @@ import pytest
 import torch
 from scipy.stats import pearsonr
 
-from benchmark import ranking, samples
-from benchmark.inputs import SplitInputs
-from benchmark.samples import Played
-from benchmark.text import Dictionary, Vocabulary, tokenise
+from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
+from benchmark.evaluate import figure_samples
+from benchmark.evaluate.figure_samples import Played
+from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol import ranking
 from methods import Captions, NotApplicableError
 
 TEXTS = [
@@ -98,7 +99,7 @@ def features(*shape: int) -> torch.Tensor:
 
 
 def test_first_captions_follow_their_owners():
-    assert samples.first_captions(OWNERS).tolist() == [0, 2, 3, 5]
+    assert figure_samples.first_captions(OWNERS).tolist() == [0, 2, 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_first_captions_follow_their_owners():
     [(10, 3, [0, 4, 9]), (3, 3, [0, 1, 2]), (2, 3, [0, 1]), (1, 3, [0]), (2500, 2, [0, 2499])],
 )
 def test_rows_are_chosen_evenly(count, wanted, rows):
-    assert samples.evenly(count, wanted).tolist() == rows
+    assert figure_samples.evenly(count, wanted).tolist() == rows
 
 
 # Scores ---------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def test_rows_are_chosen_evenly(count, wanted, rows):
 def test_items_that_tie_with_a_relevant_one_are_retrieved_before_it():
     scores = np.array([[0.5, 0.9, 0.5, 0.9, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
     relevant = np.array([[1, 0, 0, 1, 0], [1, 0, 1, 0, 0]], bool)
-    assert samples.retrieved(scores, relevant).tolist() == [[1, 3, 2, 0, 4], [1, 3, 4, 0, 2]]
+    assert figure_samples.retrieved(scores, relevant).tolist() == [[1, 3, 2, 0, 4], [1, 3, 4, 0, 2]]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -124,7 +125,7 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
     scores = rng.integers(0, 8, (40, 30)).astype(np.float32)  # many ties
     relevant = rng.random((40, 30)) < 0.07
     relevant[np.arange(40), rng.integers(0, 30, 40)] = True
-    best = samples.retrieved(scores, relevant)
+    best = figure_samples.retrieved(scores, relevant)
     assert best.shape == (40, 10) and best.dtype == np.int32
     ranks = ranking.positive_ranks(scores, relevant)
     assert len(set(ranks.tolist())) > 5
@@ -137,7 +138,7 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
 
 def test_similarity_is_of_images_and_their_first_captions():
     scores = np.arange(24, dtype=np.float64).reshape(IMAGES, 6)
-    (similarity,) = samples.of_scores(scores, OWNERS).values()
+    (similarity,) = figure_samples.of_scores(scores, OWNERS).values()
     assert similarity.tolist() == [[6 * i + c for c in (0, 2, 3, 5)] for i in range(IMAGES)]
     assert similarity.dtype == np.float32
 
@@ -145,7 +146,7 @@ def test_similarity_is_of_images_and_their_first_captions():
 def test_similarity_stops_after_a_hundred_images():
     owners = np.repeat(np.arange(130), 2)
     scores = np.random.default_rng(0).random((130, 260))
-    (similarity,) = samples.of_scores(scores, owners).values()
+    (similarity,) = figure_samples.of_scores(scores, owners).values()
     assert similarity.shape == (100, 100)
     assert similarity[99, 98] == np.float32(scores[99, 196])
 
@@ -153,7 +154,7 @@ def test_similarity_stops_after_a_hundred_images():
 def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
     """CycleMatch paper, Eqs. 6.9 and 6.10, one query at a time."""
     scores = [np.random.default_rng(seed).random((4, 9)) for seed in range(3)]
-    found = samples.of_fusion(scores)
+    found = figure_samples.of_fusion(scores)
     for way, turned in (("i2t", scores), ("t2i", [x.T for x in scores])):
         weights = found[f"weights_{way}"]
         assert weights.shape == (3, len(turned[0])) and weights.dtype == np.float32
@@ -165,7 +166,7 @@ def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
 
 def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
     scores = [np.random.default_rng(seed).normal(size=(7, 399)) for seed in range(2)]
-    found = samples.of_fusion(scores)
+    found = figure_samples.of_fusion(scores)
     assert found["curve_queries_i2t"].tolist() == [0, 3, 6]
     assert found["curve_queries_t2i"].tolist() == [0, 199, 398]
     curves = found["curves_i2t"]
@@ -181,7 +182,7 @@ def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
 
 def test_correlation_is_pearsons():
     vectors = features(5, 7)
-    found = samples.correlation(vectors)
+    found = figure_samples.correlation(vectors)
     assert found.shape == (5, 5) and found.dtype == np.float16
     for i in range(5):
         for j in range(5):
@@ -192,12 +193,12 @@ def test_correlation_is_pearsons():
 def test_correlation_of_regions_is_that_of_their_means():
     regions = features(5, 3, 7)
     means = torch.stack([sum(image.float()) / 3 for image in regions])
-    expected = samples.correlation(means)
-    assert np.abs(samples.correlation(regions.float()) - expected).max() < 2e-3
+    expected = figure_samples.correlation(means)
+    assert np.abs(figure_samples.correlation(regions.float()) - expected).max() < 2e-3
 
 
 def test_a_vector_of_equal_numbers_correlates_with_nothing():
-    found = samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    found = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
     assert np.isnan(found[0]).all() and found[1, 1] == 1
 
 
@@ -205,9 +206,9 @@ def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(60, 80))
     points[::2] += 4.0
-    found = samples.tsne(points)
+    found = figure_samples.tsne(points)
     assert found.shape == (60, 2) and found.dtype == np.float32
-    assert samples.tsne(points.copy()).tobytes() == found.tobytes()
+    assert figure_samples.tsne(points.copy()).tobytes() == found.tobytes()
     distance = np.linalg.norm(found[:, None] - found[None], axis=-1) + 1e9 * np.eye(60)
     nearest = distance.argmin(1)
     assert (nearest % 2 == np.arange(60) % 2).all()
@@ -215,7 +216,7 @@ def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
 
 @pytest.mark.parametrize(("points", "size"), [(4, 2), (6, 40), (40, 3)])
 def test_few_points_have_a_map(points, size):
-    found = samples.tsne(np.random.default_rng(0).normal(size=(points, size)))
+    found = figure_samples.tsne(np.random.default_rng(0).normal(size=(points, size)))
     assert found.shape == (points, 2) and np.isfinite(found).all()
 
 
@@ -223,24 +224,24 @@ def test_few_points_have_a_map(points, size):
 
 
 def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
-    found = samples.of_model(played())
+    found = figure_samples.of_model(played())
     assert set(found) == {
         *("correlation_before", "correlation_after", "tsne_joint"),
         *("words_captions", "words_drop"),
     }
     assert found["tsne_joint"].shape == (2 * IMAGES, 2)
-    assert found["correlation_before"].tolist() == samples.correlation(features()).tolist()
+    assert found["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
 
 
 def test_the_map_holds_the_images_and_then_their_first_captions():
     one = played()
     captions = one.model.words[one.inputs.captions.values[[0, 2, 3, 5]]].sum(1)
     points = torch.cat([features().float(), captions]).double().numpy()
-    assert samples.of_model(one)["tsne_joint"].tolist() == samples.tsne(points).tolist()
+    assert figure_samples.of_model(one)["tsne_joint"].tolist() == figure_samples.tsne(points).tolist()
 
 
 def test_named_scores_name_the_spaces():
-    found = samples.of_model(played(Spaces))
+    found = figure_samples.of_model(played(Spaces))
     assert {key for key in found if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
 
 
@@ -250,7 +251,7 @@ def test_pixels_have_no_correlation_before_training():
             return (images.float().mean((2, 3)).repeat(1, 2)[:, :SIZE],)
 
     pixels = torch.arange(IMAGES * 3 * 16).reshape(IMAGES, 3, 4, 4).to(torch.uint8)
-    found = samples.of_model(played(Pixels, images=pixels))
+    found = figure_samples.of_model(played(Pixels, images=pixels))
     assert "correlation_before" not in found and "correlation_after" in found
 
 
@@ -262,16 +263,16 @@ def test_points_that_coincide_have_no_map():
         def encode_captions(self, captions):
             return (torch.ones(len(captions.values), SIZE),)
 
-    assert not [key for key in samples.of_model(played(Collapsed)) if key.startswith("tsne")]
+    assert not [key for key in figure_samples.of_model(played(Collapsed)) if key.startswith("tsne")]
 
 
 def test_regions_leave_correlations_but_no_map():
-    found = samples.of_model(played(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
+    found = figure_samples.of_model(played(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
     assert set(found) == {"correlation_before", "correlation_after", "words_captions", "words_drop"}
 
 
 def test_sentence_vectors_have_no_words():
-    found = samples.of_model(of_sentences())
+    found = figure_samples.of_model(of_sentences())
     assert set(found) == {"correlation_before", "correlation_after", "tsne_joint"}
 
 
@@ -296,7 +297,7 @@ def of_sentences() -> Played:
 
 def test_a_word_is_worth_its_product_with_the_image():
     one = played()
-    found = samples.of_model(one)
+    found = figure_samples.of_model(one)
     assert found["words_captions"].tolist() == [0, 1, 2, 3, 4, 5]
     assert found["words_drop"].shape == (6, 6) and found["words_drop"].dtype == np.float32
     number = {word: i for i, word in enumerate(one.vocabulary.words)}
@@ -313,7 +314,7 @@ def test_a_word_is_worth_its_product_with_the_image():
 
 def test_a_word_that_is_not_fed_has_no_worth():
     one = played(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
-    drops = samples.of_model(one)["words_drop"]
+    drops = figure_samples.of_model(one)["words_drop"]
     fed = [[word in KNOWN for word in tokenise(text)] for text in TEXTS]
     fed[1] = [False]  # the only word
     for row, kept in enumerate(fed):
@@ -333,7 +334,7 @@ def test_the_words_of_twelve_captions_are_tried():
         group_of_image=torch.arange(len(features())),
         device=torch.device("cpu"),
     )
-    found = samples.of_model(played(inputs=inputs, texts=texts))
+    found = figure_samples.of_model(played(inputs=inputs, texts=texts))
     assert found["words_captions"].tolist() == [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
 
 
@@ -341,9 +342,9 @@ def test_positions_are_those_of_what_is_fed():
     words = tokenise("the zebra, a red zebra")
     frame = Vocabulary(words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN))
     known = Dictionary(words=("<pad>", *KNOWN))
-    assert samples.positions(frame, words).tolist() == [1, 2, 3, 4, 5]
-    assert samples.positions(known, words).tolist() == [0, -1, 1, 2, -1]
-    assert samples.positions(known, []).tolist() == []
+    assert figure_samples.positions(frame, words).tolist() == [1, 2, 3, 4, 5]
+    assert figure_samples.positions(known, words).tolist() == [0, -1, 1, 2, -1]
+    assert figure_samples.positions(known, []).tolist() == []
 
 
 # Attention ------------------------------------------------------------------------------------
@@ -352,7 +353,7 @@ def test_positions_are_those_of_what_is_fed():
 def attended(model=Regions, vocabulary=None) -> dict[str, np.ndarray]:
     places = np.stack([np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)])
     images = features(IMAGES, GRID_CELLS, SIZE)
-    return samples.of_model(played(model, vocabulary, images, places=places)) | {"places": places}
+    return figure_samples.of_model(played(model, vocabulary, images, places=places)) | {"places": places}
 
 
 def test_attention_lies_on_the_cells_that_the_regions_come_from():
@@ -382,6 +383,6 @@ def test_a_method_that_refuses_has_no_attention():
 
 
 def test_regions_of_no_grid_have_no_attention():
-    assert "attention" not in samples.of_model(
+    assert "attention" not in figure_samples.of_model(
         played(Regions, images=features(IMAGES, GRID_CELLS, SIZE))
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.sampling import batches, image_batches
+from benchmark.train.sampling import batches, image_batches
 
 IRREGULAR = np.repeat(np.arange(9), [1, 2, 7, 2, 1, 7, 5, 2, 7])  # captions per image
 SHUFFLED = np.random.default_rng(0).permutation(IRREGULAR)

@@ -8,9 +8,9 @@ import torch
 from oracles import scan as naive
 from torch.nn.functional import normalize
 
-from benchmark.files import read_yaml
-from benchmark.papers import printed
-from benchmark.presets import PACKAGE_ROOT, Preset
+from benchmark.core.files import read_yaml
+from benchmark.papers.printed_tables import printed
+from benchmark.season.presets import PACKAGE_ROOT, Preset
 from methods import Batch, Captions, NotApplicableError, Sizes, scan
 
 IMAGES, CAPTIONS, REGIONS, WORDS, FEATURES, VOCABULARY = 5, 6, 4, 7, 9, 20

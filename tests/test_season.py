@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from benchmark import presets as preset_files
+from benchmark.commands.season import placed
+from benchmark.core.errors import UserError
 from benchmark.encoders import load as load_encoder
-from benchmark.errors import UserError
-from benchmark.options import configured
-from benchmark.papers import papers
-from benchmark.params import (
+from benchmark.papers.printed_tables import papers
+from benchmark.season import presets as preset_files
+from benchmark.season.method_options import configured
+from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
     ProposalEncoder,
@@ -17,9 +18,8 @@ from benchmark.params import (
     WordVectors,
     read_params,
 )
-from benchmark.presets import Fuse, Preset, needs, presets
-from benchmark.season import Season, read_season, resolve, season_names, write_params
-from benchmark.season_command import placed
+from benchmark.season.presets import Fuse, Preset, needs, presets
+from benchmark.season.resolving import Season, read_season, resolve, season_names, write_params
 from methods import load
 
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"

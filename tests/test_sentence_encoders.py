@@ -12,11 +12,11 @@ import torch
 from oracles import hglmm as naive
 from sklearn.decomposition import FastICA
 
+from benchmark.core.errors import UserError
+from benchmark.data.vocabularies import tokenise
+from benchmark.data.word_vectors import Words
 from benchmark.encoders import bilstm_max, hglmm, mean_words, tfidf
-from benchmark.errors import UserError
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
-from benchmark.words import Words
+from benchmark.season.parameters import SentenceEncoder
 
 ROOT = Path(__file__).parent.parent
 ENCODERS = {"mean_words": mean_words, "tfidf": tfidf, "hglmm": hglmm, "bilstm_max": bilstm_max}
@@ -45,8 +45,8 @@ FIT = """
 import hashlib
 import numpy as np
 from benchmark.encoders import hglmm
-from benchmark.params import SentenceEncoder
-from benchmark.words import Words
+from benchmark.season.parameters import SentenceEncoder
+from benchmark.data.word_vectors import Words
 rng = np.random.default_rng(0)
 names = [f"w{n:02}" for n in range(20)]
 words = Words(tuple(names), rng.normal(size=(20, 4)).astype(np.float32))

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datasets import DataError, _drawing, shapes
+from datasets import DataError, shapes
+from datasets.shared import drawing
 
 RAW = Path("unused")
 SIZES = {"train": 60, "val": 20, "test": 40}
@@ -77,11 +78,11 @@ def differing_attributes(a, b):
 
 
 def scene(*things, background="sky", texture="smooth"):
-    return _drawing.Scene(background=background, texture=texture, things=things)
+    return drawing.Scene(background=background, texture=texture, things=things)
 
 
 def thing(shape="circle", colour="red", size="large", pattern="plain", column=1, row=1):
-    return _drawing.Thing(
+    return drawing.Thing(
         shape=shape, colour=colour, size=size, pattern=pattern, column=column, row=row
     )
 
@@ -189,9 +190,9 @@ def test_no_scene_occurs_twice():
 
 
 def test_shifting_a_thing_makes_no_other_scene():
-    shifted = _drawing.Thing(**{**vars(thing()), "shift": (2, -1)})
+    shifted = drawing.Thing(**{**vars(thing()), "shift": (2, -1)})
     assert scene(shifted) == scene(thing())
-    assert _drawing.draw(scene(shifted)) != _drawing.draw(scene(thing()))
+    assert drawing.draw(scene(shifted)) != drawing.draw(scene(thing()))
 
 
 def test_a_family_differs_in_one_attribute_and_stays_in_one_split():
@@ -204,7 +205,7 @@ def test_a_family_differs_in_one_attribute_and_stays_in_one_split():
         assert all(len(found) == 1 for found in attributes), attributes
         assert len({found[0] for found in attributes}) <= 1, attributes
         pairs.update(found[0] for found in attributes)
-        pixels = {_drawing.draw(entry.scene).tobytes() for entry in family}
+        pixels = {drawing.draw(entry.scene).tobytes() for entry in family}
         assert len(pixels) == len(family)
     expected = {"shape", "colour", "size", "pattern", "background", "texture", "place", "count"}
     assert set(pairs) == expected
@@ -218,7 +219,7 @@ def test_about_half_of_the_scenes_have_relatives():
 
 def test_colours_vary_among_their_likes_first():
     rng = np.random.default_rng(0)
-    assert set(_drawing._others("colour", "black", rng)[:2]) == {"grey", "white"}
+    assert set(drawing._others("colour", "black", rng)[:2]) == {"grey", "white"}
 
 
 # Pictures and boxes ------------------------------------------------------------------------
@@ -248,7 +249,7 @@ def test_boxes_show_something_other_than_background(tables, open_picture, entrie
         whole = scenes[row.image_id]
         bare = scene(background=whole.background, texture=whole.texture)
         box = (row.x0, row.y0, row.x1, row.y1)
-        changed = pixels(open_picture(row.image_id), box) != pixels(_drawing.draw(bare), box)
+        changed = pixels(open_picture(row.image_id), box) != pixels(drawing.draw(bare), box)
         assert changed.any(axis=2).mean() > 0.05
 
 
@@ -256,19 +257,19 @@ def pixels(picture, box):
     return np.asarray(picture.crop(box))
 
 
-@pytest.mark.parametrize("shape", _drawing.SHAPES)
+@pytest.mark.parametrize("shape", drawing.SHAPES)
 @pytest.mark.parametrize("pattern", ["plain", "outlined"])
 def test_a_box_is_tight(shape, pattern):
     for column, row, size in ((0, 2, "large"), (1, 1, "small")):
         one = thing(shape=shape, pattern=pattern, size=size, column=column, row=row)
-        drawn, bare = (np.asarray(_drawing.draw(s)) for s in (scene(one), scene()))
+        drawn, bare = (np.asarray(drawing.draw(s)) for s in (scene(one), scene()))
         y, x = np.nonzero((drawn != bare).any(axis=2))
-        assert _drawing.box(one) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
+        assert drawing.box(one) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
 
 
 def test_a_phrase_for_two_things_has_their_common_box():
     left, right = thing(column=0), thing(column=2)
-    a, b = _drawing.box(left), _drawing.box(right)
+    a, b = drawing.box(left), drawing.box(right)
     assert shapes._union((right, left)) == (a[0], a[1], b[2], b[3])
 
 
@@ -282,7 +283,7 @@ def things_of(entries, chain):
 def test_a_chain_names_the_things_of_its_box(tables, entries):
     for row in tables.regions.drop_duplicates("chain").itertuples():
         assert row.chain.startswith(f"{row.image_id}/")
-        x0, y0, x1, y1 = zip(*map(_drawing.box, things_of(entries, row.chain)), strict=True)
+        x0, y0, x1, y1 = zip(*map(drawing.box, things_of(entries, row.chain)), strict=True)
         assert (row.x0, row.y0, row.x1, row.y1) == (min(x0), min(y0), max(x1), max(y1))
 
 
@@ -311,17 +312,17 @@ def test_different_chains_of_an_image_have_different_things(tables, entries):
 
 
 def test_things_hardly_overlap(entries):
-    assert not any(_drawing.crowded(entry.scene) for entry in entries)
-    assert _drawing.crowded(scene(thing(column=0), thing(column=1)))
+    assert not any(drawing.crowded(entry.scene) for entry in entries)
+    assert drawing.crowded(scene(thing(column=0), thing(column=1)))
 
 
-@pytest.mark.parametrize("kind", _drawing.VALUES)
+@pytest.mark.parametrize("kind", drawing.VALUES)
 def test_every_value_of_an_attribute_looks_its_own_way(kind):
-    values = _drawing.VALUES[kind]
+    values = drawing.VALUES[kind]
     if kind in ("background", "texture"):
-        drawn = [_drawing.draw(scene(**{kind: value})) for value in values]
+        drawn = [drawing.draw(scene(**{kind: value})) for value in values]
     else:
-        drawn = [_drawing.draw(scene(thing(**{kind: value}))) for value in values]
+        drawn = [drawing.draw(scene(thing(**{kind: value}))) for value in values]
     for a, b in combinations(drawn, 2):
         gap = np.abs(np.asarray(a, int) - np.asarray(b, int)).max(axis=2)
         assert (gap > 24).sum() > 50
@@ -391,9 +392,9 @@ def test_close_ups_show_the_whole_thing():
             assert picture.size == (shapes.CLOSE_UP, shapes.CLOSE_UP)
             # Without the thing, the same part of the scene looks different.
             rest = replace(whole, things=tuple(t for t in whole.things if t is not one))
-            x0, y0, x1, y1 = _drawing.box(one)
+            x0, y0, x1, y1 = drawing.box(one)
             changed = np.any(
-                np.asarray(_drawing.draw(whole)) != np.asarray(_drawing.draw(rest)), axis=2
+                np.asarray(drawing.draw(whole)) != np.asarray(drawing.draw(rest)), axis=2
             )
             assert changed.sum() == changed[y0:y1, x0:x1].sum() > 0
             assert max(x1 - x0, y1 - y0) + shapes.JITTER <= shapes.CLOSE_UP

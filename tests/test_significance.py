@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmark import significance
+from benchmark.analysis import significance
 
 
 def clustered(seed: int, images: int, each: int) -> np.ndarray:

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from benchmark import protocol
-from benchmark.claims import Verdict
-from benchmark.costs import Provenance
-from benchmark.files import write_json
-from benchmark.outcomes import Board, Outcome, Standing
-from benchmark.pages.summary import lines
-from benchmark.papers import Claim
-from benchmark.presets import Preset
-from benchmark.records import Record
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.claims import Verdict
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.papers.printed_tables import Claim
+from benchmark.protocol import rules
+from benchmark.report.pages.summary import lines
+from benchmark.season.presets import Preset
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
@@ -57,7 +57,7 @@ def outcome(preset: str, seed: int, rank: int | None, **facts: object) -> Outcom
         pd.concat(frames).to_parquet(folder / "ranks.parquet")
     metrics = {"overlap_s": facts.get("overlap", 0.3), "one_minus_ks": facts.get("bound", 0.4)}
     record = Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=rules.VERSION,
         season="try",
         dataset="flickr30k",
         split="made/test",
@@ -76,7 +76,7 @@ def outcome(preset: str, seed: int, rank: int | None, **facts: object) -> Outcom
         parameters=1,
         selected_epoch=1,
         status="ok" if ranks else "failed",
-        metrics=protocol.retrieval_metrics(ranks) | metrics if ranks else {},
+        metrics=rules.retrieval_metrics(ranks) | metrics if ranks else {},
     )
     return Outcome(
         folder=folder,

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.inputs import vocabulary_for, vocabulary_from
-from benchmark.params import Cell
-from benchmark.prepared import Prepared
-from benchmark.text import Dictionary, Vocabulary, tokenise
-from benchmark.words import Words
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
+from benchmark.data.word_vectors import Words
+from benchmark.matching.retrieval_inputs import vocabulary_for, vocabulary_from
+from benchmark.season.parameters import Cell
 from methods import Inputs
 
 

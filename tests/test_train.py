@@ -11,15 +11,20 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark import checkpoints, evaluate, fusion, judging, scoring, train, training
-from benchmark.checkpoints import Checkpoint
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.core.records import Record, read_record
+from benchmark.data.feature_folders import fingerprint
+from benchmark.data.word_vectors import Words
 from benchmark.encoders import drawn_cnn
-from benchmark.errors import UserError
-from benchmark.features import fingerprint
-from benchmark.files import write_json
-from benchmark.params import Cell, Fusion, Params
-from benchmark.records import Record, read_record
-from benchmark.words import Words
+from benchmark.evaluate import __main__ as evaluate
+from benchmark.evaluate import evaluation
+from benchmark.matching import checkpoints, scoring
+from benchmark.matching.checkpoints import Checkpoint
+from benchmark.protocol import fusion
+from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.train import __main__ as train
+from benchmark.train import loop
 from methods import Captions
 
 COUNTS = {"train": 12, "val": 5, "test": 6, "unused": 1}
@@ -369,10 +374,10 @@ def evaluated(cell: Cell | Fusion, *members: Cell) -> Record:
 def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.ndarray]:
     """The test scores that evaluating the cell judged, a row a query."""
     seen = []
-    original = judging.of_retrieval
+    original = evaluation.of_retrieval
     with monkeypatch.context() as patch:
         patch.setattr(
-            judging,
+            evaluation,
             "of_retrieval",
             lambda scores, *rest: seen.append(scores) or original(scores, *rest),
         )
@@ -400,25 +405,25 @@ def test_training_never_sees_a_test_item(kind):
 
 
 def kill_in_note(monkeypatch, epoch: int) -> None:
-    original = training.Run._note
+    original = loop.Run._note
 
     def note(self, *given):
         original(self, *given)
         if self.progress.epoch == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training.Run, "_note", note)
+    monkeypatch.setattr(loop.Run, "_note", note)
 
 
 def kill_in_epoch(monkeypatch, epoch: int) -> None:
-    original = training.Run._validate
+    original = loop.Run._validate
 
     def validate(self, number):
         if self.progress.epoch + 1 == epoch:
             raise KeyboardInterrupt
         return original(self, number)
 
-    monkeypatch.setattr(training.Run, "_validate", validate)
+    monkeypatch.setattr(loop.Run, "_validate", validate)
 
 
 @pytest.mark.parametrize("kill", [kill_in_note, kill_in_epoch])
@@ -442,9 +447,9 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(kind, epoch, kill,
 
 
 def played_epochs(monkeypatch) -> list[int]:
-    epochs, original = [], training.Run._epoch
+    epochs, original = [], loop.Run._epoch
     monkeypatch.setattr(
-        training.Run,
+        loop.Run,
         "_epoch",
         lambda self, *given: epochs.append(given[0]) or original(self, *given),
     )
@@ -533,15 +538,15 @@ def test_a_training_that_diverges_keeps_its_last_good_weights(
     breaks_at, value, told, looked_at, monkeypatch
 ):
     """It stops when the loss is looked at next, and tells when it broke, not when it was seen."""
-    monkeypatch.setattr(training, "LOOKED_AT", looked_at)
+    monkeypatch.setattr(loop, "LOOKED_AT", looked_at)
     kept = []
-    original = training.Run._note
+    original = loop.Run._note
 
     def note(self, *given):
         original(self, *given)
         kept.append({k: v.clone() for k, v in self.model.state_dict().items()})
 
-    monkeypatch.setattr(training.Run, "_note", note)
+    monkeypatch.setattr(loop.Run, "_note", note)
     cell = cell_of("breaks", breaks_at=breaks_at, value=value)
     train_cell(cell)
     checkpoint = checkpoints.load(Path("results/a/checkpoint.pt"))
@@ -563,7 +568,7 @@ def test_a_training_that_diverges_keeps_its_last_good_weights(
 
 
 def test_an_epoch_of_just_as_many_steps_as_the_loss_is_looked_at_ends_well(monkeypatch):
-    monkeypatch.setattr(training, "LOOKED_AT", STEPS)
+    monkeypatch.setattr(loop, "LOOKED_AT", STEPS)
     train_cell(cell_of("breaks", breaks_at=0))
     assert len(pd.read_csv("results/a/history.csv")) == 4
     assert checkpoints.load(Path("results/a/checkpoint.pt")).status == "ok"
@@ -779,14 +784,14 @@ def test_clusters_take_the_place_of_groups():
 
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
     """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
-    seen, original = [], training.Run._step
+    seen, original = [], loop.Run._step
 
     def note(self, *given):
         groups = sorted((group["factor"], group["lr"]) for group in self.optimiser.param_groups)
         seen.append((self.progress.epoch, type(self.optimiser).__name__, groups))
         return original(self, *given)
 
-    monkeypatch.setattr(training.Run, "_step", note)
+    monkeypatch.setattr(loop.Run, "_step", note)
     train_cell(cell)
     return [step for n, step in enumerate(seen) if step not in seen[:n]]
 

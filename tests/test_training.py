@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark import training
-from benchmark.training import DivergedError, _Log, optimiser_of
+from benchmark.train import loop
+from benchmark.train.loop import DivergedError, _Log, optimiser_of
 from methods import Phase
 
 
@@ -67,7 +67,7 @@ def test_optimisers_are_the_phases(optimiser):
 
 
 def logged(values: list[float], looked_at: int, monkeypatch) -> _Log:
-    monkeypatch.setattr(training, "LOOKED_AT", looked_at)
+    monkeypatch.setattr(loop, "LOOKED_AT", looked_at)
     log = _Log(epoch=4, rate=0.025)
     for value in values:
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(value)})

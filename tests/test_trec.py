@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from ir_measures import Success
 
-from benchmark import protocol
-from benchmark.costs import Provenance
-from benchmark.errors import UserError
-from benchmark.outcomes import Outcome
-from benchmark.prepared import Prepared
-from benchmark.records import Record
-from benchmark.trec import write_trec
+from benchmark.analysis.boards import Outcome
+from benchmark.analysis.trec_export import write_trec
+from benchmark.core.errors import UserError
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.data.prepared_tables import Prepared
+from benchmark.protocol import rules
 
 WAYS = ("i2t", "t2i")
 ODD = (
@@ -73,19 +73,19 @@ def played(
 ) -> Outcome:
     """A cell with scores of `levels` values: the fewer, the more ties."""
     split = data.split("test")
-    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
+    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
     scores = rng.integers(0, levels, relevant.shape) + relevant * (levels // 3)
     both = {"i2t": (scores, relevant), "t2i": (scores.T, relevant.T)}
-    ranks = protocol.retrieval_ranks({way: values for way, (values, _) in both.items()}, relevant)
+    ranks = rules.retrieval_ranks({way: values for way, (values, _) in both.items()}, relevant)
     retrieved = {way: best_first(*values) for way, values in both.items()}
-    return stored(folder / str(seed), seed, retrieved, protocol.retrieval_metrics(ranks))
+    return stored(folder / str(seed), seed, retrieved, rules.retrieval_metrics(ranks))
 
 
 def stored(folder: Path, seed: int, retrieved: dict, metrics: dict, status: str = "ok") -> Outcome:
     folder.mkdir(parents=True)
     np.savez_compressed(folder / "retrieved.npz", **retrieved)
     record = Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=rules.VERSION,
         season="try",
         dataset="made up",
         split="made/test",
@@ -144,12 +144,12 @@ def test_the_made_up_scores_tie_and_the_recalls_tell_something():
     rng = np.random.default_rng([60, 3])
     data = prepared(60, rng)
     split = data.split("test")
-    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
+    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
     scores = rng.integers(0, 3, relevant.shape) + relevant
     both = {"i2t": scores, "t2i": scores.T}
-    ranks = protocol.retrieval_ranks(both, relevant)
-    assert 0 < protocol.retrieval_metrics(ranks)["i2t_r10"] < 100
-    assert protocol.tie_gap(both, relevant, ranks)["i2t_r1_tie_gap"] > 0
+    ranks = rules.retrieval_ranks(both, relevant)
+    assert 0 < rules.retrieval_metrics(ranks)["i2t_r10"] < 100
+    assert rules.tie_gap(both, relevant, ranks)["i2t_r1_tie_gap"] > 0
 
 
 def test_any_picture_of_a_person_is_relevant_and_only_captions_are_queries(tmp_path):

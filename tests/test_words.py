@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
+from benchmark.core.errors import UserError
+from benchmark.data.word_vectors import Words
 from benchmark.encoders import word2vec
-from benchmark.errors import UserError
-from benchmark.params import WordVectors
-from benchmark.words import Words
+from benchmark.season.parameters import WordVectors
 
 ROOT = Path(__file__).parent.parent
 CORPUS = [text.split() for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")]
@@ -24,7 +24,7 @@ WORDS = Words(("cat", "dog", "red"), np.array([[0, 1], [2, 3], [4, 5]], dtype=np
 FIT = """
 import hashlib
 from benchmark.encoders import word2vec
-from benchmark.params import WordVectors
+from benchmark.season.parameters import WordVectors
 word2vec.WORDS_SEEN = 1000
 captions = ["a red dog", "a green dog runs", "the red cat", "a cat runs"] * 5
 words, _ = word2vec.words([text.split() for text in captions], WordVectors(size=8), set())

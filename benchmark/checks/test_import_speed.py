@@ -25,14 +25,14 @@ MEASURED = """
 import json, resource, sys, time
 from pathlib import Path
 import pandas as pd
-from benchmark import encode
-from benchmark.imports import import_features
-from benchmark.params import Encoding, ImageEncoder
-from benchmark.prepared import Prepared
-from benchmark.raw import RawDataset
-from datasets import _precomp
-parts = _precomp.layout(Path("data/raw/made/f30k_precomp"))
-images = _precomp.tables(parts, {}, []).images
+from benchmark.encode import __main__ as encode
+from benchmark.encode.feature_import import import_features
+from benchmark.season.parameters import Encoding, ImageEncoder
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.raw_files import RawDataset
+from datasets.shared import precomp
+parts = precomp.layout(Path("data/raw/made/f30k_precomp"))
+images = precomp.tables(parts, {}, []).images
 settings = ImageEncoder(features="f30k_precomp", standardise=sys.argv[1] == "standardised")
 encoding = Encoding(
     dataset="made", reader="made", kind="image", encoder="torchvision_cnn", source="made",

@@ -14,14 +14,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark import overlap, protocol
-from benchmark.costs import Provenance, write_provenance
-from benchmark.files import write_json
-from benchmark.params import Cell, DatasetSettings, Fusion
-from benchmark.presets import presets
-from benchmark.ranking import summary
-from benchmark.records import Record, write_record
-from benchmark.samples import (
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance, write_provenance
+from benchmark.core.records import Record, write_record
+from benchmark.evaluate.figure_samples import (
     ATTENTION_CAPTIONS,
     CURVE_POINTS,
     CURVES,
@@ -30,7 +26,11 @@ from benchmark.samples import (
     TOP,
     WORD_CAPTIONS,
 )
-from benchmark.season import Season, resolve, write_params
+from benchmark.protocol import overlap, rules
+from benchmark.protocol.ranking import summary
+from benchmark.season.parameters import Cell, DatasetSettings, Fusion
+from benchmark.season.presets import presets
+from benchmark.season.resolving import Season, resolve, write_params
 
 ROOT = Path(__file__).parents[2]
 CELLS = 300
@@ -117,8 +117,8 @@ def play(cell: Cell | Fusion) -> None:
     ranks = made_up_ranks(cell.preset, rng)
     matched, unmatched = np.sort(np.clip(rng.normal([[0.4], [0.0]], 0.2, (2, SCORES)), -1, 1))
     retrieved = {way: ranks[way] for way in ("i2t", "t2i")}
-    metrics = protocol.retrieval_metrics(retrieved) | {"i2t_r1_tie_gap": 0.0, "t2i_r1_tie_gap": 0.0}
-    metrics |= protocol.overlap_metrics(matched, unmatched)
+    metrics = rules.retrieval_metrics(retrieved) | {"i2t_r1_tie_gap": 0.0, "t2i_r1_tie_gap": 0.0}
+    metrics |= rules.overlap_metrics(matched, unmatched)
     metrics |= {"overlap_s_low": 0.2, "overlap_s_high": 0.5}
     metrics |= summary("s2s", ranks["s2s"]) if "s2s" in ranks else {}
     write_record(folder, record(cell, metrics))
@@ -162,7 +162,7 @@ def table_of(ranks: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def samples(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """What benchmark.samples keeps of a cell, of the same sizes."""
+    """What benchmark.evaluate.figure_samples keeps of a cell, of the same sizes."""
     square = rng.uniform(-1, 1, (ITEMS, ITEMS)).astype(np.float32)
     found = {
         "similarity": square,
@@ -198,7 +198,7 @@ def explained(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def record(cell: Cell | Fusion, metrics: dict) -> Record:
     return Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=rules.VERSION,
         season="large",
         dataset="made",
         split="made/test",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark import ranking
+from benchmark.protocol import ranking
 from methods import Batch, Captions, Sizes, scan
 
 

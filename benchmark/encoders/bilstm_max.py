@@ -4,7 +4,7 @@ Conneau, Kiela, Schwenk, Barrault, Bordes, EMNLP 2017; paper 003 feeds it to Cyc
 code: github.com/facebookresearch/InferSent at 31eede6, version 1 (GloVe vectors, <s> and </s>).
 Without a weight file the weights are random: still a fair encoder of word order (Wieting and
 Kiela, ICLR 2019), but not what the paper used.
-Departs from the code: words are benchmark.text's in lower case, not NLTK's; a caption without a
+Departs from the code: words are benchmark.data.vocabularies's in lower case, not NLTK's; a caption without a
 known word is zero, not the encoding of <s> </s>; padding is left out of the maximum unless
 `masked` is off.
 With `masked` off a padded position counts as zeros, as in the code, so that a vector depends on
@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 from tqdm import tqdm
 
-from benchmark.errors import UserError
-from benchmark.files import sha256
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
-from benchmark.weights import read_state
-from benchmark.words import FRAME, Words
+from benchmark.core.errors import UserError
+from benchmark.core.files import sha256
+from benchmark.data.vocabularies import tokenise
+from benchmark.data.word_vectors import FRAME, Words
+from benchmark.encoders.weight_files import read_state
+from benchmark.season.parameters import SentenceEncoder
 
 BATCH = 64  # InferSent's default; moves the vectors only where padding counts
 SEED = 0  # of random weights: cells of different seeds share their features

@@ -19,9 +19,9 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.transform import resize_boxes
 from torchvision.transforms.functional import to_tensor
 
-from benchmark import pretrained
-from benchmark.errors import UserError
-from benchmark.files import sha256
+from benchmark.core.errors import UserError
+from benchmark.core.files import sha256
+from benchmark.encoders import published_weights
 
 NETWORKS = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
 
@@ -32,15 +32,15 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
     Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
     plain tensor file, or of another network.
     """
-    path = pretrained.locate(_url(network), weights_dir)
+    path = published_weights.locate(_url(network), weights_dir)
     detector = getattr(detection, network)(weights=None, weights_backbone=None)
-    pretrained.fill(detector, path)
+    published_weights.fill(detector, path)
     return detector.eval(), {"file": path.name, "sha256": sha256(path)}
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
     """Where the weights are or come from. Raises UserError when `weights_dir` lacks them."""
-    return pretrained.whereabouts(_url(network), weights_dir)
+    return published_weights.whereabouts(_url(network), weights_dir)
 
 
 def _url(network: str) -> str:

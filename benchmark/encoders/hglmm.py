@@ -30,7 +30,7 @@ As the reference code: uniform priors, 10 iterations of EM from random words as 
 SCALE.
 Departs from it: ICA and mixture are fitted on the distinct words of the training captions (each
 once: types, not tokens), the code's on 300,000 random words of Google News; words are those of
-benchmark.text. PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory.
+benchmark.data.vocabularies. PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory.
 Its mean is subtracted on every split (CITE's code: of training only); so a caption without known
 words, whose Fisher vector is zero, becomes minus that mean, projected.
 Assumed: components start as Gaussians with the deviation of all words; SCALE comes last (it only
@@ -48,10 +48,10 @@ from sklearn.decomposition import PCA, FastICA
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from benchmark.errors import UserError
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
-from benchmark.words import Words
+from benchmark.core.errors import UserError
+from benchmark.data.vocabularies import tokenise
+from benchmark.data.word_vectors import Words
+from benchmark.season.parameters import SentenceEncoder
 
 # Shape legend: N = words, E = dimensions of a word, K = components, C = captions, V = distinct
 # words of the captions, F = 2 K E.

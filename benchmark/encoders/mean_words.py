@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmark.errors import UserError
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
-from benchmark.words import Words
+from benchmark.core.errors import UserError
+from benchmark.data.vocabularies import tokenise
+from benchmark.data.word_vectors import Words
+from benchmark.season.parameters import SentenceEncoder
 
 
 def encode(

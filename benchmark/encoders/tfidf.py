@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmark.errors import UserError
-from benchmark.params import SentenceEncoder
-from benchmark.text import tokenise
-from benchmark.words import Words
+from benchmark.core.errors import UserError
+from benchmark.data.vocabularies import tokenise
+from benchmark.data.word_vectors import Words
+from benchmark.season.parameters import SentenceEncoder
 
 SIZE = 1000  # assumed; less where the training captions do not span as much
 SEED = 0  # one fit per dataset: cells of different seeds share their features

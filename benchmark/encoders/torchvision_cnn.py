@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision import models
 
-from benchmark import pretrained
-from benchmark.errors import UserError
-from benchmark.files import sha256
+from benchmark.core.errors import UserError
+from benchmark.core.files import sha256
+from benchmark.encoders import published_weights
 
 NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB in [0, 1]
@@ -50,9 +50,9 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
     plain tensor file, or of another network.
     """
-    path = pretrained.locate(_url(network), weights_dir)
+    path = published_weights.locate(_url(network), weights_dir)
     model = getattr(models, network)(weights=None)
-    pretrained.fill(model, path, optional=("classifier.", "fc."))  # no classifier is enough
+    published_weights.fill(model, path, optional=("classifier.", "fc."))  # no classifier is enough
     wrapped = Network(*_parts(network, model)).eval()
     return wrapped, {"file": path.name, "sha256": sha256(path)}
 
@@ -66,7 +66,7 @@ def structure(network: str, size: int) -> Network:
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
     """Where the weights are or come from. Raises UserError when `weights_dir` lacks them."""
-    return pretrained.whereabouts(_url(network), weights_dir)
+    return published_weights.whereabouts(_url(network), weights_dir)
 
 
 def _url(network: str) -> str:

@@ -3,7 +3,7 @@
 Files: word2vec's .bin (Google News) and GloVe's .txt; neither is ever unpickled. They are read
 here, word by word, not by gensim: it keeps all 3 million vectors where some thousand are needed,
 and stops at the tokens with spaces of glove.840B.
-Captions are lower-cased (benchmark.text.tokenise), vector files are not: the entry in lower case
+Captions are lower-cased (benchmark.data.vocabularies.tokenise), vector files are not: the entry in lower case
 counts. The papers match case, so names and sentence starts differ.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 from gensim.models import Word2Vec
 from tqdm import tqdm
 
-from benchmark.errors import UserError
-from benchmark.files import sha256
-from benchmark.params import WordVectors
-from benchmark.words import FRAME, Words
+from benchmark.core.errors import UserError
+from benchmark.core.files import sha256
+from benchmark.data.word_vectors import FRAME, Words
+from benchmark.season.parameters import WordVectors
 
 # Assumed: no paper trains its own vectors. Small corpora, so all words, and passes until about
 # five million words were seen: with fewer, words that share contexts (red, blue) stay alike.

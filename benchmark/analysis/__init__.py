@@ -1,0 +1,1 @@
+"""From records to statements: boards, comparisons, significance, claims, exports."""

@@ -1,0 +1,109 @@
+"""What evaluated cells retrieved, as TREC files, so that outside tools can check the metrics.
+
+    <dataset>.<way>.qrels                      query 0 item 1
+    <dataset>-<preset>-<seed>.<way>.run        query Q0 item rank score tag
+
+`way` is i2t or t2i, of the ways that the dataset asks for. Relevant is what is of the query's
+group: the captions of an image, all pictures of a person. Phrase localisation is left out: its
+items are boxes, which have no ids.
+
+The literature's R@K is trec_eval's success_K (ir-measures: Success@K): the run holds the ten best
+items of a query, and no K is larger. Ties are broken as evaluate does, against the method. Ids are
+percent-encoded, so that none holds a space; urllib's `unquote` undoes it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from benchmark.analysis.boards import Outcome
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_text
+from benchmark.data.prepared_tables import Prepared
+
+SPLIT = "test"
+WAYS = ("i2t", "t2i")
+
+
+def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
+    """Write the qrels of a dataset and the runs of its cells of retrieval that were played."""
+    write_qrels(data, folder)
+    for outcome in outcomes:
+        if outcome.is_ok and outcome.record.task == "retrieval":
+            write_runs(outcome, data, folder)
+
+
+def write_qrels(data: Prepared, folder: Path) -> None:
+    """Write which test captions are of the group of which test image."""
+    split, ids = data.split(SPLIT), _ids(data)
+    images = pd.DataFrame({"image": ids["image"], "group": split.group_of_image})
+    captions = pd.DataFrame({"caption": ids["caption"], "group": split.group_of_caption})
+    pairs = captions.merge(images, on="group")  # in the order of the captions, then of the images
+    for way, query, item in (("i2t", "image", "caption"), ("t2i", "caption", "image")):
+        if way in data.card.get("ways", WAYS):
+            rows = pd.DataFrame({"query": pairs[query], "iteration": 0, "item": pairs[item]})
+            path = folder / f"{_name(data.folder.name)}.{way}.qrels"
+            _write(path, rows.assign(relevance=1))
+
+
+def write_runs(outcome: Outcome, data: Prepared, folder: Path) -> None:
+    """Write what a cell retrieved, in the directions that it was asked for.
+
+    Raises UserError where retrieved.npz is not of this split.
+    """
+    record, ids = outcome.record, _ids(data)
+    name = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
+    retrieved = outcome.arrays("retrieved.npz")
+    for way, queries, items in (
+        ("i2t", ids["image"], ids["caption"]),
+        ("t2i", ids["caption"], ids["image"]),
+    ):
+        if way not in retrieved:
+            continue
+        found_QK = retrieved[way]
+        if len(found_QK) != len(queries) or found_QK.max() >= len(items):
+            raise UserError(
+                f"{outcome.folder}/retrieved.npz: {way}: expected {len(queries)} queries over "
+                f"{len(items)} items as in {data.folder}, found {len(found_QK)} over "
+                f"{found_QK.max() + 1} or more; run evaluate again"
+            )
+        _write(folder / f"{name}.{way}.run", _run(queries, items[found_QK], name))
+
+
+def _run(queries_Q: np.ndarray, items_QK: np.ndarray, tag: str) -> pd.DataFrame:
+    count, depth = items_QK.shape
+    ranks_K = np.arange(1, depth + 1)
+    return pd.DataFrame(
+        {
+            "query": queries_Q.repeat(depth),
+            "Q0": "Q0",
+            "item": items_QK.ravel(),
+            "rank": np.tile(ranks_K, count),
+            # Tools sort by score and break ties their own way: these say the order, nothing more.
+            "score": np.tile(depth + 1 - ranks_K, count),
+            "tag": tag,
+        }
+    )
+
+
+def _ids(data: Prepared) -> dict[str, np.ndarray]:
+    """Encoded ids of the test images and captions, in the split's order."""
+    split = data.split(SPLIT)
+    images = data.images["image_id"].iloc[split.image_rows]
+    captions = data.captions["caption_id"].iloc[split.caption_rows]
+    return {
+        "image": np.array([_name(text) for text in images], dtype=object),
+        "caption": np.array([_name(text) for text in captions], dtype=object),
+    }
+
+
+def _name(text: str) -> str:
+    """`text` without spaces, separators and quotes; different texts stay different."""
+    return quote(text, safe="#")
+
+
+def _write(path: Path, rows: pd.DataFrame) -> None:
+    write_text(path, rows.to_csv(sep=" ", header=False, index=False, lineterminator="\n"))

@@ -1,0 +1,1 @@
+"""Every verb that is not a stage, one file each."""

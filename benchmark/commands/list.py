@@ -1,0 +1,93 @@
+"""List what can be played: methods, presets, datasets or seasons."""
+
+import argparse
+import json
+import re
+from dataclasses import fields
+
+import datasets
+import methods
+from benchmark.papers.printed_tables import Printed, as_printed, printed
+from benchmark.season import resolving
+from benchmark.season.presets import presets
+
+WHAT = ("methods", "presets", "datasets", "seasons")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("--json", action="store_true", help="for scripts")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    rows = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
+    found = rows[arguments.what]()
+    print(json.dumps(found, indent=2) if arguments.json else _lines(found))
+
+
+def _methods() -> list[dict]:
+    rows = []
+    for name in methods.names():
+        module = methods.load(name)
+        title = re.sub(r"\s+", " ", module.__doc__.split("\n\n")[0])
+        asked = module.inputs(module.Config())
+        takes = {"image": asked.image, "text": asked.text}
+        options = {field.name: field.default for field in fields(module.Config)}
+        rows.append({"name": name, "title": title, **takes, "options": options})
+    return rows
+
+
+def _presets() -> list[dict]:
+    return [
+        {
+            "name": name,
+            "title": preset.title,
+            "method": method,
+            "family": preset.family,
+            "options": preset.options,
+            "start": preset.start,
+            "fuse": preset.fuse.model_dump() if preset.fuse else None,
+            "reported": [_reported(row) for row in printed(name)],
+            "note": preset.note,
+        }
+        for name, (method, preset) in presets().items()
+    ]
+
+
+def _datasets() -> list[dict]:
+    rows = []
+    for name in datasets.names():
+        card = datasets.load(name).card()
+        facts = {"split": card.split, "licence": card.licence, "source": card.source}
+        rows.append({"name": name, "title": card.title, **facts})
+    return rows
+
+
+def _seasons() -> list[dict]:
+    rows = []
+    for name in resolving.season_names():
+        params = resolving.resolve(name, resolving.read_season(name))
+        cells = len(params.cells) + len(params.fusions)
+        facts = {"datasets": sorted(params.datasets), "cells": cells}
+        rows.append({"name": name, "title": params.title, **facts})
+    return rows
+
+
+def _lines(rows: list[dict]) -> str:
+    width = max((len(row["name"]) for row in rows), default=0)
+    lines = []
+    for row in rows:
+        lines.append(f"{row['name']:{width}}  {row['title']}")
+        lines += [f"{'':{width}}    {_line(reported)}" for reported in row.get("reported", [])]
+    return "\n".join(lines)
+
+
+def _reported(row: Printed) -> dict:
+    numbers = {metric: value for metric, value in row.numbers.items() if value is not None}
+    return {"table": row.table, "place": row.place, "numbers": numbers}
+
+
+def _line(reported: dict) -> str:
+    """A reported row on one line: table, place, and the numbers with their names."""
+    numbers = [f"{key} {as_printed(value, key)}" for key, value in reported["numbers"].items()]
+    return f"{reported['table']}, {reported['place']}: {' '.join(numbers)}"

@@ -1,0 +1,152 @@
+"""Play one cell outside of DVC, from raw data to its metrics: results/run/... and standard output.
+
+The dataset is used as the active season sets it, if it does; else with its defaults.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import yaml
+
+from benchmark import encoders
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json
+from benchmark.core.records import read_record
+from benchmark.data.prepared_tables import ROOT
+from benchmark.encode import drawn_pretraining
+from benchmark.encode.__main__ import encode
+from benchmark.encoders import drawn_cnn
+from benchmark.evaluate.__main__ import evaluate_cell
+from benchmark.fetch.__main__ import fetch
+from benchmark.prepare.__main__ import prepare
+from benchmark.season.parameters import (
+    PARAMS,
+    DatasetSettings,
+    Encoding,
+    Option,
+    Params,
+    read_params,
+)
+from benchmark.season.presets import Preset, needs, presets
+from benchmark.season.resolving import Season, read_season, resolve, season_names
+from benchmark.train.__main__ import train_cell
+
+NAME = "run"  # folder of results/
+RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i", "p2r") for k in (1, 5, 10))
+SHOWN = (*RECALLS, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("preset", nargs="?", help="see: python -m benchmark list presets")
+    parser.add_argument("--method", help="a method, or the path of your own .py file, as it is")
+    parser.add_argument("--dataset", default="shapes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--source", type=Path, help="folder that holds the raw files already")
+    parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a hyper-parameter of the method; may be given again",
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole record")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    known = chosen(arguments.preset, arguments.method)
+    name = next(iter(known)) if arguments.method else arguments.preset
+    params = resolve(NAME, _season(arguments, name, known), known)
+    play(params, arguments.dataset, arguments.source)
+    played = [*params.fusions.values(), *params.cells.values()]
+    cell = next(cell for cell in played if cell.preset == name)  # not what it needs
+    record = read_record(Path(cell.folder))
+    if arguments.json:
+        print(json.dumps(record.model_dump(mode="json"), indent=2))
+    else:
+        print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
+        for key in (key for key in SHOWN if key in record.metrics):
+            print(f"{key:10} {record.metrics[key]:.2f}")
+
+
+def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Preset]]:
+    """The presets a run may use: all of methods/, or a method file with its defaults."""
+    if (preset is None) == (method is None):
+        raise UserError("run: expected either a preset or --method")
+    if method is None:
+        return presets()
+    name = Path(method).stem
+    return {name: (method, Preset(title=f"{name}, defaults"))}
+
+
+def play(params: Params, dataset: str, source: Path | None) -> None:
+    """Every step of the pipeline that is not done yet, then training and evaluation."""
+    if _prepared_otherwise(params, dataset):
+        fetch(params, dataset, source)
+        prepare(params, dataset)
+    for encoding in params.encodings.values():
+        if _encoded_otherwise(encoding):
+            _pretrain_if_needed(encoding)
+            encode(params, encoding)
+    for cell in params.cells.values():
+        train_cell(params, cell)
+        evaluate_cell(params, cell)
+    for fusion in params.fusions.values():
+        evaluate_cell(params, fusion)
+
+
+def _prepared_otherwise(params: Params, dataset: str) -> bool:
+    card = ROOT / dataset / "card.json"
+    settings = params.datasets[dataset]
+    asked = {"options": settings.options, "reader": settings.reader}
+    return not card.is_file() or any(read_json(card)[key] != asked[key] for key in asked)
+
+
+def _pretrain_if_needed(encoding: Encoding) -> None:
+    settings = encoding.image or encoding.proposals
+    if settings and settings.network == encoders.DRAWN and not drawn_cnn.WEIGHTS.is_file():
+        drawn_pretraining.write_weights()
+
+
+def _encoded_otherwise(encoding: Encoding) -> bool:
+    """Whether there are no such features, or features of other settings in a folder so named."""
+    card = Path(encoding.folder) / "card.json"
+    settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals
+    return not card.is_file() or read_json(card)["settings"] != settings.model_dump()
+
+
+def _season(
+    arguments: argparse.Namespace, name: str, known: dict[str, tuple[str, Preset]]
+) -> Season:
+    active = read_params() if PARAMS.is_file() else None
+    if name not in known:
+        raise UserError(f"no preset {name!r}; expected one of {', '.join(sorted(known))}")
+    played = needs(name, known)
+    options = dict(_option(text) for text in arguments.option)
+    return Season(
+        title=f"{name} on {arguments.dataset}",
+        datasets={arguments.dataset: _settings(arguments.dataset, active)},
+        presets=played,
+        seeds=[arguments.seed],
+        weights_dir=arguments.weights_dir or (active.weights_dir if active else None),
+        options={preset: options for preset in played if not known[preset][1].fuse}
+        if options
+        else {},
+    )
+
+
+def _settings(dataset: str, active: Params | None) -> DatasetSettings:
+    """As the active season has the dataset, else as the first ready-made one that does."""
+    seasons = [read_season(name) for name in season_names()]
+    for season in ([active] if active else []) + seasons:
+        if dataset in season.datasets:
+            return season.datasets[dataset].model_copy(update={"presets": ["*"]})
+    return DatasetSettings()
+
+
+def _option(text: str) -> tuple[str, Option]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise UserError(f"--option: expected KEY=VALUE, found {text!r}")
+    return key, yaml.safe_load(value)

@@ -1,0 +1,41 @@
+"""What every verb does around its work: read the command line, end with a status.
+
+A stage module offers `configure(parser)` and `main(arguments)` and ends with
+
+    if __name__ == "__main__":
+        raise SystemExit(run_stage(__doc__, configure, main))
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from benchmark.core.errors import UserError
+from datasets import DataError
+
+Configure = Callable[[argparse.ArgumentParser], None]
+Main = Callable[[argparse.Namespace], None]
+
+
+def run_stage(
+    description: str, configure: Configure, main: Main, argv: Sequence[str] | None = None
+) -> int:
+    """Run a stage; its exit status: 0 done, 2 a mistake the user can mend, 130 interrupted."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    configure(parser)
+    return guarded(main, parser.parse_args(argv))
+
+
+def guarded(main: Main, arguments: argparse.Namespace) -> int:
+    """Run `main`; a mistake the user can mend becomes one line on stderr."""
+    try:
+        main(arguments)
+    except (UserError, DataError) as error:
+        print("rematch:", " ".join(str(error).splitlines()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("rematch: interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,94 @@
+"""Files that are either whole or not there, and their fingerprints."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from benchmark.core.errors import UserError
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A path to write to; it becomes `path` when the block ends well, else it vanishes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """A new folder to fill; it takes the place of `folder` when the block ends well.
+
+    Folders cannot be swapped in one step, so the old one is set aside first. If the process is
+    killed in between, the next call puts it back.
+    """
+    old = folder.with_name(f".{folder.name}.old")
+    _put_back(old, folder)
+    try:
+        with atomic(folder) as part:
+            part.mkdir()
+            yield part
+            if folder.exists():
+                os.replace(folder, old)
+    finally:
+        _put_back(old, folder)
+
+
+def _put_back(old: Path, folder: Path) -> None:
+    """Restore `folder` if it is missing; what was set aside is gone afterwards."""
+    if old.exists() and not folder.exists():
+        os.replace(old, folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, atomically."""
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write `data` with sorted keys and no NaN, atomically: equal data gives equal bytes."""
+    text = json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+def read_json(path: Path) -> dict:
+    """The object in a JSON file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: not found; run the stage that writes it") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error})") from error
+
+
+def read_yaml(path: Path) -> dict:
+    """The mapping in a YAML file, read with the safe loader."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: not found") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({str(error).splitlines()[0]})") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: expected a mapping, found {type(data).__name__}")
+    return data
+
+
+def sha256(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,34 @@
+"""What a training or a scoring cost, and where it ran: training.json and scoring.json.
+
+Apart from records.py, so that a change to the record makes no training stale. Knows no torch.
+"""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from benchmark.core.errors import checked
+from benchmark.core.files import read_json, write_json
+
+
+class Provenance(BaseModel):
+    """Where and when something ran, and what it cost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    git_commit: str
+    packages: dict[str, str]
+    machine: str
+    device: str
+    threads: int
+    seconds: dict[str, float]  # what -> wall time
+    peak_memory_mib: float
+    peak_device_memory_mib: float | None
+
+
+def write_provenance(path: Path, facts: Provenance) -> None:
+    write_json(path, facts.model_dump(mode="json"))
+
+
+def read_provenance(path: Path) -> Provenance:
+    return checked(Provenance, read_json(path), str(path))

@@ -1,0 +1,76 @@
+"""Prepared datasets, as the stages after `prepare` read them. Knows no torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json
+from datasets import SPLITS
+
+ROOT = Path("data/prepared")
+TABLES = ("images", "captions", "regions")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of one split. Captions follow their images: `image_of_caption` never decreases."""
+
+    image_rows: np.ndarray  # (I,) int64, rows of Prepared.images
+    caption_rows: np.ndarray  # (C,) int64, rows of Prepared.captions
+    image_of_caption: np.ndarray  # (C,) int64, in [0, I): index into image_rows
+    group_of_image: np.ndarray  # (I,) int64, numbered from 0 in order of first appearance
+    region_rows: np.ndarray  # (N,) int64, rows of Prepared.regions, in their order
+
+    @property
+    def group_of_caption(self) -> np.ndarray:
+        """(C,) int64"""
+        return self.group_of_image[self.image_of_caption]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The content of data/prepared/<dataset>.
+
+    images    image_id, file, split, group, width, height; train, val, test, unused in this order
+    captions  caption_id, image_id, text (verbatim), split; in the order of their images
+    regions   phrase_id, image_id, caption_id, phrase, x0, y0, x1, y1, chain; may be empty
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    regions: pd.DataFrame
+    card: dict
+    folder: Path
+
+    def split(self, name: str) -> Split:
+        """The rows of split `name`, one of SPLITS; one without images has empty arrays."""
+        if name not in SPLITS:
+            raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
+        image_rows = np.flatnonzero(self.images["split"] == name)
+        caption_rows = np.flatnonzero(self.captions["split"] == name)
+        owners = self.captions["image_id"].iloc[caption_rows]
+        split_ids = pd.Index(self.images["image_id"].iloc[image_rows])
+        image_of_caption = split_ids.get_indexer(owners).astype(np.int64)
+        assert (image_of_caption >= 0).all(), f"{self.folder}: a caption without its image"
+        groups = self.images["group"].iloc[image_rows]
+        return Split(
+            image_rows=image_rows,
+            caption_rows=caption_rows,
+            image_of_caption=image_of_caption,
+            group_of_image=pd.factorize(groups)[0].astype(np.int64),
+            region_rows=np.flatnonzero(self.regions["image_id"].isin(split_ids)),
+        )
+
+
+def read(dataset: str) -> Prepared:
+    """The prepared dataset, or a `UserError` that tells how to make it."""
+    folder = ROOT / dataset
+    paths = {table: folder / f"{table}.parquet" for table in TABLES}
+    for path in (*paths.values(), folder / "card.json"):
+        if not path.is_file():
+            raise UserError(f"{path}: not found; run: python -m benchmark.prepare {dataset}")
+    tables = {table: pd.read_parquet(path) for table, path in paths.items()}
+    return Prepared(**tables, card=read_json(folder / "card.json"), folder=folder)

@@ -1,0 +1,1 @@
+"""Stage encode: pictures and text to feature folders, one module per kind."""

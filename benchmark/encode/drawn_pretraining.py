@@ -1,0 +1,77 @@
+"""Stage pretrain: the weights of the network for drawn scenes, data/weights/drawn_cnn.pt.
+
+    python -m benchmark.encode.drawn_pretraining
+
+It learns to name what close-ups of single things show, taken from scenes that no benchmark split
+contains, and is then fixed. Apart from the encoder, so that a changed drawing makes no training of
+photographs stale.
+"""
+
+import argparse
+from types import ModuleType
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+import datasets
+from benchmark.core.command_line import run_stage
+from benchmark.core.files import atomic
+from benchmark.encoders.drawn_cnn import CLOSE_UPS, EPOCHS, WEIGHTS, Network
+
+DATASET = "shapes"
+SEED, BATCH, RATE = 1, 64, 0.003
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """No arguments."""
+
+
+def main(arguments: argparse.Namespace) -> None:
+    write_weights()
+
+
+def write_weights() -> None:
+    """Pretrain the network and write its weights."""
+    with atomic(WEIGHTS) as part:
+        with part.open("wb") as file:  # a path would put its random name into the archive
+            torch.save(pretrained().state_dict(), file)
+
+
+def pretrained() -> Network:
+    """Trained to name the attributes of the thing in a picture, one softmax an attribute."""
+    shapes = datasets.load(DATASET)
+    pixels, labels = _close_ups(shapes)
+    classes = [len(shapes.VALUES[kind]) for kind in shapes.KINDS]
+    torch.manual_seed(SEED)
+    model = Network().to(memory_format=torch.channels_last)
+    head = nn.Linear(2 * model.trunk[-1][0].out_channels, sum(classes))
+    steps = EPOCHS * (len(pixels) // BATCH)
+    optimiser = torch.optim.Adam([*model.parameters(), *head.parameters()])
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
+    model.train()
+    bar = tqdm(total=steps, unit="batch", desc="pretrain drawn_cnn", disable=None)
+    for _ in range(EPOCHS):
+        order = torch.randperm(len(pixels))
+        for rows in order.split(BATCH)[: len(pixels) // BATCH]:
+            said = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
+            loss = sum(F.cross_entropy(x, y) for x, y in zip(said, labels[rows].T, strict=True))
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            bar.update()
+    bar.close()
+    return model.eval()
+
+
+def _close_ups(shapes: ModuleType) -> tuple[Tensor, Tensor]:
+    pictures, labels = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
+    pixels = torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures]))
+    return pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(labels))
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_stage(__doc__, configure, main))

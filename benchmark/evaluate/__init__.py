@@ -1,0 +1,1 @@
+"""Stage evaluate: one cell to its record. The only stage that sees test."""

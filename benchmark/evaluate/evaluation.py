@@ -1,0 +1,104 @@
+"""From the scores of a cell to its metrics, ranks and samples. Knows no model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from benchmark.data.prepared_tables import Prepared, Split
+from benchmark.evaluate import figure_samples
+from benchmark.protocol import overlap, rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What follows from the scores of a whole split: the content of a cell's folder."""
+
+    metrics: dict
+    ranks: dict[str, tuple[np.ndarray, np.ndarray]]  # direction -> ids of queries, their ranks
+    similarities: dict[str, np.ndarray] = field(default_factory=dict)
+    retrieved: dict[str, np.ndarray] = field(default_factory=dict)
+    samples: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def with_samples(self, more: dict[str, np.ndarray]) -> "Judged":
+        return replace(self, samples=self.samples | more)
+
+    @property
+    def rank_table(self) -> pd.DataFrame:
+        """A row a query and direction: direction, query, rank."""
+        frames = [pd.DataFrame({"direction": [], "query": [], "rank": []})]
+        frames += [
+            pd.DataFrame({"direction": way, "query": queries, "rank": found})
+            for way, (queries, found) in self.ranks.items()
+        ]
+        return pd.concat(frames)
+
+
+def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) -> Judged:
+    """Judge scores with a row a query: i2t (I, C), t2i (C, I); of them the ways that the dataset
+    asks for. Raises protocol.RefusedError for scores that are not finite."""
+    ways, folds = data.card["ways"], data.card["folds"]
+    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    scores, matrix = {way: scores[way] for way in ways}, scores["i2t"]
+    ranks = rules.retrieval_ranks(scores, relevant)
+    metrics = rules.retrieval_metrics(ranks)
+    metrics |= rules.tie_gap(scores, relevant, ranks)
+    metrics |= rules.overlap_metrics(matrix[relevant], matrix[~relevant])
+    drawn = overlap.resamples(int(split.group_of_image.max()) + 1)
+    groups = split.group_of_image, split.group_of_caption
+    replicates = overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
+    metrics |= rules.overlap_interval(metrics["overlap_s"], replicates)
+    if folds > 1:
+        in_fold = rules.fold_ranks(scores, relevant, split.image_of_caption, folds)
+        metrics |= rules.fold_metrics(in_fold, split.image_of_caption, folds)
+        ranks |= {f"{way}_fold": found for way, found in in_fold.items()}
+    kept = figure_samples.of_scores(matrix, split.image_of_caption)
+    return Judged(
+        metrics=metrics,
+        ranks=_with_queries(ranks, data, split),
+        similarities=figure_samples.distributions(matrix, relevant, metrics["overlap_range"]),
+        retrieved={
+            way: figure_samples.retrieved(scores[way], rules.of_way(way, relevant)) for way in ways
+        },
+        samples=kept | {"overlap_replicates": replicates.astype(np.float32)},
+    )
+
+
+def of_localisation(
+    scores_NP: np.ndarray, overlaps_NP: np.ndarray, boxes_NP4: np.ndarray, phrase_ids: Sequence[str]
+) -> Judged:
+    """Judge the scores of N phrases with the P proposals of their images.
+
+    Overlaps are NaN where an image has fewer than P. Raises protocol.RefusedError for scores that
+    are not finite.
+    """
+    ranks = rules.localisation_ranks(scores_NP, overlaps_NP)
+    best_N = np.where(np.isnan(overlaps_NP), -np.inf, scores_NP).argmax(1)
+    return Judged(
+        metrics=rules.localisation_metrics(ranks, overlaps_NP),
+        ranks={"p2r": (np.asarray(phrase_ids), ranks)},
+        samples={"p2r_boxes": boxes_NP4[np.arange(len(best_N)), best_N].astype(np.float32)},
+    )
+
+
+def with_sentences(judged: Judged, ranks: np.ndarray, data: Prepared, split: Split) -> Judged:
+    """With sentence-to-sentence retrieval, asked of every caption that has a sibling."""
+    queries = _caption_ids(data, split)[rules.has_sibling(split.image_of_caption)]
+    return replace(
+        judged,
+        metrics=judged.metrics | rules.sentence_metrics(ranks),
+        ranks=judged.ranks | {"s2s": (queries, ranks)},
+    )
+
+
+def _with_queries(
+    ranks: dict[str, np.ndarray], data: Prepared, split: Split
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    images = data.images["image_id"].iloc[split.image_rows].to_numpy()
+    queries = {"i2t": images, "t2i": _caption_ids(data, split)}
+    return {way: (queries[way.removesuffix("_fold")], found) for way, found in ranks.items()}
+
+
+def _caption_ids(data: Prepared, split: Split) -> np.ndarray:
+    return data.captions["caption_id"].iloc[split.caption_rows].to_numpy()

@@ -1,0 +1,1 @@
+"""Stage fetch: the raw files of a dataset."""

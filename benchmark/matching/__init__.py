@@ -1,0 +1,1 @@
+"""Where a method meets data: inputs, tiles of scores, checkpoints."""

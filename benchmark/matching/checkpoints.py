@@ -1,0 +1,58 @@
+"""Trained weights with what is needed to use them: plain tensors and plain values."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import atomic
+from methods import Sizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a training leaves. One that failed has the last good weights and the reason; one that
+    was never possible has only the reason."""
+
+    words: tuple[str, ...] | None = None  # vocabulary, of methods that read words
+    sizes: Sizes = Sizes(image=0, text=0)
+    parameters: int = 0
+    state: dict[str, Tensor] = field(default_factory=dict)
+    epoch: int | None = None  # the selected epoch, counted from 1
+    status: str = "ok"  # ok, failed or not_applicable
+    reason: str = ""
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> "Checkpoint":
+        return cls(status="not_applicable", reason=reason)
+
+    def ended(self, state: dict[str, Tensor], epoch: int | None, failure: str) -> "Checkpoint":
+        """With the weights of the selected epoch; `failure` tells why training stopped early."""
+        status = "failed" if failure else "ok"
+        return replace(self, state=state, epoch=epoch, status=status, reason=failure)
+
+
+def save(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, atomically. Equal checkpoints give equal bytes."""
+    content = vars(checkpoint) | {
+        "state": {key: value.cpu().contiguous() for key, value in checkpoint.state.items()},
+        "words": list(checkpoint.words) if checkpoint.words else None,
+        "sizes": vars(checkpoint.sizes),
+    }
+    with atomic(path) as part:
+        with part.open("wb") as file:  # a path would put its random name into the archive
+            torch.save(content, file)
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint. Raises UserError where the file is missing or holds anything else."""
+    if not path.is_file():
+        raise UserError(f"{path}: not found; run: dvc repro, or python -m benchmark.train CELL")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        words = tuple(content["words"]) if content["words"] else None
+        return Checkpoint(**content | {"words": words, "sizes": Sizes(**content["sizes"])})
+    except Exception as error:  # torch raises many types here, depending on what the bytes are
+        raise UserError(f"{path}: not a checkpoint of this version ({error})") from error

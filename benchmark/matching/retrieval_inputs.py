@@ -1,0 +1,200 @@
+"""What a cell's method is fed: features and captions of one split, as tensors."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmark import encoders
+from benchmark.core.files import read_json
+from benchmark.data import prepared_tables
+from benchmark.data.feature_folders import read_array
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.vocabularies import Dictionary, Vocabulary
+from benchmark.data.word_vectors import Words
+from benchmark.season.parameters import Cell
+from methods import Batch, Captions, Inputs, NotApplicableError
+
+CHUNK = 4096  # rows at a time where all of them would take too much memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitInputs:
+    """One split on one device. Images stay float16, or uint8, until a batch asks for them."""
+
+    images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
+    captions: Captions
+    image_of_caption: Tensor  # (C,) int64, in [0, I)
+    group_of_image: Tensor  # (I,) int64
+    device: torch.device
+    class_of_image: Tensor | None = None  # (I,) int64, of the training split
+
+    def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch:
+        """The captions at `rows`, each with its image; and the captions at `pool_rows`."""
+        index = self._index(rows)
+        owners = self.image_of_caption[index]
+        pool = self._index(pool_rows) if pool_rows is not None else None
+        return Batch(
+            images=self.images_at(owners),
+            captions=self.captions_at(index),
+            group_ids=self.group_of_image[owners],
+            class_ids=self.class_of_image[owners] if self.class_of_image is not None else None,
+            pool=self.captions_at(pool) if pool is not None else None,
+            pool_ids=self.group_of_image[self.image_of_caption[pool]] if pool is not None else None,
+        )
+
+    @property
+    def owners(self) -> np.ndarray:
+        """(C,) the image of each caption, on the host: rows of one owner are siblings."""
+        return self.image_of_caption.cpu().numpy()
+
+    @property
+    def relevant(self) -> Tensor:
+        """(I, C) bool: which caption describes an image of the same group."""
+        group_C = self.group_of_image[self.image_of_caption]
+        return self.group_of_image[:, None] == group_C[None, :]
+
+    def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
+        """All matched rows in chunks: images, and their captions."""
+        for rows in torch.arange(len(self.image_of_caption)).split(CHUNK):
+            batch = self.batch(rows.numpy())
+            yield batch.images, batch.captions
+
+    def images_at(self, index: Tensor | slice) -> Tensor:
+        """Features as float32; pixels as they are, for the method to crop first."""
+        if isinstance(index, Tensor):
+            index = index.to(self.images.device)  # pixels stay on the host
+        images = self.images[index].to(self.device)
+        return images.float() if images.is_floating_point() else images
+
+    def captions_at(self, index: Tensor | slice) -> Captions:
+        lengths = self.captions.lengths[index]
+        values = self.captions.values[index]
+        if not values.is_floating_point():
+            values = values[:, : int(lengths.max())]
+        return Captions(values=values, lengths=lengths)
+
+    def first_images(self, count: int | None) -> "SplitInputs":
+        """The first `count` images with their captions; None: all."""
+        if count is None or count >= len(self.images):
+            return self
+        kept = (self.image_of_caption < count).nonzero()[:, 0]
+        captions = Captions(values=self.captions.values[kept], lengths=self.captions.lengths[kept])
+        owners = self.image_of_caption[kept]
+        return replace(
+            self,
+            images=self.images[:count],
+            captions=captions,
+            image_of_caption=owners,
+            group_of_image=self.group_of_image[:count],
+        )
+
+    def with_classes(self, class_of_image: np.ndarray) -> "SplitInputs":
+        """The same split, its images classified."""
+        return replace(self, class_of_image=torch.from_numpy(class_of_image).to(self.device))
+
+    def _index(self, rows: np.ndarray) -> Tensor:
+        return torch.from_numpy(rows).to(self.captions.values.device)
+
+
+def read_data(cell: Cell) -> Prepared:
+    """The prepared dataset of a cell."""
+    return prepared_tables.read(cell.dataset)
+
+
+def vocabulary_for(
+    data: Prepared, cell: Cell, takes: Inputs, min_count: int
+) -> Vocabulary | Dictionary | None:
+    """Words of the training captions only; None for methods that take sentence vectors."""
+    if takes.text == "sentence":
+        return None
+    texts = data.captions["text"].iloc[data.split("train").caption_rows]
+    if takes.text == "tokens":
+        return Vocabulary.of(texts, min_count)
+    return Dictionary.of(texts, Words.read(Path(cell.words)))
+
+
+def vocabulary_from(takes: Inputs, known: tuple[str, ...] | None) -> Vocabulary | Dictionary | None:
+    """The vocabulary that a checkpoint kept."""
+    if known is None:
+        return None
+    return Vocabulary(words=known) if takes.text == "tokens" else Dictionary(words=known)
+
+
+def split_inputs(
+    data: Prepared,
+    cell: Cell,
+    takes: Inputs,
+    name: str,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs:
+    """Split `name` of a cell's dataset, in the form its method takes.
+
+    Raises NotApplicableError where the split has none of it.
+    """
+    split = data.split(name)
+    if not len(split.caption_rows):
+        raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
+    images = torch.from_numpy(_features(data, cell, takes.image)[_span(split.image_rows)])
+    texts = data.captions["text"].iloc[split.caption_rows].tolist()
+    if vocabulary:
+        values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(texts))
+    else:
+        values = _vectors(data, split.caption_rows, cell)
+        lengths = torch.ones(len(values), dtype=torch.int64)
+    return SplitInputs(
+        images=images if takes.image == "pixels" else images.to(device),
+        captions=Captions(values=values.to(device), lengths=lengths.to(device)),
+        image_of_caption=torch.from_numpy(split.image_of_caption).to(device),
+        group_of_image=torch.from_numpy(split.group_of_image).to(device),
+        device=device,
+    )
+
+
+def pooled_features(data: Prepared, cell: Cell, name: str) -> np.ndarray:
+    """(I, F) float16, of split `name`."""
+    return _features(data, cell, "pooled")[_span(data.split(name).image_rows)]
+
+
+def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
+    """(V, E), row v for word id v; zeros for padding."""
+    known = Words.read(Path(cell.words))
+    rows = known.rows(vocabulary.words[1:])
+    return torch.from_numpy(np.vstack([np.zeros_like(rows[:1]), rows]))
+
+
+def image_network(cell: Cell) -> nn.Module:
+    """The network that made the cell's image features, with the weights it had."""
+    state = torch.load(Path(cell.images) / "network.pt", weights_only=True)
+    network = network_structure(cell, len(state["pooled_mean"]))
+    network.load_state_dict(state)
+    return network
+
+
+def network_structure(cell: Cell, size: int) -> nn.Module:
+    """The same network, of pooled size `size`, for a checkpoint to fill."""
+    name = read_json(Path(cell.images) / "card.json")["settings"]["network"]
+    return encoders.load(cell.backbone).structure(name, size)
+
+
+def _features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
+    if not (Path(cell.images) / f"{kind}.npy").is_file():
+        wanted = "; set image.pixels in the season" if kind == "pixels" else ""
+        raise NotApplicableError(f"{cell.images}: expected {kind}.npy, found none{wanted}")
+    used = data.images["image_id"][data.images["split"] != "unused"].tolist()
+    return read_array(Path(cell.images), kind, cell.dataset, used)
+
+
+def _span(rows: np.ndarray) -> slice:
+    """The rows of a split lie together (prepared.py), so that a slice of the file is enough."""
+    return slice(int(rows[0]), int(rows[-1]) + 1)
+
+
+def _vectors(data: Prepared, rows: np.ndarray, cell: Cell) -> Tensor:
+    ids = data.captions["caption_id"].tolist()
+    vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)[_span(rows)]
+    return torch.from_numpy(vectors).float()

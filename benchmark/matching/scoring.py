@@ -1,0 +1,122 @@
+"""Scores of all pairs of a split, tile by tile."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from benchmark.matching.retrieval_inputs import SplitInputs
+from methods import Encoding, Matcher
+
+Similarity = Callable[[Encoding, Encoding], Tensor]
+
+ENCODE_CHUNK = 256
+IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Scores (I, C) float32, where the model is, and what they cost."""
+
+    matrix: Tensor
+    image_seconds: float  # to encode all images
+    caption_seconds: float  # to encode all captions
+    pair_seconds: float  # to score all pairs
+
+
+@torch.inference_mode()
+def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = "") -> Scores:
+    """Score every image of a split with every caption; the tile size changes no score.
+
+    `part` names one of the model's `scores`; without it, its similarity is meant.
+    """
+    started = perf_counter()
+    images = encode_images(model, inputs)
+    imaged = perf_counter()
+    captions = encode_captions(model, inputs)
+    captioned = perf_counter()
+    similarity = _part(model, part) if part else model.similarity
+    matrix = score_pairs(similarity, images, captions, quiet)
+    return Scores(
+        matrix=matrix,
+        image_seconds=imaged - started,
+        caption_seconds=captioned - imaged,
+        pair_seconds=perf_counter() - captioned,
+    )
+
+
+def encode_images(model: Matcher, inputs: SplitInputs) -> Encoding:
+    """Encodings of all images, in order."""
+    chunks = _chunks(len(inputs.images), ENCODE_CHUNK)
+    return _joined([model.encode_images(inputs.images_at(rows)) for rows in chunks])
+
+
+def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
+    """Encodings of all captions, in order."""
+    chunks = _chunks(len(inputs.image_of_caption), ENCODE_CHUNK)
+    return _joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
+
+
+def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[slice, Tensor]]:
+    """Scores (Q, C) of captions with all captions, a block of queries at a time."""
+    with torch.inference_mode():
+        captions = encode_captions(model, inputs)
+    for rows in _chunks(len(captions[0]), ENCODE_CHUNK):
+        with torch.inference_mode():  # not around the yield: the mode would leak to the caller
+            block = tuple(x[rows] for x in captions)
+            scores = model.caption_similarity(block, captions).float()
+        yield rows, scores
+
+
+def _part(model: Matcher, part: str) -> Similarity:
+    return lambda images, captions: model.scores(images, captions)[part]
+
+
+def score_pairs(
+    similarity: Similarity,
+    images: Encoding,
+    captions: Encoding,
+    quiet: bool = False,
+    tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
+) -> Tensor:
+    """Scores (I, C) float32. Captions meet in order of length: tiles hold little padding."""
+    num_images, num_captions = len(images[0]), len(captions[0])
+    device = images[0].device
+    matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
+    order = _by_length(captions)
+    bar = tqdm(total=num_captions, unit="caption", desc="score", disable=quiet or None)
+    for columns in order.split(tile[1]):
+        block = tuple(x[columns] for x in captions)
+        for rows in _chunks(num_images, tile[0]):
+            matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
+        bar.update(len(columns))
+    bar.close()
+    return matrix
+
+
+def _by_length(captions: Encoding) -> Tensor:
+    """Caption order by the last tensor of the encoding where that counts words."""
+    last = captions[-1]
+    if last.dim() == 1 and not last.is_floating_point():
+        return last.argsort(stable=True)
+    return torch.arange(len(last), device=last.device)
+
+
+def _chunks(count: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def _joined(parts: list[Encoding]) -> Encoding:
+    """One encoding of all items; word axes of different widths are padded with zeros."""
+    return tuple(_cat(list(tensors)) for tensors in zip(*parts, strict=True))
+
+
+def _cat(tensors: list[Tensor]) -> Tensor:
+    if tensors[0].dim() < 3:
+        return torch.cat(tensors)
+    width = max(x.shape[1] for x in tensors)
+    padded = [torch.nn.functional.pad(x, (0, 0, 0, width - x.shape[1])) for x in tensors]
+    return torch.cat(padded)

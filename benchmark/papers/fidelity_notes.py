@@ -1,0 +1,57 @@
+"""Where the methods stand to their papers, as data: what a paper prints, what its authors' code
+does, and what is done here.
+
+One YAML file a method of methods/, and protocol.yaml for data and evaluation: a list `entries` of
+topics. Transcribed from the papers, the authors' repositories and methods/*.py. Knows no torch.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_yaml
+from benchmark.season.parameters import Strict
+from benchmark.season.presets import shown
+
+FOLDER = Path(__file__).parent / "fidelity"
+
+LONGEST = 160  # characters: entries become cells of a table
+
+
+class Entry(Strict):
+    """One topic, side by side."""
+
+    topic: str = Field(min_length=1, max_length=40)
+    paper: str = Field(min_length=1, max_length=LONGEST)  # what is printed, and where
+    code: str = Field(min_length=1, max_length=LONGEST)  # what the authors' code does, if published
+    ours: str = Field(min_length=1, max_length=LONGEST)
+    why: str = Field("", max_length=LONGEST)  # where ours departs from the paper, or it is silent
+    option: str | None = None  # field of the method's Config that switches it
+
+
+class Entries(Strict):
+    entries: list[dict] = Field(min_length=1)
+
+
+@cache
+def fidelity() -> dict[str, list[Entry]]:
+    """The entries of every method, and of `protocol`, by the name of their file.
+
+    Raises UserError that names the place of a mistake.
+    """
+    return {path.stem: read_entries(path) for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def read_entries(path: Path) -> list[Entry]:
+    """The entries in a file, in its order; every topic is there once."""
+    listed = checked(Entries, read_yaml(path), shown(path)).entries
+    entries: dict[str, Entry] = {}
+    for number, data in enumerate(listed, start=1):
+        where = f"{shown(path)}: entry {number} ({data.get('topic', 'without a topic')})"
+        entry = checked(Entry, data, where)
+        if entry.topic in entries:
+            raise UserError(f"{where}: expected every topic once, found this one twice; join them")
+        entries[entry.topic] = entry
+    return list(entries.values())

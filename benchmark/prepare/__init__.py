@@ -1,0 +1,1 @@
+"""Stage prepare: raw files to validated tables."""

@@ -1,0 +1,157 @@
+"""Stage prepare: raw files -> validated tables.
+
+    python -m benchmark.prepare DATASET
+
+Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet, card.json.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from benchmark.core.command_line import run_stage
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json, replaced, sha256, write_json
+from benchmark.data.boxes import CORNERS
+from benchmark.data.prepared_tables import ROOT
+from benchmark.data.raw_files import RawDataset, raw_dataset
+from benchmark.prepare.leakage import leakage
+from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
+from benchmark.season.parameters import Params, read_params
+from datasets import SPLITS, Tables
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset", help="a dataset of the active season")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    prepare(read_params(), arguments.dataset)
+
+
+def prepare(params: Params, name: str) -> None:
+    """Check a dataset and write its tables and card."""
+    dataset = raw_dataset(params, name)
+    check_manifest(dataset)
+    tables = dataset.read()
+    check_tables(tables, dataset.card)
+    images, captions = _arranged(tables)
+    pictures = _pictures(dataset, images)
+    images = _sized(images, pictures)
+    check_boxes(tables.regions, images)
+    card = _card(dataset, tables, images, captions) | {
+        "pictures": len(pictures),
+        "leakage": leakage(images[images["file"] != ""], captions, pictures),
+    }
+    with replaced(ROOT / dataset.name) as folder:
+        images.to_parquet(folder / "images.parquet", index=False)
+        captions.to_parquet(folder / "captions.parquet", index=False)
+        _numbered(tables.regions).to_parquet(folder / "regions.parquet", index=False)
+        write_json(folder / "card.json", card)
+
+
+def check_manifest(dataset: RawDataset) -> None:
+    """Refuse raw files that are not, byte for byte, those fetch wrote down."""
+    again = f"run: python -m benchmark.fetch {dataset.name}"
+    if not dataset.manifest.is_file():
+        raise UserError(f"{dataset.manifest}: not found; {again}")
+    manifest = read_json(dataset.manifest)
+    if manifest["files"] and not dataset.folder.is_dir():  # drawn datasets have no files
+        raise UserError(f"{dataset.folder}: not found; {again}")
+    for key, value in (("reader", dataset.reader), ("options", dataset.options)):
+        if manifest[key] != value:
+            raise UserError(
+                f"{dataset.manifest}: {key}: expected {value!r} as in the season, "
+                f"found {manifest[key]!r}; {again}"
+            )
+    written = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
+    for path in tqdm(dataset.inventory(), desc=f"verifying {dataset.name}", disable=None):
+        found = sha256(path) if path.is_file() else "no such file"
+        if written.get(path) != found:
+            raise UserError(
+                f"{path}: the manifest says sha256 {written.get(path)}, found {found}; {again}"
+            )
+
+
+def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:
+    """What the images that have a picture look like; where none has one, nothing is opened."""
+    files = [file for file in images["file"] if file]
+    return measure(files, dataset.pictures(), dataset.name) if files else []
+
+
+def _sized(images: pd.DataFrame, pictures: Sequence[Picture]) -> pd.DataFrame:
+    """With width and height in pixels, 0 where there is no picture."""
+    sizes = np.zeros((len(images), 2), dtype=np.int64)
+    seen = (images["file"] != "").to_numpy()
+    sizes[seen] = np.array([(picture.width, picture.height) for picture in pictures]).reshape(-1, 2)
+    return images.assign(width=sizes[:, 0], height=sizes[:, 1])
+
+
+def _arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Images by split, else in file order; captions in the order of their images."""
+    order = tables.images["split"].map(SPLITS.index)
+    images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    images = images[["image_id", "file", "split", "group"]]
+    owner = pd.Index(images["image_id"]).get_indexer(tables.captions["image_id"])
+    captions = tables.captions.assign(owner=owner).sort_values("owner", kind="stable")
+    captions["split"] = images["split"].to_numpy()[captions["owner"]]
+    return images, captions[["caption_id", "image_id", "text", "split"]].reset_index(drop=True)
+
+
+def _numbered(regions: pd.DataFrame) -> pd.DataFrame:
+    """The same types whether or not there are rows, and an id for each phrase of a caption."""
+    kinds = {"image_id": "str", "caption_id": "str", "phrase": "str", "chain": "str"}
+    regions = regions.astype(kinds | dict.fromkeys(CORNERS, "float64"))
+    number = regions.groupby("caption_id").cumcount().astype(str)
+    return regions.assign(phrase_id=regions["caption_id"] + "/" + number)
+
+
+def _card(
+    dataset: RawDataset, tables: Tables, images: pd.DataFrame, captions: pd.DataFrame
+) -> dict:
+    card = dataset.card
+    return {
+        "dataset": dataset.name,
+        "reader": dataset.reader,
+        "options": dataset.options,
+        "split": card.split,
+        "title": card.title,
+        "source": card.source,
+        "licence": card.licence,
+        "may_publish": card.may_publish,
+        "ways": list(card.ways),
+        "folds": card.folds,
+        "counts": _counts(images, captions, tables.regions),
+        "captions_per_image": _captions_per_image(images, captions),
+        "notes": list(tables.notes),
+        "manifest": sha256(dataset.manifest),
+    }
+
+
+def _counts(
+    images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame
+) -> dict[str, dict[str, int]]:
+    split_of = images.set_index("image_id")["split"]
+    found = {
+        "images": Counter(images["split"]),
+        "captions": Counter(captions["split"]),
+        "phrases": Counter(regions["image_id"].map(split_of)),
+    }
+    return {name: {what: counts[name] for what, counts in found.items()} for name in SPLITS}
+
+
+def _captions_per_image(images: pd.DataFrame, captions: pd.DataFrame) -> dict:
+    """split -> number of captions -> images with so many."""
+    per_image = images["image_id"].map(captions["image_id"].value_counts()).fillna(0).astype(int)
+    found: dict[str, dict[str, int]] = {}
+    for (split, number), images_so in Counter(zip(images["split"], per_image, strict=True)).items():
+        found.setdefault(split, {})[str(number)] = images_so
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_stage(__doc__, configure, main))

@@ -1,0 +1,1 @@
+"""Stage report: records to Markdown pages with figures."""

@@ -1,0 +1,102 @@
+"""Figures of adaptive fusion (CycleMatch, Section 6.3.4): how it comes to its weights, and which
+ones it comes to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmark.report.figure_style import COLOURS, GREY, drawing, panels, shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryCurves:
+    """A query's scores of the gallery, best first, by each member of the fusion."""
+
+    title: str
+    members: Sequence[str]
+    curves: np.ndarray  # (S, L), descending, at L evenly spaced order statistics
+    weights: np.ndarray  # (S,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryWeights:
+    """The weight of each member for every query of one direction."""
+
+    title: str
+    members: Sequence[str]
+    weights: np.ndarray  # (S, Q)
+
+
+def score_curves(queries: Sequence[QueryCurves]) -> Figure:
+    """Sorted score curves, one panel a query: the smaller a member's area above zero, the larger
+    its weight (CycleMatch, Fig. 6.5)."""
+    with drawing():
+        figure, grid = panels(len(queries), columns=3, head=0.3, row=2.5)
+        for axes, query in zip(grid, queries, strict=True):
+            share = np.linspace(0, 100, query.curves.shape[1])
+            handles = []
+            for number, curve in enumerate(query.curves.astype(np.float64)):
+                colour = COLOURS[number % len(COLOURS)]
+                handles += axes.plot(share, curve, color=colour, linewidth=1.4)
+            axes.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+            labels = [
+                f"{shown(name, 24, lines=1)}: weight {weight:.3f}"
+                for name, weight in zip(query.members, query.weights, strict=True)
+            ]
+            axes.legend(handles, labels, loc="upper right")
+            axes.set_title(shown(query.title, 44))
+            axes.margins(x=0.01)
+        _share_scale(grid, np.concatenate([query.curves.ravel() for query in queries]))
+        figure.supxlabel("share of the gallery, best first (%)", fontsize=9)
+        figure.supylabel("score", fontsize=9)
+    return figure
+
+
+def fusion_weights(clouds: Sequence[QueryWeights]) -> Figure:
+    """The weights of every query, one dot a member, on a shared scale (CycleMatch, Fig. 6.7)."""
+    with drawing():
+        figure, grid = panels(len(clouds), columns=2, head=0.2, row=2.6)
+        for axes, cloud in zip(grid, clouds, strict=True):
+            members, queries = cloud.weights.shape
+            handles = [
+                axes.scatter(
+                    np.arange(queries),
+                    weights.astype(np.float64),
+                    s=max(2.5, min(20.0, 4000 / queries)),
+                    c=COLOURS[number % len(COLOURS)],
+                    alpha=0.5,
+                    linewidths=0,
+                    rasterized=True,  # thousands of dots
+                )
+                for number, weights in enumerate(cloud.weights)
+            ]
+            labels = [
+                f"{shown(name, 32, lines=1)}: mean {weights.mean():.3f}, sd {weights.std():.3f}"
+                for name, weights in zip(
+                    cloud.members, cloud.weights.astype(np.float64), strict=True
+                )
+            ]
+            axes.axhline(1 / members, color="black", linewidth=0.8, linestyle="--")
+            axes.legend(
+                handles,
+                labels,
+                title=shown(cloud.title, 60),
+                title_fontsize=9,
+                scatterpoints=3,
+                loc="lower center",
+                bbox_to_anchor=(0.5, 1.0),
+            )
+            axes.set_xlabel("query, in the order of the split")
+        _share_scale(grid, np.concatenate([cloud.weights.ravel() for cloud in clouds]))
+        grid[0].set_ylabel("weight (dashed: equal weights)")
+    return figure
+
+
+def _share_scale(grid: Sequence[Axes], values: np.ndarray) -> None:
+    low, high = float(values.min()), float(values.max())
+    pad = 0.05 * (high - low) or 0.05
+    for axes in grid:
+        axes.set_ylim(low - pad, high + pad)

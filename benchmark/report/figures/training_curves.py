@@ -1,0 +1,101 @@
+"""Figures of trainings: loss and validation quality by epoch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from benchmark.report.figure_style import LEGEND_ROW, WIDTH, Style, drawing, log_if_wide, shown
+
+ROW = 2.7  # inches; of a method with few presets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One training, epoch by epoch."""
+
+    title: str
+    method: str
+    style: Style
+    is_first_seed: bool
+    epochs: np.ndarray
+    loss: np.ndarray
+    rsum: np.ndarray  # on validation
+    selected: int  # epoch
+
+
+def training(curves: Sequence[Curve]) -> Figure:
+    """Loss and validation rsum by epoch, one row a method; a dot marks the selected epoch."""
+    groups = [list(group) for _, group in groupby(sorted(curves, key=_method_of), key=_method_of)]
+    heights = [max(ROW, 0.5 + _legend_height(group)) for group in groups]
+    with drawing():
+        figure = Figure(figsize=(WIDTH, 0.3 + sum(heights)), layout="constrained")
+        grid = figure.subplots(len(groups), 2, squeeze=False, height_ratios=heights)
+        for (left, right), group in zip(grid, groups, strict=True):
+            _losses(left, group)
+            _validations(right, group)
+        for axes in grid[-1]:
+            axes.set_xlabel("epoch")
+    return figure
+
+
+def _method_of(curve: Curve) -> str:
+    return curve.method
+
+
+def _title(curve: Curve) -> str:
+    return shown(curve.title, 34)
+
+
+def _legend_height(group: Sequence[Curve]) -> float:
+    """Inches."""
+    lines = sum(_title(curve).count("\n") + 1 for curve in group if curve.is_first_seed)
+    return LEGEND_ROW * lines
+
+
+def _losses(axes: Axes, group: Sequence[Curve]) -> None:
+    for curve in group:
+        _line(axes, curve, curve.loss)
+    is_wide = log_if_wide(axes.yaxis, np.concatenate([curve.loss for curve in group]))
+    scale = " (log scale)" if is_wide else ""
+    axes.set_title(f"{shown(group[0].method, 40)}: training loss{scale}", loc="left")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _validations(axes: Axes, group: Sequence[Curve]) -> None:
+    handles, titles = [], []
+    for curve in group:
+        line = _line(axes, curve, curve.rsum)
+        if curve.is_first_seed:
+            handles.append(line)
+            titles.append(_title(curve))
+        at = curve.epochs == curve.selected
+        axes.plot(
+            curve.epochs[at],
+            curve.rsum[at],
+            color=curve.style.colour,
+            marker="o",
+            markersize=7 if curve.is_first_seed else 4,
+            linestyle="none",
+        )
+    axes.set_title(f"{shown(group[0].method, 40)}: validation rsum", loc="left")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(handles, titles, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _line(axes: Axes, curve: Curve, values: np.ndarray) -> Artist:
+    (line,) = axes.plot(
+        curve.epochs,
+        values,
+        color=curve.style.colour,
+        linestyle=curve.style.dash,
+        linewidth=1.6 if curve.is_first_seed else 0.7,
+        alpha=1.0 if curve.is_first_seed else 0.6,
+        marker="." if len(values) == 1 else None,
+    )
+    return line

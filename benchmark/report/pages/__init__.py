@@ -1,0 +1,1 @@
+"""The sections and pages of the report."""

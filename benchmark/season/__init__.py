@@ -1,0 +1,1 @@
+"""What is played: season files, presets, and the cells that they resolve to."""

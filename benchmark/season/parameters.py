@@ -1,0 +1,195 @@
+"""The active season, spelt out: what params.yaml holds and every stage reads."""
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_yaml
+
+PARAMS = Path("params.yaml")
+
+Option = bool | int | float | str | None
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ImageEncoder(Strict):
+    """How pictures become features; the slug names the folder they are kept in."""
+
+    network: str = "mobilenet_v2"
+    features: str | None = None  # file or folder in the raw folder: taken instead of encoding
+    input_size: int = Field(224, ge=32)  # pixels, both sides
+    grid: int = Field(6, ge=1)  # cells a side: grid * grid "regions"
+    flip: bool = True  # average the features of a picture and its mirror image
+    standardise: bool = False  # per channel, with the training split's mean and deviation
+    pixels: int = Field(0, ge=0)  # side of the pictures kept for training from pixels; 0: none
+
+    @property
+    def slug(self) -> str:
+        marks = ["flip"] * self.flip + ["std"] * self.standardise
+        marks += [f"p{self.pixels}"] if self.pixels else []
+        marks += ["imported"] if self.features else []
+        return "_".join([self.network, str(self.input_size), f"g{self.grid}", *marks])
+
+
+class ProposalEncoder(Strict):
+    """Where things may be in a picture, and the features of these boxes."""
+
+    how: Literal["selective_search", "rpn", "file"] = "selective_search"
+    boxes: str | None = None  # how: file: folder in the raw folder, one file an image
+    count: int = Field(200, ge=1)  # of boxes kept of a picture, P
+    network: str = "mobilenet_v2"
+    input_size: int = Field(448, ge=32)  # pixels, both sides
+    standardise: bool = False  # per channel, with the mean and deviation of training proposals
+
+    @property
+    def slug(self) -> str:
+        marks = ["std"] * self.standardise
+        return "_".join([self.how, str(self.count), self.network, str(self.input_size), *marks])
+
+
+class WordVectors(Strict):
+    """Where the vectors of words come from."""
+
+    vectors: str | None = None  # word2vec .bin or GloVe .txt; None trains on training captions
+    size: int = Field(300, ge=2)
+
+    @property
+    def slug(self) -> str:
+        origin = re.sub(r"[^a-z0-9]+", "-", Path(self.vectors).stem.lower()) if self.vectors else ""
+        return f"words_{origin or 'trained'}{self.size}"
+
+
+class SentenceEncoder(Strict):
+    """How captions become vectors, for methods that take sentence vectors."""
+
+    size: int | None = Field(None, ge=2)  # of the vectors kept; None: as the encoder makes them
+    centres: int = Field(30, ge=1)  # hglmm: mixture components
+    hidden: int = Field(2048, ge=1)  # bilstm_max: units a direction
+    weights: str | None = None  # bilstm_max: published weights; None: random ones
+    words: WordVectors | None = None  # its own; None: those of the dataset
+    masked: bool = True  # bilstm_max: padding is left out of the maximum
+    standardise: bool = False  # per dimension, with the training captions' mean and deviation
+
+    @property
+    def slug(self) -> str:
+        marks = {
+            "": self.size,
+            "c": self.centres if self.centres != 30 else None,
+            "h": self.hidden if self.hidden != 2048 else None,
+        }
+        words = [f"{letter}{value}" for letter, value in marks.items() if value]
+        words += ["loaded"] * bool(self.weights) + ["unmasked"] * (not self.masked)
+        return "_".join(words + ["std"] * self.standardise)
+
+
+class DatasetSettings(Strict):
+    reader: str = Field("", pattern=r"^[a-z0-9_]*$")  # module of datasets/; default: the name
+    source: str | None = None  # folder that holds the raw files; None: download or data/raw
+    options: dict[str, Option] = {}  # of the reader
+    presets: list[str] = ["*"]  # which of the season's are played on it: names, patterns, "!" not
+    changes: dict[
+        str, dict[str, Option]
+    ] = {}  # what the papers set otherwise on it; by method or pattern
+    features: dict[str, str] = {}  # network -> path in the raw folder: features taken as they are
+    image: ImageEncoder = ImageEncoder()
+    words: WordVectors = WordVectors()
+    sentence: dict[str, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
+    phrases: dict[str, SentenceEncoder] = {}  # the same, for phrases
+    proposals: ProposalEncoder = ProposalEncoder()
+
+
+class Encoding(Strict):
+    """One feature folder: a dataset seen by one encoder."""
+
+    dataset: str
+    reader: str  # module of datasets/
+    kind: Literal["image", "words", "sentence", "phrases", "proposals"]
+    encoder: str  # module of benchmark/encoders/
+    folder: str
+    source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
+    image: ImageEncoder | None = None
+    words: WordVectors | None = None
+    sentence: SentenceEncoder | None = None  # of phrases, too
+    proposals: ProposalEncoder | None = None
+
+
+class Cell(Strict):
+    """One training and its evaluation: (dataset, preset, seed).
+
+    DVC has no optional dependencies. Where a cell has no use for a file, its entry names one that
+    the cell depends on anyway: `texts` and `words` the caption table, `start` the data card,
+    `backbone` the package.
+    """
+
+    dataset: str
+    preset: str
+    seed: int
+    method: str
+    family: str
+    options: dict[str, Option]  # the preset's, then the season's
+    scaled: list[str]  # options the season set to fit its budget
+    network: str | None  # image network that the paper feeds the preset
+    images: str  # feature folder
+    backbone: str  # module of benchmark/encoders/ that has the image network, for pixels
+    texts: str  # feature folder, for methods that take vectors of sentences or phrases
+    words: str  # feature folder of word vectors, for methods that take words
+    start: str  # checkpoint that training goes on from
+    folder: str
+
+    @property
+    def starts_fresh(self) -> bool:
+        return self.start.endswith("card.json")
+
+
+class Fusion(Strict):
+    """A cell without a training of its own: scores of trained cells as one score.
+
+    DVC cannot loop over dependencies: `first` to `third` are the folders of the members, the last
+    one repeated.
+    """
+
+    dataset: str
+    preset: str
+    seed: int
+    how: Literal["average", "adaptive", "weighted"]
+    members: list[str]  # folders of trained cells
+    parts: list[str]  # the named score of each member; "": its similarity
+    first: str
+    second: str
+    third: str
+    folder: str
+
+
+class Params(Strict):
+    """An active season, spelt out: the content of params.yaml."""
+
+    season: str
+    title: str
+    device: str
+    precision: Literal["float32", "bfloat16"]
+    validation_images: int | None
+    weights_dir: str | None
+    datasets: dict[str, DatasetSettings]
+    encodings: dict[str, Encoding]
+    cells: dict[str, Cell]
+    fusions: dict[str, Fusion]
+
+
+def read_params() -> Params:
+    """The active season."""
+    if not PARAMS.is_file():
+        raise UserError(f"{PARAMS}: not found; choose a season: python -m benchmark season demo")
+    return checked(Params, read_yaml(PARAMS), str(PARAMS))
+
+
+def entry(group: dict, key: str, what: str):
+    """`group[key]`, or a `UserError` that lists what the active season has."""
+    if key not in group:
+        raise UserError(f"{PARAMS}: no {what} {key!r}; expected one of {', '.join(group)}")
+    return group[key]

@@ -1,0 +1,64 @@
+"""Presets: rows of the papers' tables as options of methods. Knows no torch.
+
+The numbers that the papers print for them are in benchmark/papers/.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_yaml
+from benchmark.season.parameters import Option, Strict
+
+PACKAGE_ROOT = Path(__file__).parents[2]  # where methods/ and seasons/ lie
+
+
+class Fuse(Strict):
+    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one score."""
+
+    how: Literal["average", "adaptive", "weighted"]
+    of: list[str] = Field(min_length=1, max_length=3)
+
+
+class Preset(Strict):
+    """A row of a paper's table: a method with options, or a fusion of other presets."""
+
+    title: str
+    family: Literal["paper", "official"] = "paper"
+    network: str | None = None  # image network the paper feeds it
+    grid: int | None = None  # cells a side, where the row needs more regions than the season's
+    sentence: str | None = None  # encoder of benchmark/encoders, for sentence vectors
+    start: str | None = None  # preset whose checkpoint training starts from
+    options: dict[str, Option] = {}
+    fuse: Fuse | None = None
+    note: str = ""
+
+
+def presets() -> dict[str, tuple[str, Preset]]:
+    """Every preset: name -> (method, preset), read from the YAML file beside each method."""
+    found: dict[str, tuple[str, Preset]] = {}
+    for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
+        for name, data in read_yaml(path).items():
+            if name in found:
+                raise UserError(f"{shown(path)}: preset {name!r} is already in {found[name][0]}")
+            found[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
+    return found
+
+
+def needs(name: str, known: dict[str, tuple[str, Preset]]) -> list[str]:
+    """The preset and what it is made of: members of a fusion, the one it starts from, and so on.
+
+    Each comes after what it needs.
+    """
+    row = known[name][1]
+    others = [member.partition(":")[0] for member in row.fuse.of] if row.fuse else []
+    others += [row.start] if row.start else []
+    found = [preset for other in others for preset in needs(other, known)]
+    return list(dict.fromkeys([*found, name]))
+
+
+def shown(path: Path) -> str:
+    """`path` as messages name it: from the repository root where it lies in there."""
+    return str(path.relative_to(PACKAGE_ROOT)) if path.is_relative_to(PACKAGE_ROOT) else str(path)

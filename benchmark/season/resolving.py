@@ -1,0 +1,323 @@
+"""Seasons and presets: which cells are played, with which options, on which features.
+
+A season file names datasets, presets, seeds and a budget. `resolve` spells every cell out, and
+`python -m benchmark season NAME` writes the result to params.yaml.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field
+
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_yaml, write_text
+from benchmark.encoders import module_of
+from benchmark.season.method_options import configured, method_of
+from benchmark.season.parameters import (
+    PARAMS,
+    Cell,
+    DatasetSettings,
+    Encoding,
+    Fusion,
+    Option,
+    Params,
+    SentenceEncoder,
+    Strict,
+    WordVectors,
+)
+from benchmark.season.presets import PACKAGE_ROOT, Fuse, Preset, presets, shown
+
+AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
+
+
+class Season(Strict):
+    title: str
+    datasets: dict[str, DatasetSettings]
+    presets: list[str] | Literal["all"]
+    seeds: list[int]
+    seeds_of: dict[str, list[int]] = {}  # method, or pattern of presets -> seeds instead of these
+    device: str = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
+    weights_dir: str | None = None  # folder of pretrained networks; None: torchvision's download
+    options: dict[str, dict[str, Option]] = {}  # method, or pattern of presets -> budget's changes
+
+
+def season_names() -> list[str]:
+    """Every ready-made season, in alphabetical order."""
+    return sorted(path.stem for path in (PACKAGE_ROOT / "seasons").glob("*.yaml"))
+
+
+def read_season(name: str) -> Season:
+    """A ready-made season by name, or any season file by path."""
+    path = Path(name) if name.endswith(".yaml") else PACKAGE_ROOT / "seasons" / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(f"no season {name!r}; expected one of {', '.join(season_names())}")
+    return checked(Season, read_yaml(path), shown(path))
+
+
+def resolve(
+    name: str, season: Season, known: dict[str, tuple[str, Preset]] | None = None
+) -> Params:
+    """The season with every cell spelt out. `name` becomes a folder of results/ and reports/.
+
+    `known` maps presets to their method and content; by default those of methods/.
+    """
+    known = presets() if known is None else known
+    if season.presets == "all":
+        season = season.model_copy(update={"presets": list(known)})
+    unknown = [preset for preset in season.presets if preset not in known]
+    if unknown:
+        raise UserError(
+            f"season {name}: no preset {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
+        )
+    _check_keys(name, season, known, "options", season.options)
+    _check_keys(name, season, known, "seeds_of", season.seeds_of)
+    for dataset, settings in season.datasets.items():
+        _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
+    grid = _Grid(name, season, known)
+    for dataset in season.datasets:
+        for preset in grid.presets(dataset):
+            for seed in grid.seeds(preset):
+                grid.add(dataset, preset, seed)
+    shared = season.model_dump(include={"title", "device", "precision", "validation_images"})
+    return Params(
+        season=name,
+        weights_dir=season.weights_dir,
+        datasets={
+            key: settings.model_copy(update={"reader": settings.reader or key})
+            for key, settings in season.datasets.items()
+        },
+        encodings=grid.encodings,
+        cells=grid.cells,
+        fusions=grid.fusions,
+        **shared,
+    )
+
+
+def write_params(params: Params) -> None:
+    """Make `params` the active season."""
+    head = "# Written by `python -m benchmark season`: the active season, every cell spelt out.\n"
+    body = yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False, width=100)
+    write_text(PARAMS, head + body)
+
+
+def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
+    played = {known[preset][0] for preset in season.presets}
+    for key in keys:
+        if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
+            raise UserError(
+                f"season {name}: {field}.{key}: neither a method of this season nor a pattern that "
+                f"fits one of its presets; expected one of "
+                f"{', '.join(sorted(played | set(season.presets)))}"
+            )
+
+
+class _Grid:
+    """Cells, fusions and encodings of a season, in the order they are asked for."""
+
+    def __init__(self, name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+        self.name, self.season, self.known = name, season, known
+        self.encodings: dict[str, Encoding] = {}
+        self.cells: dict[str, Cell] = {}
+        self.fusions: dict[str, Fusion] = {}
+
+    def presets(self, dataset: str) -> list[str]:
+        """Those of the season that are played on a dataset."""
+        patterns = self.season.datasets[dataset].presets
+        wanted = [one for one in patterns if not one.startswith("!")] or ["*"]
+        unwanted = [one[1:] for one in patterns if one.startswith("!")]
+        return [
+            preset
+            for preset in self.season.presets
+            if any(fnmatchcase(preset, one) for one in wanted)
+            and not any(fnmatchcase(preset, one) for one in unwanted)
+        ]
+
+    def seeds(self, preset: str) -> list[int]:
+        """Of the last key that fits the preset, a method counting before patterns."""
+        of, method = self.season.seeds_of, self.known[preset][0]
+        fitting = [of[key] for key in of if key != method and fnmatchcase(preset, key)]
+        return fitting[-1] if fitting else of.get(method, self.season.seeds)
+
+    def add(self, dataset: str, preset: str, seed: int) -> None:
+        key = f"{dataset}-{preset}-{seed}"
+        if self.known[preset][1].fuse:
+            self.fusions[key] = self._fusion(dataset, preset, seed)
+        else:
+            self.cells[key] = self._cell(dataset, preset, seed)
+
+    def _folder(self, dataset: str, preset: str, seed: int) -> str:
+        return f"results/{self.name}/{dataset}/{preset}/{seed}"
+
+    def _cell(self, dataset: str, preset: str, seed: int) -> Cell:
+        method, row = self.known[preset]
+        settings = self.season.datasets[dataset]
+        scaled = _options(self.season.options, method, preset)
+        options = row.options | _options(settings.changes, method, preset) | scaled
+        module = method_of(method)
+        # An option that is no option is refused now, not hours later.
+        takes = module.inputs(configured(module, options, f"preset {preset}"))
+        prepared = f"data/prepared/{dataset}"
+        texts = words = f"{prepared}/captions.parquet"
+        if takes.text == "words":
+            words = self._words(dataset)
+        elif takes.text == "sentence":
+            texts = self._sentence(dataset, row.sentence or "mean_words")
+        elif takes.text == "phrase":
+            texts = self._phrases(dataset, row.sentence or "mean_words")
+        backbone = "__init__"
+        if takes.image == "pixels":
+            backbone = module_of(self._network(dataset, settings.image.network, row))
+        return Cell(
+            dataset=dataset,
+            preset=preset,
+            seed=seed,
+            method=method,
+            family=row.family,
+            options=options,
+            scaled=sorted(scaled),
+            network=row.network,
+            images=self._images(dataset, row, takes.image),
+            backbone=backbone,
+            texts=texts,
+            words=words,
+            start=self._start(dataset, preset, row, seed) or f"{prepared}/card.json",
+            folder=self._folder(dataset, preset, seed),
+        )
+
+    def _start(self, dataset: str, preset: str, row: Preset, seed: int) -> str | None:
+        if row.start is None:
+            return None
+        self._check_played(dataset, preset, "starts from", row.start, seed)
+        return f"{self._folder(dataset, row.start, seed)}/checkpoint.pt"
+
+    def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
+        fuse = self.known[preset][1].fuse
+        names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
+        self._check_tasks(preset, fuse, names)
+        for member in names:
+            self._check_played(dataset, preset, "fuses", member, seed)
+        folders = [self._folder(dataset, member, seed) for member in names]
+        first, second, third = (folders + folders[-1:] * 2)[:3]
+        return Fusion(
+            dataset=dataset,
+            preset=preset,
+            seed=seed,
+            how=fuse.how,
+            members=folders,
+            parts=list(parts),
+            first=first,
+            second=second,
+            third=third,
+            folder=self._folder(dataset, preset, seed),
+        )
+
+    def _check_tasks(self, preset: str, fuse: Fuse, names: tuple[str, ...]) -> None:
+        """Scores of whole images alone can be averaged; a distance is mixed with one of regions."""
+        found = [self._feeds(member) for member in names]
+        expected, ok = "all of images", "proposals" not in found
+        if fuse.how == "weighted":
+            expected = "one of images, one of regions"
+            ok = len(found) == 2 and found[0] != "proposals" and found[1] == "proposals"
+        if not ok:
+            raise UserError(
+                f"season {self.name}: {preset}: how: {fuse.how}: expected presets "
+                f"{expected}, found {', '.join(names)}"
+            )
+
+    def _feeds(self, preset: str) -> str:
+        """What a preset takes for images."""
+        method, row = self.known[preset]
+        module = method_of(method)
+        return module.inputs(configured(module, row.options, f"preset {preset}")).image
+
+    def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
+        if other not in self.presets(dataset):
+            raise UserError(f"season {self.name}: {preset} {verb} {other!r}; add it to presets")
+        if seed not in self.seeds(other):
+            raise UserError(
+                f"season {self.name}: {preset} {verb} {other!r}, which has no seed {seed}; "
+                f"expected one of {', '.join(map(str, self.seeds(other)))}: see seeds_of"
+            )
+
+    def _images(self, dataset: str, row: Preset, kind: str) -> str:
+        """The folder of the image features that a preset is fed."""
+        chosen = self.season.datasets[dataset]
+        settings = chosen.proposals if kind == "proposals" else chosen.image
+        network = self._network(dataset, settings.network, row)
+        if kind == "proposals":
+            settings = settings.model_copy(update={"network": network})
+            return self._encoding(
+                dataset, "proposals", module_of(network), settings.slug, proposals=settings
+            )
+        changed = {"network": network, "features": chosen.features.get(network)}
+        if changed["features"]:
+            changed |= {"pixels": 0}
+        elif row.grid:
+            changed |= {"grid": row.grid}
+        settings = settings.model_copy(update=changed)
+        return self._encoding(dataset, "image", module_of(network), settings.slug, image=settings)
+
+    def _network(self, dataset: str, chosen: str, row: Preset) -> str:
+        """The network of a preset: the season's, or the paper's where the season says so."""
+        if chosen != AS_IN_PAPER:
+            return chosen
+        if row.network is None:
+            raise UserError(
+                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}: {row.title} "
+                f"names no network; name one for the dataset"
+            )
+        return row.network
+
+    def _words(self, dataset: str, settings: WordVectors | None = None) -> str:
+        settings = settings or self.season.datasets[dataset].words
+        return self._encoding(dataset, "words", "word2vec", settings.slug, words=settings)
+
+    def _sentence(self, dataset: str, encoder: str) -> str:
+        settings = self.season.datasets[dataset].sentence.get(encoder, SentenceEncoder())
+        return self._vectors(dataset, "sentence", encoder, settings)
+
+    def _phrases(self, dataset: str, encoder: str) -> str:
+        settings = self.season.datasets[dataset].phrases.get(encoder, SentenceEncoder())
+        return self._vectors(dataset, "phrases", encoder, settings)
+
+    def _vectors(self, dataset: str, kind: str, encoder: str, settings: SentenceEncoder) -> str:
+        words = settings.words or self.season.datasets[dataset].words
+        marks = ["phrases"] * (kind == "phrases") + [encoder, settings.slug, words.slug]
+        slug, source = "_".join(filter(None, marks)), self._words(dataset, words)
+        return self._encoding(dataset, kind, encoder, slug, source, sentence=settings)
+
+    def _encoding(
+        self, dataset: str, kind: str, encoder: str, slug: str, source: str = "", **settings
+    ) -> str:
+        """The folder of an encoding, which the season now has."""
+        folder = f"data/features/{dataset}/{slug}"
+        self.encodings[f"{dataset}-{slug}"] = Encoding(
+            dataset=dataset,
+            reader=self.season.datasets[dataset].reader or dataset,
+            kind=kind,
+            encoder=encoder,
+            folder=folder,
+            source=source or f"data/prepared/{dataset}",
+            **settings,
+        )
+        return folder
+
+
+def _options(options: dict[str, dict[str, Option]], method: str, preset: str) -> dict[str, Option]:
+    """What is set for a preset: the method's options, then those of patterns, in their order."""
+    found = dict(options.get(method, {}))
+    for key, values in options.items():
+        if key != method and fnmatchcase(preset, key):
+            found |= values
+    return found
+
+
+def _name_and_part(member: str) -> tuple[str, str]:
+    """Preset and named score of a fusion's member, "preset" or "preset:score"."""
+    name, _, part = member.partition(":")
+    return name, part

@@ -1,0 +1,1 @@
+"""Stage train: one cell to a checkpoint."""

@@ -1,0 +1,247 @@
+"""The training loop: plays the phases of any method's recipe. Can be killed and goes on."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from benchmark.core.files import atomic
+from benchmark.train import sampling, selection
+from methods import Batch, Phase, RegionBatch
+
+LOOKED_AT = 50  # steps between looks at the loss: each look makes a GPU wait
+
+
+class TrainingRows(Protocol):
+    """The matched rows of a training split: captions with images, or phrases with regions."""
+
+    device: torch.device
+
+    @property
+    def owners(self) -> np.ndarray:
+        """(rows,): those of one owner are siblings."""
+
+    def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch | RegionBatch:
+        """The rows at these places."""
+
+
+class DivergedError(ArithmeticError):
+    """The loss, or a validation score, is no longer a number."""
+
+
+@dataclass
+class Progress:
+    """Everything a training needs to go on after a kill, except the weights themselves."""
+
+    epoch: int = 0  # epochs done
+    seconds: float = 0.0
+    history: list[dict] = field(default_factory=list)
+
+
+class Run:
+    """A model, its data and its recipe; `play` trains, `best_state` is what is kept."""
+
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        phases: list[Phase],
+        train: TrainingRows,
+        validate: Callable[[nn.Module], dict[str, float]],  # recalls in percent and their sum
+        seed: int,
+        autocast: bool,
+        scratch: Path,
+        name: str,
+    ) -> None:
+        self.model, self.train, self.validate = model, train, validate
+        self.seed, self.autocast, self.scratch, self.name = seed, autocast, scratch, name
+        self.schedule = [
+            (number, phase, rate)
+            for number, phase in enumerate(phases)
+            for rate in phase.learning_rates
+        ]
+        self.optimiser: torch.optim.Optimizer | None = None
+        self.best_state: dict[str, Tensor] = {}
+        self.progress = Progress()
+
+    def play(self) -> None:
+        """All epochs that are not done yet; after each the run can be killed and resumed.
+
+        A recipe without epochs keeps the weights it starts from. Raises DivergedError.
+        """
+        self._resume()
+        if not self.schedule:
+            self.best_state = self._weights()
+        for epoch in range(self.progress.epoch, len(self.schedule)):
+            started = perf_counter()
+            number, phase, rate = self.schedule[epoch]
+            if self.optimiser is None or self.schedule[epoch - 1][0] != number:
+                self.optimiser = optimiser_of(self.model, phase)
+            losses = self._epoch(epoch, phase, rate)
+            metrics = self._validate(epoch)
+            self.progress.seconds += perf_counter() - started
+            self._note(epoch, number, rate, losses, metrics)
+
+    def selected(self) -> int | None:
+        """The epoch whose weights are kept, counted from 1; None before the first one ends."""
+        rsums = [row["val_rsum"] for row in self.progress.history]
+        return selection.selected(rsums) if rsums else None
+
+    def _epoch(self, epoch: int, phase: Phase, rate: float) -> dict[str, float]:
+        """Mean loss of every term over the epoch's batches."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate * group["factor"]
+        # Reseeded every epoch, so that a resumed run draws what an unbroken one would.
+        rng = np.random.default_rng([self.seed, epoch])
+        torch.manual_seed(int(rng.integers(2**31)))
+        rows = list(self._rows(phase, rng))
+        pools = self._pools(phase, rng, len(rows))
+        self.model.train()
+        log = _Log(epoch, rate)
+        label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
+        bar = tqdm(rows, desc=label, unit="batch", disable=None, leave=False)
+        for batch_rows, pool_rows in zip(bar, pools, strict=True):
+            log.add(self._step(batch_rows, pool_rows, phase))
+        return log.means()
+
+    def _rows(self, phase: Phase, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        owners = self.train.owners
+        if phase.draws == "images":
+            return sampling.image_batches(owners, phase.batch_size, rng)
+        return sampling.batches(owners, phase.batch_size, phase.captions_per_image, rng)
+
+    def _pools(self, phase: Phase, rng: np.random.Generator, steps: int) -> list:
+        if not phase.pool:
+            return [None] * steps
+        return list(rng.integers(0, len(self.train.owners), (steps, phase.pool)))
+
+    def _step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
+        batch = self.train.batch(rows, pool_rows)
+        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
+            terms = _counting(self.model.loss(batch), phase)
+        self.optimiser.zero_grad(set_to_none=True)
+        sum(terms.values()).backward()
+        if phase.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), phase.clip_norm)
+        self.optimiser.step()
+        return {term: value.detach() for term, value in terms.items()}
+
+    def _validate(self, epoch: int) -> dict[str, float]:
+        self.model.eval()
+        with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
+            try:
+                return self.validate(self.model)
+            except selection.NotFiniteError as error:
+                raise DivergedError(f"epoch {epoch + 1}: {error}") from error
+
+    def _note(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
+        row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
+        row |= {"loss": sum(losses.values())} | {f"loss_{k}": v for k, v in losses.items()}
+        row |= {f"val_{k}": v for k, v in metrics.items()}
+        self.progress.history.append(row)
+        self.progress.epoch = epoch + 1
+        if self.selected() == epoch + 1:
+            self.best_state = self._weights()
+        self._save()
+        tqdm.write(
+            f"{self.name} epoch {epoch + 1}/{len(self.schedule)}: loss {row['loss']:.4g}, "
+            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s",
+            file=sys.stderr,  # stdout is for what scripts read
+        )
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def _save(self) -> None:
+        state = {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "best": self.best_state,
+            "progress": json.dumps(vars(self.progress)),
+        }
+        with atomic(self.scratch / "last.pt") as part:
+            torch.save(state, part)
+
+    def _resume(self) -> None:
+        path = self.scratch / "last.pt"
+        if not path.is_file():
+            return
+        state = torch.load(path, map_location=self.train.device, weights_only=True)
+        self.progress = Progress(**json.loads(state["progress"]))
+        self.model.load_state_dict(state["model"])
+        self.best_state = state["best"]
+        self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
+        self.optimiser.load_state_dict(state["optimiser"])
+
+
+class _Log:
+    """The loss terms of an epoch, looked at only now and then."""
+
+    def __init__(self, epoch: int, rate: float) -> None:
+        self.epoch, self.rate = epoch, rate
+        self.terms: list[str] = []
+        self.steps: list[Tensor] = []
+        self.sound = 0  # steps known to be finite
+
+    def add(self, terms: dict[str, Tensor]) -> None:
+        self.terms = list(terms)
+        self.steps.append(torch.stack([value.float() for value in terms.values()]))
+        if len(self.steps) - self.sound == LOOKED_AT:
+            self._check()
+
+    def means(self) -> dict[str, float]:
+        """Mean of every term; raises DivergedError for a step that is not finite."""
+        self._check()
+        means = torch.stack(self.steps).double().mean(0).tolist()
+        return dict(zip(self.terms, means, strict=True))
+
+    def _check(self) -> None:
+        if self.sound == len(self.steps):
+            return
+        fresh = torch.stack(self.steps[self.sound :])
+        bad = ~torch.isfinite(fresh).all(1)
+        if bad.any():
+            first = int(bad.int().argmax())
+            pairs = zip(self.terms, fresh[first].tolist(), strict=True)
+            values = ", ".join(f"{term} {value:.4g}" for term, value in pairs)
+            raise DivergedError(
+                f"the loss is not finite in epoch {self.epoch + 1}, step {self.sound + first + 1}, "
+                f"learning rate {self.rate:g}: {values}"
+            )
+        self.sound = len(self.steps)
+
+
+def _counting(terms: dict[str, Tensor], phase: Phase) -> dict[str, Tensor]:
+    """The loss terms that the phase counts."""
+    return {name: terms[name] for name in phase.terms or terms}
+
+
+def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
+    """The phase's optimiser; the rate is set before every epoch, times each group's factor.
+
+    A parameter whose factor is 0 is frozen.
+    """
+    groups: dict[float, list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        factor = next((rate for start, rate in phase.rates if name.startswith(start)), 1.0)
+        parameter.requires_grad_(factor != 0)
+        if factor:
+            groups.setdefault(factor, []).append(parameter)
+    parts = [{"params": params, "factor": factor} for factor, params in groups.items()]
+    if phase.optimiser == "adam":
+        return torch.optim.Adam(parts, weight_decay=phase.weight_decay)
+    return torch.optim.SGD(
+        parts,
+        lr=0.0,
+        momentum=phase.momentum,
+        weight_decay=phase.weight_decay,
+        nesterov=phase.nesterov,
+    )

@@ -1,0 +1,1 @@
+"""What several datasets read: archives, annotations of the field, drawings."""

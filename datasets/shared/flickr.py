@@ -1,0 +1,70 @@
+"""What Flickr8k and Flickr30k have in common: the layout of their captions, and Flickr8k's lists.
+
+A caption file has the lines name.jpg#k, a tab, a caption. An image is called after its file.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from datasets import DataError, RemoteFile, Tables
+from datasets.shared import archives
+from datasets.shared.karpathy import Entry
+
+RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"
+
+TEXT_ZIP = "Flickr8k_text.zip"
+LISTS = {
+    "train": "Flickr_8k.trainImages.txt",
+    "val": "Flickr_8k.devImages.txt",
+    "test": "Flickr_8k.testImages.txt",
+}
+
+TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*)")
+
+
+def remote(name: str) -> RemoteFile:
+    """A file of the public copy of Flickr8k."""
+    return RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
+
+
+def captions(path: Path, name: str) -> pd.DataFrame:
+    """caption_id, file, text of the caption file `name`, which may be in the archive `path`."""
+    rows = []
+    for number, line in enumerate(archives.lines(path, name), start=1):
+        match = TOKEN_LINE.fullmatch(line)
+        if match is None:
+            raise DataError(
+                f"{name}:{number}: expected name#k, a tab and a caption, found {line!r:.80}"
+            )
+        rows.append(match.groupdict())
+    return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+
+
+def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
+    """The same columns, of Karpathy's JSON; its raw sentences are the official captions."""
+    rows = [
+        (f"{entry.file}#{number}", entry.file, text)
+        for entry in entries
+        for number, text in enumerate(entry.captions)
+    ]
+    return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+
+
+def tables(split_of: dict[str, str], captions: pd.DataFrame, notes: list[str]) -> Tables:
+    """The tables of images file -> split, in that order, and of captions as above."""
+    images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
+    images["image_id"] = images["file"].map(_image_id)
+    images["group"] = images["image_id"]
+    captions = captions.assign(image_id=captions["file"].map(_image_id))
+    return Tables(
+        images=images[["image_id", "file", "split", "group"]],
+        captions=captions[["caption_id", "image_id", "text"]],
+        notes=tuple(notes),
+    )
+
+
+def _image_id(file: str) -> str:
+    return file.removesuffix(".jpg")
