@@ -25,7 +25,18 @@ OpenPicture = Callable[[str], Image.Image]  # file name as in Tables.images -> R
 
 
 class DataError(ValueError):
-    """Data that cannot be used. One line: file, item, expected, found, what to do next."""
+    """Data that cannot be used, as one line: `where`: expected ..., found ...; `do`.
+
+    where     file and item, for example "captions.csv: line 3"
+    expected  what should be there
+    found     what is there instead; "nothing" where something is missing
+    do        the next step, as an imperative
+    """
+
+    def __init__(self, where: object, expected: str = "", found: object = "", do: str = "") -> None:
+        self.where, self.expected, self.found, self.do = str(where), expected, str(found), do
+        line = f"{where}: expected {expected}, found {found}" if expected else str(where)
+        super().__init__(" ".join(f"{line}; {do}".split()) if do else line)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -171,9 +171,7 @@ def _checklist(split: str, kind: str, with_pictures: bool) -> tuple[str, ...]:
     """A line a file or folder of the raw folder."""
     lists = [f"{name}: images of {part}" for part, name in LISTS.get(split, {}).items()]
     if split == "flickr8k_based":
-        lists = [
-            f"{flickr.TEXT_ZIP}, or of it {' and '.join(LISTS[split].values())}: val and test"
-        ]
+        lists = [f"{flickr.TEXT_ZIP}, or of it {' and '.join(LISTS[split].values())}: val and test"]
     photographs = f"{IMAGE_FOLDER}/ or {IMAGE_ZIP}: the 31,783 photographs, after the form"
     texts = {
         "karpathy": [f"{KARPATHY} or {karpathy.ALL}: captions and partition"],

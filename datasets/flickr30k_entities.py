@@ -137,7 +137,9 @@ def read(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> Ta
 def pictures(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     if not with_pictures:
-        return picture_stores.absent(f"place {PHOTOGRAPHS}, and drop the option with_pictures: false")
+        return picture_stores.absent(
+            f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
+        )
     return _store(raw)
 
 

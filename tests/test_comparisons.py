@@ -85,7 +85,7 @@ def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
         pd.DataFrame({"direction": way, "query": queries[way][: len(found)], "rank": found})
         for way, found in ranks.items()
     ]
-    pd.concat(frames).to_parquet(folder / "ranks.parquet", index=False)
+    pd.concat(frames).to_parquet(folder / "scores/ranks.parquet", index=False)
 
 
 def record(preset: str, seed: int, status: str, metrics: dict) -> Record:
@@ -156,7 +156,7 @@ def queries_of(found: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray
     recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
     if metric != "rsum":
         recalls = [metric.split("_r")]
-    frame = pd.read_parquet(found.folder / "ranks.parquet")
+    frame = pd.read_parquet(found.folder / "scores/ranks.parquet")
     return [
         (images[way], 100.0 * (frame[frame.direction == way]["rank"].to_numpy() < int(k)))
         for way, k in recalls
@@ -199,7 +199,7 @@ def test_sentence_queries_are_found_by_their_caption_whatever_their_order():
     preset = played("a", 1.0)
     before = interval(board(preset), preset, "s2s_r5")
     for one in preset.played:
-        path = one.folder / "ranks.parquet"
+        path = one.folder / "scores/ranks.parquet"
         pd.read_parquet(path)[::-1].reset_index(drop=True).query("direction == 's2s'").to_parquet(
             path
         )
@@ -287,7 +287,7 @@ def test_one_seed_has_an_interval_for_other_images_and_no_deviation():
 def test_seeds_without_ranks_of_sentences_do_not_count():
     """Old records have the metric alone."""
     first, second = played("a", 2.0), played("b", 1.0)
-    path = second.outcomes[0].folder / "ranks.parquet"
+    path = second.outcomes[0].folder / "scores/ranks.parquet"
     frame = pd.read_parquet(path)
     frame[frame.direction != "s2s"].to_parquet(path)
     found = compare(board(first, second), first, second, "s2s_r1")
@@ -336,7 +336,7 @@ class TestOverlap:
     def replicate(self, preset: Standing, seed: int) -> np.ndarray:
         rng = np.random.default_rng([len(preset.preset), seed])
         found = rng.normal(preset.values("overlap_s")[seed], 0.03, 200)
-        np.savez(preset.outcomes[seed].folder / "samples.npz", overlap_replicates=found)
+        np.savez(preset.outcomes[seed].folder / "scores/samples.npz", overlap_replicates=found)
         return found
 
     def test_their_paired_difference_is_the_images_part(self):
@@ -359,7 +359,7 @@ class TestOverlap:
         second.played[1].record.metrics["overlap_s"] += 0.05
         for preset, seed in ((first, 0), (first, 1), (first, 2), (second, 0), (second, 1)):
             self.replicate(preset, seed)
-        np.savez(second.outcomes[2].folder / "samples.npz")
+        np.savez(second.outcomes[2].folder / "scores/samples.npz")
         found = compare(board(first, second), first, second, "overlap_s")
         expected = stats.ttest_1samp([0.1, 0.15, 0.1], 0).confidence_interval(0.95)
         assert found.interval == pytest.approx(tuple(expected))
@@ -409,7 +409,7 @@ class TestRankGroups:
 def write_direction(found: Outcome, way: str, queries: list[str], ranks: np.ndarray) -> None:
     """Put a direction in the place of all others."""
     frame = pd.DataFrame({"direction": way, "query": queries, "rank": ranks})
-    frame.to_parquet(found.folder / "ranks.parquet", index=False)
+    frame.to_parquet(found.folder / "scores/ranks.parquet", index=False)
 
 
 def expected_interval(owner: np.ndarray, values: np.ndarray) -> tuple[float, float]:
@@ -452,7 +452,9 @@ class TestPhrases:
         return replace(found, record=told)
 
     def values(self, found: Outcome, k: int) -> np.ndarray:
-        return 100.0 * (pd.read_parquet(found.folder / "ranks.parquet")["rank"].to_numpy() < k)
+        return 100.0 * (
+            pd.read_parquet(found.folder / "scores/ranks.parquet")["rank"].to_numpy() < k
+        )
 
     @pytest.mark.parametrize("metric", ["p2r_r1", "p2r_r5", "rsum"])
     def test_an_interval_is_that_of_drawing_images_with_their_phrases(self, metric):
@@ -515,7 +517,7 @@ class TestPersons:
     def test_an_interval_is_that_of_drawing_persons(self, metric):
         preset = self.searcher("a", 1.0)
         cutoffs = CUTOFFS if metric == "rsum" else [5]
-        ranks = [pd.read_parquet(o.folder / "ranks.parquet")["rank"] for o in preset.played]
+        ranks = [pd.read_parquet(o.folder / "scores/ranks.parquet")["rank"] for o in preset.played]
         hits = sum(100.0 * (np.stack(ranks) < k).mean(0) for k in cutoffs)
         expected = expected_interval(self.PERSON[OWNER], hits)
         assert interval(board(preset), preset, metric) == pytest.approx(expected)
@@ -541,7 +543,7 @@ class TestFolds:
         for seed in (0, 1, 2):
             whole = ranks_of(np.random.default_rng(seed), quality)
             found = outcome(preset, seed, {way: 99 + ranks for way, ranks in whole.items()})
-            frames = [pd.read_parquet(found.folder / "ranks.parquet")]
+            frames = [pd.read_parquet(found.folder / "scores/ranks.parquet")]
             for way in ("i2t", "t2i"):
                 of_way = frames[0][frames[0]["direction"] == way]
                 frames.append(of_way.assign(direction=f"{way}_fold", rank=whole[way]))
@@ -551,12 +553,12 @@ class TestFolds:
             found.record.metrics["fold_rsum"] = sum(
                 found.record.metrics[f"fold_{way}_r{k}"] for way in ("i2t", "t2i") for k in CUTOFFS
             )
-            pd.concat(frames).to_parquet(found.folder / "ranks.parquet", index=False)
+            pd.concat(frames).to_parquet(found.folder / "scores/ranks.parquet", index=False)
             cells.append(found)
         return standing(preset, cells)
 
     def values(self, preset: Standing, way: str, k: int) -> np.ndarray:
-        frames = [pd.read_parquet(o.folder / "ranks.parquet") for o in preset.played]
+        frames = [pd.read_parquet(o.folder / "scores/ranks.parquet") for o in preset.played]
         ranks = [frame.loc[frame["direction"] == way, "rank"].to_numpy() for frame in frames]
         return 100.0 * (np.stack(ranks) < k).mean(0)
 
@@ -589,7 +591,7 @@ def test_ranks_of_another_split_are_named():
     preset = played("a", 1.0, (0,))
     ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
     write_ranks(preset.outcomes[0].folder, ranks)
-    told = f"ranks.parquet: t2i: expected the {CAPTIONS} queries .* found {CAPTIONS - 1}"
+    told = f"scores/ranks.parquet: t2i: expected the {CAPTIONS} queries .* found {CAPTIONS - 1}"
     with pytest.raises(UserError, match=told):
         interval(board(preset), preset, "t2i_r1")
 

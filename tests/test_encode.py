@@ -25,7 +25,7 @@ from benchmark.encode import scratch_arrays
 from benchmark.encoders import drawn_cnn, torchvision_cnn
 from benchmark.encoders.weight_files import read_state
 from benchmark.matching import retrieval_inputs
-from benchmark.season.parameters import Cell, Encoding, ImageEncoder, SentenceEncoder, WordVectors
+from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
 
 FOLDER = Path("data/features/tiny/stub")
@@ -98,10 +98,10 @@ def stage(tmp_path, monkeypatch):
         dataset = SimpleNamespace(pictures=lambda: open_picture)
         monkeypatch.setattr(encode, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
-        encoding = Encoding(
+        encoding = FeatureSet(
             dataset="tiny",
             reader="tiny",
-            kind="image",
+            kind="pictures",
             encoder="stub",
             folder=str(FOLDER),
             source="data/prepared/tiny",
@@ -401,10 +401,10 @@ WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float3
 
 
 def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
-    encoding = Encoding(
+    encoding = FeatureSet(
         dataset="tiny",
         reader="tiny",
-        kind=kind,
+        kind={"sentence": "sentences"}.get(kind, kind),
         encoder=encoder,
         folder=str(FOLDER),
         source=source,
@@ -491,7 +491,7 @@ def test_each_kind_of_encoding_has_its_way(way, monkeypatch):
     monkeypatch.setattr(encode, "raw_dataset", lambda params, name: name)
     facts = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
     kind, settings = WAYS[way]
-    encode.encode(PARAMS, Encoding(kind=kind, **settings, **facts))
+    encode.encode(PARAMS, FeatureSet(kind=kind, **settings, **facts))
     assert called == [way]
 
 
@@ -512,7 +512,7 @@ def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
     monkeypatch.setattr(encode.encoders, "load", lambda name: SimpleNamespace(encode=stub))
     monkeypatch.setattr(encode.Words, "read", lambda folder: None)
     write_json(Path("w/card.json"), {"vectors": "made up"})
-    encoding = Encoding(
+    encoding = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="stub", folder="data/p",
         source="w", sentence=SentenceEncoder(standardise=True),
     )  # fmt: skip
@@ -528,7 +528,7 @@ def test_without_training_phrases_nothing_is_fitted(regions, tmp_path, monkeypat
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     table = pd.DataFrame(regions, columns=["image_id", "phrase"])
     write_json(Path("w/card.json"), {"vectors": "made up"})
-    encoding = Encoding(
+    encoding = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="hglmm", folder="data/p", source="w",
         sentence=SentenceEncoder(),
     )  # fmt: skip

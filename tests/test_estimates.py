@@ -219,7 +219,7 @@ def test_disk_is_what_is_still_to_be_written():
     assert disk["needed"] == pytest.approx(
         disk["raw_files"] + disk["features"] + disk["checkpoints"], rel=1e-2
     )
-    for encoding in params.encodings.values():
+    for encoding in params.feature_sets.values():
         Path(encoding.folder).mkdir(parents=True)
         (Path(encoding.folder) / "card.json").write_text("{}")
     for cell in params.cells.values():

@@ -60,17 +60,23 @@ def drawn_overlaps(names: tuple[str, ...]) -> Figure:
 
 def drawn_correlations(names: tuple[str, ...]) -> Figure:
     values = np.eye(3, dtype=np.float16)
-    return correlations.correlations([correlations.Matrix(title=name, values=values) for name in names])
+    return correlations.correlations(
+        [correlations.Matrix(title=name, values=values) for name in names]
+    )
 
 
 def drawn_similarity(names: tuple[str, ...]) -> Figure:
     values = np.zeros((1, 1), dtype=np.float32)
-    return correlations.similarity([correlations.Matrix(title=name, values=values) for name in names])
+    return correlations.similarity(
+        [correlations.Matrix(title=name, values=values) for name in names]
+    )
 
 
 def drawn_spaces(names: tuple[str, ...]) -> Figure:
     places = np.zeros((2, 2), dtype=np.float32)
-    return embedding_maps.spaces([embedding_maps.Space(title=name, places=places) for name in names])
+    return embedding_maps.spaces(
+        [embedding_maps.Space(title=name, places=places) for name in names]
+    )
 
 
 def drawn_curves(names: tuple[str, ...]) -> Figure:
@@ -229,7 +235,9 @@ def test_matrices_and_dots_make_no_large_svg(tmp_path):
     rng = np.random.default_rng(0)
     matrix = correlations.Matrix(title="t", values=rng.uniform(-1, 1, (100, 100)))
     clouds = [
-        fusion_weights.QueryWeights(title="t", members=["a", "b"], weights=np.stack([share, 1 - share]))
+        fusion_weights.QueryWeights(
+            title="t", members=["a", "b"], weights=np.stack([share, 1 - share])
+        )
         for share in (rng.uniform(0.4, 0.6, count) for count in (1000, 5000))
     ]
     drawn = (correlations.correlations([matrix] * 2), fusion_weights.fusion_weights(clouds))
@@ -247,7 +255,10 @@ class TestLook:
     def test_text_is_wrapped_cut_and_freed_of_what_the_font_lacks(self):
         assert figure_style.shown("a\n b\t$c$", 40) == "a b $c$"
         assert figure_style.shown("one two three", 7) == "one two\nthree"
-        assert figure_style.shown("one two three four", 5, lines=2) == "one\ntwo\N{HORIZONTAL ELLIPSIS}"
+        assert (
+            figure_style.shown("one two three four", 5, lines=2)
+            == "one\ntwo\N{HORIZONTAL ELLIPSIS}"
+        )
         assert figure_style.shown("x" * 30, 10, lines=1) == "x" * 9 + "\N{HORIZONTAL ELLIPSIS}"
         assert figure_style.shown("\N{DOG FACE}\x07\u72d7", 9) == "???"
         assert figure_style.shown("caf\u00e9 \u0434\u0430", 9) == "caf\u00e9 \u0434\u0430"
@@ -275,7 +286,9 @@ class TestLook:
         figure = drawn_forest(("a", "b"))
         figure_style.save(figure, tmp_path / "a.svg")
         places = np.array([axes.get_position().bounds for axes in figure.axes])
-        assert np.abs(places - places.round(figure_style.DIGITS)).max() < 1e-12  # x1 - x0 is inexact
+        assert (
+            np.abs(places - places.round(figure_style.DIGITS)).max() < 1e-12
+        )  # x1 - x0 is inexact
         assert len(np.unique(places)) > 4
 
     def test_a_failed_save_leaves_nothing(self, tmp_path):
@@ -447,7 +460,11 @@ class TestWords:
         bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
         assert [bar.get_width() for bar in bars] == pytest.approx([0.1, -0.2, 0.3, 0, 0.05, 0.4])
         colours = [to_hex(bar.get_facecolor()).upper() for bar in bars]
-        needed, helpful, harmful = word_importance.NEEDED, word_importance.HELPFUL, word_importance.HARMFUL
+        needed, helpful, harmful = (
+            word_importance.NEEDED,
+            word_importance.HELPFUL,
+            word_importance.HARMFUL,
+        )
         assert [colours[i] for i in (0, 1, 2, 4, 5)] == [needed, harmful, needed, helpful, needed]
         labels = axes.get_yticklabels()
         assert [label.get_text() for label in labels] == list("abcdef")
@@ -467,7 +484,8 @@ class TestWords:
 
     def test_captions_share_the_scale_of_drops(self):
         captions = [
-            word_importance.CaptionWords(title="t", words=["w"], drops=np.array([drop])) for drop in (0.1, -2)
+            word_importance.CaptionWords(title="t", words=["w"], drops=np.array([drop]))
+            for drop in (0.1, -2)
         ]
         first, second = word_importance.importance(captions).axes
         assert first.get_xlim() == second.get_xlim()
@@ -702,6 +720,7 @@ class TestTraining:
 
     def test_a_method_with_many_presets_has_a_higher_row(self):
         few, many = (
-            training_curves.training([curve(f"p{i}") for i in range(n)]).get_figheight() for n in (2, 40)
+            training_curves.training([curve(f"p{i}") for i in range(n)]).get_figheight()
+            for n in (2, 40)
         )
         assert many > few

@@ -366,7 +366,7 @@ def play(tmp_path_factory, weights_dir) -> Play:
             params = season_of(name, weights_dir)
             fetch.fetch(params, known.reader, folder / "mine")
             prepare.prepare(params, known.reader)
-            for encoding in params.encodings.values():
+            for encoding in params.feature_sets.values():
                 encode.encode(params, encoding)
             for cell in params.cells.values():
                 train.train_cell(params, cell)
@@ -382,7 +382,7 @@ def cell_of(play: Play, name: str, preset: str) -> Path:
 
 
 def ranks_of(play: Play, name: str, preset: str) -> pd.DataFrame:
-    return pd.read_parquet(cell_of(play, name, preset) / "ranks.parquet")
+    return pd.read_parquet(cell_of(play, name, preset) / "scores/ranks.parquet")
 
 
 def record_of(play: Play, name: str, preset: str) -> Record:
@@ -482,7 +482,7 @@ def test_phrases_are_sought_among_the_proposals_of_files(play, name, preset):
     assert not [key for key in metrics if key.startswith(("i2t", "t2i", "overlap"))]
     ranks = ranks_of(play, name, preset)
     assert ((ranks["rank"] < len(BOXES)) == ranks["query"].map(names_person)).all()
-    with np.load(cell_of(play, name, preset) / "samples.npz") as arrays:
+    with np.load(cell_of(play, name, preset) / "scores/samples.npz") as arrays:
         assert {tuple(box) for box in arrays["p2r_boxes"].tolist()} <= set(BOXES)
         assert len(arrays["p2r_boxes"]) == 20
 
@@ -745,9 +745,11 @@ def test_a_malformed_file_stops_its_stage_with_one_line(
 
 def first_refusal(params: Params, dataset: str) -> str | None:
     """The first stage that ends with status 2."""
-    seen = [key for key, one in params.encodings.items() if one.kind in ("image", "proposals")]
+    seen = [
+        key for key, one in params.feature_sets.items() if one.kind in ("pictures", "proposals")
+    ]
     steps = [(fetch, [dataset, "--source", "mine"]), (prepare, [dataset])]
     for stage, words in [*steps, *((encode, [key]) for key in seen)]:
         if run_stage("", stage.configure, stage.main, words):
-            return stage.__name__.rpartition(".")[2]
+            return stage.__name__.split(".")[1]
     return None

@@ -20,7 +20,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.encode import feature_formats, feature_import
 from benchmark.encode.standardisation import Moments
-from benchmark.season.parameters import Encoding, ImageEncoder
+from benchmark.season.parameters import FeatureSet, ImageEncoder
 from datasets import DataError
 
 RAW, FOLDER = Path("data/raw/tiny"), Path("data/features/tiny/imported")
@@ -183,10 +183,10 @@ def raw_folder(tmp_path, monkeypatch) -> None:
 def load(features: str, images: pd.DataFrame = IMAGES, **settings) -> dict[str, np.ndarray]:
     """Import, and read the arrays back as `train` does."""
     ids = images["image_id"][images["split"] != "unused"].tolist()
-    encoding = Encoding(
+    encoding = FeatureSet(
         dataset="tiny",
         reader="tiny",
-        kind="image",
+        kind="pictures",
         encoder="torchvision_cnn",
         folder=str(FOLDER),
         source="data/prepared/tiny",

@@ -20,7 +20,7 @@ from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pai
 from benchmark.prepare.table_checks import Picture, measure
 from benchmark.report.pages import leakage_section as page
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import Encoding, Params, SentenceEncoder
+from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
 from benchmark.season.resolving import Season, resolve, write_params
 from benchmark.train import __main__ as train
 from benchmark.train.pseudo_classes import cluster
@@ -225,17 +225,17 @@ def play(place: Path, monkeypatch, planted_in: str | None, loaded: bool) -> dict
     fetch.fetch(params, "mine")
     prepare.prepare(params, "mine")
     tfidf = SentenceEncoder(size=4, standardise=True)
-    words = next(e for e in params.encodings.values() if e.kind == "words")
-    more = Encoding(
+    words = next(e for e in params.feature_sets.values() if e.kind == "words")
+    more = FeatureSet(
         dataset="mine",
         reader="folder",
-        kind="sentence",
+        kind="sentences",
         encoder="tfidf",
         folder="data/features/mine/tfidf",
         source=words.folder,
         sentence=tfidf,
     )
-    for encoding in [words, *(e for e in params.encodings.values() if e != words), more]:
+    for encoding in [words, *(e for e in params.feature_sets.values() if e != words), more]:
         encode.encode(params, encoding)
     for cell in params.cells.values():
         train.train_cell(params, cell)
@@ -273,7 +273,7 @@ def fitted(params: Params) -> dict[str, object]:
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
         assert checkpoints.load(Path(cell.folder) / "checkpoint.pt").status == "ok"
-        for name in ("checkpoint.pt", "history.csv"):
+        for name in ("checkpoint.pt", "training/history.csv"):
             found[f"{cell.preset}: {name}"] = (Path(cell.folder) / name).read_bytes()
     return found
 

@@ -62,7 +62,7 @@ def outcome(dataset: str, preset: str, seed: int, ranks: dict, **changes: object
         for way, found in ranks.items()
     ]
     none = pd.DataFrame({"direction": [], "query": [], "rank": []})
-    pd.concat(frames or [none]).to_parquet(folder / "ranks.parquet")
+    pd.concat(frames or [none]).to_parquet(folder / "scores/ranks.parquet")
     facts = {
         "protocol_version": rules.VERSION,
         "season": "try",
@@ -296,7 +296,7 @@ class TestFolds:
         found.card.update(reader="mscoco", folds=2)
         (one,) = found.standings[0].outcomes
         one.record.metrics.update(self.METRICS)
-        path = one.folder / "ranks.parquet"
+        path = one.folder / "scores/ranks.parquet"
         frames = [pd.read_parquet(path)]
         for way, ranks in self.FOLD.items():
             queries = frames[0].loc[frames[0]["direction"] == way.removesuffix("_fold"), "query"]

@@ -20,7 +20,12 @@ from benchmark.season.parameters import (
 )
 from benchmark.season.resolving import Season, resolve, write_params
 
-VOLATILE = ("training.json", "scoring.json", "README.md", "datasets/shapes.md")  # hold times
+VOLATILE = (
+    "training/cost.json",
+    "scores/cost.json",
+    "README.md",
+    "datasets/shapes.md",
+)  # hold times
 PRESETS = [
     "dual_path_instance_1",
     "dual_path_full_2",
@@ -135,7 +140,7 @@ def test_captions_find_their_siblings(first):
 
 
 def ranks_of(first: dict[str, bytes], preset: str) -> pd.DataFrame:
-    return pd.read_parquet(BytesIO(first[f"results/small/shapes/{preset}/0/ranks.parquet"]))
+    return pd.read_parquet(BytesIO(first[f"results/small/shapes/{preset}/0/scores/ranks.parquet"]))
 
 
 def test_every_query_has_a_rank(first):
@@ -179,7 +184,7 @@ SAMPLES = {  # None: as many as the longest caption has words
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_leaves_the_samples_it_can_give(first, preset):
-    file = BytesIO(first[f"results/small/shapes/{preset}/0/samples.npz"])
+    file = BytesIO(first[f"results/small/shapes/{preset}/0/scores/samples.npz"])
     expected = EVERYWHERE | SAMPLES[preset]
     with np.load(file) as arrays:
         assert set(arrays.files) == set(expected)

@@ -22,7 +22,7 @@ from benchmark.encode import proposals
 from benchmark.encode.box_sources import selective_search
 from benchmark.encode.proposals import aligned, encode_proposals
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import Encoding, ProposalEncoder
+from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of
 
 FOLDER = Path("data/features/tiny/stub")
@@ -105,7 +105,7 @@ def stage(tmp_path, monkeypatch):
         monkeypatch.setattr(proposals, "raw_dataset", lambda params, name: dataset)
         monkeypatch.setattr(proposals.encoders, "load", {"stub": loaded}.get)
         chosen = {"count": 8, "network": "stub", "input_size": 32} | settings
-        encoding = Encoding(
+        encoding = FeatureSet(
             dataset="tiny",
             reader="tiny",
             kind="proposals",

@@ -189,21 +189,21 @@ def play(
     metrics |= rules.overlap_interval(metrics["overlap_s"], replicates)
     write_record(folder, record(cell, metrics, **changes))
     samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}
-    np.savez(folder / "similarities.npz", **samples)
+    np.savez(folder / "scores/similarities.npz", **samples)
     retrieved = {
         "i2t": [np.lexsort(keys)[:10] for keys in zip(relevant, -scores, strict=True)],
         "t2i": [np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)],
     }
-    np.savez(folder / "retrieved.npz", **retrieved)
+    np.savez(folder / "scores/retrieved.npz", **retrieved)
     kept = {"similarity": scores[:, ::2], "overlap_replicates": replicates}
-    np.savez(folder / "samples.npz", **kept, **of_model(cell, rng))
+    np.savez(folder / "scores/samples.npz", **kept, **of_model(cell, rng))
     write_ranks(folder, ranks)
     scoring = costs(machine, per_image=1e-3, per_caption=2e-3, per_pair=3e-6)
-    write_provenance(folder / "scoring.json", scoring)
+    write_provenance(folder / "scores/cost.json", scoring)
     if isinstance(cell, Cell):
-        write_provenance(folder / "training.json", costs(machine, training=10.0 + cell.seed))
+        write_provenance(folder / "training/cost.json", costs(machine, training=10.0 + cell.seed))
         history = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90.0, 99.0, 98.0]}
-        pd.DataFrame(history).to_csv(folder / "history.csv", index=False)
+        pd.DataFrame(history).to_csv(folder / "training/history.csv", index=False)
 
 
 def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
@@ -215,7 +215,7 @@ def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
         for way, found in ranks.items()
     ]
     none = pd.DataFrame({"direction": [], "query": [], "rank": []})
-    pd.concat(frames or [none]).to_parquet(folder / "ranks.parquet", index=False)
+    pd.concat(frames or [none]).to_parquet(folder / "scores/ranks.parquet", index=False)
 
 
 def of_model(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -281,7 +281,7 @@ def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "faile
     for name in ("similarities", "retrieved", "samples"):
         np.savez(folder / f"{name}.npz")
     write_ranks(folder, {})
-    (folder / "history.csv").write_text("epoch\n")
+    (folder / "training/history.csv").write_text("epoch\n")
 
 
 def amend(preset: str, seed: int, dataset: str = "open", /, **changes: object) -> None:
@@ -366,7 +366,7 @@ def hostile_facts() -> dict:
 
 def stop_at_once(dataset: str, preset: str, seed: int) -> None:
     """Another number of regions for the same weights: nothing was trained, all was scored."""
-    (Path(f"results/try/{dataset}/{preset}/{seed}") / "history.csv").write_text("epoch\n")
+    (Path(f"results/try/{dataset}/{preset}/{seed}") / "training/history.csv").write_text("epoch\n")
     amend(preset, seed, dataset, selected_epoch=None)
 
 
@@ -656,7 +656,9 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
     monkeypatch.setattr(season_pages, "papers", lambda: {"hostile": hostile_paper()})
     monkeypatch.setattr(claims, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
-    monkeypatch.setattr(season_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]})
+    monkeypatch.setattr(
+        season_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]}
+    )
     alt = [Picture(name="similarities", figure=Figure(figsize=(1, 1)), alt=HOSTILE)]
     monkeypatch.setattr(illustrations, "of_dataset", lambda *_: alt)
     monkeypatch.setattr(illustrations, "of_paper", lambda *_: alt)
@@ -911,7 +913,7 @@ def test_a_training_of_no_epochs_has_no_epochs(played):
 def add_sentences(preset: str, seed: int, **metrics: float) -> None:
     amend_metrics(preset, seed, **{f"s2s_{key}": value for key, value in metrics.items()})
     folder = Path(f"results/try/open/{preset}/{seed}")
-    ranks = pd.read_parquet(folder / "ranks.parquet").groupby("direction")["rank"]
+    ranks = pd.read_parquet(folder / "scores/ranks.parquet").groupby("direction")["rank"]
     found = {way: of_way.to_numpy() for way, of_way in ranks}
     write_ranks(folder, found | {"s2s": np.zeros(CAPTIONS, dtype=np.int64)})
 
@@ -994,7 +996,10 @@ def test_a_missing_record_names_the_cell_and_the_command(played, preset, command
     assert not README.exists()
 
 
-@pytest.mark.parametrize("name", ["samples.npz", "ranks.parquet", "scoring.json", "history.csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["scores/samples.npz", "scores/ranks.parquet", "scores/cost.json", "training/history.csv"],
+)
 def test_a_missing_file_names_the_cell_and_the_command(played, name):
     Path(f"results/try/open/scan_i2t_lse/1/{name}").unlink()
     with pytest.raises(UserError, match=f"{name}: not found.*evaluate@open-scan_i2t_lse-1$"):

@@ -157,7 +157,7 @@ def write_ranks(found: Outcome, ranks: dict[str, np.ndarray]) -> None:
         for way, of in ranks.items()
     ]
     none = pd.DataFrame({"direction": [], "query": [], "rank": []})
-    pd.concat(frames or [none]).to_parquet(found.folder / "ranks.parquet")
+    pd.concat(frames or [none]).to_parquet(found.folder / "scores/ranks.parquet")
 
 
 def retriever(
@@ -175,9 +175,9 @@ def retriever(
     found = cell(dataset, preset, metrics=metrics | more)
     write_ranks(found, ranks)
     samples = {"matched_sample": scores, "unmatched_sample": scores - 0.5}
-    np.savez(found.folder / "similarities.npz", **samples)
-    np.savez(found.folder / "retrieved.npz", **retrieved)
-    np.savez(found.folder / "samples.npz", overlap_replicates=np.linspace(0.2, 0.4, 200))
+    np.savez(found.folder / "scores/similarities.npz", **samples)
+    np.savez(found.folder / "scores/retrieved.npz", **retrieved)
+    np.savez(found.folder / "scores/samples.npz", overlap_replicates=np.linspace(0.2, 0.4, 200))
     return found
 
 
@@ -195,7 +195,7 @@ def localiser(dataset: str, preset: str, ranks: np.ndarray, seed: int = 0) -> Ou
     )
     write_ranks(found, {"p2r": ranks})
     boxes = np.where((ranks == 0)[:, None], TRUE, WRONG).astype(np.float32)
-    np.savez(found.folder / "samples.npz", p2r_boxes=boxes)
+    np.savez(found.folder / "scores/samples.npz", p2r_boxes=boxes)
     for name in ("similarities", "retrieved"):
         np.savez(found.folder / f"{name}.npz")
     return found

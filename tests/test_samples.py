@@ -237,7 +237,9 @@ def test_the_map_holds_the_images_and_then_their_first_captions():
     one = played()
     captions = one.model.words[one.inputs.captions.values[[0, 2, 3, 5]]].sum(1)
     points = torch.cat([features().float(), captions]).double().numpy()
-    assert figure_samples.of_model(one)["tsne_joint"].tolist() == figure_samples.tsne(points).tolist()
+    assert (
+        figure_samples.of_model(one)["tsne_joint"].tolist() == figure_samples.tsne(points).tolist()
+    )
 
 
 def test_named_scores_name_the_spaces():
@@ -353,7 +355,9 @@ def test_positions_are_those_of_what_is_fed():
 def attended(model=Regions, vocabulary=None) -> dict[str, np.ndarray]:
     places = np.stack([np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)])
     images = features(IMAGES, GRID_CELLS, SIZE)
-    return figure_samples.of_model(played(model, vocabulary, images, places=places)) | {"places": places}
+    return figure_samples.of_model(played(model, vocabulary, images, places=places)) | {
+        "places": places
+    }
 
 
 def test_attention_lies_on_the_cells_that_the_regions_come_from():

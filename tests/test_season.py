@@ -111,9 +111,9 @@ def test_keys_and_folders_are_spelt_out():
     assert (params.season, params.title, params.precision) == ("try", "Try", "float32")
 
 
-def test_encodings_are_those_that_the_cells_read():
+def test_feature_sets_are_those_that_the_cells_read():
     params = resolve("try", season())
-    assert set(params.encodings) == {
+    assert set(params.feature_sets) == {
         "drawn-drawn_cnn_96_g4_flip_std",
         "drawn-words_trained300",
         "drawn-hglmm_words_trained300",
@@ -121,20 +121,20 @@ def test_encodings_are_those_that_the_cells_read():
         "folder-words_trained20",
         "folder-hglmm_50_std_words_trained20",
     }
-    drawn = params.encodings["drawn-drawn_cnn_96_g4_flip_std"]
+    drawn = params.feature_sets["drawn-drawn_cnn_96_g4_flip_std"]
     assert (drawn.kind, drawn.encoder, drawn.dataset) == ("image", "drawn_cnn", "drawn")
-    assert params.encodings["folder-mobilenet_v2_64_g2"].encoder == "torchvision_cnn"
-    words = params.encodings["folder-words_trained20"]
+    assert params.feature_sets["folder-mobilenet_v2_64_g2"].encoder == "torchvision_cnn"
+    words = params.feature_sets["folder-words_trained20"]
     assert (words.kind, words.encoder, words.words.size) == ("words", "word2vec", 20)
-    text = params.encodings["folder-hglmm_50_std_words_trained20"]
+    text = params.feature_sets["folder-hglmm_50_std_words_trained20"]
     assert (text.kind, text.encoder, text.sentence.size) == ("sentence", "hglmm", 50)
     assert text.source == words.folder == "data/features/folder/words_trained20"
     assert drawn.source == words.source.replace("folder", "drawn") == "data/prepared/drawn"
-    made = {encoding.folder for encoding in params.encodings.values()}
+    made = {encoding.folder for encoding in params.feature_sets.values()}
     read = {f for c in params.cells.values() for f in (c.images, c.texts) if "features" in f}
-    assert read | {e.source for e in params.encodings.values() if "features" in e.source} == made
+    assert read | {e.source for e in params.feature_sets.values() if "features" in e.source} == made
     only_words = resolve("try", season(presets=[SCAN]))
-    assert {encoding.kind for encoding in only_words.encodings.values()} == {"image"}
+    assert {encoding.kind for encoding in only_words.feature_sets.values()} == {"image"}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_cells_are_fed_what_their_options_ask_for(stages):
     assert (first.texts, second.texts) == ("data/prepared/folder/captions.parquet",) * 2
     assert (first.backbone, second.backbone) == ("__init__", "torchvision_cnn")
     assert params.cells["drawn-second-0"].backbone == "drawn_cnn"
-    assert {e.kind for e in params.encodings.values()} == {"image", "words"}
+    assert {e.kind for e in params.feature_sets.values()} == {"image", "words"}
 
 
 def test_a_dataset_may_have_some_of_the_presets(stages):
@@ -219,11 +219,13 @@ def test_the_network_of_the_paper_may_be_asked_for(stages):
         update={"image": image, "features": features}
     )
     params = resolve("try", on, stages)
-    encodings = {e.folder: e for e in params.encodings.values()}
+    feature_sets = {e.folder: e for e in params.feature_sets.values()}
     first, second, scan = (params.cells[f"folder-{p}-0"] for p in ("first", "second", SCAN))
-    assert encodings[first.images].image.network == "resnet50"
-    assert encodings[first.images].image.features is None and second.backbone == "torchvision_cnn"
-    of_scan = encodings[scan.images].image
+    assert feature_sets[first.images].image.network == "resnet50"
+    assert (
+        feature_sets[first.images].image.features is None and second.backbone == "torchvision_cnn"
+    )
+    of_scan = feature_sets[scan.images].image
     assert (of_scan.network, of_scan.features, of_scan.pixels) == ("bottom_up", "precomp", 0)
     assert scan.images.endswith("bottom_up_224_g6_flip_imported")
     known = stages | {"nameless": ("scan", Preset(title="Nameless"))}
@@ -243,12 +245,14 @@ def test_localisation_reads_phrases_and_proposals():
     cell = params.cells["folder-two_branch_phrase_augmented-0"]
     assert cell.texts == "data/features/folder/phrases_hglmm_9_words_trained20"
     assert cell.images == "data/features/folder/selective_search_7_vgg16_64"
-    encodings = {e.folder: e for e in params.encodings.values()}
-    assert encodings[cell.texts].kind == "phrases" and encodings[cell.texts].encoder == "hglmm"
-    assert encodings[cell.texts].source == "data/features/folder/words_trained20"
-    assert encodings[cell.images].kind == "proposals"
-    assert encodings[cell.images].encoder == "torchvision_cnn"
-    assert encodings[cell.images].source == "data/prepared/folder"
+    feature_sets = {e.folder: e for e in params.feature_sets.values()}
+    assert (
+        feature_sets[cell.texts].kind == "phrases" and feature_sets[cell.texts].encoder == "hglmm"
+    )
+    assert feature_sets[cell.texts].source == "data/features/folder/words_trained20"
+    assert feature_sets[cell.images].kind == "proposals"
+    assert feature_sets[cell.images].encoder == "torchvision_cnn"
+    assert feature_sets[cell.images].source == "data/prepared/folder"
     sentences = params.cells[f"folder-{TWO_BRANCH}-0"]
     assert sentences.texts == "data/features/folder/hglmm_50_std_words_trained20"
 
@@ -279,9 +283,9 @@ def test_a_text_encoder_may_have_word_vectors_of_its_own():
     params = resolve("try", on)
     cell = params.cells[f"folder-{TWO_BRANCH}-0"]
     assert cell.texts == "data/features/folder/hglmm_words_glove50"
-    encodings = {e.folder: e for e in params.encodings.values()}
-    assert encodings[cell.texts].source == "data/features/folder/words_glove50"
-    assert encodings["data/features/folder/words_glove50"].words == glove
+    feature_sets = {e.folder: e for e in params.feature_sets.values()}
+    assert feature_sets[cell.texts].source == "data/features/folder/words_glove50"
+    assert feature_sets["data/features/folder/words_glove50"].words == glove
 
 
 def test_one_folder_may_serve_all_datasets_of_a_reader():
@@ -329,7 +333,7 @@ def test_a_preset_may_need_more_regions_than_the_season_has(stages):
     params = resolve("try", season(presets=[SCAN, "fine"]), known)
     assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
     assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
-    assert params.encodings["folder-mobilenet_v2_64_g7"].image.grid == 7
+    assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_options_of_the_season_go_over_those_of_the_preset():
@@ -625,9 +629,11 @@ def test_the_papers_season_plays_every_own_row_where_the_paper_measured_it():
 def test_no_preset_of_the_papers_season_is_cut_to_a_budget():
     params = resolve("papers", read_season("papers"))
     assert not [cell.preset for cell in params.cells.values() if cell.scaled]
-    networks = {e.image.network for e in params.encodings.values() if e.image}
+    networks = {e.image.network for e in params.feature_sets.values() if e.image}
     assert networks == {"bottom_up", "resnet50", "resnet152", "vgg16", "vgg19"}
-    imported = {e.image.network for e in params.encodings.values() if e.image and e.image.features}
+    imported = {
+        e.image.network for e in params.feature_sets.values() if e.image and e.image.features
+    }
     assert imported == {"bottom_up"}
 
 

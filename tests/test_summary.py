@@ -54,7 +54,7 @@ def outcome(preset: str, seed: int, rank: int | None, **facts: object) -> Outcom
         for way, found in ranks.items()
     ]
     if frames:
-        pd.concat(frames).to_parquet(folder / "ranks.parquet")
+        pd.concat(frames).to_parquet(folder / "scores/ranks.parquet")
     metrics = {"overlap_s": facts.get("overlap", 0.3), "one_minus_ks": facts.get("bound", 0.4)}
     record = Record(
         protocol_version=rules.VERSION,
@@ -194,7 +194,7 @@ def localiser(preset: str, hits: int, *, seeds: int = 1) -> Standing:
     for seed in range(seeds):
         found = outcome(preset, seed, PERFECT)
         frame = pd.DataFrame({"direction": "p2r", "query": owners["phrase_id"], "rank": ranks})
-        frame.to_parquet(found.folder / "ranks.parquet")
+        frame.to_parquet(found.folder / "scores/ranks.parquet")
         told = found.record.model_copy(update={"task": "localisation", "metrics": metrics})
         cells.append(replace(found, record=told))
     return Standing(preset=preset, row=Preset(title=preset.upper()), outcomes=cells)

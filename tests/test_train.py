@@ -43,10 +43,10 @@ TWO_BRANCH = {
 KINDS = ["scan", "two_branch", "pixels"]
 EVALUATED = (
     "record.json",
-    "ranks.parquet",
-    "similarities.npz",
-    "retrieved.npz",
-    "samples.npz",
+    "scores/ranks.parquet",
+    "scores/similarities.npz",
+    "scores/retrieved.npz",
+    "scores/samples.npz",
 )
 
 TWO_PHASES = '''
@@ -352,7 +352,7 @@ def params_of(*cells: Cell) -> Params:
         validation_images=None,
         weights_dir=None,
         datasets={},
-        encodings={},
+        feature_sets={},
         cells={cell.folder: cell for cell in cells},
         fusions={},
     )
@@ -362,7 +362,7 @@ def train_cell(cell: Cell) -> tuple[bytes, bytes]:
     """Bytes of the checkpoint and of the history, after training from nothing or what is there."""
     train.train_cell(params_of(cell), cell)
     folder = Path(cell.folder)
-    return (folder / "checkpoint.pt").read_bytes(), (folder / "history.csv").read_bytes()
+    return (folder / "checkpoint.pt").read_bytes(), (folder / "training/history.csv").read_bytes()
 
 
 def evaluated(cell: Cell | Fusion, *members: Cell) -> Record:

@@ -83,7 +83,7 @@ def played(
 
 def stored(folder: Path, seed: int, retrieved: dict, metrics: dict, status: str = "ok") -> Outcome:
     folder.mkdir(parents=True)
-    np.savez_compressed(folder / "retrieved.npz", **retrieved)
+    np.savez_compressed(folder / "scores/retrieved.npz", **retrieved)
     record = Record(
         protocol_version=rules.VERSION,
         season="try",
@@ -223,7 +223,7 @@ def test_ids_can_be_read_back(tmp_path):
     pairs = [tuple(unquote(line.split(" ")[column]) for column in (0, 2)) for line in lines]
     assert pairs == [(images[i], captions[c]) for c, i in enumerate(split.image_of_caption)]
     lines = (tmp_path / "trec" / "made%20up-odd%20preset-0.t2i.run").read_text().splitlines()
-    found = outcome.arrays("retrieved.npz")["t2i"]
+    found = outcome.arrays("scores/retrieved.npz")["t2i"]
     expected = [(captions[q], images[item]) for q, row in enumerate(found) for item in row]
     assert [tuple(unquote(line.split(" ")[c]) for c in (0, 2)) for line in lines] == expected
 
@@ -243,6 +243,6 @@ def test_retrieved_items_of_another_split_are_refused(tmp_path):
     rng = np.random.default_rng(0)
     outcome = played(tmp_path / "cells", prepared(60, rng), rng, levels=9)
     data = prepared(30, rng)
-    with pytest.raises(UserError, match="retrieved.npz: i2t: expected 20 queries.*found 40"):
+    with pytest.raises(UserError, match="scores/retrieved.npz: i2t: expected 20 queries.*found 40"):
         write_trec([outcome], data, tmp_path / "trec")
     assert not list((tmp_path / "trec").glob("*.run"))

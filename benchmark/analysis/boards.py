@@ -45,11 +45,11 @@ class Outcome:
 
     def ranks(self, way: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, in the split's order."""
-        frame = pd.read_parquet(self.folder / "ranks.parquet")
+        frame = pd.read_parquet(self.folder / "scores/ranks.parquet")
         return frame.loc[frame["direction"] == way, "rank"].to_numpy()
 
     def arrays(self, file: str) -> dict[str, np.ndarray]:
-        """The arrays of similarities.npz, retrieved.npz or samples.npz."""
+        """The arrays of scores/similarities.npz, scores/retrieved.npz or scores/samples.npz."""
         with np.load(self.folder / file, allow_pickle=False) as stored:
             return dict(stored)
 
@@ -77,7 +77,7 @@ class Standing:
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
         """What the first seed that left samples left for the figures; see samples.py."""
-        found = (outcome.arrays("samples.npz") for outcome in self.played)
+        found = (outcome.arrays("scores/samples.npz") for outcome in self.played)
         return next((arrays for arrays in found if arrays), {})
 
     def values(self, metric: str) -> list[float]:
@@ -175,16 +175,16 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     is_fusion = isinstance(cell, Fusion)
     folder = Path(cell.folder)
     trained = list(dict.fromkeys(map(Path, cell.members))) if is_fusion else [folder]
-    arrays = ("similarities.npz", "retrieved.npz", "samples.npz")
-    left_behind = ("scoring.json", "ranks.parquet", *arrays)
+    arrays = ("scores/similarities.npz", "scores/retrieved.npz", "scores/samples.npz")
+    left_behind = ("scores/cost.json", "scores/ranks.parquet", *arrays)
     _check_there(key, cell, [folder / name for name in left_behind])
-    _check_there(key, cell, [path / "training.json" for path in trained])
+    _check_there(key, cell, [path / "training/cost.json" for path in trained])
     return Outcome(
         folder=folder,
         record=_record(params, key, cell),
-        trainings=tuple(read_provenance(path / "training.json") for path in trained),
-        scoring=read_provenance(folder / "scoring.json"),
-        history=None if is_fusion else _history(key, cell, folder / "history.csv"),
+        trainings=tuple(read_provenance(path / "training/cost.json") for path in trained),
+        scoring=read_provenance(folder / "scores/cost.json"),
+        history=None if is_fusion else _history(key, cell, folder / "training/history.csv"),
     )
 
 

@@ -309,7 +309,7 @@ def _of_outcome(outcome: Outcome, way: str, cutoffs: tuple[int, ...], owners: Ow
 
 def _overlap_replicates(folder: Path) -> np.ndarray | None:
     """(200,) of S; None in records that are older than samples."""
-    path = folder / "samples.npz"
+    path = folder / "scores/samples.npz"
     if not path.is_file():
         return None
     with np.load(path, allow_pickle=False) as stored:
@@ -320,8 +320,8 @@ def _overlap_replicates(folder: Path) -> np.ndarray | None:
 
 
 def _ranks(outcome: Outcome) -> dict[str, pd.DataFrame]:
-    """The rows of ranks.parquet by direction."""
-    path = (outcome.folder / "ranks.parquet").absolute()
+    """The rows of scores/ranks.parquet by direction."""
+    path = (outcome.folder / "scores/ranks.parquet").absolute()
     return _read_ranks(path, path.stat().st_mtime_ns)
 
 

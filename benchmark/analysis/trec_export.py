@@ -52,11 +52,11 @@ def write_qrels(data: Prepared, folder: Path) -> None:
 def write_runs(outcome: Outcome, data: Prepared, folder: Path) -> None:
     """Write what a cell retrieved, in the directions that it was asked for.
 
-    Raises UserError where retrieved.npz is not of this split.
+    Raises UserError where scores/retrieved.npz is not of this split.
     """
     record, ids = outcome.record, _ids(data)
     name = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
-    retrieved = outcome.arrays("retrieved.npz")
+    retrieved = outcome.arrays("scores/retrieved.npz")
     for way, queries, items in (
         ("i2t", ids["image"], ids["caption"]),
         ("t2i", ids["caption"], ids["image"]),

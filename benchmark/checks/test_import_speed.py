@@ -27,15 +27,15 @@ from pathlib import Path
 import pandas as pd
 from benchmark.encode import __main__ as encode
 from benchmark.encode.feature_import import import_features
-from benchmark.season.parameters import Encoding, ImageEncoder
+from benchmark.season.parameters import FeatureSet, ImageEncoder
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from datasets.shared import precomp
 parts = precomp.layout(Path("data/raw/made/f30k_precomp"))
 images = precomp.tables(parts, {}, []).images
 settings = ImageEncoder(features="f30k_precomp", standardise=sys.argv[1] == "standardised")
-encoding = Encoding(
-    dataset="made", reader="made", kind="image", encoder="torchvision_cnn", source="made",
+encoding = FeatureSet(
+    dataset="made", reader="made", kind="pictures", encoder="torchvision_cnn", source="made",
     folder="data/features/made/imported", image=settings,
 )
 data = Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("data/prepared/made"))

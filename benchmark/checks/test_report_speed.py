@@ -122,21 +122,21 @@ def play(cell: Cell | Fusion) -> None:
     metrics |= {"overlap_s_low": 0.2, "overlap_s_high": 0.5}
     metrics |= summary("s2s", ranks["s2s"]) if "s2s" in ranks else {}
     write_record(folder, record(cell, metrics))
-    table_of(ranks).to_parquet(folder / "ranks.parquet", index=False)
-    np.savez(folder / "similarities.npz", matched_sample=matched, unmatched_sample=unmatched)
+    table_of(ranks).to_parquet(folder / "scores/ranks.parquet", index=False)
+    np.savez(folder / "scores/similarities.npz", matched_sample=matched, unmatched_sample=unmatched)
     found = {"i2t": (IMAGES, CAPTIONS), "t2i": (CAPTIONS, IMAGES)}
     np.savez(
-        folder / "retrieved.npz",
+        folder / "scores/retrieved.npz",
         **{way: rng.integers(items, size=(asked, TOP)) for way, (asked, items) in found.items()},
     )
-    np.savez(folder / "samples.npz", **samples(cell, rng))
+    np.savez(folder / "scores/samples.npz", **samples(cell, rng))
     scoring = costs(per_image=1e-3, per_caption=2e-3, per_pair=3e-6)
-    write_provenance(folder / "scoring.json", scoring)
+    write_provenance(folder / "scores/cost.json", scoring)
     if isinstance(cell, Cell):
-        write_provenance(folder / "training.json", costs(training=100.0, per_batch=0.1))
+        write_provenance(folder / "training/cost.json", costs(training=100.0, per_batch=0.1))
         epochs = np.arange(1, EPOCHS + 1)
         history = {"epoch": epochs, "loss": 3 / epochs, "val_rsum": 100 + epochs}
-        pd.DataFrame(history).to_csv(folder / "history.csv", index=False)
+        pd.DataFrame(history).to_csv(folder / "training/history.csv", index=False)
 
 
 def made_up_ranks(preset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from benchmark.core.errors import UserError
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.__main__ import checklist, downloads, marked
-from benchmark.season.parameters import PARAMS, Encoding, Params, read_params
+from benchmark.season.parameters import PARAMS, FeatureSet, Params, read_params
 from datasets import DataError
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
@@ -101,9 +101,9 @@ def _absent(dataset: RawDataset, reason: str) -> dict:
 
 def _networks(params: Params) -> dict[str, dict]:
     """By dataset and network: every network that sees pictures, or its features that are imported.
-    What one of several encodings lacks is missing."""
+    What one of several feature_sets lacks is missing."""
     found = {}
-    for encoding in params.encodings.values():
+    for encoding in params.feature_sets.values():
         for network, seer in _seers(encoding):
             key = f"{encoding.dataset} {network}"
             if key not in found or found[key]["present"]:
@@ -111,7 +111,7 @@ def _networks(params: Params) -> dict[str, dict]:
     return found
 
 
-def _seers(encoding: Encoding) -> list[tuple[str, Encoding]]:
+def _seers(encoding: FeatureSet) -> list[tuple[str, FeatureSet]]:
     """The networks of an encoding, each with the encoding as its module would have it."""
     settings = encoding.image or encoding.proposals
     if settings is None:
@@ -123,7 +123,7 @@ def _seers(encoding: Encoding) -> list[tuple[str, Encoding]]:
     return found
 
 
-def _network(params: Params, encoding: Encoding, network: str) -> dict:
+def _network(params: Params, encoding: FeatureSet, network: str) -> dict:
     if _is_encoded(encoding):
         return {"present": True, "note": f"features in {encoding.folder}"}
     if encoding.image and encoding.image.features:
@@ -136,7 +136,7 @@ def _network(params: Params, encoding: Encoding, network: str) -> dict:
         return {"present": False, "note": str(error)}
 
 
-def _is_encoded(encoding: Encoding) -> bool:
+def _is_encoded(encoding: FeatureSet) -> bool:
     return (Path(encoding.folder) / "card.json").is_file()
 
 
@@ -150,7 +150,7 @@ def _imported(path: Path) -> dict:
 def _boxes(params: Params) -> dict[str, dict]:
     """The folders of proposals that the season names, as far as they are needed still."""
     found = {}
-    for encoding in params.encodings.values():
+    for encoding in params.feature_sets.values():
         settings = encoding.proposals
         if settings and settings.how == "file" and not _is_encoded(encoding):
             raw = _raw(raw_dataset(params, encoding.dataset))
@@ -171,7 +171,7 @@ def _files(params: Params) -> list[str]:
     are needed still."""
     needed = [
         encoding.words.vectors if encoding.words else encoding.sentence.weights
-        for encoding in params.encodings.values()
+        for encoding in params.feature_sets.values()
         if (encoding.words or encoding.sentence) and not _is_encoded(encoding)
     ]
     return sorted({path for path in needed if path})

@@ -20,7 +20,7 @@ from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encode.proposals import CELLS
 from benchmark.encoders import hglmm, tfidf
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import Cell, Encoding, Params
+from benchmark.season.parameters import Cell, FeatureSet, Params
 from methods import Inputs, Phase, Sizes
 
 RATE = 10e12  # operations a second. Assumed: what one data-centre GPU sustains in float32
@@ -41,13 +41,13 @@ Counts = dict[str, dict[str, int]]  # split -> images, captions, phrases
 def estimate(params: Params, absent: list[str]) -> dict:
     """Hours and GiB of a season; `absent` are the datasets whose raw files are missing."""
     season = _Season(params)
-    encodings, not_encoded = _known(season.encoding_hours, params.encodings)
+    feature_sets, not_encoded = _known(season.encoding_hours, params.feature_sets)
     cells, not_trained = _known(season.training_hours, params.cells)
     return {
         "kind": "estimated, not measured",
         "assumed": f"{RATE / 1e12:g} TFLOP/s sustained, {1000 * OVERHEAD:g} ms more a step",
         "device_hours": _rounded(
-            {"encoding": sum(encodings.values()), "training": sum(cells.values())}
+            {"encoding": sum(feature_sets.values()), "training": sum(cells.values())}
         ),
         "hours_of_cells": _rounded(cells),
         "not_counted": not_encoded | not_trained,
@@ -132,7 +132,7 @@ class _Season:
         train = self.counts(cell.dataset)["train"]
         return train["phrases" if takes.text == "phrase" else phase.draws]
 
-    def encoding_hours(self, encoding: Encoding) -> float:
+    def encoding_hours(self, encoding: FeatureSet) -> float:
         """Of an image network for all pictures; text encoders run on the host. Raises
         UnknownError."""
         settings = encoding.image or encoding.proposals
@@ -154,7 +154,7 @@ class _Season:
             self.found[name] = counts_of(raw_dataset(self.params, name))
         return self.found[name]
 
-    def total(self, encoding: Encoding, what: str) -> int:
+    def total(self, encoding: FeatureSet, what: str) -> int:
         counts = self.counts(encoding.dataset)
         return sum(counts[split].get(what, 0) for split in counts if split != "unused")
 
@@ -174,10 +174,10 @@ class _Season:
         sizes = Sizes(image=pooled, text=text, classes=round(groups * (takes.clusters or 1)))
         return sizes, Fed(image=shape, word_size=word_size, network=network)
 
-    def at(self, folder: str) -> Encoding:
-        return next(one for one in self.params.encodings.values() if one.folder == folder)
+    def at(self, folder: str) -> FeatureSet:
+        return next(one for one in self.params.feature_sets.values() if one.folder == folder)
 
-    def text_size(self, encoding: Encoding) -> int:
+    def text_size(self, encoding: FeatureSet) -> int:
         """Of the vectors of sentences or phrases."""
         settings = encoding.sentence
         made = {
@@ -192,7 +192,7 @@ class _Season:
 
     def disk(self, absent: list[str]) -> dict[str, float]:
         """GiB that are still to be written; DVC keeps a copy of every checkpoint."""
-        features, _ = _known(self.features_gib, self.params.encodings)
+        features, _ = _known(self.features_gib, self.params.feature_sets)
         checkpoints, _ = _known(self.checkpoint_gib, self.params.cells)
         sizes = {
             "raw_files": sum(raw_dataset(self.params, name).card.raw_gib for name in absent),
@@ -201,22 +201,22 @@ class _Season:
         }
         return sizes | {"needed": sum(sizes.values()), "free": shutil.disk_usage(".").free / GIB}
 
-    def features_gib(self, encoding: Encoding) -> float:
+    def features_gib(self, encoding: FeatureSet) -> float:
         if (Path(encoding.folder) / "card.json").is_file():
             return 0.0
         of = {
             "words": lambda: VOCABULARY * encoding.words.size * SINGLE,
-            "sentence": lambda: self.texts_bytes(encoding, "captions"),
+            "sentences": lambda: self.texts_bytes(encoding, "captions"),
             "phrases": lambda: self.texts_bytes(encoding, "phrases"),
-            "image": lambda: self.total(encoding, "images") * _image_bytes(encoding),
+            "pictures": lambda: self.total(encoding, "images") * _image_bytes(encoding),
             "proposals": lambda: self.boxes_bytes(encoding),
         }
         return of[encoding.kind]() / GIB
 
-    def texts_bytes(self, encoding: Encoding, what: str) -> int:
+    def texts_bytes(self, encoding: FeatureSet, what: str) -> int:
         return self.total(encoding, what) * self.text_size(encoding) * HALF
 
-    def boxes_bytes(self, encoding: Encoding) -> int:
+    def boxes_bytes(self, encoding: FeatureSet) -> int:
         proposals = self.total(encoding, "images") * encoding.proposals.count
         return (proposals + self.total(encoding, "phrases")) * _box_size(encoding) * HALF
 
@@ -226,7 +226,7 @@ class _Season:
         return self.counted(cell).parameters * SINGLE / GIB
 
 
-def _image_shape(encoding: Encoding, kind: str) -> tuple[int, tuple[int, ...]]:
+def _image_shape(encoding: FeatureSet, kind: str) -> tuple[int, tuple[int, ...]]:
     """Feature size that a model is built for, and the shape of one image."""
     if encoding.proposals:
         size = _box_size(encoding)
@@ -239,11 +239,11 @@ def _image_shape(encoding: Encoding, kind: str) -> tuple[int, tuple[int, ...]]:
     return look.map, (_regions(encoding), look.map)
 
 
-def _regions(encoding: Encoding) -> int:
+def _regions(encoding: FeatureSet) -> int:
     return REGIONS if encoding.image.features else encoding.image.grid**2
 
 
-def _seen(encoding: Encoding) -> Seen:
+def _seen(encoding: FeatureSet) -> Seen:
     settings = encoding.image
     if settings.network in IMPORTED:
         size = IMPORTED[settings.network]
@@ -251,7 +251,7 @@ def _seen(encoding: Encoding) -> Seen:
     return seen(encoding.encoder, settings.network, settings.input_size)
 
 
-def _box_size(encoding: Encoding) -> int:
+def _box_size(encoding: FeatureSet) -> int:
     """Of the features of a proposal."""
     settings = encoding.proposals
     if encoding.encoder == "faster_rcnn":
@@ -259,6 +259,6 @@ def _box_size(encoding: Encoding) -> int:
     return CELLS**2 * seen(encoding.encoder, settings.network, settings.input_size).map
 
 
-def _image_bytes(encoding: Encoding) -> int:
+def _image_bytes(encoding: FeatureSet) -> int:
     look = _seen(encoding)
     return (look.pooled + _regions(encoding) * look.map) * HALF + 3 * encoding.image.pixels**2

@@ -23,7 +23,7 @@ from benchmark.prepare.__main__ import prepare
 from benchmark.season.parameters import (
     PARAMS,
     DatasetSettings,
-    Encoding,
+    FeatureSet,
     Option,
     Params,
     read_params,
@@ -85,7 +85,7 @@ def play(params: Params, dataset: str, source: Path | None) -> None:
     if _prepared_otherwise(params, dataset):
         fetch(params, dataset, source)
         prepare(params, dataset)
-    for encoding in params.encodings.values():
+    for encoding in params.feature_sets.values():
         if _encoded_otherwise(encoding):
             _pretrain_if_needed(encoding)
             encode(params, encoding)
@@ -103,13 +103,13 @@ def _prepared_otherwise(params: Params, dataset: str) -> bool:
     return not card.is_file() or any(read_json(card)[key] != asked[key] for key in asked)
 
 
-def _pretrain_if_needed(encoding: Encoding) -> None:
+def _pretrain_if_needed(encoding: FeatureSet) -> None:
     settings = encoding.image or encoding.proposals
     if settings and settings.network == encoders.DRAWN and not drawn_cnn.WEIGHTS.is_file():
         drawn_pretraining.write_weights()
 
 
-def _encoded_otherwise(encoding: Encoding) -> bool:
+def _encoded_otherwise(encoding: FeatureSet) -> bool:
     """Whether there are no such features, or features of other settings in a folder so named."""
     card = Path(encoding.folder) / "card.json"
     settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals

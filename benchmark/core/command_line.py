@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmark.core.errors import UserError
 from datasets import DataError
 
 Configure = Callable[[argparse.ArgumentParser], None]
@@ -32,7 +31,7 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
     """Run `main`; a mistake the user can mend becomes one line on stderr."""
     try:
         main(arguments)
-    except (UserError, DataError) as error:
+    except DataError as error:
         print("rematch:", " ".join(str(error).splitlines()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

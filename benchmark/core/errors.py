@@ -1,14 +1,17 @@
-"""Mistakes a user can mend, and how a failed check of their files becomes one line."""
+"""Mistakes that a user can correct, and how a failed check of their files becomes one line."""
 
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from datasets import DataError
+
 M = TypeVar("M", bound=BaseModel)
 
 
-class UserError(ValueError):
-    """One line: file, item, expected, found, what to do next. The command line exits with 2."""
+class UserError(DataError):
+    """One line: where, what was expected, what was found, what to do. The command line exits
+    with 2."""
 
 
 def checked(model: type[M], data: object, where: str) -> M:

@@ -1,4 +1,4 @@
-"""What a training or a scoring cost, and where it ran: training.json and scoring.json.
+"""What a training or a scoring cost, and where it ran: training/cost.json and scores/cost.json.
 
 Apart from records.py, so that a change to the record makes no training stale. Knows no torch.
 """

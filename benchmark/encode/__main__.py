@@ -30,7 +30,7 @@ from benchmark.encode.proposals import encode_proposals
 from benchmark.encode.scratch_arrays import card_of, fused, resume, scratch_array, stacked
 from benchmark.encode.standardisation import Moments
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import Encoding, ImageEncoder, Params, entry, read_params
+from benchmark.season.parameters import FeatureSet, ImageEncoder, Params, entry, read_params
 
 CHUNK = 64  # images encoded at once; a kill loses at most these
 
@@ -38,20 +38,20 @@ Describe = Callable[[list[Image.Image]], dict[str, np.ndarray]]  # arrays by the
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("encoding", help="a key of `encodings` in params.yaml")
+    parser.add_argument("encoding", help="a key of `feature_sets` in params.yaml")
 
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params()
-    encode(params, entry(params.encodings, arguments.encoding, "encoding"))
+    encode(params, entry(params.feature_sets, arguments.encoding, "encoding"))
 
 
-def encode(params: Params, encoding: Encoding) -> None:
+def encode(params: Params, encoding: FeatureSet) -> None:
     """Write the feature folder of one encoding."""
     data = prepared_tables.read(encoding.dataset)
     if encoding.kind == "words":
         encode_words(encoding, data)
-    elif encoding.kind == "sentence":
+    elif encoding.kind == "sentences":
         encode_sentences(encoding, data)
     elif encoding.kind == "phrases":
         encode_phrases(encoding, data)
@@ -64,7 +64,7 @@ def encode(params: Params, encoding: Encoding) -> None:
         encode_images(params, encoding, data)
 
 
-def encode_words(encoding: Encoding, data: Prepared) -> None:
+def encode_words(encoding: FeatureSet, data: Prepared) -> None:
     """Write words.json and words.npy: the vectors of the words of the captions."""
     tokens = [tokenise(text) for text in data.captions["text"]]
     is_train = (data.captions["split"] == "train").to_numpy()
@@ -76,14 +76,14 @@ def encode_words(encoding: Encoding, data: Prepared) -> None:
         write_json(folder / "card.json", card_of(encoding, list(found.words)) | facts)
 
 
-def encode_sentences(encoding: Encoding, data: Prepared) -> None:
+def encode_sentences(encoding: FeatureSet, data: Prepared) -> None:
     """Write sentence.npy (C, F) in the order of the caption table."""
     is_train = (data.captions["split"] == "train").to_numpy()
     ids = data.captions["caption_id"].tolist()
     _encode_texts(encoding, "sentence", data.captions["text"].tolist(), is_train, ids)
 
 
-def encode_phrases(encoding: Encoding, data: Prepared) -> None:
+def encode_phrases(encoding: FeatureSet, data: Prepared) -> None:
     """Write phrase.npy (V, F): the distinct phrases, as they come in the region table. What is
     fitted sees each phrase of the training images once."""
     number, phrases = pd.factorize(data.regions["phrase"])
@@ -93,7 +93,7 @@ def encode_phrases(encoding: Encoding, data: Prepared) -> None:
 
 
 def _encode_texts(
-    encoding: Encoding, name: str, texts: list[str], is_train: np.ndarray, ids: list[str]
+    encoding: FeatureSet, name: str, texts: list[str], is_train: np.ndarray, ids: list[str]
 ) -> None:
     source = Path(encoding.source)
     if not is_train.any():  # nothing to fit to; training says what it lacks
@@ -108,7 +108,7 @@ def _encode_texts(
 
 
 def _write_texts(
-    encoding: Encoding, name: str, vectors: np.ndarray, ids: list[str], facts: dict
+    encoding: FeatureSet, name: str, vectors: np.ndarray, ids: list[str], facts: dict
 ) -> None:
     origin = read_json(Path(encoding.source) / "card.json")["vectors"]
     with replaced(Path(encoding.folder)) as folder:
@@ -116,7 +116,7 @@ def _write_texts(
         write_json(folder / "card.json", card_of(encoding, ids) | {"vectors": origin} | facts)
 
 
-def encode_images(params: Params, encoding: Encoding, data: Prepared) -> None:
+def encode_images(params: Params, encoding: FeatureSet, data: Prepared) -> None:
     """Write pooled.npy (I, F) and regions.npy (I, R, F) in the order of the image table; places.npy
     (I, R) of regions on a grid; and, for training from pixels, pixels.npy (I, 3, S, S) and
     network.pt."""

@@ -19,12 +19,12 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.encode.feature_formats import Block, Source, open_source
 from benchmark.encode.standardisation import Moments
-from benchmark.season.parameters import Encoding
+from benchmark.season.parameters import FeatureSet
 
 LARGEST = float(np.finfo(np.float16).max)  # that a feature folder can hold
 
 
-def import_features(encoding: Encoding, data: Prepared, dataset: RawDataset, card: dict) -> None:
+def import_features(encoding: FeatureSet, data: Prepared, dataset: RawDataset, card: dict) -> None:
     """Write pooled.npy (I, F) and, where the source has them, regions.npy (I, R, F), in the order
     of the images of the used splits. `pooled` of regions is their mean; their order is kept.
 

@@ -35,7 +35,7 @@ from benchmark.encode.box_sources import from_files, padded, selective_search
 from benchmark.encode.scratch_arrays import card_of, fused, resume, scratch_array, stacked
 from benchmark.encode.standardisation import Moments
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import PARAMS, Encoding, Params, ProposalEncoder
+from benchmark.season.parameters import PARAMS, FeatureSet, Params, ProposalEncoder
 
 CHUNK = 16  # images encoded at once; a kill loses at most these
 BLOCK = 1 << 22  # numbers standardised at once
@@ -64,7 +64,7 @@ class _Networks(NamedTuple):
     facts: dict  # of their weights, for the card
 
 
-def encode_proposals(params: Params, encoding: Encoding, data: Prepared) -> None:
+def encode_proposals(params: Params, encoding: FeatureSet, data: Prepared) -> None:
     """Write boxes.npy (I, P, 4), proposals.npy (I, P, F) and truths.npy (N, F): of the images of
     the used splits, and of the box of every row of the region table.
 
@@ -92,7 +92,7 @@ def encode_proposals(params: Params, encoding: Encoding, data: Prepared) -> None
 # Networks ---------------------------------------------------------------------------------------
 
 
-def _networks(params: Params, encoding: Encoding) -> _Networks:
+def _networks(params: Params, encoding: FeatureSet) -> _Networks:
     settings = encoding.proposals
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(encoding.encoder).load(settings.network, weights_dir)

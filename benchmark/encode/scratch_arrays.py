@@ -12,12 +12,12 @@ from torch.fx.experimental.optimization import fuse
 
 from benchmark.core.files import read_json
 from benchmark.data.feature_folders import fingerprint
-from benchmark.season.parameters import Encoding
+from benchmark.season.parameters import FeatureSet
 
 BICUBIC = Image.Resampling.BICUBIC
 
 
-def card_of(encoding: Encoding, ids: Sequence[str]) -> dict:
+def card_of(encoding: FeatureSet, ids: Sequence[str]) -> dict:
     """What a feature folder says of itself: whose features, made how, of which items."""
     settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals
     return {

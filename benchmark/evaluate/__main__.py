@@ -63,8 +63,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
-    """Write record.json, ranks.parquet, similarities.npz, retrieved.npz, samples.npz and
-    scoring.json."""
+    """Write record.json, scores/ranks.parquet, scores/similarities.npz, scores/retrieved.npz, scores/samples.npz and
+    scores/cost.json."""
     make_deterministic()
     device = pick(params.device)
     members = [_member(part, name) for part, name in _parts(params, cell)]
@@ -84,7 +84,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     folder = Path(cell.folder)
     _write_arrays(folder, judged)
     write_record(folder, _record(params, cell, members, data, judged, status, reason))
-    write_provenance(folder / "scoring.json", provenance(device, seconds))
+    write_provenance(folder / "scores/cost.json", provenance(device, seconds))
 
 
 def _parts(params: Params, cell: Cell | Fusion) -> list[tuple[Cell, str]]:
@@ -337,11 +337,11 @@ def _deviations(member: Member) -> list[str]:
 
 
 def _write_arrays(folder: Path, judged: Judged) -> None:
-    with atomic(folder / "ranks.parquet") as part:
+    with atomic(folder / "scores/ranks.parquet") as part:
         judged.rank_table.to_parquet(part, index=False)
-    _savez(folder / "similarities.npz", judged.similarities)
-    _savez(folder / "retrieved.npz", judged.retrieved)
-    _savez(folder / "samples.npz", judged.samples)
+    _savez(folder / "scores/similarities.npz", judged.similarities)
+    _savez(folder / "scores/retrieved.npz", judged.retrieved)
+    _savez(folder / "scores/samples.npz", judged.samples)
 
 
 def _savez(path: Path, arrays: dict[str, np.ndarray]) -> None:

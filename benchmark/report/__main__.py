@@ -29,7 +29,11 @@ from benchmark.report.table_formats import Grid
 from benchmark.season.parameters import Params, read_params
 
 ROOT = Path("reports")
-FORMATS = {"markdown": table_formats.as_markdown, "latex": table_formats.as_latex, "csv": table_formats.as_csv}
+FORMATS = {
+    "markdown": table_formats.as_markdown,
+    "latex": table_formats.as_latex,
+    "csv": table_formats.as_csv,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -104,12 +104,12 @@ class DatasetSettings(Strict):
     proposals: ProposalEncoder = ProposalEncoder()
 
 
-class Encoding(Strict):
+class FeatureSet(Strict):
     """One feature folder: a dataset seen by one encoder."""
 
     dataset: str
     reader: str  # module of datasets/
-    kind: Literal["image", "words", "sentence", "phrases", "proposals"]
+    kind: Literal["pictures", "words", "sentences", "phrases", "proposals"]
     encoder: str  # module of benchmark/encoders/
     folder: str
     source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
@@ -120,12 +120,7 @@ class Encoding(Strict):
 
 
 class Cell(Strict):
-    """One training and its evaluation: (dataset, preset, seed).
-
-    DVC has no optional dependencies. Where a cell has no use for a file, its entry names one that
-    the cell depends on anyway: `texts` and `words` the caption table, `start` the data card,
-    `backbone` the package.
-    """
+    """One training and its evaluation: (dataset, preset, seed)."""
 
     dataset: str
     preset: str
@@ -136,23 +131,15 @@ class Cell(Strict):
     scaled: list[str]  # options the season set to fit its budget
     network: str | None  # image network that the paper feeds the preset
     images: str  # feature folder
-    backbone: str  # module of benchmark/encoders/ that has the image network, for pixels
-    texts: str  # feature folder, for methods that take vectors of sentences or phrases
-    words: str  # feature folder of word vectors, for methods that take words
-    start: str  # checkpoint that training goes on from
+    backbone: str | None = None  # module of benchmark/encoders/ with the image network, for pixels
+    texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
+    words: str | None = None  # feature folder of word vectors, for methods that take words
+    start: str | None = None  # checkpoint that training goes on from
     folder: str
-
-    @property
-    def starts_fresh(self) -> bool:
-        return self.start.endswith("card.json")
 
 
 class Fusion(Strict):
-    """A cell without a training of its own: scores of trained cells as one score.
-
-    DVC cannot loop over dependencies: `first` to `third` are the folders of the members, the last
-    one repeated.
-    """
+    """A cell without a training of its own: scores of trained cells as one score."""
 
     dataset: str
     preset: str
@@ -160,9 +147,6 @@ class Fusion(Strict):
     how: Literal["average", "adaptive", "weighted"]
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
-    first: str
-    second: str
-    third: str
     folder: str
 
 
@@ -176,7 +160,7 @@ class Params(Strict):
     validation_images: int | None
     weights_dir: str | None
     datasets: dict[str, DatasetSettings]
-    encodings: dict[str, Encoding]
+    feature_sets: dict[str, FeatureSet]
     cells: dict[str, Cell]
     fusions: dict[str, Fusion]
 

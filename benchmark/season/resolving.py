@@ -20,7 +20,7 @@ from benchmark.season.parameters import (
     PARAMS,
     Cell,
     DatasetSettings,
-    Encoding,
+    FeatureSet,
     Fusion,
     Option,
     Params,
@@ -91,7 +91,7 @@ def resolve(
             key: settings.model_copy(update={"reader": settings.reader or key})
             for key, settings in season.datasets.items()
         },
-        encodings=grid.encodings,
+        feature_sets=grid.feature_sets,
         cells=grid.cells,
         fusions=grid.fusions,
         **shared,
@@ -117,11 +117,11 @@ def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterab
 
 
 class _Grid:
-    """Cells, fusions and encodings of a season, in the order they are asked for."""
+    """Cells, fusions and feature_sets of a season, in the order they are asked for."""
 
     def __init__(self, name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
         self.name, self.season, self.known = name, season, known
-        self.encodings: dict[str, Encoding] = {}
+        self.feature_sets: dict[str, FeatureSet] = {}
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
 
@@ -161,15 +161,13 @@ class _Grid:
         module = method_of(method)
         # An option that is no option is refused now, not hours later.
         takes = module.inputs(configured(module, options, f"preset {preset}"))
-        prepared = f"data/prepared/{dataset}"
-        texts = words = f"{prepared}/captions.parquet"
+        texts = words = backbone = None
         if takes.text == "words":
             words = self._words(dataset)
         elif takes.text == "sentence":
             texts = self._sentence(dataset, row.sentence or "mean_words")
         elif takes.text == "phrase":
             texts = self._phrases(dataset, row.sentence or "mean_words")
-        backbone = "__init__"
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
         return Cell(
@@ -185,7 +183,7 @@ class _Grid:
             backbone=backbone,
             texts=texts,
             words=words,
-            start=self._start(dataset, preset, row, seed) or f"{prepared}/card.json",
+            start=self._start(dataset, preset, row, seed),
             folder=self._folder(dataset, preset, seed),
         )
 
@@ -202,7 +200,6 @@ class _Grid:
         for member in names:
             self._check_played(dataset, preset, "fuses", member, seed)
         folders = [self._folder(dataset, member, seed) for member in names]
-        first, second, third = (folders + folders[-1:] * 2)[:3]
         return Fusion(
             dataset=dataset,
             preset=preset,
@@ -210,9 +207,6 @@ class _Grid:
             how=fuse.how,
             members=folders,
             parts=list(parts),
-            first=first,
-            second=second,
-            third=third,
             folder=self._folder(dataset, preset, seed),
         )
 
@@ -260,7 +254,9 @@ class _Grid:
         elif row.grid:
             changed |= {"grid": row.grid}
         settings = settings.model_copy(update=changed)
-        return self._encoding(dataset, "image", module_of(network), settings.slug, image=settings)
+        return self._encoding(
+            dataset, "pictures", module_of(network), settings.slug, image=settings
+        )
 
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
         """The network of a preset: the season's, or the paper's where the season says so."""
@@ -279,7 +275,7 @@ class _Grid:
 
     def _sentence(self, dataset: str, encoder: str) -> str:
         settings = self.season.datasets[dataset].sentence.get(encoder, SentenceEncoder())
-        return self._vectors(dataset, "sentence", encoder, settings)
+        return self._vectors(dataset, "sentences", encoder, settings)
 
     def _phrases(self, dataset: str, encoder: str) -> str:
         settings = self.season.datasets[dataset].phrases.get(encoder, SentenceEncoder())
@@ -296,7 +292,7 @@ class _Grid:
     ) -> str:
         """The folder of an encoding, which the season now has."""
         folder = f"data/features/{dataset}/{slug}"
-        self.encodings[f"{dataset}-{slug}"] = Encoding(
+        self.feature_sets[f"{dataset}-{slug}"] = FeatureSet(
             dataset=dataset,
             reader=self.season.datasets[dataset].reader or dataset,
             kind=kind,

@@ -47,7 +47,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell and write checkpoint.pt, history.csv and training.json into its folder.
+    """Train a cell and write checkpoint.pt, training/history.csv and training/cost.json into its folder.
 
     A cell that its dataset cannot give its inputs, and one whose loss diverges, leave a checkpoint
     that says so.
@@ -70,13 +70,13 @@ def train_cell(params: Params, cell: Cell) -> None:
         checkpoint = Checkpoint.not_applicable(str(error))
     folder = Path(cell.folder)
     checkpoints.save(folder / "checkpoint.pt", checkpoint)
-    write_text(folder / "history.csv", _table(history))
-    write_provenance(folder / "training.json", provenance(device, {"training": seconds}))
+    write_text(folder / "training/history.csv", _table(history))
+    write_provenance(folder / "training/cost.json", provenance(device, {"training": seconds}))
 
 
 def _start(cell: Cell) -> Checkpoint | None:
     """The checkpoint training goes on from."""
-    if cell.starts_fresh:
+    if cell.start is None:
         return None
     start = checkpoints.load(Path(cell.start))
     if start.status != "ok":
@@ -253,13 +253,13 @@ def _check_siblings(
 def _identity(params: Params, cell: Cell, sizes: Sizes) -> str:
     """Names what a scratch folder is a training of; another option or other features, another
     folder."""
-    folders = [Path(cell.images), Path(cell.texts), Path(cell.words)]
+    folders = [folder for folder in (cell.images, cell.texts, cell.words) if folder]
     facts = [
         cell.model_dump(),
         [sha256(Path("data/prepared") / cell.dataset / name) for name in TABLES],
         vars(sizes),
-        [read_json(folder / "card.json") for folder in folders if folder.is_dir()],
-        None if cell.starts_fresh else sha256(Path(cell.start)),
+        [read_json(Path(folder) / "card.json") for folder in folders],
+        sha256(Path(cell.start)) if cell.start else None,
         params.validation_images,
         params.precision,
         params.device,

@@ -57,7 +57,7 @@ def gallery(
 ) -> tuple[str, list[Path]]:
     """Markdown of a cell's hits and misses, and the thumbnails written for it."""
     thumbnails = _Thumbnails(data, split, open_picture, place)
-    found = outcome.arrays("retrieved.npz")
+    found = outcome.arrays("scores/retrieved.npz")
     parts = [
         "A hit has a relevant item in the first place; the number of a miss is the place of its "
         "first relevant item, ties counted against the method."

@@ -163,7 +163,9 @@ def _spaces(standing: Standing | None) -> list[embedding_maps.Space]:
     if standing is None:
         return []
     return [
-        embedding_maps.Space(title=f"{standing.row.title}: {name.removeprefix('tsne_')} space", places=xy)
+        embedding_maps.Space(
+            title=f"{standing.row.title}: {name.removeprefix('tsne_')} space", places=xy
+        )
         for name, xy in standing.samples.items()
         if name.startswith("tsne_")
     ]
@@ -176,7 +178,9 @@ def _fusion(title: str, standing: Standing) -> Iterator[Picture]:
     name = f"{title}, {standing.row.title}"
     yield Picture(
         name=f"curves-{standing.preset}",
-        figure=fusion_weights.score_curves([one for way in ways for one in _falling(standing, way)]),
+        figure=fusion_weights.score_curves(
+            [one for way in ways for one in _falling(standing, way)]
+        ),
         alt=f"{name}: sorted scores of a few queries with their adaptive weights",
     )
     yield Picture(
@@ -264,7 +268,7 @@ def _metrics(standing: Standing) -> dict:
 
 def _panel(standing: Standing) -> distributions.Panel:
     """Of the first seed of a preset."""
-    scores = standing.played[0].arrays("similarities.npz")
+    scores = standing.played[0].arrays("scores/similarities.npz")
     return distributions.Panel(
         title=standing.row.title,
         overlap=_metrics(standing)["overlap_s"],

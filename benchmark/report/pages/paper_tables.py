@@ -102,7 +102,9 @@ def _ours(table: Table, place: str, board: Board) -> dict[str, str | None]:
     tables, which is of both."""
     is_half = len(board.ways) == 1
     return {
-        metric: None if metric == "rsum" and is_half else comparability.metric_at(board, place, metric)
+        metric: None
+        if metric == "rsum" and is_half
+        else comparability.metric_at(board, place, metric)
         for metric in table.columns
     }
 

@@ -141,7 +141,8 @@ def _fidelity(boards: Sequence[Board]) -> str:
         "fidelity.md.j2",
         methods={name: _entries(name, entries) for name, entries in fidelity().items()},
         boards=[
-            {"title": board.card["title"], "remarks": result_tables.remarks(board)} for board in boards
+            {"title": board.card["title"], "remarks": result_tables.remarks(board)}
+            for board in boards
         ],
     )
 
