@@ -17,7 +17,8 @@ from benchmark.commands.operations import Fed, UnknownError, counted, seen
 from benchmark.data.raw_files import raw_dataset
 from benchmark.season.method_options import method_of
 from benchmark.season.parameters import Params
-from benchmark.season.resolving import Season, resolve
+from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
 from methods import Batch, Captions, Phase, Sizes
 
 METHOD = """

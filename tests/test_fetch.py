@@ -12,7 +12,7 @@ from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.fetch import __main__ as fetch
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
+from benchmark.season.parameter_files import write_params
 from datasets import RemoteFile, folder
 from seasons import params_of
 

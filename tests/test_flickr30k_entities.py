@@ -19,7 +19,7 @@ from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
+from benchmark.season.parameter_files import write_params
 from datasets import DataError, flickr30k_entities
 from datasets.shared import entities
 from seasons import params_of

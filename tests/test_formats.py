@@ -22,16 +22,11 @@ from benchmark.encode import proposals
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.season.parameters import (
-    DatasetSettings,
-    ImageEncoder,
-    Params,
-    ProposalEncoder,
-    SentenceEncoder,
-    WordVectors,
-)
+from benchmark.season.parameters import DatasetSettings, ImageEncoder, Params, ProposalEncoder, SentenceEncoder, WordVectors
 from benchmark.season.presets import presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
+from benchmark.season.parameter_files import write_params
 from benchmark.train import __main__ as train
 from datasets import cuhk_pedes, flickr30k, flickr30k_entities, mscoco
 

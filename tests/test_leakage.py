@@ -21,7 +21,9 @@ from benchmark.prepare.table_checks import Picture, measure
 from benchmark.report.pages import leakage_section as page
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
+from benchmark.season.parameter_files import write_params
 from benchmark.train import __main__ as train
 from benchmark.train.pseudo_classes import cluster
 

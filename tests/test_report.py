@@ -50,7 +50,9 @@ from benchmark.report.pages.illustrations import Picture
 from benchmark.report.pages.result_tables import spread
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
 from benchmark.season.presets import Fuse, presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
+from benchmark.season.parameter_files import write_params
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"

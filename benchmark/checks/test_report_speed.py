@@ -30,7 +30,9 @@ from benchmark.protocol import overlap, rules
 from benchmark.protocol.ranking import summary
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion
 from benchmark.season.presets import presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
+from benchmark.season.parameter_files import write_params
 
 ROOT = Path(__file__).parents[2]
 CELLS = 300

@@ -30,7 +30,8 @@ from benchmark.encode.proposals import encode_proposals
 from benchmark.encode.scratch_arrays import card_of, fused, resume, scratch_array, stacked
 from benchmark.encode.standardisation import Moments
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import FeatureSet, ImageEncoder, Params, entry, read_params
+from benchmark.season.parameters import FeatureSet, ImageEncoder, Params
+from benchmark.season.parameter_files import entry, read_shared
 
 CHUNK = 64  # images encoded at once; a kill loses at most these
 
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params()
+    params = read_shared()
     encode(params, entry(params.feature_sets, arguments.encoding, "encoding"))
 
 

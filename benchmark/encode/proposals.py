@@ -35,7 +35,8 @@ from benchmark.encode.box_sources import from_files, padded, selective_search
 from benchmark.encode.scratch_arrays import card_of, fused, resume, scratch_array, stacked
 from benchmark.encode.standardisation import Moments
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import PARAMS, FeatureSet, Params, ProposalEncoder
+from benchmark.season.parameter_files import PARAMS
+from benchmark.season.parameters import FeatureSet, Params, ProposalEncoder
 
 CHUNK = 16  # images encoded at once; a kill loses at most these
 BLOCK = 1 << 22  # numbers standardised at once

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 import methods
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import atomic, read_json
 from benchmark.core.machine import provenance
@@ -34,7 +34,8 @@ from benchmark.matching.retrieval_inputs import (
 )
 from benchmark.protocol import fusion, rules
 from benchmark.season.method_options import configured, method_of, spelt_out
-from benchmark.season.parameters import Cell, Fusion, Params, entry, read_params
+from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.parameter_files import entry, read_params
 
 SPLIT = "test"
 RANDOM_WEIGHTS = "random weights"  # as the card of sentence vectors has it
@@ -53,11 +54,12 @@ class Member:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cell", help="a key of `cells` or `fusions` in params.yaml")
+    parser.add_argument("cell", help="a trained cell or a fusion")
+    add_season(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params()
+    params = read_params(arguments.season)
     cell = entry({**params.cells, **params.fusions}, arguments.cell, "cell")
     evaluate_cell(params, cell)
 
@@ -73,7 +75,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     seconds: dict[str, float] = {}
     judged = Judged(metrics={}, ranks={})
     if status == "ok":
-        narrow = params.precision == "bfloat16"
+        narrow = cell.precision == "bfloat16"
         try:
             with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
                 judged = _judge(cell, members, data, device, seconds)
@@ -102,7 +104,7 @@ def _member(cell: Cell, part: str) -> Member:
         cell=cell,
         part=part,
         config=config,
-        checkpoint=checkpoints.load(Path(cell.folder) / "checkpoint.pt"),
+        checkpoint=checkpoints.load(Path(cell.checkpoint)),
         takes=method.inputs(config),
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmark.analysis import claims, trec_export
 from benchmark.analysis.boards import Board, read_boards
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json, write_text
 from benchmark.data import prepared_tables
@@ -26,7 +26,8 @@ from benchmark.report.pages.claim_tables import claims_grid, not_run_grid
 from benchmark.report.pages.dvc_plots import write_plots
 from benchmark.report.pages.figure_files import Album, remove_others
 from benchmark.report.table_formats import Grid
-from benchmark.season.parameters import Params, read_params
+from benchmark.season.parameters import Params
+from benchmark.season.parameter_files import read_params
 
 ROOT = Path("reports")
 FORMATS = {
@@ -37,6 +38,7 @@ FORMATS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_season(parser)
     parser.add_argument("--json", action="store_true", help="print metrics.json as well")
     parser.add_argument(
         "--table", metavar="NAME", help="for example two_branch/2; `list` names all"
@@ -46,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params()
+    params = read_params(arguments.season)
     if arguments.table:
         sys.stdout.write(printed_table(read_boards(params), arguments.table, arguments.format))
     elif arguments.trec:

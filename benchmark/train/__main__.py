@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import methods
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import read_json, sha256, write_text
 from benchmark.core.machine import provenance
@@ -28,7 +28,8 @@ from benchmark.matching.checkpoints import Checkpoint
 from benchmark.matching.localisation import PhraseInputs, phrase_inputs
 from benchmark.matching.retrieval_inputs import SplitInputs, split_inputs
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import Cell, Params, entry, read_params
+from benchmark.season.parameters import Cell, Params
+from benchmark.season.parameter_files import entry, read_params
 from benchmark.train import selection
 from benchmark.train.loop import DivergedError, Run
 from benchmark.train.pseudo_classes import cluster
@@ -38,11 +39,12 @@ TABLES = ("images.parquet", "captions.parquet", "regions.parquet")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cell", help="a key of `cells` in params.yaml")
+    parser.add_argument("cell", help="for example shapes-scan_t2i_avg-0")
+    add_season(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params()
+    params = read_params(arguments.season)
     train_cell(params, entry(params.cells, arguments.cell, "cell"))
 
 
@@ -69,7 +71,7 @@ def train_cell(params: Params, cell: Cell) -> None:
     except NotApplicableError as error:
         checkpoint = Checkpoint.not_applicable(str(error))
     folder = Path(cell.folder)
-    checkpoints.save(folder / "checkpoint.pt", checkpoint)
+    checkpoints.save(Path(cell.checkpoint), checkpoint)
     write_text(folder / "training/history.csv", _table(history))
     write_provenance(folder / "training/cost.json", provenance(device, {"training": seconds}))
 
@@ -109,7 +111,7 @@ def _set_up(
         train=fed.train,
         validate=fed.validate,
         seed=cell.seed,
-        autocast=params.precision == "bfloat16",
+        autocast=cell.precision == "bfloat16",
         scratch=Path(".scratch") / cell.folder / _identity(params, cell, fed.sizes),
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
@@ -149,7 +151,7 @@ def _retrieval(
     )
     classes = _classes(data, cell, takes)
     train = train.with_classes(classes)
-    validation = validation.first_images(params.validation_images)
+    validation = validation.first_images(cell.validation_images)
     ways = data.card["ways"]
 
     def validate(model: nn.Module) -> dict[str, float]:
@@ -172,7 +174,7 @@ def _localisation(params: Params, cell: Cell, device: torch.device) -> _Fed:
     """Phrases and the proposals of their images."""
     data = retrieval_inputs.read_data(cell)
     train, validation = (phrase_inputs(data, cell, name, device) for name in ("train", "val"))
-    validation = validation.first_images(params.validation_images)
+    validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
         scores = localisation.score_proposals(model, validation)
@@ -260,8 +262,8 @@ def _identity(params: Params, cell: Cell, sizes: Sizes) -> str:
         vars(sizes),
         [read_json(Path(folder) / "card.json") for folder in folders],
         sha256(Path(cell.start)) if cell.start else None,
-        params.validation_images,
-        params.precision,
+        cell.validation_images,
+        cell.precision,
         params.device,
     ]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
