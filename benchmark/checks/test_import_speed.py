@@ -19,7 +19,7 @@ REGIONS, CHANNELS = 36, 2048
 IMAGES = {"train": 2900, "dev": 101, "test": 100}  # a tenth of Flickr30k
 BLOCK = 50  # images made at once
 MEBIBYTES, GROWTH = 954, 32  # limits: 1 GB, and the difference of two runs
-# The peak memory of the stage, torch included. Linux counts that of the parent process in ru_maxrss,
+# The peak memory of the stage, torch included. ru_maxrss counts that of the parent process as well,
 # so the status file is read where there is one.
 MEASURED = """
 import json, resource, sys, time
