@@ -88,6 +88,6 @@ def _reported(row: Printed) -> dict:
 
 
 def _line(reported: dict) -> str:
-    """A reported row as one line: table, where it was measured, and the numbers with their names."""
+    """A reported row as one line: table, dataset and split, and the numbers with their names."""
     numbers = [f"{key} {as_printed(value, key)}" for key, value in reported["numbers"].items()]
     return f"{reported['table']}, {reported['place']}: {' '.join(numbers)}"
