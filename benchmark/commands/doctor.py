@@ -30,7 +30,9 @@ GROUPS = ("datasets", "networks", "files")  # what can be missing
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for scripts")
-    parser.add_argument("--quick", action="store_true", help="do not time training steps")
+    parser.add_argument(
+        "--quick", action="store_true", help="do not time training steps, which can take minutes"
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:

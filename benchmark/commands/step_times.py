@@ -139,7 +139,8 @@ def preset_times(params: Params, shapes: SeasonShapes) -> list[dict]:
     device, rows = pick(params.device), []
     left = [cell for cell in params.cells.values() if not _is_trained(cell)]
     groups = [list(same) for _, same in groupby(left, lambda cell: (cell.dataset, cell.preset))]
-    for same in tqdm(groups, desc="measuring", unit="preset", disable=None, leave=False):
+    title = "timing steps (doctor --quick does not)"
+    for same in tqdm(groups, desc=title, unit="preset", disable=None, leave=False):
         cell = same[0]
         row = {"dataset": cell.dataset, "preset": cell.preset, "trainings": len(same)}
         try:
