@@ -3,6 +3,7 @@ from the dataset's card and the season. What neither says is assumed: the consta
 """
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ class UnknownShapeError(ValueError):
 
 @dataclass(frozen=True)
 class DatasetSize:
+    """How much a dataset holds."""
+
     counts: dict[str, dict[str, int]]  # split -> images, captions, phrases
     groups: int  # of training images
     words: int = VOCABULARY  # of the training captions, rare ones included
@@ -156,6 +159,7 @@ def _picture_shapes(features: FeatureSet) -> dict[str, tuple[int, ...]]:
     return shapes | ({"pixels": (3, settings.pixels, settings.pixels)} if settings.pixels else {})
 
 
+@cache
 def _network_sizes(encoder: str, network: str, side: int) -> tuple[int, int]:
     """Of the pooled features and of the channels of the map, after a forward pass of one image."""
     if encoder == encoders.DETECTORS:
