@@ -784,14 +784,14 @@ def test_clusters_take_the_place_of_groups():
 
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
     """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
-    seen, original = [], loop.Run._step
+    seen, original = [], loop.Run.step
 
     def note(self, *given):
         groups = sorted((group["factor"], group["lr"]) for group in self.optimiser.param_groups)
         seen.append((self.progress.epoch, type(self.optimiser).__name__, groups))
         return original(self, *given)
 
-    monkeypatch.setattr(loop.Run, "_step", note)
+    monkeypatch.setattr(loop.Run, "step", note)
     train_cell(cell)
     return [step for n, step in enumerate(seen) if step not in seen[:n]]
 

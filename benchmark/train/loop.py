@@ -109,7 +109,7 @@ class Run:
         label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
         bar = tqdm(rows, desc=label, unit="batch", disable=None, leave=False)
         for batch_rows, pool_rows in zip(bar, pools, strict=True):
-            log.add(self._step(batch_rows, pool_rows, phase))
+            log.add(self.step(batch_rows, pool_rows, phase))
         return log.means()
 
     def _rows(self, phase: Phase, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -123,7 +123,8 @@ class Run:
             return [None] * steps
         return list(rng.integers(0, len(self.train.owners), (steps, phase.pool)))
 
-    def _step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
+    def step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
+        """One step of the optimiser on the matched rows at `rows`; the loss of every term."""
         batch = self.train.batch(rows, pool_rows)
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
             terms = _counting(self.model.loss(batch), phase)
