@@ -1,7 +1,7 @@
 """Which epoch of a training is kept, and the validation figure that decides it.
 
-Ranks are counted here with tensors, where the scores lie, by the rules of ranking.py: training
-must not wait for the host, and a change to the evaluation must not make trainings stale.
+Ranks are counted here with tensors, where the scores lie, as protocol/ranks.py counts them:
+training must not wait for the host, and a change to the evaluation must not make trainings stale.
 """
 
 from collections.abc import Sequence
