@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 import methods
+from benchmark import protocol
 from benchmark.core.command_line import run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import atomic, read_json
@@ -32,7 +33,7 @@ from benchmark.matching.retrieval_inputs import (
     split_inputs,
     vocabulary_from,
 )
-from benchmark.protocol import fusion, rules
+from benchmark.protocol import fusion
 from benchmark.season.method_options import configured, method_of, spelt_out
 from benchmark.season.parameters import Cell, Fusion, Params, entry, read_params
 
@@ -77,7 +78,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         try:
             with torch.autocast(device.type, torch.bfloat16, enabled=narrow):
                 judged = _judge(cell, members, data, device, seconds)
-        except rules.RefusedError as error:
+        except protocol.RefusedError as error:
             status, reason = "failed", str(error)
         except methods.NotApplicableError as error:
             status, reason = "not_applicable", str(error)
@@ -147,10 +148,10 @@ def _judge_weighted(
     val = _two_distances(members, data, "val", device, {})  # what choosing costs is not counted
     test = _two_distances(members, data, SPLIT, device, seconds)
     split = data.split("val")
-    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     recalls = {
-        alpha: rules.retrieval_metrics(
-            rules.retrieval_ranks(fusion.weighted(*val, alpha), relevant)
+        alpha: protocol.retrieval_metrics(
+            protocol.retrieval_ranks(fusion.weighted(*val, alpha), relevant)
         )["rsum"]
         for alpha in fusion.ALPHAS
     }
@@ -248,7 +249,7 @@ def _sentence_ranks(played: Played, data: Prepared) -> np.ndarray:
         return np.array([])
     owners = played.inputs.owners
     ranks = [
-        rules.sentence_ranks(scores.cpu().numpy(), rows, owners)
+        protocol.sentence_ranks(scores.cpu().numpy(), rows, owners)
         for rows, scores in scoring.sentence_scores(played.model, played.inputs)
     ]
     return np.concatenate(ranks)
@@ -267,7 +268,7 @@ def _record(
     options = {m.cell.preset: spelt_out(m.config) for m in members}
     is_localisation = first.takes.image == "proposals"
     return Record(
-        protocol_version=rules.VERSION,
+        protocol_version=protocol.VERSION,
         season=params.season,
         dataset=cell.dataset,
         split=f"{data.card['split']}/{SPLIT}",
@@ -289,7 +290,7 @@ def _record(
         selected_epoch=first.checkpoint.epoch if isinstance(cell, Cell) else None,
         status=status,
         reason=reason,
-        metrics=judged.metrics,
+        metrics=protocol.with_formula_versions(judged.metrics),
     )
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from benchmark import protocol
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.evaluate import figure_samples
-from benchmark.protocol import overlap, rules
+from benchmark.protocol import distribution_overlap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,19 +40,19 @@ def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) ->
     """Judge scores with a row a query: i2t (I, C), t2i (C, I); of them the ways that the dataset
     asks for. Raises protocol.RefusedError for scores that are not finite."""
     ways, folds = data.card["ways"], data.card["folds"]
-    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     scores, matrix = {way: scores[way] for way in ways}, scores["i2t"]
-    ranks = rules.retrieval_ranks(scores, relevant)
-    metrics = rules.retrieval_metrics(ranks)
-    metrics |= rules.tie_gap(scores, relevant, ranks)
-    metrics |= rules.overlap_metrics(matrix[relevant], matrix[~relevant])
-    drawn = overlap.resamples(int(split.group_of_image.max()) + 1)
+    ranks = protocol.retrieval_ranks(scores, relevant)
+    metrics = protocol.retrieval_metrics(ranks)
+    metrics |= protocol.tie_gap(scores, relevant, ranks)
+    metrics |= protocol.score_metrics(matrix[relevant], matrix[~relevant])
+    drawn = distribution_overlap.resamples(int(split.group_of_image.max()) + 1)
     groups = split.group_of_image, split.group_of_caption
-    replicates = overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
-    metrics |= rules.overlap_interval(metrics["overlap_s"], replicates)
+    replicates = distribution_overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
+    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
     if folds > 1:
-        in_fold = rules.fold_ranks(scores, relevant, split.image_of_caption, folds)
-        metrics |= rules.fold_metrics(in_fold, split.image_of_caption, folds)
+        in_fold = protocol.fold_ranks(scores, relevant, split.image_of_caption, folds)
+        metrics |= protocol.fold_metrics(in_fold, split.image_of_caption, folds)
         ranks |= {f"{way}_fold": found for way, found in in_fold.items()}
     kept = figure_samples.of_scores(matrix, split.image_of_caption)
     return Judged(
@@ -59,7 +60,8 @@ def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) ->
         ranks=_with_queries(ranks, data, split),
         similarities=figure_samples.distributions(matrix, relevant, metrics["overlap_range"]),
         retrieved={
-            way: figure_samples.retrieved(scores[way], rules.of_way(way, relevant)) for way in ways
+            way: figure_samples.retrieved(scores[way], protocol.by_query(way, relevant))
+            for way in ways
         },
         samples=kept | {"overlap_replicates": replicates.astype(np.float32)},
     )
@@ -73,10 +75,10 @@ def of_localisation(
     Overlaps are NaN where an image has fewer than P. Raises protocol.RefusedError for scores that
     are not finite.
     """
-    ranks = rules.localisation_ranks(scores_NP, overlaps_NP)
+    ranks = protocol.localisation_ranks(scores_NP, overlaps_NP)
     best_N = np.where(np.isnan(overlaps_NP), -np.inf, scores_NP).argmax(1)
     return Judged(
-        metrics=rules.localisation_metrics(ranks, overlaps_NP),
+        metrics=protocol.localisation_metrics(ranks, overlaps_NP),
         ranks={"p2r": (np.asarray(phrase_ids), ranks)},
         samples={"p2r_boxes": boxes_NP4[np.arange(len(best_N)), best_N].astype(np.float32)},
     )
@@ -84,10 +86,10 @@ def of_localisation(
 
 def with_sentences(judged: Judged, ranks: np.ndarray, data: Prepared, split: Split) -> Judged:
     """With sentence-to-sentence retrieval, asked of every caption that has a sibling."""
-    queries = _caption_ids(data, split)[rules.has_sibling(split.image_of_caption)]
+    queries = _caption_ids(data, split)[protocol.has_sibling(split.image_of_caption)]
     return replace(
         judged,
-        metrics=judged.metrics | rules.sentence_metrics(ranks),
+        metrics=judged.metrics | protocol.rank_metrics("s2s", ranks),
         ranks=judged.ranks | {"s2s": (queries, ranks)},
     )
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import fusion, overlap
+from benchmark.protocol import distribution_overlap, fusion
 from methods import Captions, Encoding, Matcher, NotApplicableError
 
 TOP = 10  # items kept of every ranking
@@ -45,10 +45,10 @@ def distributions(
 ) -> dict[str, np.ndarray]:
     """Histograms of matched and unmatched scores over S's bins, and evenly spaced samples."""
     low, high = range
-    found = {"edges": np.linspace(low, high, overlap.BINS + 1)}
+    found = {"edges": np.linspace(low, high, distribution_overlap.BINS + 1)}
     for name, mask in (("matched", relevant_IC), ("unmatched", ~relevant_IC)):
         values = scores_IC[mask]
-        found[name] = overlap.shares(values, overlap.BINS, low, high)
+        found[name] = distribution_overlap.shares(values, distribution_overlap.BINS, low, high)
         ordered = np.sort(values)
         found[f"{name}_sample"] = ordered[np.linspace(0, len(ordered) - 1, SCORES).astype(int)]
     return found

@@ -182,7 +182,7 @@ def _features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
 
 
 def _span(rows: np.ndarray) -> slice:
-    """The rows of a split lie together (prepared_tables.py), so that a slice of the file is enough."""
+    """The rows of a split are consecutive (prepared_tables.py): a slice of the file is enough."""
     return slice(int(rows[0]), int(rows[-1]) + 1)
 
 

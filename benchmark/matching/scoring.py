@@ -1,4 +1,4 @@
-"""Scores of a split: of all images with all captions, tile by tile, and of phrases with proposals."""
+"""Scores of a split: images with captions, tile by tile, and phrases with proposals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

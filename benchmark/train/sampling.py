@@ -52,7 +52,7 @@ class _Siblings:
         self.position[self.order] = np.arange(len(self.order)) - self.first[self.image[self.order]]
 
     def joined(self, drawn: np.ndarray, others: int, rng: np.random.Generator) -> np.ndarray:
-        """Each drawn caption followed by `others` different ones of its image, if it has so many."""
+        """Each drawn caption, followed by `others` other captions of its image."""
         image = self.image[drawn]
         rows = [drawn]
         # A random start and consecutive steps around the ring of siblings: while there are enough,
