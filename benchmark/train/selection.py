@@ -2,7 +2,6 @@
 
 Ranks are counted here with tensors, on the device of the scores, as protocol/ranks.py counts them:
 training must not wait for the host, and a change to the evaluation must not make trainings stale.
-training must not wait for the host, and a change to the evaluation must not make trainings stale.
 """
 
 from collections.abc import Sequence
