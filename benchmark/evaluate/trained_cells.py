@@ -61,7 +61,7 @@ class ModelOnSplit:
 
 
 def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
-    """The cell itself, or the members of a fusion. Raises UserError where a checkpoint is missing."""
+    """The cell itself, or the members of a fusion. Raises UserError without a checkpoint."""
     if isinstance(cell, Cell):
         return [trained_cell(cell)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}

@@ -64,6 +64,6 @@ def load(path: Path) -> Checkpoint:
         raise UserError(
             where=path,
             expected="a checkpoint of this version",
-            found=f"other bytes ({error})",
+            found=f"something else ({type(error).__name__})",
             do="delete it and run `dvc repro` again",
         ) from error
