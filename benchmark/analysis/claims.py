@@ -30,7 +30,8 @@ from benchmark.analysis import significance
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparability import metric_at
 from benchmark.analysis.comparisons import Comparison, compare_all, is_coarse, values
-from benchmark.papers.printed_tables import METRICS, Claim, Paper, effects, papers
+from benchmark.papers.printed_tables import Claim, Paper, effects, papers
+from benchmark.protocol import METRICS
 
 SEEDS = 3  # that a verdict needs
 HOLDS, FAILS, UNDECIDED, NOT_RUN = VERDICTS = "holds", "does not hold", "undecided", "not run"
@@ -178,7 +179,7 @@ def _lack(claim: Claim, standings: dict[str, Standing], compared: dict[Pair, Com
             return lack
     for first, second, metric in _pairs(claim):
         if (first, second, metric) not in compared:
-            return f"no seed has {METRICS[metric].head} to compare for both {first} and {second}"
+            return f"no seed has {METRICS[metric].heading} to compare for both {first} and {second}"
     return ""
 
 
@@ -189,7 +190,7 @@ def _lack_of(preset: str, standing: Standing | None, metric: str) -> str:
         lost = standing.outcomes[0].record
         return f"{preset}: {lost.status.replace('_', ' ')}: {lost.reason}"
     if not values(standing, metric):
-        return f"{METRICS[metric].head} of {preset} was not measured"
+        return f"{METRICS[metric].heading} of {preset} was not measured"
     return ""
 
 

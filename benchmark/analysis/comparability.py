@@ -4,7 +4,8 @@ A season names its datasets as it likes: it is the reader and the partition that
 """
 
 from benchmark.analysis.boards import Board
-from benchmark.papers.printed_tables import METRICS, Paper
+from benchmark.papers.printed_tables import Paper
+from benchmark.protocol import METRICS
 
 READERS = {  # dataset of a place -> modules of datasets/ that read its images and captions
     "flickr30k": ("flickr30k", "flickr30k_entities"),

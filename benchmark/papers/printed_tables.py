@@ -13,46 +13,13 @@ from pydantic import Field, model_validator
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
+from benchmark.protocol import METRICS
+from benchmark.protocol.metrics import rsum_terms
 from benchmark.season.parameters import Strict
 from benchmark.season.presets import presets, shown
 
 FOLDER = Path(__file__).parent
-
-
-class Metric(NamedTuple):
-    """A metric as a column head, with its decimals, and which end of it is the good one."""
-
-    head: str
-    decimals: int
-    less_is_better: bool = False
-
-
-def _of_folds(head: str, less_is_better: bool = False) -> Metric:
-    """A mean over the folds of the test split."""
-    return Metric(f"{head}, mean of folds", 1, less_is_better)
-
-
-METRICS = {
-    **{f"{way}_r{k}": Metric(f"{way} R@{k}", 1) for way in ("i2t", "t2i") for k in (1, 5, 10)},
-    **{f"{way}_medr": Metric(f"{way} MedR", 0, True) for way in ("i2t", "t2i", "s2s")},
-    **{f"s2s_r{k}": Metric(f"s2s R@{k}", 1) for k in (1, 5, 10)},
-    **{f"p2r_r{k}": Metric(f"p2r R@{k}", 1) for k in (1, 5, 10)},
-    "p2r_medr": Metric("p2r MedR", 0, True),
-    "p2r_bound": Metric("upper bound", 1),
-    "p2r_chance_r1": Metric("R@1 by chance", 1),
-    "rsum": Metric("rsum", 1),
-    **{f"fold_{way}_r{k}": _of_folds(f"{way} R@{k}") for way in ("i2t", "t2i") for k in (1, 5, 10)},
-    **{f"fold_{way}_medr": _of_folds(f"{way} MedR", True) for way in ("i2t", "t2i")},
-    "fold_rsum": _of_folds("rsum"),
-    "overlap_s": Metric("S", 4, True),
-    "mean_matched": Metric("mean of matched", 4),
-    "mean_unmatched": Metric("mean of unmatched", 4, True),
-    "per_pair": Metric("score a pair (\N{MICRO SIGN}s)", 2, True),
-    "per_image": Metric("encode an image (\N{MICRO SIGN}s)", 2, True),
-    "per_caption": Metric("encode a caption (\N{MICRO SIGN}s)", 2, True),
-    "per_batch": Metric("train a batch (ms)", 0, True),
-}
-RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))  # terms of rsum
+RECALLS = rsum_terms(("i2t", "t2i"))  # the recalls that the papers' tables have for rsum
 PLACES = (  # where the papers measured: dataset/split
     "flickr30k/test",
     "flickr30k/val",

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Outcome, Standing
-from benchmark.papers.printed_tables import METRICS
+from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.table_formats import Cell, Grid
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -30,11 +30,11 @@ class Column:
 def _column(metric: str) -> Column:
     """A recall, a rank or a sum of recalls, as the papers' tables head it; means need a decimal."""
     known = METRICS[metric]
-    return Column(head=known.head, metric=metric, best=min if known.less_is_better else max)
+    return Column(head=known.heading, metric=metric, best=min if known.less_is_better else max)
 
 
 def _way(way: str) -> list[Column]:
-    return [_column(f"{way}_{name}") for name in ("r1", "r5", "r10", "medr")]
+    return [_column(name) for name in table_metrics(way)]
 
 
 S = Column(head="S", metric="overlap_s", decimals=3, best=min, is_binned=True)
@@ -92,10 +92,10 @@ def folds(board: Board) -> Grid | None:
     if board.folds == 1:
         return None
     names = [
-        *(f"fold_{way}_{name}" for way in board.ways for name in ("r1", "r5", "r10", "medr")),
+        *(name for way in board.ways for name in table_metrics(way, folds=True)),
         "fold_rsum",
     ]
-    heads = [METRICS[name.removeprefix("fold_")].head for name in names]
+    heads = [METRICS[name.removeprefix("fold_")].heading for name in names]
     rows = [
         [s.row.title, *(_over_folds(s, name) for name in names), interval(board, s, "fold_rsum")]
         for s in sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))

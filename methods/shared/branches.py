@@ -1,4 +1,4 @@
-"""What several methods put before their embedding.
+"""The branches of two-branch networks, what joins them, and how their layers start.
 
 Both networks of paper 002 have the same branches: "It shares the same architecture of the two
 branches as the embedding network" (Section 3.3). L2 normalisation follows in the models.
@@ -32,22 +32,23 @@ def nonlinear_branch(
 
 def joint(product_size: int, layers: int, first_size: int, last_size: int) -> nn.Sequential:
     """Paper 002, Section 4.3: from a product of two branches to a score, with ReLU between the FC
-    layers. Three have `first_size` and `last_size` numbers between them, two the latter alone."""
+    layers. Between three layers there are `first_size` and `last_size` numbers, between two
+    `last_size`."""
     between = (first_size, last_size)[3 - layers :]
-    found = []
+    modules = []
     for inner, outer in pairwise((product_size, *between, 1)):
-        found += [nn.Linear(inner, outer), nn.ReLU()]
-    return nn.Sequential(*found[:-1])
+        modules += [nn.Linear(inner, outer), nn.ReLU()]
+    return nn.Sequential(*modules[:-1])
 
 
 def encode_regions(model: Matcher, batch: RegionBatch) -> tuple[Tensor, Tensor]:
     """Encodings of the true regions (B, D), and of the proposals of the images (U, P, D).
 
-    All pass through the network at once, each proposal once: a batch norm knows no difference
-    between them. Proposals that an image lacks take no part, and are zeros.
+    All pass through the network at once, each proposal once, so that a batch norm treats them
+    alike. Where an image has fewer than P proposals, the missing ones are zeros and take no part.
     """
     there_UP = torch.zeros(batch.proposals.shape[:2], dtype=torch.bool, device=batch.regions.device)
-    there_UP[batch.image_of_row] = ~batch.overlaps.isnan()
+    there_UP[batch.image_of_row] = ~batch.ious.isnan()
     (x_ND,) = model.encode_images(torch.cat([batch.regions, batch.proposals[there_UP]]))
     rows = len(batch.regions)
     proposals_UPD = x_ND.new_zeros(*there_UP.shape, x_ND.shape[-1])

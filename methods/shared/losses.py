@@ -1,7 +1,7 @@
-"""What several methods share: distances, triplets, and what is drawn at random for them.
+"""Distances, triplet losses and random draws that several methods share.
 
 Two-branch networks (paper 002, Section 5.1) and CycleMatch (paper 003, Eq. 6.2) both keep the K
-most violating negatives of each row; distances here, similarities there, which is a sign.
+most violating negatives of each row; similarities enter as negative distances.
 """
 
 import torch
@@ -20,7 +20,7 @@ def distance(x_AD: Tensor, y_BD: Tensor, epsilon: float = 0.0) -> Tensor:
 def hardest_triplets(
     positive_R: Tensor, candidates_RN: Tensor, negative_RN: Tensor, margin: float, k: int
 ) -> Tensor:
-    """Mean over R rows x k slots of [margin + d(positive) - d(candidate)]+, the k highest a row.
+    """Mean over R rows x k slots of [margin + d(positive) - d(candidate)]+, the k highest per row.
 
     Distances in; `negative_RN` (bool) tells which candidates count. Empty slots count as zero.
     """
@@ -47,19 +47,19 @@ def logistic(p: Tensor, z: int) -> Tensor:
 
 
 def differ(ids: Tensor) -> Tensor:
-    """(B, B) bool: the rows that are not of the same group."""
+    """(B, B) bool: whether two rows belong to different groups."""
     return ids[:, None] != ids[None, :]
 
 
 def first_of_its_group(ids: Tensor) -> Tensor:
-    """(B,) bool: the rows whose group no earlier row is of."""
+    """(B,) bool: whether a row is the first one of its group."""
     same_BB = ~differ(ids)
     return torch.triu(same_BB).float().argmax(0) == torch.arange(len(ids), device=ids.device)
 
 
 def draw(allowed_RN: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`count` different columns a row, uniformly among the allowed: (R, count) columns, and (R,
-    count) bool, whether there were so many. N is at least `count`."""
+    """`count` different columns per row, uniformly among the allowed ones: (R, count) columns, and
+    (R, count) bool, False where a row has fewer allowed ones. N is at least `count`."""
     lots_RN = torch.rand(allowed_RN.shape, device=allowed_RN.device)
     best = lots_RN.masked_fill(~allowed_RN, -1.0).topk(count, dim=1)
     return best.indices, best.values >= 0
