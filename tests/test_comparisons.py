@@ -1,49 +1,32 @@
 """Comparisons of made-up records against naive loops over their queries, and against SciPy."""
 
-from dataclasses import replace
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
+from builders import board, ids, standing, write_arrays
 from scipy import stats
 
 from benchmark.analysis import significance
-from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.boards import Outcome, Standing
 from benchmark.analysis.comparisons import compare, interval, rank_groups, values
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
-from benchmark.protocol import rules
-from benchmark.protocol.ranking import CUTOFFS
-from benchmark.season.presets import Preset
 
+CUTOFFS = (1, 5, 10)
 EACH = [1, 3, 2, 5, 1, 2, 4, 2, 3, 2] * 4  # captions of each image
 IMAGES, CAPTIONS = len(EACH), sum(EACH)
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 WITH_SIBLING = np.flatnonzero(np.array(EACH)[OWNER] > 1)
+QUERIES = {"s2s": ids("c", WITH_SIBLING)}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> None:
     """A prepared dataset whose test split comes after two training images."""
     monkeypatch.chdir(tmp_path)
-    folder = Path("data/prepared/made")
-    folder.mkdir(parents=True)
-    names = ["t0", "t1", *(f"i{number}" for number in range(IMAGES))]
-    owners = ["t0", "t1", *(f"i{owner}" for owner in OWNER)]
-    split_of = {name: "train" if name.startswith("t") else "test" for name in names}
-    images = {"image_id": names, "split": split_of.values(), "group": names}
-    captions = {
-        "caption_id": [f"c{number}" for number in range(-2, CAPTIONS)],
-        "image_id": owners,
-        "split": [split_of[owner] for owner in owners],
-    }
-    pd.DataFrame(images).to_parquet(folder / "images.parquet")
-    pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
-    pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
-    write_json(folder / "card.json", {})
+    builders.prepare("made", OWNER, trained=2)
 
 
 def ranks_of(rng: np.random.Generator, quality: float) -> dict[str, np.ndarray]:
@@ -59,83 +42,17 @@ def any_ranks() -> dict[str, np.ndarray]:
 
 def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object) -> Outcome:
     """A cell with these ranks; metrics and seconds may be changed, or its status."""
-    folder = Path(f"results/{preset}/{seed}")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_ranks(folder, ranks)
-    metrics = rules.retrieval_metrics({way: r for way, r in ranks.items() if way != "s2s"})
-    for k in CUTOFFS if "s2s" in ranks else ():
-        metrics[f"s2s_r{k}"] = 100 * float(np.mean(ranks["s2s"] < k))
-    status = changes.get("status", "ok")
-    return Outcome(
-        folder=folder,
-        record=record(preset, seed, status, metrics | changes.get("metrics", {})),
-        trainings=(costs({"training": 9.0}),),
-        scoring=costs(changes.get("seconds", {})),
-        history=None,
-    )
+    return builders.outcome(preset, seed, ranks=ranks, queries=QUERIES, **changes)
 
 
 def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
-    queries = {
-        "i2t": [f"i{number}" for number in range(IMAGES)],
-        "t2i": [f"c{number}" for number in range(CAPTIONS)],
-        "s2s": [f"c{number}" for number in WITH_SIBLING],
-    }
-    frames = [
-        pd.DataFrame({"direction": way, "query": queries[way][: len(found)], "rank": found})
-        for way, found in ranks.items()
-    ]
-    pd.concat(frames).to_parquet(folder / "scores/ranks.parquet", index=False)
-
-
-def record(preset: str, seed: int, status: str, metrics: dict) -> Record:
-    return Record(
-        protocol_version=rules.VERSION,
-        season="try",
-        dataset="made",
-        split="made/test",
-        images=IMAGES,
-        captions=CAPTIONS,
-        manifest_sha256="m",
-        preset=preset,
-        method="scan",
-        family="paper",
-        seed=seed,
-        options={},
-        scaled=[],
-        image_features={},
-        text_features={},
-        deviations=[],
-        parameters=1,
-        selected_epoch=1,
-        status=status,
-        metrics=metrics if status == "ok" else {},
-    )
-
-
-def costs(seconds: dict[str, float]) -> Provenance:
-    return Provenance(
-        git_commit="0123456789ab",
-        packages={},
-        machine="m",
-        device="cpu",
-        threads=1,
-        seconds=seconds,
-        peak_memory_mib=1.0,
-        peak_device_memory_mib=None,
-    )
-
-
-def standing(preset: str, outcomes: list[Outcome]) -> Standing:
-    return Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+    builders.write_ranks(folder, ranks, QUERIES)
 
 
 def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
     """Seeds that share what is hard, as presets do: only the quality differs."""
-    found = [ranks_of(np.random.default_rng(seed), quality) for seed in seeds]
-    return standing(
-        preset, [outcome(preset, seed, ranks) for seed, ranks in zip(seeds, found, strict=True)]
-    )
+    ranks = {seed: ranks_of(np.random.default_rng(seed), quality) for seed in seeds}
+    return standing(preset, [outcome(preset, seed, found) for seed, found in ranks.items()])
 
 
 def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing:
@@ -144,10 +61,6 @@ def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing
         preset,
         [outcome(preset, seed, ranks, seconds={name: s}) for seed, s in enumerate(seconds)],
     )
-
-
-def board(*standings: Standing) -> Board:
-    return Board(dataset="made", card={}, standings=list(standings))
 
 
 def queries_of(found: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -336,7 +249,7 @@ class TestOverlap:
     def replicate(self, preset: Standing, seed: int) -> np.ndarray:
         rng = np.random.default_rng([len(preset.preset), seed])
         found = rng.normal(preset.values("overlap_s")[seed], 0.03, 200)
-        np.savez(preset.outcomes[seed].folder / "scores/samples.npz", overlap_replicates=found)
+        write_arrays(preset.outcomes[seed].folder, "samples", overlap_replicates=found)
         return found
 
     def test_their_paired_difference_is_the_images_part(self):
@@ -359,7 +272,7 @@ class TestOverlap:
         second.played[1].record.metrics["overlap_s"] += 0.05
         for preset, seed in ((first, 0), (first, 1), (first, 2), (second, 0), (second, 1)):
             self.replicate(preset, seed)
-        np.savez(second.outcomes[2].folder / "scores/samples.npz")
+        write_arrays(second.outcomes[2].folder, "samples")
         found = compare(board(first, second), first, second, "overlap_s")
         expected = stats.ttest_1samp([0.1, 0.15, 0.1], 0).confidence_interval(0.95)
         assert found.interval == pytest.approx(tuple(expected))
@@ -406,12 +319,6 @@ class TestRankGroups:
         assert rank_groups(board(lost)) == []
 
 
-def write_direction(found: Outcome, way: str, queries: list[str], ranks: np.ndarray) -> None:
-    """Put a direction in the place of all others."""
-    frame = pd.DataFrame({"direction": way, "query": queries, "rank": ranks})
-    frame.to_parquet(found.folder / "scores/ranks.parquet", index=False)
-
-
 def expected_interval(owner: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """Of a mean over queries, their owners drawn with all that is theirs; owners without a query
     are never drawn."""
@@ -431,10 +338,7 @@ class TestPhrases:
 
     @pytest.fixture(autouse=True)
     def regions(self, folder) -> None:
-        owners = ["t1", *(f"i{owner}" for owner in self.OF_PHRASE), "t0"]
-        ids = [f"p{number}" for number in range(-1, self.COUNT + 1)]
-        table = pd.DataFrame({"phrase_id": ids, "image_id": owners})
-        table.to_parquet("data/prepared/made/regions.parquet")
+        builders.write_regions(Path("data/prepared/made"), ["t1", *ids("i", self.OF_PHRASE), "t0"])
 
     def localiser(
         self, preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)
@@ -444,12 +348,7 @@ class TestPhrases:
     def cell(self, preset: str, seed: int, quality: float) -> Outcome:
         rng = np.random.default_rng(seed)
         ranks = rng.poisson(rng.exponential(4, IMAGES)[self.OF_PHRASE] / quality)
-        recalls = {f"p2r_r{k}": 100 * float(np.mean(ranks < k)) for k in CUTOFFS}
-        found = outcome(preset, seed, any_ranks())
-        write_direction(found, "p2r", [f"p{n}" for n in range(self.COUNT)], ranks)
-        metrics = recalls | {"rsum": sum(recalls.values())}
-        told = found.record.model_copy(update={"metrics": metrics, "task": "localisation"})
-        return replace(found, record=told)
+        return builders.outcome(preset, seed, ranks={"p2r": ranks}, task="localisation")
 
     def values(self, found: Outcome, k: int) -> np.ndarray:
         return 100.0 * (
@@ -489,9 +388,12 @@ class TestPhrases:
 
     def test_phrases_of_another_split_are_named(self):
         preset = self.localiser("a", 1.0, (0,))
-        write_direction(preset.outcomes[0], "p2r", ["p0"], np.array([0]))
-        with pytest.raises(UserError, match=f"p2r: expected the {self.COUNT} queries .* found 1"):
+        write_ranks(preset.outcomes[0].folder, {"p2r": np.array([0])})
+        with pytest.raises(UserError) as error:
             interval(board(preset), preset, "p2r_r1")
+        assert error.value.where.endswith("scores/ranks.parquet: p2r")
+        assert str(self.COUNT) in error.value.expected
+        assert error.value.found == "1"
 
 
 class TestPersons:
@@ -501,9 +403,8 @@ class TestPersons:
 
     @pytest.fixture(autouse=True)
     def persons(self, folder) -> None:
-        path = "data/prepared/made/images.parquet"
-        groups = ["x", "y", *(f"person {number}" for number in self.PERSON)]
-        pd.read_parquet(path).assign(group=groups).to_parquet(path)
+        groups = [f"person {number}" for number in self.PERSON]
+        builders.prepare("made", OWNER, trained=2, groups=groups)
 
     def searcher(self, preset: str, quality: float) -> Standing:
         cells = []
@@ -541,20 +442,10 @@ class TestFolds:
     def judged(self, preset: str, quality: float) -> Standing:
         cells = []
         for seed in (0, 1, 2):
-            whole = ranks_of(np.random.default_rng(seed), quality)
-            found = outcome(preset, seed, {way: 99 + ranks for way, ranks in whole.items()})
-            frames = [pd.read_parquet(found.folder / "scores/ranks.parquet")]
-            for way in ("i2t", "t2i"):
-                of_way = frames[0][frames[0]["direction"] == way]
-                frames.append(of_way.assign(direction=f"{way}_fold", rank=whole[way]))
-                for k in CUTOFFS:
-                    recall = 100 * float(np.mean(whole[way] < k))
-                    found.record.metrics[f"fold_{way}_r{k}"] = recall
-            found.record.metrics["fold_rsum"] = sum(
-                found.record.metrics[f"fold_{way}_r{k}"] for way in ("i2t", "t2i") for k in CUTOFFS
-            )
-            pd.concat(frames).to_parquet(found.folder / "scores/ranks.parquet", index=False)
-            cells.append(found)
+            within = ranks_of(np.random.default_rng(seed), quality)
+            whole = {way: 99 + ranks for way, ranks in within.items()}
+            folds = {f"{way}_fold": within[way] for way in ("i2t", "t2i")}
+            cells.append(outcome(preset, seed, whole | folds))
         return standing(preset, cells)
 
     def values(self, preset: Standing, way: str, k: int) -> np.ndarray:
@@ -591,9 +482,13 @@ def test_ranks_of_another_split_are_named():
     preset = played("a", 1.0, (0,))
     ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
     write_ranks(preset.outcomes[0].folder, ranks)
-    told = f"scores/ranks.parquet: t2i: expected the {CAPTIONS} queries .* found {CAPTIONS - 1}"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError) as error:
         interval(board(preset), preset, "t2i_r1")
+    folder = preset.outcomes[0].folder
+    assert error.value.where == f"{folder}/scores/ranks.parquet: t2i"
+    assert error.value.expected == f"the {CAPTIONS} queries of the test split"
+    assert error.value.found == str(CAPTIONS - 1)
+    assert error.value.do == "run: dvc repro"
 
 
 def test_prepared_data_that_is_missing_is_named():
