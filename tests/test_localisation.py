@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import fingerprint
@@ -15,7 +16,6 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate import evaluation
 from benchmark.matching import localisation
 from benchmark.matching.localisation import phrase_inputs
-from benchmark.protocol import rules
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 from methods import NotApplicableError
@@ -64,7 +64,7 @@ def test_an_overlap_of_exactly_one_half_is_right():
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
     found = localisation.overlaps(boxes, np.array([0]), truth)
     assert found.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert rules.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
+    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
 
 
 def naive_rank(scores, overlaps) -> int:
@@ -84,9 +84,9 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     overlaps = overlaps.astype(np.float32)
     scores[np.isnan(overlaps)] = np.nan
     expected = [naive_rank(s, o) for s, o in zip(scores, overlaps, strict=True)]
-    ranks = rules.localisation_ranks(scores, overlaps)
+    ranks = protocol.localisation_ranks(scores, overlaps)
     assert ranks.tolist() == expected and expected[7] == P
-    metrics = rules.localisation_metrics(ranks, overlaps)
+    metrics = protocol.localisation_metrics(ranks, overlaps)
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
@@ -101,14 +101,14 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
 
 
 def test_training_and_evaluation_call_the_same_overlap_right():
-    assert localisation.CORRECT == rules.CORRECT_OVERLAP == 0.5
+    assert localisation.CORRECT == protocol.CORRECT_IOU == 0.5
 
 
 def test_scores_that_are_not_finite_are_refused():
     overlaps = np.array([[0.6, np.nan]], np.float32)
-    assert rules.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
-    with pytest.raises(rules.RefusedError, match="1 of 1 scores are NaN"):
-        rules.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
+    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
+    with pytest.raises(protocol.RefusedError, match="1 of 1 scores are NaN"):
+        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
     with pytest.raises(selection.NotFiniteError):
         selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(overlaps), 0.5)
 

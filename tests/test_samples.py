@@ -11,7 +11,8 @@ from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.figure_samples import Played
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import ranking
+from benchmark.protocol import positive_ranks
+from benchmark.protocol.metrics import recall_at
 from methods import Captions, NotApplicableError
 
 TEXTS = [
@@ -127,11 +128,11 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
     relevant[np.arange(40), rng.integers(0, 30, 40)] = True
     best = figure_samples.retrieved(scores, relevant)
     assert best.shape == (40, 10) and best.dtype == np.int32
-    ranks = ranking.positive_ranks(scores, relevant)
+    ranks = positive_ranks(scores, relevant)
     assert len(set(ranks.tolist())) > 5
     for k in (1, 5, 10):
         found = [any(relevant[q, item] for item in best[q, :k]) for q in range(40)]
-        assert 100 * sum(found) / 40 == pytest.approx(ranking.recall_at(k, ranks))
+        assert 100 * sum(found) / 40 == pytest.approx(recall_at(k, ranks))
     for row, items in zip(scores, best, strict=True):
         assert row[items].tolist() == sorted(row, reverse=True)[:10]
 
