@@ -64,12 +64,13 @@ def pictures(section: str, inputs: FigureInputs) -> Iterator[Picture]:
 
     Raises UserError for a file of figures/ with an unknown SECTION.
     """
-    for module in _modules():
+    for module in modules():
         if module.SECTION == section:
             yield from module.pictures(inputs)
 
 
-def _modules() -> Iterator[ModuleType]:
+def modules() -> Iterator[ModuleType]:
+    """The files of figures/ as modules, in alphabetical order."""
     known = [*SECTIONS, *(f"papers/{name}" for name in papers())]
     for name in sorted(module.name for module in pkgutil.iter_modules(figures.__path__)):
         module = import_module(f"{figures.__name__}.{name}")
