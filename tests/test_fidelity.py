@@ -46,9 +46,9 @@ def test_the_methods_of_the_papers_are_all_that_are_here():
 
 @pytest.mark.parametrize("name", NOTED)
 def test_an_option_is_one_of_the_method(name):
-    known = {field.name for field in fields(methods.load(name).Config)}
+    options_of_config = {field.name for field in fields(methods.load(name).Config)}
     options = {entry.option for entry in fidelity()[name] if entry.option}
-    assert options and options <= known
+    assert options and options <= options_of_config
 
 
 def test_the_protocol_has_no_options_of_methods():
@@ -64,10 +64,10 @@ def test_what_a_config_marks_official_or_assumed_has_an_entry(name):
         for line in lines
         if line.startswith("    ") and ("# assumed" in line or "official" in line.partition("#")[2])
     }
-    known = {field.name for field in fields(methods.load(name).Config)}
+    options_of_config = {field.name for field in fields(methods.load(name).Config)}
     covered = {entry.option for entry in fidelity()[name]}
-    assert marked & known
-    assert marked & known <= covered
+    assert marked & options_of_config
+    assert marked & options_of_config <= covered
 
 
 def test_what_is_assumed_says_so_where_a_paper_is_silent():

@@ -50,12 +50,12 @@ def test_two_gaussians_have_their_closed_form(distance):
     expected = 2 * norm.cdf(-distance / 2)
     span, bins = (distance / 2 - 8, distance / 2 + 8), 80
     quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    found = overlap(quantiles, quantiles + distance, bins=bins, range=span)
-    assert found == pytest.approx(expected, abs=80 / 100_000)
+    estimate = overlap(quantiles, quantiles + distance, bins=bins, range=span)
+    assert estimate == pytest.approx(expected, abs=80 / 100_000)
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=100_000), distance + rng.normal(size=100_000)
-    found = overlap(first, second, bins=bins, range=span)
-    assert found == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
+    estimate = overlap(first, second, bins=bins, range=span)
+    assert estimate == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
     # KS of the two is 1 - S: densities with one crossing
     assert one_minus_ks(quantiles, quantiles + distance) == pytest.approx(expected, abs=1e-4)
 
@@ -70,8 +70,8 @@ def test_ks_is_scipys_and_bounds_s(seed):
     s = overlap(matched, unmatched, bins=14, range=(-1.5, 12.5))
     assert 0 < s <= bound + 1e-12
     apart = rng.uniform(-1, 1, 40), rng.uniform(-0.8, 1, 50)
-    found = one_minus_ks(*apart)
-    assert found == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
+    bound = one_minus_ks(*apart)
+    assert bound == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
 
 
 def test_s_can_be_far_below_its_bound():
@@ -144,11 +144,11 @@ def resampled(scores: np.ndarray, times: list[int], bins: int) -> float:
 def test_replicates_are_those_of_literal_resampling(seed, bins):
     times = [[1, 1, 1, 1], [3, 0, 1, 0], [2, 1, 0, 1], [0, 3, 1, 0], [0, 0, 2, 2]]
     scores = some_scores(seed)
-    found = distribution_overlap.replicates(
+    replicates = distribution_overlap.replicates(
         scores, np.arange(len(scores)), OWNERS, np.array(times), (-1.0, 1.0), bins
     )
     expected = [resampled(scores, row, bins) for row in times]
-    assert found.tolist() == pytest.approx(expected, abs=1e-12)
+    assert replicates.tolist() == pytest.approx(expected, abs=1e-12)
     assert max(expected) > 0
 
 
@@ -159,17 +159,17 @@ def test_every_image_once_is_s_itself(range):
     once = np.ones((1, 4), dtype=np.int64)
     for bins in (4, 50, 200):
         expected = overlap(scores[relevant], scores[~relevant], bins, range)
-        (found,) = distribution_overlap.replicates(
+        (replicate,) = distribution_overlap.replicates(
             scores, np.arange(len(scores)), OWNERS, once, range, bins
         )
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert replicate == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_resample_of_one_image_has_no_s():
-    found = distribution_overlap.replicates(
+    replicates = distribution_overlap.replicates(
         some_scores(0), np.arange(4), OWNERS, np.array([[0, 4, 0, 0]]), (-1.0, 1.0)
     )
-    assert np.isnan(found).all()
+    assert np.isnan(replicates).all()
 
 
 def test_rounding_beyond_a_cosine_is_clipped_in_replicates():
@@ -200,11 +200,11 @@ def test_the_interval_covers_the_true_overlap():
     for _ in range(runs):
         scores = np.clip(rng.normal(distance * matched, deviation), -1, 1)
         estimate = overlap(scores[matched], scores[~matched])
-        found = distribution_overlap.replicates(
+        replicates = distribution_overlap.replicates(
             scores, np.arange(len(scores)), owners, drawn, distribution_overlap.COSINE_RANGE
         )
-        low, high = distribution_overlap.interval(estimate, found)
+        low, high = distribution_overlap.interval(estimate, replicates)
         reflected += low <= true <= high
-        below += found.mean() < estimate
+        below += replicates.mean() < estimate
     assert reflected >= binom.ppf(0.001, runs, 0.95)
     assert below > 0.9 * runs, "resamples are biased downwards: why the interval is reflected"

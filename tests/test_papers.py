@@ -81,7 +81,7 @@ def read(tmp_path, data: dict) -> Paper:
 
 
 def test_every_table_is_there_with_all_its_rows_and_numbers():
-    found = {
+    counted = {
         name: {
             number: (
                 len(table.rows),
@@ -91,7 +91,7 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
         }
         for name, paper in papers().items()
     }
-    assert found == TABLES
+    assert counted == TABLES
 
 
 def test_recalls_do_not_fall_with_k_where_no_note_says_so():
@@ -99,26 +99,26 @@ def test_recalls_do_not_fall_with_k_where_no_note_says_so():
         for number, table in paper.tables.items():
             for row in table.rows:
                 for numbers in row.numbers.values():
-                    found = dict(zip(table.metrics, numbers, strict=True))
-                    assert_rising(found, f"{name}/{number}: {row.label}")
-                    odd = median_contradicts(found)
+                    value_of = dict(zip(table.metrics, numbers, strict=True))
+                    assert_rising(value_of, f"{name}/{number}: {row.label}")
+                    odd = median_contradicts(value_of)
                     assert not odd or row.note, f"{name}/{number}: {row.label}: {odd}"
 
 
-def assert_rising(found: dict, where: str) -> None:
+def assert_rising(value_of: dict, where: str) -> None:
     for way in ("i2t", "t2i", "s2s", "p2r"):
-        recalls = [found.get(f"{way}_r{k}") for k in (1, 5, 10)]
-        known = [recall for recall in recalls if recall is not None]
-        assert known == sorted(known), f"{where}: {way}"
-        assert all(0 < recall < 100 for recall in known), where
+        recalls = [value_of.get(f"{way}_r{k}") for k in (1, 5, 10)]
+        printed_recalls = [recall for recall in recalls if recall is not None]
+        assert printed_recalls == sorted(printed_recalls), f"{where}: {way}"
+        assert all(0 < recall < 100 for recall in printed_recalls), where
 
 
-def median_contradicts(found: dict) -> str:
+def median_contradicts(value_of: dict) -> str:
     """A median rank among the first K while R@K is below a half, or the reverse."""
     for way in ("i2t", "t2i"):
-        median = found.get(f"{way}_medr")
+        median = value_of.get(f"{way}_medr")
         for k in (1, 5, 10):
-            recall = found.get(f"{way}_r{k}")
+            recall = value_of.get(f"{way}_r{k}")
             if median is not None and recall is not None:
                 if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
                     return f"{way}: MedR {median}, R@{k} {recall}"
@@ -136,12 +136,14 @@ def test_own_rows_name_a_preset_or_the_reason_why_none_plays_them():
 
 def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
     for preset in presets():
-        found: dict[tuple, set] = {}
+        values_of: dict[tuple, set] = {}
         for row in printed(preset):
             for metric, value in row.numbers.items():
                 if value is not None:
-                    found.setdefault((row.table.split("/")[0], row.place, metric), set()).add(value)
-        differing = {key: values for key, values in found.items() if len(values) > 1}
+                    values_of.setdefault((row.table.split("/")[0], row.place, metric), set()).add(
+                        value
+                    )
+        differing = {key: values for key, values in values_of.items() if len(values) > 1}
         assert not differing, preset
 
 

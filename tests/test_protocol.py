@@ -40,9 +40,9 @@ def test_validation_recalls_are_those_of_the_protocol(seed):
         protocol.retrieval_ranks(of_pairs(scores), protocol.relevance(np.arange(13), owners))
     )
     relevant = torch.tensor(protocol.relevance(np.arange(13), owners))
-    found = selection.retrieval_recalls(torch.tensor(scores), relevant, ["i2t", "t2i"])
-    assert found == pytest.approx({key: expected[key] for key in found})
-    assert set(expected) - set(found) == {"i2t_medr", "t2i_medr", "i2t_meanr", "t2i_meanr"}
+    recalls = selection.retrieval_recalls(torch.tensor(scores), relevant, ["i2t", "t2i"])
+    assert recalls == pytest.approx({key: expected[key] for key in recalls})
+    assert set(expected) - set(recalls) == {"i2t_medr", "t2i_medr", "i2t_meanr", "t2i_meanr"}
     constant = selection.retrieval_recalls(torch.zeros(13, 33), relevant, ["i2t", "t2i"])
     assert (constant["i2t_r1"], constant["t2i_r10"]) == (0, 0)
 
@@ -219,8 +219,8 @@ def test_one_way_alone_has_its_own_rsum():
     metrics = protocol.retrieval_metrics(ranks)
     assert metrics["rsum"] == sum(metrics[f"t2i_r{k}"] for k in (1, 5, 10))
     assert not [name for name in metrics if name.startswith("i2t")]
-    found = selection.retrieval_recalls(torch.tensor(scores), torch.tensor(relevant), ["t2i"])
-    assert found == pytest.approx({key: metrics[key] for key in found})
+    recalls = selection.retrieval_recalls(torch.tensor(scores), torch.tensor(relevant), ["t2i"])
+    assert recalls == pytest.approx({key: metrics[key] for key in recalls})
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -229,17 +229,17 @@ def test_a_fold_is_a_gallery_of_its_own(seed):
     owners = np.sort(np.concatenate([np.arange(12), rng.integers(0, 12, 9)]))
     scores = rng.integers(0, 9, (12, 21)).astype(np.float32)
     relevant = protocol.relevance(np.arange(12), owners)
-    found = protocol.fold_ranks(of_pairs(scores), relevant, owners, folds=3)
+    within = protocol.fold_ranks(of_pairs(scores), relevant, owners, folds=3)
     parts = []
     for fold in range(3):
         images = slice(4 * fold, 4 * fold + 4)
         captions = owners // 4 == fold
         part = scores[images, captions]
         alone = protocol.retrieval_ranks(of_pairs(part), relevant[images, captions])
-        assert (found["i2t"][images] == alone["i2t"]).all()
-        assert (found["t2i"][captions] == alone["t2i"]).all()
+        assert (within["i2t"][images] == alone["i2t"]).all()
+        assert (within["t2i"][captions] == alone["t2i"]).all()
         parts.append(protocol.retrieval_metrics(alone))
-    metrics = protocol.fold_metrics(found, owners, folds=3)
+    metrics = protocol.fold_metrics(within, owners, folds=3)
     for name in parts[0]:
         assert metrics["fold_values"][name] == [part[name] for part in parts]
         assert metrics[f"fold_{name}"] == pytest.approx(np.mean([part[name] for part in parts]))

@@ -90,8 +90,8 @@ def success(folder: Path, way: str, seed: int = 0) -> dict:
     """Success@1, 5 and 10 in percent, as ir-measures reads and computes them."""
     qrels = ir_measures.read_trec_qrels(str(folder / f"made%20up.{way}.qrels"))
     run = ir_measures.read_trec_run(str(folder / f"made%20up-odd%20preset-{seed}.{way}.run"))
-    found = ir_measures.calc_aggregate([Success @ k for k in (1, 5, 10)], qrels, run)
-    return {f"{way}_r{measure['cutoff']}": 100 * value for measure, value in found.items()}
+    shares = ir_measures.calc_aggregate([Success @ k for k in (1, 5, 10)], qrels, run)
+    return {f"{way}_r{measure['cutoff']}": 100 * value for measure, value in shares.items()}
 
 
 @pytest.mark.parametrize("levels", [1, 3, 40, 10**6])
@@ -141,12 +141,12 @@ def test_any_picture_of_a_person_is_relevant_and_only_captions_are_queries(tmp_p
         "on%20b1 0 b1 1",
         "on%20b1 0 b2 1",
     ]
-    found = ir_measures.calc_aggregate(
+    shares = ir_measures.calc_aggregate(
         [Success @ 1, Success @ 5],
         ir_measures.read_trec_qrels(str(tmp_path / "trec/people.t2i.qrels")),
         ir_measures.read_trec_run(str(tmp_path / "trec/made%20up-odd%20preset-0.t2i.run")),
     )
-    assert found == {Success @ 1: 0.5, Success @ 5: 1.0}
+    assert shares == {Success @ 1: 0.5, Success @ 5: 1.0}
 
 
 def test_phrase_localisation_has_no_files(tmp_path):
@@ -190,8 +190,8 @@ def test_ids_can_be_read_back(tmp_path):
     pairs = [tuple(unquote(line.split(" ")[column]) for column in (0, 2)) for line in lines]
     assert pairs == [(images[i], captions[c]) for c, i in enumerate(split.image_of_caption)]
     lines = (tmp_path / "trec" / "made%20up-odd%20preset-0.t2i.run").read_text().splitlines()
-    found = cell.arrays("scores/retrieved.npz")["t2i"]
-    expected = [(captions[q], images[item]) for q, row in enumerate(found) for item in row]
+    retrieved = cell.arrays("scores/retrieved.npz")["t2i"]
+    expected = [(captions[q], images[item]) for q, row in enumerate(retrieved) for item in row]
     assert [tuple(unquote(line.split(" ")[c]) for c in (0, 2)) for line in lines] == expected
 
 
