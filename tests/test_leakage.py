@@ -18,7 +18,7 @@ from benchmark.matching import checkpoints, retrieval_inputs
 from benchmark.prepare import __main__ as prepare
 from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pairs
 from benchmark.prepare.table_checks import Picture, measure
-from benchmark.report.pages import leakage_section as page
+from benchmark.report.pages import integrity_tables as page
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
 from benchmark.season.season_files import Season
@@ -329,13 +329,13 @@ def test_the_page_tells_what_the_splits_share():
     equal, near = page.twins(card).rows
     assert equal == ["train: a", "val: c", "equal", "0"]
     assert near[:3] == ["train: b", "test: d", "nearly"]
-    told = page.sentences(card)
+    told = page.integrity_sentences(card)
     assert told[0].startswith("All 4 pictures could be decoded") and len(told) == 4
 
 
 def test_the_page_of_a_card_of_before_these_checks():
     old = card_of({"pictures": [["train: a", "test: b"]], "captions": 3, "notes": ["A note."]})
-    assert page.sentences(old) == ["A note."]
+    assert page.integrity_sentences(old) == ["A note."]
     assert page.shared(old) is None
     assert page.twins(old).rows == [["train: a", "test: b", "equal", "0"]]
     assert page.twins(card_of({"notes": []})) is None

@@ -161,7 +161,7 @@ class Board:
     def ranked(self) -> list[Standing]:
         """The standings with a result, highest mean rsum first; season order on ties.
 
-        rsum adds up different recalls in different tasks: those of one task follow the other's.
+        Retrieval comes first, then localisation: rsum adds up different recalls in the two tasks.
         """
         with_result = [standing for standing in self.standings if standing.played]
         return sorted(with_result, key=lambda s: (TASKS.index(s.task), -s.mean("rsum")))

@@ -20,16 +20,24 @@ from benchmark.encoders import drawn_cnn
 from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
-from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
+from benchmark.protocol import METRICS, table_metrics
+from benchmark.season.parameters import (
+    PARAMS,
+    DatasetSettings,
+    FeatureSet,
+    Option,
+    Params,
+    read_params,
+)
 from benchmark.season.presets import Preset, needs, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season, season_names
 from benchmark.train.__main__ import train_cell
 
 NAME = "run"  # folder of results/
-RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i", "p2r") for k in (1, 5, 10))
-SHOWN = (*RECALLS, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
+DIRECTIONS = ("i2t", "t2i", "p2r")
+OF_QUERIES = [name for d in DIRECTIONS for name in table_metrics(d) if METRICS[name].of_queries]
+SHOWN = (*OF_QUERIES, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -28,8 +28,10 @@ FOLDED = ("i2t", "t2i")  # directions that are ranked within folds of the test s
 class Metric:
     """One number of a record.
 
-    `compute` takes what the list of the metric says. A metric of ranks is declared once for all
-    its directions, and without them in name and heading: METRICS has an entry for each.
+    `compute` takes what the comment beside the metric's list says. A metric of ranks is declared
+    once for all its directions, and without them in name and heading: METRICS has an entry for
+    each. If it is a mean over queries, `of_queries` gives the values of the queries, (Q,) for (Q,)
+    ranks: intervals and tests then resample the images. Other metrics vary with their seeds only.
     """
 
     name: str  # key in the record: i2t_r1; as declared: r1
@@ -38,8 +40,7 @@ class Metric:
     range: tuple[float, float]  # smallest and largest value
     formula: str  # in words
     compute: Callable[..., float]
-    of_queries: Callable[[np.ndarray], np.ndarray] | None = None  # (Q,) ranks -> (Q,) values with
-    # the metric as their mean: its images can be resampled; None: only seeds vary it
+    of_queries: Callable[[np.ndarray], np.ndarray] | None = None
     decimals: int = 1  # as papers print it
     less_is_better: bool = False
     directions: tuple[str, ...] = ()  # queries "2" items; (): the metric is not of ranks
@@ -47,7 +48,7 @@ class Metric:
     cutoff: int = 0  # K of R@K
     direction: str = ""  # in METRICS: the one of `directions` that this entry is about
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
-    version: int = 1  # of the formula
+    version: int = 1  # of the formula; a recall's new version is also one of rsum
 
     @property
     def ranks(self) -> str:

@@ -99,7 +99,9 @@ def _measured(
     remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
     means = [_mean(standing, metric) for metric in metrics.values()]
     rows = [["", "", name, *means, f"{seeds_said}; {remark}"]]
-    intervals = [result_tables.interval(board, standing, m) if m else NONE for m in metrics.values()]
+    intervals = [
+        result_tables.interval(board, standing, m) if m else NONE for m in metrics.values()
+    ]
     if set(intervals) != {NONE}:
         rows.append(["", "", "95% interval", *intervals, ""])
     return rows if reasons else [*rows, _gaps(part, row, metrics, standing)]
@@ -139,9 +141,7 @@ def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> lis
     return [obstacle for obstacle, is_there in differs.items() if is_there]
 
 
-def _gaps(
-    part: _Part, row: Row, metrics: dict[str, str | None], standing: Standing
-) -> list[str]:
+def _gaps(part: _Part, row: Row, metrics: dict[str, str | None], standing: Standing) -> list[str]:
     """Reproduced minus reported, and whether the reported numbers could be those of another seed.
 
     The test images are the same, so only the seeds make a difference.

@@ -1,13 +1,13 @@
-"""Integrity of a dataset for its page: what its splits share. A card in, grids and sentences out.
+"""Integrity of a dataset: what its splits share, as sentences and tables made from its card.
 
-Cards of before these checks have fewer findings; what they lack is left out.
+Cards that are older than these checks lack some of the fields; what they lack is left out.
 """
 
-from benchmark.report.table_formats import Grid
+from benchmark.report.table_formats import Table
 from datasets import SPLITS
 
 USED = SPLITS[:3]  # train, val, test
-SHARED = (  # finding in the card, and what it is
+SHARED = (  # field of the card, and what it counts
     ("pictures", "pictures, pixel for pixel"),
     ("near_pictures", "pictures, nearly (pairs)"),
     ("captions", "captions, word for word"),
@@ -15,18 +15,18 @@ SHARED = (  # finding in the card, and what it is
 )
 
 
-def sentences(card: dict) -> list[str]:
-    """What was checked and what was found, as plain text."""
-    found = []
+def integrity_sentences(card: dict) -> list[str]:
+    """What was checked, and the result, as plain text."""
+    sentences = []
     if "pictures" in card:
-        found = [
+        sentences = [
             f"All {card['pictures']} pictures could be decoded, every image of {', '.join(USED)} "
             "has a caption, and no caption is blank; prepare stops otherwise."
         ]
-    return found + card["leakage"]["notes"]
+    return sentences + card["leakage"]["notes"]
 
 
-def shared(card: dict) -> Grid | None:
+def shared(card: dict) -> Table | None:
     """What occurs in more than one split, and how many items of each split have such a twin."""
     leakage = card["leakage"]
     if "items" not in leakage:
@@ -36,11 +36,11 @@ def shared(card: dict) -> Grid | None:
         for name, what in SHARED
     ]
     heads = ["in more than one split", "found", *(f"of {split}" for split in USED)]
-    return Grid(title=f"{card['title']}: what the splits share", heads=heads, rows=rows)
+    return Table(title=f"{card['title']}: what the splits share", heads=heads, rows=rows)
 
 
-def twins(card: dict) -> Grid | None:
-    """The nearest pairs of pictures of different splits, by name; None where there are none."""
+def twins(card: dict) -> Table | None:
+    """The nearest pairs of pictures of different splits, by name; None if there are none."""
     leakage = card["leakage"]
     equal = [
         [first, other, "equal", "0"]
@@ -50,25 +50,25 @@ def twins(card: dict) -> Grid | None:
     near = [[a, b, "nearly", str(bits)] for a, b, bits in leakage.get("near_pictures", [])]
     title = f"{card['title']}: pictures in more than one split"
     heads = ["picture", "its twin", "pixels", "bits that differ"]
-    return Grid(title=title, heads=heads, rows=equal + near, names=3) if equal + near else None
+    return Table(title=title, heads=heads, rows=equal + near, names=3) if equal + near else None
 
 
-def captions_per_image(card: dict) -> Grid | None:
+def captions_per_image(card: dict) -> Table | None:
     """How many images of each split have how many captions."""
-    found = card.get("captions_per_image", {})
-    numbers = sorted({number for counts in found.values() for number in counts}, key=int)
+    by_split = card.get("captions_per_image", {})
+    numbers = sorted({number for counts in by_split.values() for number in counts}, key=int)
     rows = [
-        [split, *(str(found[split].get(number, 0)) for number in numbers)]
+        [split, *(str(by_split[split].get(number, 0)) for number in numbers)]
         for split in SPLITS
-        if split in found
+        if split in by_split
     ]
     title = f"{card['title']}: images by their number of captions"
     heads = ["split", *numbers]
-    return Grid(title=title, heads=heads, rows=rows) if rows else None
+    return Table(title=title, heads=heads, rows=rows) if rows else None
 
 
 def _count(leakage: dict, name: str) -> int:
-    """Contents that are shared; cards list pictures and count captions."""
+    """How many contents are shared: cards list the pictures and count the captions."""
     if name == "near_pictures":
         return leakage["near_pictures_total"]
     return len(leakage[name]) if name == "pictures" else leakage[name]

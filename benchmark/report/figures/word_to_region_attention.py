@@ -1,6 +1,6 @@
-"""Figures of attention: where in the picture each word of a caption looks."""
+"""Where in the picture each word of a caption looks, after Fig. 4 of the SCAN paper."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from benchmark.analysis.boards import Standing
+from benchmark.data.vocabularies import tokenise
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, WIDTH, drawing, panels, shown
 
+SECTION = "examples"
+CAPTIONS = 3  # that are drawn
 SIDE = 160  # pixels of the longer side of a drawn picture
 DARKEST = 0.15  # brightness of a cell without any attention
 COLUMNS = 8
@@ -26,12 +31,42 @@ class Attended:
     weights: np.ndarray  # (W, grid, grid), not negative
 
 
-def attention(attended: Attended) -> Figure:
-    """The picture once for each word, bright where the word looks, its strongest cell outlined
-    (SCAN, Fig. 4).
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    """Of the best preset that has attention."""
+    standings = (s for s in inputs.board.ranked if "attention" in s.samples)
+    best = next(standings, None)
+    if best:
+        for number in range(min(CAPTIONS, len(best.samples["attention"]))):
+            attended = _attended(best, number, inputs)
+            yield Picture(
+                name=f"attention-{number + 1}",
+                figure=word_to_region_attention(attended),
+                alt=f"{best.row.title}: where each word of the caption looks: {attended.title}",
+                is_scalable=False,
+            )
+
+
+def _attended(standing: Standing, number: int, inputs: FigureInputs) -> Attended:
+    samples, data = standing.samples, inputs.data
+    split = data.split("test")
+    caption = int(samples["attention_captions"][number])
+    text = data.captions["text"].iloc[int(split.caption_rows[caption])]
+    words = tokenise(text)
+    weights = samples["attention"][number][: len(words)]
+    side = int(np.sqrt(weights.shape[1]))
+    image_row = int(split.image_rows[split.image_of_caption[caption]])
+    with inputs.open_picture(data.images["file"].iloc[image_row]) as opened:
+        picture = opened.convert("RGB")
+    return Attended(
+        title=text, picture=picture, words=words, weights=weights.reshape(len(words), side, side)
+    )
+
+
+def word_to_region_attention(attended: Attended) -> Figure:
+    """The picture once for each word, bright where the word looks, its strongest cell outlined.
 
     Every word has its own scale: full brightness is the word's highest weight, which stands below
-    the word. Pictures make large SVGs; this figure is meant as a PNG.
+    the word.
     """
     small = _small(attended.picture)
     height, width, _ = small.shape

@@ -8,7 +8,14 @@ import subprocess
 
 import pytest
 
-from benchmark.report.table_formats import Cell, Grid, as_csv, as_latex, as_markdown, latex_escaped
+from benchmark.report.table_formats import (
+    Entry,
+    Table,
+    as_csv,
+    as_latex,
+    as_markdown,
+    latex_escaped,
+)
 
 HOSTILE = [
     "a | b",
@@ -31,9 +38,9 @@ HOSTILE = [
 ]
 
 
-def grid_of(texts: list[str], is_bold: bool = False) -> Grid:
-    rows = [[text, Cell(text, is_bold)] for text in texts]
-    return Grid(title="\n".join(texts), heads=["Method", "R@1 | %"], rows=rows)
+def table_of(texts: list[str], is_bold: bool = False) -> Table:
+    rows = [[text, Entry(text, is_bold)] for text in texts]
+    return Table(title="\n".join(texts), heads=["Method", "R@1 | %"], rows=rows)
 
 
 def seen(text: str) -> str:
@@ -41,27 +48,29 @@ def seen(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\u2028]+", " ", text).strip()
 
 
-class TestGrid:
+class TestTable:
     def test_a_row_of_another_length_is_refused(self):
-        with pytest.raises(ValueError, match="Recalls: row 2: expected 2 cells.*found 1"):
-            Grid(title="Recalls", heads=["a", "b"], rows=[["1", "2"], ["3"]])
+        with pytest.raises(ValueError, match="Recalls: row 2: expected 2 entries.*found 1"):
+            Table(title="Recalls", heads=["a", "b"], rows=[["1", "2"], ["3"]])
 
     def test_more_columns_of_words_than_columns_are_refused(self):
         with pytest.raises(ValueError, match="3 columns of words of 2"):
-            Grid(title="Recalls", heads=["a", "b"], rows=[], names=3)
+            Table(title="Recalls", heads=["a", "b"], rows=[], names=3)
 
 
 class TestMarkdown:
     def test_a_table_is_what_github_reads_as_one(self):
-        grid = Grid(title="T", heads=["Method", "R@1"], rows=[["SCAN", Cell("67.4", True)]])
-        heads, aligned, row = (re.split(r" *\| *", line) for line in as_markdown(grid).splitlines())
+        table = Table(title="T", heads=["Method", "R@1"], rows=[["SCAN", Entry("67.4", True)]])
+        heads, aligned, row = (
+            re.split(r" *\| *", line) for line in as_markdown(table).splitlines()
+        )
         assert heads[1:3] == ["Method", "R\\@1"]
         assert re.fullmatch(":-+", aligned[1]) and re.fullmatch("-+:", aligned[2])
         assert row[1:3] == ["SCAN", "**67.4**"]
 
     @pytest.mark.parametrize("is_bold", [False, True])
-    def test_hostile_text_stays_in_its_cell(self, is_bold):
-        lines = as_markdown(grid_of(HOSTILE, is_bold)).splitlines()
+    def test_hostile_text_stays_in_its_entry(self, is_bold):
+        lines = as_markdown(table_of(HOSTILE, is_bold)).splitlines()
         assert len(lines) == 2 + len(HOSTILE)
         for line in lines:
             assert len(re.findall(r"(?<!\\)\|", line)) == 3
@@ -73,10 +82,10 @@ class TestMarkdown:
         ["67.4", "-1.5", "-", "60.5 \N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}0.7"],
     )
     def test_numbers_need_no_escapes(self, text):
-        assert as_markdown(grid_of([text])).splitlines()[2].split("|")[1].strip() == text
+        assert as_markdown(table_of([text])).splitlines()[2].split("|")[1].strip() == text
 
-    def test_an_empty_bold_cell_is_empty(self):
-        assert "*" not in as_markdown(grid_of([""], is_bold=True))
+    def test_an_empty_bold_entry_is_empty(self):
+        assert "*" not in as_markdown(table_of([""], is_bold=True))
 
 
 def tokens(line: str) -> list[str]:
@@ -102,9 +111,9 @@ def read_back(latex: str) -> str:
 
 class TestLatex:
     def test_a_table_in_the_style_of_booktabs(self):
-        rows = [["SCAN", Cell("67.4", True)], ["Two_branch", "-"]]
-        grid = Grid(title="R@1 in %", heads=["Method", "R@1"], rows=rows)
-        assert as_latex(grid).splitlines() == [
+        rows = [["SCAN", Entry("67.4", True)], ["Two_branch", "-"]]
+        table = Table(title="R@1 in %", heads=["Method", "R@1"], rows=rows)
+        assert as_latex(table).splitlines() == [
             r"\begin{table}",
             r"\centering",
             r"\caption{R@1 in \%}",
@@ -138,7 +147,7 @@ class TestLatex:
 
     @pytest.mark.parametrize("is_bold", [False, True])
     def test_hostile_text_leaves_the_table_as_it_is(self, is_bold):
-        lines = as_latex(grid_of(HOSTILE, is_bold)).splitlines()
+        lines = as_latex(table_of(HOSTILE, is_bold)).splitlines()
         assert len(lines) == 10 + len(HOSTILE)
         rows = lines[7:-3]
         for row in rows:
@@ -154,7 +163,7 @@ class TestLatex:
         latin = [
             text for text in HOSTILE if text.encode("latin-1", "ignore").decode("latin-1") == text
         ]
-        page = f"{head}\n{as_latex(grid_of(latin, is_bold))}\\end{{document}}\n"
+        page = f"{head}\n{as_latex(table_of(latin, is_bold))}\\end{{document}}\n"
         (tmp_path / "page.tex").write_text(page)
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -168,13 +177,13 @@ TEXT_SIGNS = (
 
 
 class TestCsv:
-    def test_a_reader_finds_the_cells(self):
-        rows = [["SCAN, t-i", Cell("67.4", True)], ['say "hi"', "-"]]
-        grid = Grid(title="T", heads=["Method", "R@1"], rows=rows)
-        assert as_csv(grid) == 'Method,R@1\n"SCAN, t-i",67.4\n"say ""hi""",-\n'
+    def test_a_reader_finds_the_entries(self):
+        rows = [["SCAN, t-i", Entry("67.4", True)], ['say "hi"', "-"]]
+        table = Table(title="T", heads=["Method", "R@1"], rows=rows)
+        assert as_csv(table) == 'Method,R@1\n"SCAN, t-i",67.4\n"say ""hi""",-\n'
 
     def test_hostile_text_comes_back(self):
-        rows = list(csv.reader(io.StringIO(as_csv(grid_of(HOSTILE)))))
+        rows = list(csv.reader(io.StringIO(as_csv(table_of(HOSTILE)))))
         assert len(rows) == 1 + len(HOSTILE)
         for (first, second), text in zip(rows[1:], HOSTILE, strict=True):
             assert first == second
@@ -196,7 +205,7 @@ class TestCsv:
         ],
     )
     def test_a_formula_is_shown_and_not_run(self, text):
-        (_, (first, _)) = csv.reader(io.StringIO(as_csv(grid_of([text]))))
+        (_, (first, _)) = csv.reader(io.StringIO(as_csv(table_of([text]))))
         assert first == f"'{text.strip()}"
 
     @pytest.mark.parametrize(
@@ -211,10 +220,10 @@ class TestCsv:
         ],
     )
     def test_numbers_and_words_stay_as_they_are(self, text):
-        (_, (first, _)) = csv.reader(io.StringIO(as_csv(grid_of([text]))))
+        (_, (first, _)) = csv.reader(io.StringIO(as_csv(table_of([text]))))
         assert first == text
 
 
 def test_equal_tables_give_equal_text():
     for render in (as_markdown, as_latex, as_csv):
-        assert render(grid_of(HOSTILE)) == render(grid_of(HOSTILE))
+        assert render(table_of(HOSTILE)) == render(table_of(HOSTILE))
