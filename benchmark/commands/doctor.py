@@ -15,7 +15,7 @@ from benchmark.commands.estimates import estimate
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encoders import faster_rcnn
-from benchmark.fetch.__main__ import checklist, downloads, marked
+from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.season.parameters import PARAMS, FeatureSet, Params, read_params
 from datasets import DataError
 
@@ -71,7 +71,7 @@ def _dataset(params: Params, name: str) -> dict:
     dataset = raw_dataset(params, name)
     raw = _raw(dataset)
     try:
-        files = dataset.module.inventory(raw, **dataset.options)
+        files = dataset.module.inventory(raw, dataset.reader_options)
     except DataError as error:
         return _absent(dataset, str(error))
     lost = [path for path in files if not path.is_file()]
