@@ -126,8 +126,9 @@ def _find(raw: Path, name: str) -> Path:
 def _entries(raw: Path) -> list[Entry]:
     """The items of the annotations in their order, checked separately and together."""
     path = _find(raw, ANNOTATIONS)
+    text = archives.text(path, ANNOTATIONS)
     try:
-        items = json.loads(archives.text(path, ANNOTATIONS))
+        items = json.loads(text)
     except ValueError as error:
         raise DataError(path, "JSON", f"something else ({error})", "place a whole copy") from error
     if not isinstance(items, list) or not items:
