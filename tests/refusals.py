@@ -40,8 +40,14 @@ def check(
 
 
 def refusal(stage: ModuleType, *words: object) -> DataError:
-    """The error with which a stage refuses this command line, without the traceback, which would
-    keep archives open."""
+    """The error with which a stage refuses this command line."""
+    error = outcome(stage, *words)
+    return pytest.fail(f"{stage.__name__} did not refuse {words}") if error is None else error
+
+
+def outcome(stage: ModuleType, *words: object) -> DataError | None:
+    """The error with which a stage refuses this command line, if it does; without the traceback,
+    which would keep archives open."""
     parser = argparse.ArgumentParser()
     stage.configure(parser)
     try:
@@ -49,4 +55,4 @@ def refusal(stage: ModuleType, *words: object) -> DataError:
     except DataError as error:
         assert len(str(error).splitlines()) == 1
         return type(error)(error.where, error.expected, error.found, error.do)
-    return pytest.fail(f"{stage.__name__} did not refuse {words}")
+    return None
