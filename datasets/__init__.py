@@ -1,20 +1,21 @@
-"""Image-text datasets. One module per dataset, loaded by file name.
+"""Image-text datasets: one module per dataset, loaded by file name.
 
-A dataset module offers four functions and knows nothing of torch, methods or the benchmark:
+A dataset module imports neither torch nor methods nor the benchmark. It declares its options once,
+as a frozen dataclass `Options` with defaults, and offers four functions that take one:
 
-    card       what the dataset is: source, licence, files, expected counts, how it is judged
+    card       what the dataset is: source, licence, files, expected counts, directions retrieved
     inventory  the raw files that make it up, so that `fetch` can verify them
     read       raw files -> `Tables`
     pictures   raw files -> a function that opens one image
 
-Every option of a module is a keyword of all four, so that a season can set it.
+`Options` refuses values that cannot be used with a `DataError`; a season sets its fields by name.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pandas as pd
 from PIL import Image
@@ -41,11 +42,38 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteFile:
-    """A file `fetch` may download. `sha256` is None where no real bytes were ever hashed."""
+    """A file that `fetch` may download. `sha256` is None where its bytes were never hashed."""
 
     name: str
     urls: tuple[str, ...]
     sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Raw files of one purpose, as a line of a checklist.
+
+    what  what they are
+    ways  any one of these suffices; each is the names below the raw folder that must all be
+          there. A name may be a glob; that of a folder ends with a slash.
+    """
+
+    what: str
+    ways: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> str:
+        """For example "a.zip, or b.txt and c.txt"."""
+        joint = ", or " if any(len(way) > 1 for way in self.ways) else " or "
+        return joint.join(_listed(way) for way in self.ways)
+
+    def __str__(self) -> str:
+        return f"{self.names}: {self.what}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,27 +86,27 @@ class Card:
     split: str  # name of the partition; part of a result's identity
     may_publish: bool  # whether committed pages may show its pictures and captions
     remote: tuple[RemoteFile, ...] = ()
-    obtain: str = ""  # what to place where when nothing can be downloaded
-    form: str = ""  # of a gated dataset: the address where one asks for it
-    checklist: tuple[str, ...] = ()  # "path in the raw folder: what it is", a line a file or folder
-    raw_gib: float = 0.0  # disk that the raw files take, roughly
+    obtain: str = ""  # what to place where if nothing can be downloaded
+    form: str = ""  # address where a gated dataset is requested; "" if it is not gated
+    checklist: tuple[Needed, ...] = ()  # what belongs in the raw folder
+    raw_gib: float = 0.0  # approximate size of the raw files on disk
     expected_images: Mapping[str, int] = field(default_factory=dict)  # split -> images
     expected_captions: Mapping[str, int] = field(default_factory=dict)  # split -> captions
-    ways: tuple[str, ...] = ("i2t", "t2i")  # directions that are retrieved
-    folds: int = 1  # consecutive parts of the test split that are judged on their own as well
+    ways: tuple[str, ...] = ("i2t", "t2i")  # directions of retrieval
+    folds: int = 1  # consecutive parts of the test split that are also evaluated separately
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """A dataset as three tables.
 
-    images    one row an image: image_id (unique str), file (str; "" where there are features but
-              no pictures), split (of SPLITS), group (str)
-    captions  one row a caption: caption_id (unique str), image_id, text (not blank)
-    regions   one row a phrase and the box it names: image_id, caption_id, phrase,
-              x0, y0, x1, y1 (pixels, half-open), chain (str: what it names; phrases of one chain
-              name the same thing of the same image, in the same box); may be empty
-    notes     irregularities that were found and handled, as sentences for the report
+    images    one row per image: image_id (unique str), file (str; "" for an image that has
+              features but no picture), split (one of SPLITS), group (str)
+    captions  one row per caption: caption_id (unique str), image_id, text (not blank)
+    regions   one row per phrase, with the box that the phrase names: image_id, caption_id, phrase,
+              x0, y0, x1, y1 (pixels, half-open), chain (str; phrases of one chain name the same
+              things of the same image, in the same box); may be empty
+    notes     irregularities and how they were handled, as sentences for the report
     """
 
     images: pd.DataFrame
@@ -92,21 +120,28 @@ class Tables:
 
 
 class Dataset(Protocol):
-    """What a module in this folder looks like from outside."""
+    """What every module in this folder offers. `options` is an instance of its `Options`."""
 
-    def card(self, **options: object) -> Card: ...
-    def inventory(self, raw: Path, **options: object) -> list[Path]: ...
-    def read(self, raw: Path, **options: object) -> Tables: ...
-    def pictures(self, raw: Path, **options: object) -> OpenPicture: ...
+    Options: type  # frozen dataclass; every field has a default
+
+    def card(self, options: Any = ...) -> Card: ...
+    def inventory(self, raw: Path, options: Any = ...) -> list[Path]: ...
+    def read(self, raw: Path, options: Any = ...) -> Tables: ...
+    def pictures(self, raw: Path, options: Any = ...) -> OpenPicture: ...
 
 
 def names() -> list[str]:
-    """Every dataset of this folder, in alphabetical order."""
+    """The names of all datasets in this folder, in alphabetical order."""
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def load(name: str) -> Dataset:
-    """The module of one dataset, for example `load("flickr8k")`."""
+    """The module of one dataset, for example `load("flickr8k")`.
+
+    Raises DataError for a name that is no module of this folder.
+    """
     if name not in names():
-        raise DataError(f"no dataset {name!r}; expected one of {', '.join(names())}")
+        raise DataError(
+            "dataset", f"one of {', '.join(names())}", repr(name), "correct the name of the dataset"
+        )
     return import_module(f"datasets.{name}")

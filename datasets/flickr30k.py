@@ -1,7 +1,7 @@
 """Flickr30k: 31,783 photographs with five captions each, in any of four partitions.
 
-Young, Lai, Hodosh and Hockenmaier (2014), TACL 2. The papers divide it in four ways; three of them
-have the same sizes and yet other images:
+Young, Lai, Hodosh and Hockenmaier (2014), TACL 2. The papers divide it in four ways; three of
+these partitions have the same sizes but different images:
 
     karpathy        29,000/1,014/1,000, and 769 images in none (Karpathy and Fei-Fei 2015)
     entities        29,783/1,000/1,000 (Plummer et al. 2017, Flickr30k Entities)
@@ -13,21 +13,28 @@ The raw folder holds the pictures, as `flickr30k-images/` or `flickr30k-images.z
     karpathy        dataset_flickr30k.json, the same in a .zip, or caption_datasets.zip; or, with
                     the option annotations: precomp, f30k_precomp/ of SCAN
     all others      results_20130124.token, or flickr30k.tar.gz with it, and
-    entities        train.txt, val.txt, test.txt: an image id a line
+    entities        train.txt, val.txt, test.txt: one image id per line
     flickr8k_based  Flickr_8k.devImages.txt and Flickr_8k.testImages.txt, or Flickr8k_text.zip
-    m_rnn           m_rnn_train.txt, m_rnn_val.txt, m_rnn_test.txt: an image id or name a line
+    m_rnn           m_rnn_train.txt, m_rnn_val.txt, m_rnn_test.txt: one image id or name per line
 
 Archives are read in place; nothing is ever extracted from them.
 """
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
-from datasets.shared import archives, flickr, karpathy, picture_stores, precomp
+from datasets import Card, DataError, Needed, OpenPicture, RemoteFile, Tables
+from datasets.shared import (
+    archives,
+    flickr_captions,
+    karpathy,
+    option_checks,
+    picture_stores,
+    precomp,
+)
 
 IMAGE_FOLDER = "flickr30k-images"
 IMAGE_ZIP = f"{IMAGE_FOLDER}.zip"
@@ -37,9 +44,10 @@ KARPATHY = "dataset_flickr30k.json"
 PRECOMP = "f30k_precomp"
 ENTITIES = "https://raw.githubusercontent.com/BryanPlummer/flickr30k_entities/master"
 FORM = "https://forms.illinois.edu/sec/229675"
-NEEDED = f"place {IMAGE_FOLDER}/ or {IMAGE_ZIP} in the raw folder"
+PHOTOGRAPHS = ((f"{IMAGE_FOLDER}/",), (IMAGE_ZIP,))  # any one of these
+PLACE_PHOTOGRAPHS = f"place {IMAGE_FOLDER}/ or {IMAGE_ZIP} in the raw folder"
 
-EACH = 5  # captions of an image
+EACH = 5  # captions per image
 IMAGES = {
     "karpathy": {"train": 29000, "val": 1014, "test": 1000},
     "entities": {"train": 29783, "val": 1000, "test": 1000},
@@ -48,7 +56,7 @@ IMAGES = {
 }
 LISTS = {  # split -> list of its images; without one, train has all the others
     "entities": {split: f"{split}.txt" for split in ("train", "val", "test")},
-    "flickr8k_based": {split: flickr.LISTS[split] for split in ("val", "test")},
+    "flickr8k_based": {split: flickr_captions.LISTS[split] for split in ("val", "test")},
     "m_rnn": {split: f"m_rnn_{split}.txt" for split in ("train", "val", "test")},
 }
 REMOTE = {
@@ -56,22 +64,55 @@ REMOTE = {
     "entities": tuple(
         RemoteFile(name=name, urls=(f"{ENTITIES}/{name}",)) for name in LISTS["entities"].values()
     ),
-    "flickr8k_based": (flickr.remote(flickr.TEXT_ZIP),),
+    "flickr8k_based": (flickr_captions.remote(flickr_captions.TEXT_ZIP),),
     "m_rnn": (),
 }
 REMOTE_TOKENS = RemoteFile(
     name=TOKENS_TAR, urls=(f"https://shannon.cs.illinois.edu/DenotationGraph/data/{TOKENS_TAR}",)
 )
-LISTED = re.compile(r"(\d+)(?:_\w+)?(?:\.jpg)?")  # an id; Flickr8k's names have a secret after it
+LISTED = re.compile(r"(\d+)(?:_\w+)?(?:\.jpg)?")  # an id; in Flickr8k's names more follows it
 
 
-def card(
-    *, split: str = "karpathy", annotations: str | None = None, with_pictures: bool = True
-) -> Card:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which partition is read, and from which files.
+
+    split          "karpathy", "entities", "flickr8k_based" or "m_rnn"
+    annotations    source of the captions: "karpathy" or "precomp" for the partition karpathy,
+                   "official" for the others; None: karpathy and official
+    with_pictures  False: pictures are not looked for, for example if features are imported.
+                   `precomp` needs no pictures in any case, but uses them if
+                   dataset_flickr30k.json is there to name them.
+    """
+
+    split: str = "karpathy"
+    annotations: str | None = None
+    with_pictures: bool = True
+
+    def __post_init__(self) -> None:
+        option_checks.check_choice("flickr30k", "split", self.split, IMAGES)
+        if self.annotations not in (None, *self._possible):
+            expected = f"{' or '.join(self._possible)} with the split {self.split}"
+            raise option_checks.refusal("flickr30k", "annotations", expected, self.annotations)
+
+    @property
+    def kind(self) -> str:
+        """Where the captions are from: "karpathy", "precomp" or "official"."""
+        return self.annotations or self._possible[0]
+
+    @property
+    def needs_pictures(self) -> bool:
+        """Whether the dataset cannot be read without pictures."""
+        return self.with_pictures and self.kind != "precomp"
+
+    @property
+    def _possible(self) -> tuple[str, ...]:
+        return ("karpathy", "precomp") if self.split == "karpathy" else ("official",)
+
+
+def card(options: Options = Options()) -> Card:
     """What the chosen partition needs, and how many images and captions it has."""
-    kind = _kind(split, annotations)
-    photographs = with_pictures and kind != "precomp"  # without which nothing goes
-    needed = [line.partition(":")[0] for line in _checklist(split, kind, photographs)]
+    split, kind = options.split, options.kind
     return Card(
         title="Flickr30k",
         source="Young, Lai, Hodosh and Hockenmaier (2014), From image descriptions to visual "
@@ -85,106 +126,81 @@ def card(
             "official": (REMOTE_TOKENS, *REMOTE[split]),
             "precomp": (),
         }[kind],
-        obtain=f"place {', '.join(needed)} in one folder",
-        form=FORM if photographs else "",
-        checklist=_checklist(split, kind, with_pictures),
-        raw_gib=(9.0 if kind == "precomp" else 0.1) + (4.5 if photographs else 0.0),
+        obtain=f"place {_obtained(options)} in one folder",
+        form=FORM if options.needs_pictures else "",
+        checklist=_checklist(options),
+        raw_gib=(9.0 if kind == "precomp" else 0.1) + (4.5 if options.needs_pictures else 0.0),
         expected_images=IMAGES[split],
         expected_captions={part: EACH * images for part, images in IMAGES[split].items()},
     )
 
 
-def inventory(
-    raw: Path,
-    *,
-    split: str = "karpathy",
-    annotations: str | None = None,
-    with_pictures: bool = True,
-) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: annotations, features of `precomp`, and every picture or their archive."""
-    kind = _kind(split, annotations)
-    if kind == "precomp":
+    if options.kind == "precomp":
         files = precomp.files(raw / PRECOMP)
-        if not _are_named(raw, with_pictures):
+        if not _are_named(raw, options):
             return files
         return [*files, _karpathy_file(raw), *_store(raw).files()]
-    pictures = _store(raw).files() if with_pictures else []
-    if kind == "karpathy":
+    pictures = _store(raw).files() if options.with_pictures else []
+    if options.kind == "karpathy":
         return [*pictures, _karpathy_file(raw)]
-    lists = [_list_file(raw, name) for name in LISTS[split].values()]
+    lists = [_list_file(raw, name) for name in LISTS[options.split].values()]
     return [*pictures, _tokens_file(raw), *dict.fromkeys(lists)]
 
 
-def read(
-    raw: Path,
-    *,
-    split: str = "karpathy",
-    annotations: str | None = None,
-    with_pictures: bool = True,
-) -> Tables:
-    """The tables.
-
-    split          "karpathy", "entities", "flickr8k_based" or "m_rnn"
-    annotations    where the captions are from: "karpathy" (the default) or "precomp" for that
-                   partition, "official" for the others
-    with_pictures  False: none are looked for, as where features are imported. `precomp` does
-                   without them in any case, but uses them where dataset_flickr30k.json names them.
-    """
-    kind = _kind(split, annotations)
-    if kind == "precomp":
-        return _read_precomp(raw, with_pictures)
-    present = _store(raw).names() if with_pictures else []
-    tables = _read_karpathy(raw, present) if kind == "karpathy" else _read_official(raw, split)
-    if with_pictures:
+def read(raw: Path, options: Options = Options()) -> Tables:
+    """The tables of the chosen partition."""
+    if options.kind == "precomp":
+        return _read_precomp(raw, options)
+    present = _store(raw).names() if options.with_pictures else []
+    is_karpathy = options.kind == "karpathy"
+    tables = _read_karpathy(raw, present) if is_karpathy else _read_official(raw, options.split)
+    if options.with_pictures:
         return tables
     return replace(tables, images=tables.images.assign(file=""))
 
 
-def pictures(
-    raw: Path,
-    *,
-    split: str = "karpathy",
-    annotations: str | None = None,
-    with_pictures: bool = True,
-) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
-    if _kind(split, annotations) == "precomp" and not _are_named(raw, with_pictures):
-        return picture_stores.absent(f"{NEEDED}, and {KARPATHY} for their names")
-    if not with_pictures:
-        return picture_stores.absent(f"{NEEDED}, and drop the option with_pictures: false")
+    if options.kind == "precomp" and not _are_named(raw, options):
+        return picture_stores.absent(f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names")
+    if not options.with_pictures:
+        return picture_stores.absent(
+            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
+        )
     return _store(raw)
 
 
-def _kind(split: str, asked: str | None) -> str:
-    if split not in IMAGES:
-        raise DataError(f"option split: expected one of {', '.join(IMAGES)}, found {split!r}")
-    possible = ("karpathy", "precomp") if split == "karpathy" else ("official",)
-    if asked is not None and asked not in possible:
-        raise DataError(
-            f"option annotations: expected {' or '.join(possible)} with the split {split}, "
-            f"found {asked!r}"
-        )
-    return asked or possible[0]
+def _obtained(options: Options) -> str:
+    """What the dataset cannot be read without, for the advice of its card."""
+    if options.kind == "precomp":
+        return f"{PRECOMP}/"
+    return ", ".join(needed.names for needed in _checklist(options))
 
 
-def _checklist(split: str, kind: str, with_pictures: bool) -> tuple[str, ...]:
-    """A line a file or folder of the raw folder."""
-    lists = [f"{name}: images of {part}" for part, name in LISTS.get(split, {}).items()]
-    if split == "flickr8k_based":
-        lists = [f"{flickr.TEXT_ZIP}, or of it {' and '.join(LISTS[split].values())}: val and test"]
-    photographs = f"{IMAGE_FOLDER}/ or {IMAGE_ZIP}: the 31,783 photographs, after the form"
+def _checklist(options: Options) -> tuple[Needed, ...]:
+    """What belongs in the raw folder."""
     texts = {
-        "karpathy": [f"{KARPATHY} or {karpathy.ALL}: captions and partition"],
-        "official": [f"{TOKENS} or {TOKENS_TAR}: captions", *lists],
-        "precomp": [
-            f"{PRECOMP}/{{train,dev,test}}_{{{','.join(precomp.ENDS)}}}: features and captions"
-        ],
-    }[kind]
-    if not with_pictures:
+        "karpathy": [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))],
+        "official": [Needed("captions", ((TOKENS,), (TOKENS_TAR,))), *_lists(options.split)],
+        "precomp": precomp.needed(PRECOMP, precomp.STEMS.values()),
+    }[options.kind]
+    if not options.with_pictures:
         return tuple(texts)
-    if kind == "precomp":
-        return (*texts, f"{photographs}, and {KARPATHY}; not needed for matching")
-    return (photographs, *texts)
+    what = "the 31,783 photographs, after the form"
+    if options.kind == "precomp":
+        what = f"{what}, and {KARPATHY}; not needed for matching"
+        return (*texts, Needed(what, PHOTOGRAPHS))
+    return (Needed(what, PHOTOGRAPHS), *texts)
+
+
+def _lists(split: str) -> list[Needed]:
+    """The lists of images of a partition."""
+    lists = LISTS.get(split, {})
+    if split == "flickr8k_based":
+        return [Needed("val and test", ((flickr_captions.TEXT_ZIP,), tuple(lists.values())))]
+    return [Needed(f"images of {part}", ((name,),)) for part, name in lists.items()]
 
 
 # Files ---------------------------------------------------------------------------------------
@@ -199,8 +215,11 @@ def _store(raw: Path) -> picture_stores.Store:
     store = _find_store(raw)
     if store is None:
         raise DataError(
-            f"{raw}: no pictures; expected {IMAGE_FOLDER}/ or {IMAGE_ZIP} with .jpg files in it "
-            f"(features alone need the option annotations: precomp, or with_pictures: false)"
+            raw,
+            f"{IMAGE_FOLDER}/ or {IMAGE_ZIP} with .jpg files in it",
+            "no pictures",
+            "place it there (for features alone, set the option annotations: precomp, or "
+            "with_pictures: false)",
         )
     return store
 
@@ -209,29 +228,31 @@ def _karpathy_file(raw: Path) -> Path:
     path = karpathy.find(raw, KARPATHY)
     if path is None:
         raise DataError(
-            f"{raw}: no annotations; expected {KARPATHY}, {KARPATHY}.zip or {karpathy.ALL} "
-            f"({PRECOMP}/ needs the option annotations: precomp)"
+            raw,
+            f"{KARPATHY}, {KARPATHY}.zip or {karpathy.ALL}",
+            "no annotations",
+            f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)",
         )
     return path
 
 
 def _tokens_file(raw: Path) -> Path:
-    found = [raw / name for name in (TOKENS, TOKENS_TAR) if (raw / name).is_file()]
-    if not found:
-        raise DataError(f"{raw}: no captions; expected {TOKENS} or {TOKENS_TAR}")
-    return found[0]
+    for path in (raw / TOKENS, raw / TOKENS_TAR):
+        if path.is_file():
+            return path
+    raise DataError(raw, f"{TOKENS} or {TOKENS_TAR}", "no captions", "place one of them there")
 
 
 def _list_file(raw: Path, name: str) -> Path:
     """A list of images, or the archive that has it."""
-    archive = raw / flickr.TEXT_ZIP
-    zipped = name in flickr.LISTS.values() and archive.is_file()
+    archive = raw / flickr_captions.TEXT_ZIP
+    zipped = name in flickr_captions.LISTS.values() and archive.is_file()
     return archive if zipped and not (raw / name).is_file() else raw / name
 
 
-def _are_named(raw: Path, with_pictures: bool) -> bool:
+def _are_named(raw: Path, options: Options) -> bool:
     """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of their names."""
-    return with_pictures and bool(_find_store(raw) and karpathy.find(raw, KARPATHY))
+    return options.with_pictures and bool(_find_store(raw) and karpathy.find(raw, KARPATHY))
 
 
 # Readers -------------------------------------------------------------------------------------
@@ -248,57 +269,61 @@ def _read_karpathy(raw: Path, present: list[str]) -> Tables:
     others = len(set(present) - set(split_of))
     if others:
         notes.append(f"{others} pictures are in no split; they are left out.")
-    return flickr.tables(split_of, flickr.karpathy_captions(entries), notes)
+    return flickr_captions.tables(split_of, flickr_captions.karpathy_captions(entries), notes)
 
 
 def _read_official(raw: Path, split: str) -> Tables:
-    captions = flickr.captions(_tokens_file(raw), TOKENS)
+    captions = flickr_captions.captions(_tokens_file(raw), TOKENS)
     split_of = _listed(raw, LISTS[split], captions["file"])
     rest = [file for file in captions["file"].unique() if file not in split_of]
     notes = [f"The captions are those of {TOKENS}, verbatim."]
     if "train" not in LISTS[split]:
-        return flickr.tables(split_of | dict.fromkeys(rest, "train"), captions, notes)
+        return flickr_captions.tables(split_of | dict.fromkeys(rest, "train"), captions, notes)
     if rest:
         notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
-    return flickr.tables(split_of | dict.fromkeys(rest, "unused"), captions, notes)
+    return flickr_captions.tables(split_of | dict.fromkeys(rest, "unused"), captions, notes)
 
 
 def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str, str]:
     """file -> split, in the order of the lists."""
-    known = set(captioned)
+    images = set(captioned)
     split_of: dict[str, str] = {}
     for split, name in lists.items():
         lines = archives.lines(_list_file(raw, name), name)
         for number, line in enumerate(lines, start=1):
             match = LISTED.fullmatch(line.strip())
             file = f"{match[1]}.jpg" if match else ""
-            if file not in known or file in split_of:
+            if file not in images or file in split_of:
                 fault = f"already in {split_of[file]}" if file in split_of else "unknown image"
                 raise DataError(
-                    f"{name}:{number}: {line!r:.80}: {fault}; expected the id of another image "
-                    f"of {TOKENS}"
+                    f"{name}:{number}",
+                    f"the id of another image of {TOKENS}",
+                    f"{line!r:.80}: {fault}",
+                    "place an unchanged copy",
                 )
             split_of[file] = split
     return split_of
 
 
-def _read_precomp(raw: Path, with_pictures: bool) -> Tables:
+def _read_precomp(raw: Path, options: Options) -> Tables:
     parts = precomp.layout(raw / PRECOMP)
-    files = _precomp_files(raw, parts) if _are_named(raw, with_pictures) else {}
+    files = _precomp_files(raw, parts) if _are_named(raw, options) else {}
     notes = [f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."]
     return precomp.tables(parts, files, notes)
 
 
 def _precomp_files(raw: Path, parts: list[precomp.Part]) -> dict[str, str]:
-    """image id -> file of those pictures that are there; both partitions have to agree."""
+    """image id -> file, of the pictures that are there; both partitions have to agree."""
     entries = {str(entry.number): entry for entry in _entries(raw)}
     for part in parts:
         for image_id in part.ids:
-            said = entries[image_id].split if image_id in entries else "no split"
-            if said != part.split:
+            split = entries[image_id].split if image_id in entries else "no split"
+            if split != part.split:
                 raise DataError(
-                    f"{PRECOMP}: id {image_id!r}: in {part.split}, but in {said} of {KARPATHY}; "
-                    "expected files of the same partition"
+                    f"{PRECOMP}: id {image_id!r}",
+                    f"the partition of {KARPATHY}",
+                    f"{part.split}, but {split} in {KARPATHY}",
+                    "place files of the same partition",
                 )
     present = set(_store(raw).names())
     return {key: entry.file for key, entry in entries.items() if entry.file in present}

@@ -4,8 +4,8 @@ Plummer et al. (2017), IJCV 123. The raw folder holds
 
     train.txt, val.txt, test.txt   the authors' partition: image ids, one a line
     annotations.zip                Sentences/<id>.txt and Annotations/<id>.xml, or the two folders
-    UNRELATED_CAPTIONS             only for `unrelated=False`: captions that do not fit their image
-    flickr30k-images               <id>.jpg, as a folder or .zip; not for `with_pictures=False`
+    UNRELATED_CAPTIONS             captions that do not fit their image; for `unrelated=False` only
+    flickr30k-images               <id>.jpg, as a folder or .zip; unless `with_pictures=False`
 
 Archives are read in place; nothing is ever extracted from them.
 """
@@ -14,15 +14,15 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
+from datasets import Card, DataError, Needed, OpenPicture, RemoteFile, Tables
 from datasets.shared import archives, picture_stores
-from datasets.shared.entities import (
+from datasets.shared.entities_formats import (
     NOT_VISUAL,
     Annotation,
     Sentence,
@@ -39,6 +39,7 @@ SENTENCES, ANNOTATIONS = "Sentences", "Annotations"
 UNRELATED = "UNRELATED_CAPTIONS"
 IMAGES = "flickr30k-images"
 PHOTOGRAPHS = f"{IMAGES}/ or {IMAGES}.zip"
+AGAIN = "fetch the release again"
 
 CAPTIONS = 5  # of every image
 UNRELATED_IN_TRAIN = 21  # rows of UNRELATED_CAPTIONS; none is of an image of val or test
@@ -59,9 +60,9 @@ CARD = Card(
     obtain=f"place {PHOTOGRAPHS}, {ARCHIVE} and {', '.join(LISTS.values())} in one folder",
     form=FORM,
     checklist=(
-        f"{PHOTOGRAPHS}: the 31,783 photographs, after the form",
-        f"{ARCHIVE} or {{{SENTENCES},{ANNOTATIONS}}}/: sentences and boxes",
-        "{train,val,test}.txt: the image ids of each split",
+        Needed("the 31,783 photographs, after the form", ((f"{IMAGES}/",), (f"{IMAGES}.zip",))),
+        Needed("sentences and boxes", ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/"))),
+        Needed("the image ids of each split", (tuple(LISTS.values()),)),
     ),
     raw_gib=4.5,
     expected_images={"train": 29783, "val": 1000, "test": 1000},
@@ -73,25 +74,33 @@ NO_BOX = (0, 0, 0, 0)
 UNRELATED_LINE = re.compile(rf"(\d+)\s+([1-{CAPTIONS}])")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which captions are kept, and whether there are pictures."""
+
+    unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
+    with_pictures: bool = True  # False: pictures are not looked for, as for imported features
+
+
 class Entry(NamedTuple):
-    """What the release has of one image."""
+    """The release's annotations of one image."""
 
     image_id: str
     sentences: list[Sentence]
     annotation: Annotation
 
 
-def card(*, unrelated: bool = True, with_pictures: bool = True) -> Card:
+def card(options: Options = Options()) -> Card:
     """What the options need, and how many captions they leave."""
-    chosen = CARD if unrelated else _related(CARD)
-    return chosen if with_pictures else _without_pictures(chosen)
+    chosen = CARD if options.unrelated else _related(CARD)
+    return chosen if options.with_pictures else _without_pictures(chosen)
 
 
 def _related(card: Card) -> Card:
-    """Of the unrelated captions all are for training."""
+    """The card without unrelated captions, all of which are of training images."""
     captions = dict(card.expected_captions)
     captions["train"] -= UNRELATED_IN_TRAIN
-    checklist = (*card.checklist, f"{UNRELATED}: captions that do not fit their image")
+    checklist = (*card.checklist, Needed("captions that do not fit their image", ((UNRELATED,),)))
     return replace(card, checklist=checklist, expected_captions=captions)
 
 
@@ -100,43 +109,41 @@ def _without_pictures(card: Card) -> Card:
     return replace(card, obtain=obtain, form="", checklist=card.checklist[1:], raw_gib=0.3)
 
 
-def inventory(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the files of every listed image."""
     annotations = _annotation_files(raw, list(_splits(raw)))
-    lists = [raw / name for name in (*LISTS.values(), *([] if unrelated else [UNRELATED]))]
-    photographs = _store(raw).files() if with_pictures else []
+    lists = [raw / name for name in (*LISTS.values(), *([] if options.unrelated else [UNRELATED]))]
+    photographs = _store(raw).files() if options.with_pictures else []
     return [*lists, *annotations, *photographs]
 
 
-def read(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> Tables:
-    """The tables.
-
-    unrelated      False: the captions that the release lists as not of their image are left out
-    with_pictures  False: none are looked for, as where features are imported
-    """
+def read(raw: Path, options: Options = Options()) -> Tables:
+    """The tables, with the boxes of the phrases."""
     split_of = _splits(raw)
     entries = _entries(raw, split_of)
     captions, phrases = _captions(entries), _phrases(entries)
     notes = [f"The captions are the lines of {SENTENCES}, verbatim but for the markup."]
-    if not unrelated:
+    if not options.unrelated:
         dropped = _unrelated(raw, split_of)
         captions = captions[~captions["caption_id"].isin(dropped)].reset_index(drop=True)
         phrases = phrases[~phrases["caption_id"].isin(dropped)]
         notes.append(f"{len(dropped)} captions that {UNRELATED} lists are left out.")
     regions = phrases.loc[phrases["fate"] == "kept", REGION].reset_index(drop=True)
     if regions.empty:
-        raise DataError(f"{raw}: no phrase of {SENTENCES} has a box in {ANNOTATIONS}; fetch again")
+        raise DataError(
+            raw, f"phrases of {SENTENCES} with boxes in {ANNOTATIONS}", "not a single one", AGAIN
+        )
     return Tables(
-        images=_images(split_of, with_pictures),
+        images=_images(split_of, options.with_pictures),
         captions=captions,
         regions=regions,
         notes=(*notes, *_notes(phrases, entries)),
     )
 
 
-def pictures(raw: Path, *, unrelated: bool = True, with_pictures: bool = True) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
-    if not with_pictures:
+    if not options.with_pictures:
         return picture_stores.absent(
             f"place {PHOTOGRAPHS}, and drop the option with_pictures: false"
         )
@@ -148,8 +155,10 @@ def _store(raw: Path) -> picture_stores.Store:
     store = picture_stores.find(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,))
     if store is None:
         raise DataError(
-            f"{raw}: no pictures; expected {PHOTOGRAPHS} with .jpg files in it (features "
-            "alone need the option with_pictures: false)"
+            raw,
+            f"{PHOTOGRAPHS} with .jpg files in it",
+            "no pictures",
+            "place it there (for features alone, set the option with_pictures: false)",
         )
     return store
 
@@ -158,9 +167,8 @@ def _annotation_files(raw: Path, ids: list[str]) -> list[Path]:
     if (raw / ARCHIVE).is_file():
         return [raw / ARCHIVE]
     if not (raw / SENTENCES).is_dir() and not (raw / ANNOTATIONS).is_dir():
-        raise DataError(
-            f"{raw}: no annotations; expected {ARCHIVE}, or folders {SENTENCES} and {ANNOTATIONS}"
-        )
+        expected = f"{ARCHIVE}, or folders {SENTENCES} and {ANNOTATIONS}"
+        raise DataError(raw, expected, "no annotations", f"place {ARCHIVE} there")
     return [raw / name for image_id in ids for name in _names(image_id)]
 
 
@@ -178,29 +186,25 @@ def _splits(raw: Path) -> dict[str, str]:
         for number, line in enumerate(archives.lines(raw / name, name), start=1):
             image_id = line.strip()
             if not image_id.isdecimal() or image_id in split_of:
-                known = split_of.get(image_id)
-                fault = f"already in {known}" if known else "not a number"
-                raise DataError(
-                    f"{raw / name}:{number}: {line!r:.40}: {fault}; expected a new image id"
-                )
+                fault = f", already in {split_of[image_id]}" if image_id in split_of else ""
+                where, found = f"{raw / name}:{number}", f"{line!r:.40}{fault}"
+                raise DataError(where, "the id of another image, a number", found, AGAIN)
             split_of[image_id] = split
     return split_of
 
 
 def _unrelated(raw: Path, split_of: dict[str, str]) -> set[str]:
     """The caption_ids of UNRELATED_CAPTIONS, whose sentences are counted from 1."""
-    found = set()
+    caption_ids = set()
     for number, line in enumerate(archives.lines(raw / UNRELATED, UNRELATED), start=1):
         if line.startswith("#"):
             continue
         match = UNRELATED_LINE.fullmatch(line.strip())
         if match is None or match[1] not in split_of:
-            raise DataError(
-                f"{raw / UNRELATED}:{number}: {line!r:.40}: expected a listed image id and the "
-                f"number of one of its sentences, 1 to {CAPTIONS}; fetch it again"
-            )
-        found.add(_caption_id(match[1], int(match[2]) - 1))
-    return found
+            expected = f"a listed image id and the number of one of its sentences, 1 to {CAPTIONS}"
+            raise DataError(f"{raw / UNRELATED}:{number}", expected, f"{line!r:.40}", AGAIN)
+        caption_ids.add(_caption_id(match[1], int(match[2]) - 1))
+    return caption_ids
 
 
 def _caption_id(image_id: str, row: int) -> str:
@@ -212,7 +216,7 @@ def _caption_id(image_id: str, row: int) -> str:
 
 @contextmanager
 def _release(raw: Path) -> Iterator[Path | zipfile.Path]:
-    """The folder of Sentences and Annotations: on the disk, or inside the archive."""
+    """The folder of Sentences and Annotations: on disk, or inside the archive."""
     if not (raw / ARCHIVE).is_file():
         yield raw
         return
@@ -235,7 +239,7 @@ def _entry(release: Path | zipfile.Path, image_id: str, listed: str) -> Entry:
 
 
 def _check_objects(entry: Entry, xml: str) -> None:
-    """Whatever the sentences name that can be seen has an object, if only one without a box."""
+    """If the sentences name anything visible, the XML must have an object, even one without box."""
     visible = [
         words
         for sentence in entry.sentences
@@ -243,28 +247,25 @@ def _check_objects(entry: Entry, xml: str) -> None:
         if chain != NOT_VISUAL
     ]
     if visible and not entry.annotation.chains:
-        raise DataError(
-            f"{xml}: expected objects, as the sentences name {visible[0]!r:.40}, found none; "
-            "fetch the release again"
-        )
+        expected = f"objects, as the sentences name {visible[0]!r:.40}"
+        raise DataError(xml, expected, "none", AGAIN)
 
 
 def _content(path: Path | zipfile.Path, listed: str) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
-        raise DataError(f"{path}: not found, but its image is in {listed}; fetch again") from error
+        expected = f"the annotations of an image of {listed}"
+        raise DataError(path, expected, "nothing", AGAIN) from error
     except archives.DAMAGED as error:
-        raise DataError(f"{path}: damaged ({error}); fetch the release again") from error
+        raise DataError(path, "UTF-8 text", f"damage ({error})", AGAIN) from error
 
 
 def _sentences(text: str, name: str) -> list[Sentence]:
-    # Not str.splitlines: a sentence may hold one of the rarer characters it splits at.
+    # str.splitlines would also split at rarer characters, which a sentence may contain.
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if len(lines) != CAPTIONS:
-        raise DataError(
-            f"{name}: expected {CAPTIONS} sentences, a line each, found {len(lines)}; fetch again"
-        )
+        raise DataError(name, f"{CAPTIONS} sentences, one per line", len(lines), AGAIN)
     return [parse_sentence(line, f"{name}:{row}") for row, line in enumerate(lines, start=1)]
 
 
@@ -289,7 +290,7 @@ def _captions(entries: list[Entry]) -> pd.DataFrame:
 
 
 def _phrases(entries: list[Entry]) -> pd.DataFrame:
-    """Every phrase of every sentence: the columns of regions, and `fate`, what becomes of it."""
+    """Every phrase of every sentence: the columns of regions, and `fate`: kept, or why not."""
     rows = []
     for image_id, sentences, annotation in entries:
         for row, sentence in enumerate(sentences):
@@ -310,7 +311,7 @@ def _fate(chain: str, annotation: Annotation) -> str:
 
 
 def _notes(phrases: pd.DataFrame, entries: list[Entry]) -> list[str]:
-    """What is irregular or left out, in numbers; nothing of what does not occur."""
+    """Counts of what is irregular or left out, if it occurs."""
     fates = phrases["fate"].value_counts()
     bare = sum(not entry.annotation.chains for entry in entries)
     clipped = sum(entry.annotation.clipped for entry in entries)

@@ -10,18 +10,19 @@ Hodosh, Young and Hockenmaier (2013), JAIR 47. The raw folder holds the pictures
 Archives are read in place; nothing is ever extracted from them.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared import archives, flickr, karpathy, picture_stores
-from datasets.shared.flickr import LISTS, TEXT_ZIP
+from datasets.shared import archives, flickr_captions, karpathy, option_checks, picture_stores
+from datasets.shared.flickr_captions import LISTS, TEXT_ZIP
 
 IMAGE_ZIP = "Flickr8k_Dataset.zip"
-IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt so in the archive
+IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt like this in the archive
 TOKENS = "Flickr8k.token.txt"
 KARPATHY = "dataset_flickr8k.json"
 
-NO_PICTURE = "2258277193_586949ec62.jpg.1"  # captioned in the official release, but not in it
+NO_PICTURE = "2258277193_586949ec62.jpg.1"  # has captions in the official release, no picture
 
 CARD = Card(
     title="Flickr8k",
@@ -30,36 +31,47 @@ CARD = Card(
     licence="research use only; the photographs keep their owners' terms",
     split="official",
     may_publish=False,
-    remote=tuple(map(flickr.remote, (IMAGE_ZIP, TEXT_ZIP))),
+    remote=tuple(map(flickr_captions.remote, (IMAGE_ZIP, TEXT_ZIP))),
     obtain=f"place {IMAGE_ZIP} and {TEXT_ZIP} (or {KARPATHY}) in one folder",
     expected_images={"train": 6000, "val": 1000, "test": 1000, "unused": 91},
 )
 
 
-def card(*, annotations: str | None = None) -> Card:
-    """The same, whatever the options."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    annotations: str | None = None  # "official" or "karpathy"; None: official where it is there
+
+    def __post_init__(self) -> None:
+        if self.annotations is not None:
+            option_checks.check_choice(
+                "flickr8k", "annotations", self.annotations, ("official", "karpathy")
+            )
+
+
+def card(options: Options = Options()) -> Card:
+    """The same for all options."""
     return CARD
 
 
-def inventory(raw: Path, *, annotations: str | None = None) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the extracted files."""
     pictures = _store(raw).files()
-    if _annotations(raw, annotations) == "karpathy":
+    if _annotations(raw, options) == "karpathy":
         return [*pictures, karpathy.find(raw, KARPATHY)]
     archive = raw / TEXT_ZIP
     texts = [archive] if archive.is_file() else [raw / name for name in (TOKENS, *LISTS.values())]
     return pictures + texts
 
 
-def read(raw: Path, *, annotations: str | None = None) -> Tables:
-    """The tables; `annotations` is "official", "karpathy", or None for what is there."""
+def read(raw: Path, options: Options = Options()) -> Tables:
+    """The tables; pictures in no split are "unused"."""
     present = _store(raw).names()
-    if _annotations(raw, annotations) == "karpathy":
+    if _annotations(raw, options) == "karpathy":
         return _read_karpathy(raw, present)
     return _read_official(raw, present)
 
 
-def pictures(raw: Path, *, annotations: str | None = None) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     return _store(raw)
 
@@ -70,21 +82,25 @@ def _store(raw: Path) -> picture_stores.Store:
     store = picture_stores.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
     if store is None:
         raise DataError(
-            f"{raw}: no pictures; expected {IMAGE_ZIP} or a folder {IMAGE_FOLDER}/ with .jpg files "
-            "in it"
+            raw,
+            f"{IMAGE_ZIP}, or a folder {IMAGE_FOLDER}/ with .jpg files in it",
+            "no pictures",
+            f"place {IMAGE_ZIP} there",
         )
     return store
 
 
-def _annotations(raw: Path, asked: str | None) -> str:
+def _annotations(raw: Path, options: Options) -> str:
+    """Which annotations are read: those of the option, else those that are there."""
     official = (raw / TEXT_ZIP).is_file() or (raw / TOKENS).is_file()
-    chosen = asked or ("official" if official or not karpathy.find(raw, KARPATHY) else "karpathy")
-    if chosen not in ("official", "karpathy"):
-        raise DataError(f"option annotations: expected official or karpathy, found {asked!r}")
+    preferred = "official" if official or not karpathy.find(raw, KARPATHY) else "karpathy"
+    chosen = options.annotations or preferred
     if chosen == "official" and not official:
-        raise DataError(f"{raw}: no annotations; expected {TEXT_ZIP}, or {TOKENS} and its lists")
+        expected = f"{TEXT_ZIP}, or {TOKENS} and its lists"
+        raise DataError(raw, expected, "no annotations", f"place {TEXT_ZIP} there")
     if chosen == "karpathy" and not karpathy.find(raw, KARPATHY):
-        raise DataError(f"{raw}: no annotations; expected {KARPATHY} or {KARPATHY}.zip")
+        expected = f"{KARPATHY} or {KARPATHY}.zip"
+        raise DataError(raw, expected, "no annotations", f"place {KARPATHY} there")
     return chosen
 
 
@@ -95,7 +111,7 @@ def _official_file(raw: Path, name: str) -> Path:
 def _read_official(raw: Path, present: list[str]) -> Tables:
     split_of = _official_splits(raw)
     unused = [name for name in present if name not in split_of]
-    captions = flickr.captions(_official_file(raw, TOKENS), TOKENS)
+    captions = flickr_captions.captions(_official_file(raw, TOKENS), TOKENS)
     kept = captions[captions["file"] != NO_PICTURE]
     notes = [f"The captions are those of {TOKENS}, verbatim.", *_unused_notes(unused)]
     if len(kept) < len(captions):
@@ -103,7 +119,7 @@ def _read_official(raw: Path, present: list[str]) -> Tables:
             f"{len(captions) - len(kept)} captions of {NO_PICTURE} are left out: "
             "the release has no such picture."
         )
-    return flickr.tables(split_of | dict.fromkeys(unused, "unused"), kept, notes)
+    return flickr_captions.tables(split_of | dict.fromkeys(unused, "unused"), kept, notes)
 
 
 def _official_splits(raw: Path) -> dict[str, str]:
@@ -114,8 +130,13 @@ def _official_splits(raw: Path) -> dict[str, str]:
         for number, line in enumerate(lines, start=1):
             file = line.strip()
             if not file.endswith(".jpg") or file in split_of:
-                fault = f"already in {split_of[file]}" if file in split_of else "not a .jpg name"
-                raise DataError(f"{name}:{number}: {line!r:.80}: {fault}; expected a new name")
+                fault = f", already in {split_of[file]}" if file in split_of else ""
+                raise DataError(
+                    f"{name}:{number}",
+                    "the .jpg name of another image",
+                    f"{line!r:.80}{fault}",
+                    "place an unchanged copy",
+                )
             split_of[file] = split
     return split_of
 
@@ -125,8 +146,8 @@ def _read_karpathy(raw: Path, present: list[str]) -> Tables:
     split_of = {entry.file: entry.split for entry in entries}
     unused = [name for name in present if name not in split_of]
     notes = [f"The captions are the raw sentences of {KARPATHY}.", *_unused_notes(unused)]
-    captions = flickr.karpathy_captions(entries)
-    return flickr.tables(split_of | dict.fromkeys(unused, "unused"), captions, notes)
+    captions = flickr_captions.karpathy_captions(entries)
+    return flickr_captions.tables(split_of | dict.fromkeys(unused, "unused"), captions, notes)
 
 
 def _unused_notes(unused: list[str]) -> list[str]:

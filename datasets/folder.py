@@ -1,13 +1,13 @@
 """Anyone's own pictures and captions: a folder with one annotation file in it.
 
-    .jsonl  a line an image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
-            optional "split", "group", and "id" (default: the image's path). Lines that name the
-            same image are taken together.
-    .csv    columns image, caption and, optional, split, group; a row a caption
+    .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
+            optional "split", "group", and "id" (default: the image's path). Lines with the same
+            image are merged.
+    .csv    one row per caption; columns image, caption and, optionally, split and group
     .json   Karpathy's format
 
-Paths are relative to the folder, with forward slashes. Without splits, each image is put into
-train, val or test (80/10/10) by a hash of its path.
+Paths are relative to the folder, with forward slashes. Without splits, a hash of its path puts each
+image into train, val or test (80/10/10).
 """
 
 import csv
@@ -34,15 +34,23 @@ CARD = Card(
 )
 
 KINDS = (".jsonl", ".csv", ".json")
-FACTS = ("image_id", "split", "group")  # what may be said once of an image
+FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
 SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
+CORRECT = "correct the annotation file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which annotation file is read."""
+
+    captions: str | None = None  # its path in the folder; None: the only one there is
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one place of the annotation file says of one image."""
+    """What one line or item of the annotation file says of one image; `where` locates it."""
 
-    place: str
+    where: str
     file: str
     captions: list[str]
     image_id: str | None = None
@@ -50,24 +58,24 @@ class Entry:
     group: str | None = None
 
 
-def card(*, captions: str | None = None) -> Card:
-    """The same, whatever the options."""
+def card(options: Options = Options()) -> Card:
+    """The same for all options."""
     return CARD
 
 
-def inventory(raw: Path, *, captions: str | None = None) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotation file and every picture it names."""
-    path = _annotation_file(raw, captions)
+    path = _annotation_file(raw, options)
     files = dict.fromkeys(entry.file for entry in _entries(path))
     return [path, *(raw / file for file in files)]
 
 
-def read(raw: Path, *, captions: str | None = None) -> Tables:
-    """The tables; `captions` names the annotation file, by default the only one there is."""
-    path = _annotation_file(raw, captions)
+def read(raw: Path, options: Options = Options()) -> Tables:
+    """The tables of the annotation file."""
+    path = _annotation_file(raw, options)
     entries = list(_entries(path))
     if not entries:
-        raise DataError(f"{path.name}: no images; expected at least one")
+        raise DataError(path.name, "at least one image", "none", CORRECT)
     images = pd.DataFrame(_merged(entries).values())
     split, notes = _splits(images, path.name)
     return Tables(
@@ -77,37 +85,42 @@ def read(raw: Path, *, captions: str | None = None) -> Tables:
     )
 
 
-def pictures(raw: Path, *, captions: str | None = None) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by its path in the folder."""
     return picture_stores.Folder(raw)
 
 
-def _annotation_file(raw: Path, asked: str | None) -> Path:
-    if asked is not None:
-        name = _inside(asked, "option captions")
-        if not (raw / name).is_file() or PurePosixPath(name).suffix not in KINDS:
-            raise DataError(f"{raw / name}: expected an annotation file ({', '.join(KINDS)})")
+def _annotation_file(raw: Path, options: Options) -> Path:
+    if options.captions is not None:
+        name = _inside(options.captions, "folder: option captions")
+        is_file, kind = (raw / name).is_file(), PurePosixPath(name).suffix
+        if not is_file or kind not in KINDS:
+            found = f"a {kind or 'nameless'} file" if is_file else "nothing"
+            expected = f"an annotation file ({', '.join(KINDS)})"
+            raise DataError(raw / name, expected, found, "correct the option captions")
         return raw / name
-    found = sorted(path for path in raw.glob("[!.]*") if path.suffix in KINDS)
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
+    files = sorted(path for path in raw.glob("[!.]*") if path.suffix in KINDS)
+    if len(files) != 1:
         raise DataError(
-            f"{raw}: expected one annotation file ({', '.join(KINDS)}), found {names}; "
-            "name it with the option captions"
+            raw,
+            f"one annotation file ({', '.join(KINDS)})",
+            ", ".join(path.name for path in files) or "none",
+            "name it with the option captions",
         )
-    return found[0]
+    return files[0]
 
 
 def _entries(path: Path) -> Iterator[Entry]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path.name}: not UTF-8 ({error})") from error
+        found = f"something else ({error})"
+        raise DataError(path.name, "UTF-8 text", found, "save the file as UTF-8") from error
     reader = {".jsonl": _jsonl, ".csv": _csv, ".json": _json}[path.suffix]
     for entry in reader(text, path.name):
         for caption in entry.captions:
             if not caption.strip():
-                raise DataError(f"{entry.place}: caption: blank; expected a sentence")
+                raise DataError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
         yield entry
 
 
@@ -117,44 +130,45 @@ def _jsonl(text: str, name: str) -> Iterator[Entry]:
             yield _jsonl_entry(line, f"{name}:{number}")
 
 
-def _jsonl_entry(line: str, place: str) -> Entry:
+def _jsonl_entry(line: str, where: str) -> Entry:
     try:
         data = json.loads(line)
     except ValueError as error:
-        raise DataError(f"{place}: not JSON ({error})") from error
+        raise DataError(where, "JSON", f"something else ({error})", CORRECT) from error
     if not isinstance(data, dict):
-        raise DataError(f"{place}: expected an object, found {line!r:.60}")
-    words = {key: _word(data, key, place) for key in ("image", "id", "split", "group")}
+        raise DataError(where, "an object", f"{line!r:.60}", CORRECT)
+    words = {key: _word(data, key, where) for key in ("image", "id", "split", "group")}
     return Entry(
-        place=place,
-        file=_inside(words["image"], f"{place}: image"),
-        captions=_sentences(data, place),
+        where=where,
+        file=_inside(words["image"], f"{where}: image"),
+        captions=_sentences(data, where),
         image_id=words["id"],
         split=words["split"],
         group=words["group"],
     )
 
 
-def _word(data: dict, key: str, place: str) -> str | None:
-    """A string that is not empty; a number counts as its digits."""
-    found = data.get(key)
-    if isinstance(found, int) and not isinstance(found, bool):
-        found = str(found)
-    if found is None and key != "image":
+def _word(data: dict, key: str, where: str) -> str | None:
+    """A string that is not empty; a whole number is taken as its digits."""
+    value = data.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None and key != "image":
         return None
-    if not isinstance(found, str) or not found:
-        raise DataError(f"{place}: {key}: expected a string, found {found!r:.60}")
-    return found
+    if not isinstance(value, str) or not value:
+        raise DataError(f"{where}: {key}", "a string", f"{value!r:.60}", CORRECT)
+    return value
 
 
-def _sentences(data: dict, place: str) -> list[str]:
+def _sentences(data: dict, where: str) -> list[str]:
     if ("caption" in data) == ("captions" in data):
-        raise DataError(f"{place}: caption: expected either caption or captions")
+        found = "both" if "caption" in data else "neither"
+        raise DataError(f"{where}: caption", "either caption or captions", found, CORRECT)
     key = "caption" if "caption" in data else "captions"
-    found = [data[key]] if key == "caption" else data[key]
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise DataError(f"{place}: {key}: expected text, found {data[key]!r:.60}")
-    return found
+    texts = [data[key]] if key == "caption" else data[key]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{where}: {key}", "text", f"{data[key]!r:.60}", CORRECT)
+    return texts
 
 
 def _csv(text: str, name: str) -> Iterator[Entry]:
@@ -162,19 +176,22 @@ def _csv(text: str, name: str) -> Iterator[Entry]:
     try:
         for key in ("image", "caption"):
             if key not in (rows.fieldnames or []):
-                raise DataError(f"{name}:1: {key}: expected this column, found {rows.fieldnames}")
+                raise DataError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
         for row in rows:
             yield _csv_entry(row, f"{name}:{rows.line_num}")
     except csv.Error as error:
-        raise DataError(f"{name}:{rows.line_num}: not CSV ({error})") from error
+        where, found = f"{name}:{rows.line_num}", f"something else ({error})"
+        raise DataError(where, "CSV", found, CORRECT) from error
 
 
-def _csv_entry(row: dict, place: str) -> Entry:
+def _csv_entry(row: dict, where: str) -> Entry:
     if None in row or None in row.values():
-        raise DataError(f"{place}: expected as many cells as columns; quote captions with commas")
+        found = "more" if None in row else "fewer"
+        quote = "put quotation marks around captions with commas"
+        raise DataError(where, "as many entries as columns", found, quote)
     return Entry(
-        place=place,
-        file=_inside(row["image"], f"{place}: image"),
+        where=where,
+        file=_inside(row["image"], f"{where}: image"),
         captions=[row["caption"]],
         split=row.get("split") or None,
         group=row.get("group") or None,
@@ -183,31 +200,29 @@ def _csv_entry(row: dict, place: str) -> Entry:
 
 def _json(text: str, name: str) -> Iterator[Entry]:
     for entry in karpathy.parse(text, name):
-        file = _inside(entry.file, f"{entry.place}: filename")
-        yield Entry(entry.place, file, entry.captions, split=entry.split)
+        file = _inside(entry.file, f"{entry.where}: filename")
+        yield Entry(entry.where, file, entry.captions, split=entry.split)
 
 
-def _inside(file: str, place: str) -> str:
-    """The path, tidied, if it names something in the folder by its words alone."""
+def _inside(file: str, where: str) -> str:
+    """The path in its shortest form. Raises DataError for one that may leave the folder."""
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file:
-        raise DataError(f"{place}: {file!r}: expected a path inside the folder")
+        raise DataError(where, "a path inside the folder", repr(file), "correct the path")
     return str(path)
 
 
 def _merged(entries: list[Entry]) -> dict[str, dict]:
-    """file -> row of the images table, with split None where no line names one."""
+    """file -> row of the images table; split is None if no line names one."""
     rows: dict[str, dict] = {}
     for entry in entries:
         row = rows.setdefault(entry.file, {"file": entry.file} | dict.fromkeys(FACTS))
         for fact in FACTS:
-            said, known = getattr(entry, fact), row[fact]
-            if None not in (said, known) and said != known:
-                raise DataError(
-                    f"{entry.place}: {fact}: {said!r}, but an earlier line says {known!r} "
-                    f"of {entry.file}"
-                )
-            row[fact] = said if known is None else known
+            value, earlier = getattr(entry, fact), row[fact]
+            if None not in (value, earlier) and value != earlier:
+                expected = f"{earlier!r} as in an earlier line with {entry.file}"
+                raise DataError(f"{entry.where}: {fact}", expected, repr(value), CORRECT)
+            row[fact] = value if earlier is None else earlier
     for row in rows.values():
         row["image_id"] = row["image_id"] or row["file"]
         row["group"] = row["group"] or row["image_id"]
@@ -224,30 +239,33 @@ def _captions(entries: list[Entry], images: pd.DataFrame) -> pd.DataFrame:
 
 
 def _splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str]]:
-    """The split of each image, and what to tell of how it came about."""
-    said = images["split"]
-    if said.notna().all():
-        return _without_restval(said.tolist())
-    if said.notna().any():
-        first = images[said.isna()].iloc[0]["file"]
-        raise DataError(f"{name}: split: {first} has none, others have; give all images one")
-    if images["group"].nunique() < len(SHARES):
-        raise DataError(f"{name}: expected {len(SHARES)} images or groups to split, found fewer")
+    """The split of each image, and notes on where it comes from."""
+    split = images["split"]
+    if split.notna().all():
+        return _without_restval(split.tolist())
+    if split.notna().any():
+        first = images[split.isna()].iloc[0]["file"]
+        found = f"none for {first}"
+        raise DataError(f"{name}: split", "one for all images or for none", found, CORRECT)
+    groups = images["group"].nunique()
+    if groups < len(SHARES):
+        expected = f"{len(SHARES)} images or groups to split"
+        raise DataError(name, expected, groups, "add images, or name the split of each")
     return split_by_hash(images["group"].tolist())
 
 
-def _without_restval(said: list[str]) -> tuple[list[str], list[str]]:
-    """Karpathy's "restval" is what COCO's validation set has left over, used for training."""
-    number = said.count("restval")
+def _without_restval(splits: list[str]) -> tuple[list[str], list[str]]:
+    """Karpathy's "restval", the rest of COCO's validation set, is used for training."""
+    number = splits.count("restval")
     notes = [f"{number} images of the split restval are used for training."] if number else []
-    return ["train" if split == "restval" else split for split in said], notes
+    return ["train" if split == "restval" else split for split in splits], notes
 
 
 def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
-    """A split for the image of each group, whatever other groups there are; and notes on it.
+    """The split of each image, given the name of its group, and notes.
 
-    A group's name is the image's path where none is set. If a split would be empty, the group
-    whose hash is nearest to it moves there; that takes three groups at least.
+    `groups` must have at least three different names. The split of a group does not depend on the
+    other groups; only if a split would be empty, the group whose hash is nearest to it moves there.
     """
     position = {group: _position(group) for group in groups}
     split_of = {
@@ -265,7 +283,7 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _position(name: str) -> float:
-    """Where a name falls in [0, 1)."""
+    """The hash of a name as a number in [0, 1)."""
     return int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) / 16**12
 
 

@@ -1,10 +1,10 @@
 """People: drawn persons, seen by several cameras and described. Nothing to download.
 
-A stand-in for data in which persons are searched by a sentence: a person has two to four pictures
-that differ in pose, side, size, place, light and noise, and each picture has captions by two of
-five writers, who tell a part of what is to be seen in it. About half of the persons come in
-families of two to four that differ in one attribute only. Every attribute can be seen in the first
-picture of a person; from behind, or where the picture ends early, some cannot.
+It stands for data in which a sentence is used to search for a person: a person has two to four
+pictures that differ in pose, side, size, surroundings, light and noise, and each picture has
+captions by two of five writers, who describe a part of what it shows. About half of the persons
+come in families of two to four that differ in one attribute only. The first picture of a person
+shows every attribute; a picture from behind, or one that ends above the shoes, does not.
 """
 
 import re
@@ -20,7 +20,7 @@ import pandas as pd
 from PIL import Image
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared.drawing import Rng, pick
+from datasets.shared import option_checks
 from datasets.shared.people_drawing import (
     NONE,
     Person,
@@ -31,6 +31,7 @@ from datasets.shared.people_drawing import (
     relatives,
     visible,
 )
+from datasets.shared.scene_drawing import Rng, pick
 
 CARD = Card(
     title="People",
@@ -41,9 +42,9 @@ CARD = Card(
     ways=("t2i",),
 )
 
-# Test persons are drawn first: sizes of the other splits then leave them as they are.
+# Test persons are drawn first, so that they do not depend on the sizes of the other splits.
 DRAWING_ORDER = ("test", "val", "train")
-# Second words of the seed sequences, one a stream of random numbers.
+# Second words of the seed sequences, one per stream of random numbers.
 STREAMS = {"test": 1, "val": 2, "train": 3, "views": 4, "captions": 5}
 
 FAMILY_START = 0.3  # probability that a person has relatives; makes about half of all persons
@@ -60,25 +61,36 @@ class Entry(NamedTuple):
     view: View
 
 
-def card(train: int = 260, val: int = 40, test: int = 80, seed: int = 0) -> Card:
-    """The same, whatever the options."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How many persons each split has, and the seed from which all are drawn."""
+
+    train: int = 260
+    val: int = 40
+    test: int = 80
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("train", 1), ("val", 1), ("test", 1), ("seed", 0)):
+            option_checks.check_number("people", name, getattr(self, name), least)
+
+
+def card(options: Options = Options()) -> Card:
+    """The same for all options."""
     return CARD
 
 
-def inventory(
-    raw: Path, train: int = 260, val: int = 40, test: int = 80, seed: int = 0
-) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """No files: the persons are made up."""
-    _check(train=train, val=val, test=test, seed=seed)
     return []
 
 
-def read(raw: Path, train: int = 260, val: int = 40, test: int = 80, seed: int = 0) -> Tables:
-    """Pictures of `train`, `val` and `test` persons, and two captions of each picture."""
-    entries = plan(train, val, test, seed)
+def read(raw: Path, options: Options = Options()) -> Tables:
+    """The pictures of all persons, and two captions of each picture."""
+    entries = plan(options)
     captions = []
     for number, entry in enumerate(entries):
-        rng = np.random.default_rng([seed, STREAMS["captions"], number])
+        rng = np.random.default_rng([options.seed, STREAMS["captions"], number])
         for k, w in enumerate(rng.permutation(len(WRITERS))[:2]):
             text = _caption(entry.person, entry.view, WRITERS[w], rng)
             captions.append((f"{entry.image_id}#{k}", entry.image_id, text))
@@ -89,52 +101,37 @@ def read(raw: Path, train: int = 260, val: int = 40, test: int = 80, seed: int =
     )
 
 
-def pictures(
-    raw: Path, train: int = 260, val: int = 40, test: int = 80, seed: int = 0
-) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the picture of a file name again."""
-    scenes = {e.image_id: (e.person, e.view) for e in plan(train, val, test, seed)}
+    scenes = {e.image_id: (e.person, e.view) for e in plan(options)}
 
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             raise DataError(
-                f"people: no picture {file!r}; expected people-000000 to "
-                f"people-{len(scenes) - 1:06d}; use names of Tables.images read with these sizes"
+                "people: file of a picture",
+                f"people-000000 to people-{len(scenes) - 1:06d}",
+                repr(file),
+                "use a file of Tables.images read with the same options",
             )
         return draw(*scenes[file])
 
     return open_picture
 
 
-def _check(**options: int) -> None:
-    for name, value in options.items():
-        least = 0 if name == "seed" else 1
-        if type(value) is not int or value < least:  # a bool is no number of persons
-            raise DataError(
-                f"people: option {name} must be a whole number of at least {least}, "
-                f"got {value!r}; correct it where the option is set"
-            )
-
-
-def plan(train: int, val: int, test: int, seed: int) -> tuple[Entry, ...]:
-    """All pictures in the order in which they are numbered. No person occurs twice."""
-    _check(train=train, val=val, test=test, seed=seed)
-    return _plan(train, val, test, seed)
-
-
 @lru_cache(maxsize=4)
-def _plan(train: int, val: int, test: int, seed: int) -> tuple[Entry, ...]:
-    sizes = {"train": train, "val": val, "test": test}
+def plan(options: Options) -> tuple[Entry, ...]:
+    """All pictures in the order in which they are numbered. No person occurs twice."""
+    sizes = {"train": options.train, "val": options.val, "test": options.test}
     entries: list[Entry] = []
     seen: set[Person] = set()
     for split in DRAWING_ORDER:
-        rng = np.random.default_rng([seed, STREAMS[split]])
+        rng = np.random.default_rng([options.seed, STREAMS[split]])
         end = len(seen) + sizes[split]
         while len(seen) < end:
             first = _group(len(seen))
             for person in _family(rng, seen)[: end - len(seen)]:
                 group = _group(len(seen))
-                for view in _views(seed, len(seen)):
+                for view in _views(options.seed, len(seen)):
                     image_id = f"people-{len(entries):06d}"
                     entries.append(Entry(image_id, split, group, first, person, view))
                 seen.add(person)
@@ -146,7 +143,8 @@ def _group(number: int) -> str:
 
 
 def _family(rng: Rng, seen: set[Person]) -> list[Person]:
-    """A new person, and sometimes up to three more that all differ in the same one attribute."""
+    """A new person and, in some cases, up to three more that all differ in one and the same
+    attribute."""
     person = draw_person(rng)
     while person in seen:
         person = draw_person(rng)
@@ -157,7 +155,7 @@ def _family(rng: Rng, seen: set[Person]) -> list[Person]:
 
 
 def _views(seed: int, number: int) -> list[View]:
-    """Two to four views of one person; everything can be seen in the first."""
+    """Two to four views of one person; the first shows every attribute."""
     rng = np.random.default_rng([seed, STREAMS["views"], number])
     return [draw_view(rng, whole=k == 0) for k in range(int(rng.integers(2, 5)))]
 
@@ -177,7 +175,7 @@ class Writer:
     tidy: float  # begins with a capital letter, and ends with a full stop
 
 
-# From the most to the least common word for a value that is not just called by its name.
+# From the most to the least common word for a value, unless its only word is its name.
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "build": {
         "slim": ("slim", "thin", "slender"),
@@ -243,8 +241,8 @@ MISSPELLINGS = {
 
 @dataclass(frozen=True)
 class Speech:
-    """What one writer finds to say of one picture. Each part is a noun phrase, or "" where the
-    part is not there, not to be seen, or left out."""
+    """What one writer says about one picture. Each part is a noun phrase, or "" if the part is
+    absent, not visible, or left out."""
 
     person: Person
     seen: frozenset[str]
@@ -253,11 +251,11 @@ class Speech:
 
     def someone(self) -> str:
         """For example "slim person"."""
-        looks = [self._told("build", 0.5), self._told("skin", 0.3)]
+        looks = [self._mentioned("build", 0.5), self._mentioned("skin", 0.3)]
         return _joined(*looks, pick(SOMEONE, self.rng))
 
     def top(self) -> str:
-        looks = [self._told("pattern", self.writer.pattern), self._coloured("top_colour")]
+        looks = [self._mentioned("pattern", self.writer.pattern), self._coloured("top_colour")]
         if self._chance(0.3):
             looks.reverse()
         return _a(_joined(*looks, self._word("sleeves", self.person.sleeves)))
@@ -268,8 +266,8 @@ class Speech:
 
     def shoes(self) -> str:
         colour = self._coloured("shoes")
-        told = self._sees("shoes") and colour
-        return _joined(colour, self._word("shoes", "")) if told else ""
+        mentioned = self._sees("shoes") and colour
+        return _joined(colour, self._word("shoes", "")) if mentioned else ""
 
     def hair(self) -> str:
         if not self._sees("hair"):
@@ -295,20 +293,20 @@ class Speech:
         return _a(_joined(self._coloured(f"{kind}_colour"), noun))
 
     def _sees(self, kind: str) -> bool:
-        there = kind in self.seen and getattr(self.person, kind) != NONE
-        return there and self._chance(self.writer.detail)
+        visible = kind in self.seen and getattr(self.person, kind) != NONE
+        return visible and self._chance(self.writer.detail)
 
-    def _told(self, kind: str, often: float) -> str:
+    def _mentioned(self, kind: str, often: float) -> str:
         value = getattr(self.person, kind)
         rare = 0.2 if value in UNREMARKABLE else 1.0
         return self._word(kind, value) if self._chance(often * rare) else ""
 
     def _coloured(self, kind: str) -> str:
-        told = self._chance(self.writer.colour)
-        return self._word("colour", getattr(self.person, kind)) if told else ""
+        mentioned = self._chance(self.writer.colour)
+        return self._word("colour", getattr(self.person, kind)) if mentioned else ""
 
     def _word(self, kind: str, value: str) -> str:
-        """A word for the value; each is about half as common as the one before."""
+        """A word for the value; each is about half as common as the previous one."""
         words = WORDS[kind].get(value, (value,))
         return words[min(self.rng.geometric(0.55), len(words)) - 1]
 
@@ -327,7 +325,7 @@ def _caption(person: Person, view: View, writer: Writer, rng: Rng) -> str:
 
 
 def _typed(word: re.Match, sloppy: float, rng: Rng) -> str:
-    """The word as it was typed: mostly as it was meant."""
+    """The word as typed: mostly unchanged, sometimes left out or misspelt."""
     if rng.random() >= sloppy:
         return word[0]
     return "" if word[0] in ("a", "an") else MISSPELLINGS.get(word[0], word[0])
@@ -348,7 +346,7 @@ def _listed(*parts: str) -> str:
 
 
 def _led(lead: str, part: str) -> str:
-    """The part with what leads to it, or nothing where there is no part."""
+    """The part after its lead, or "" if there is no part."""
     return f"{lead} {part}" if part else ""
 
 
@@ -388,7 +386,7 @@ def _thorough(says: Speech) -> str:
 
 
 def _searching(says: Speech) -> str:
-    """Asks for somebody, by what is carried and worn on the head first."""
+    """Asks for somebody, and begins with the bag and what is worn on the head."""
     start = pick(("looking for", "we look for", "find", "please find"), says.rng)
     striking = _led("with", _listed(says.bag(), says.hat(), says.glasses()))
     worn = _listed(says.top(), says.lower(), says.shoes())

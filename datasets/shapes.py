@@ -1,8 +1,8 @@
 """Shapes: drawn scenes with five captions each. Nothing to download, everything from a seed.
 
 About half of the scenes come in families of two to four that differ in one attribute only, so
-that a method has to see small differences. Five writers with habits of their own each tell a
-part of the scene; several scenes fit most captions, and not even a perfect reader finds all.
+that a method has to see small differences. Five writers with habits of their own each describe a
+part of the scene; most captions fit several scenes, so that no method can reach perfect scores.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,8 @@ import pandas as pd
 from PIL import Image
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared.drawing import (
+from datasets.shared import option_checks
+from datasets.shared.scene_drawing import (
     EXTENT,
     VALUES,
     Rng,
@@ -40,9 +41,9 @@ CARD = Card(
     may_publish=True,
 )
 
-# Test scenes are drawn first: sizes of the other splits then leave them as they are.
+# Test scenes are drawn first, so that they do not depend on the sizes of the other splits.
 DRAWING_ORDER = ("test", "val", "train")
-# Second words of the seed sequences, one a stream of random numbers.
+# Second words of the seed sequences, one per stream of random numbers.
 STREAMS = {"test": 1, "val": 2, "train": 3, "captions": 4, "labelled": 5, "jitter": 6}
 
 FAMILY_START = 0.3  # probability that a scene has relatives; makes about half of all scenes
@@ -57,33 +58,44 @@ class Entry(NamedTuple):
     scene: Scene
 
 
-def card(train: int = 1500, val: int = 250, test: int = 500, seed: int = 0) -> Card:
-    """The same, whatever the options."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How many scenes each split has, and the seed from which all are drawn."""
+
+    train: int = 1500
+    val: int = 250
+    test: int = 500
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("train", 1), ("val", 1), ("test", 1), ("seed", 0)):
+            option_checks.check_number("shapes", name, getattr(self, name), least)
+
+
+def card(options: Options = Options()) -> Card:
+    """The same for all options."""
     return CARD
 
 
-def inventory(
-    raw: Path, train: int = 1500, val: int = 250, test: int = 500, seed: int = 0
-) -> list[Path]:
+def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """No files: the scenes are made up."""
-    _check(train=train, val=val, test=test, seed=seed)
     return []
 
 
-def read(raw: Path, train: int = 1500, val: int = 250, test: int = 500, seed: int = 0) -> Tables:
+def read(raw: Path, options: Options = Options()) -> Tables:
     """Scenes, five captions each, and the boxes of the things that the captions name."""
-    entries = plan(train, val, test, seed)
+    entries = plan(options)
     captions, regions = [], []
     for number, entry in enumerate(entries):
-        rng = np.random.default_rng([seed, STREAMS["captions"], number])
+        rng = np.random.default_rng([options.seed, STREAMS["captions"], number])
         for w, writer in enumerate(WRITERS):
             caption_id = f"{entry.image_id}#{w}"
             text, phrases = _caption(entry.scene, writer, rng)
             captions.append((caption_id, entry.image_id, text))
             for phrase in phrases:
-                where = _union(phrase.things)
+                corners = _union(phrase.things)
                 chain = _chain(entry, phrase.things)
-                regions.append((entry.image_id, caption_id, phrase.text, *where, chain))
+                regions.append((entry.image_id, caption_id, phrase.text, *corners, chain))
     images = [(e.image_id, e.image_id, e.split, e.image_id) for e in entries]
     return Tables(
         images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
@@ -94,37 +106,27 @@ def read(raw: Path, train: int = 1500, val: int = 250, test: int = 500, seed: in
     )
 
 
-def pictures(
-    raw: Path, train: int = 1500, val: int = 250, test: int = 500, seed: int = 0
-) -> OpenPicture:
+def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the scene of a file name again."""
-    scenes = {entry.image_id: entry.scene for entry in plan(train, val, test, seed)}
+    scenes = {entry.image_id: entry.scene for entry in plan(options)}
 
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
             raise DataError(
-                f"shapes: no scene {file!r}; expected shapes-000000 to "
-                f"shapes-{len(scenes) - 1:06d}; use names of Tables.images read with these sizes"
+                "shapes: file of a scene",
+                f"shapes-000000 to shapes-{len(scenes) - 1:06d}",
+                repr(file),
+                "use a file of Tables.images read with the same options",
             )
         return draw(scenes[file])
 
     return open_picture
 
 
-def _check(**options: int) -> None:
-    for name, value in options.items():
-        least = 0 if name == "seed" else 1
-        if type(value) is not int or value < least:  # a bool is no number of scenes
-            raise DataError(
-                f"shapes: option {name} must be a whole number of at least {least}, "
-                f"got {value!r}; correct it where the option is set"
-            )
-
-
 def _chain(entry: Entry, things: tuple[Thing, ...]) -> str:
-    """Names the things of a phrase: their places among those of the scene."""
-    places = sorted(entry.scene.things.index(thing) for thing in things)
-    return f"{entry.image_id}/{'+'.join(map(str, places))}"
+    """The name of the things of a phrase: their positions in the scene's list of things."""
+    positions = sorted(entry.scene.things.index(thing) for thing in things)
+    return f"{entry.image_id}/{'+'.join(map(str, positions))}"
 
 
 def _union(things: tuple[Thing, ...]) -> tuple[int, int, int, int]:
@@ -135,19 +137,14 @@ def _union(things: tuple[Thing, ...]) -> tuple[int, int, int, int]:
 # Scenes ------------------------------------------------------------------------------------
 
 
-def plan(train: int, val: int, test: int, seed: int) -> tuple[Entry, ...]:
-    """Every scene of the benchmark; no two have equal attributes, and families stay together."""
-    _check(train=train, val=val, test=test, seed=seed)
-    return _plan(train, val, test, seed)
-
-
 @lru_cache(maxsize=4)
-def _plan(train: int, val: int, test: int, seed: int) -> tuple[Entry, ...]:
-    sizes = {"train": train, "val": val, "test": test}
+def plan(options: Options) -> tuple[Entry, ...]:
+    """Every scene of the benchmark; no two have equal attributes, and families stay together."""
+    sizes = {"train": options.train, "val": options.val, "test": options.test}
     entries: list[Entry] = []
     seen: set[Scene] = set()
     for split in DRAWING_ORDER:
-        rng = np.random.default_rng([seed, STREAMS[split]])
+        rng = np.random.default_rng([options.seed, STREAMS[split]])
         end = len(entries) + sizes[split]
         while len(entries) < end:
             family = _family(rng, seen)[: end - len(entries)]
@@ -163,7 +160,8 @@ def _image_id(number: int) -> str:
 
 
 def _family(rng: Rng, seen: set[Scene]) -> list[Scene]:
-    """A new scene, and sometimes up to three more that all differ in the same one attribute."""
+    """A new scene and, in some cases, up to three more that all differ in one and the same
+    attribute."""
 
     def usable(scene: Scene) -> bool:
         return scene not in seen and not crowded(scene) and _for_benchmark(scene)
@@ -177,7 +175,7 @@ def _family(rng: Rng, seen: set[Scene]) -> list[Scene]:
 
 
 def _for_benchmark(scene: Scene) -> bool:
-    """Half of all scenes, whatever the seed; the other half is for `labelled`."""
+    """Whether a scene is in the half for the benchmark, for any seed; `labelled` has the others."""
     return crc32(repr(scene).encode()) % 2 == 0
 
 
@@ -186,31 +184,32 @@ def _for_benchmark(scene: Scene) -> bool:
 
 KINDS = ("shape", "colour", "size", "pattern", "background", "texture")
 CLOSE_UP = 48  # width and height of a labelled picture, in pixels
-JITTER = 6  # pixels that a thing may be off its centre, each way
+JITTER = 6  # pixels by which a thing may be off the centre, in each direction
 
 
 def labelled(count: int, seed: int) -> Iterator[tuple[Image.Image, np.ndarray]]:
     """`count` close-ups of one thing each, with its labels: pictures to pretrain a network on.
 
-    The labels are int64, one for each of `KINDS`: the index of the value in `VALUES[kind]`. No
-    scene of the benchmark is among those shown, whatever the seeds and sizes (see
-    `_for_benchmark`); a near-duplicate of one may be.
+    The labels are (6,) int64, one for each of `KINDS`: the index of the value in `VALUES[kind]`.
+    Scenes of the benchmark are never shown, for any seeds and sizes (see `_for_benchmark`);
+    near-duplicates of them may be. Raises DataError for a count below 1 or a seed below 0.
     """
-    _check(count=count, seed=seed)
+    option_checks.check_number("shapes", "count", count, least=1)
+    option_checks.check_number("shapes", "seed", seed, least=0)
     rng = np.random.default_rng([seed, STREAMS["jitter"]])
     shown = ((scene, thing) for scene in labelled_scenes(seed) for thing in scene.things)
     return ((close_up(*pair, rng), labels(*pair)) for pair in islice(shown, count))
 
 
 def labelled_scenes(seed: int) -> Iterator[Scene]:
-    """The scenes that `labelled` shows, without end; repetitions are possible, but rare."""
+    """An endless stream of the scenes that `labelled` shows; repetitions are possible, but rare."""
     rng = np.random.default_rng([seed, STREAMS["labelled"]])
     endless = (draw_scene(rng) for _ in repeat(None))
     return (scene for scene in endless if not _for_benchmark(scene))
 
 
 def close_up(scene: Scene, thing: Thing, rng: Rng) -> Image.Image:
-    """The part of a scene around one of its things; moved inwards at the borders."""
+    """The part of a scene around one of its things, shifted inwards at the borders."""
     x0, y0, x1, y1 = box(thing)
     middles = np.array([(x0 + x1) // 2, (y0 + y1) // 2])
     corner = middles - CLOSE_UP // 2 + rng.integers(-JITTER, JITTER + 1, 2)
@@ -219,7 +218,7 @@ def close_up(scene: Scene, thing: Thing, rng: Rng) -> Image.Image:
 
 
 def labels(scene: Scene, thing: Thing) -> np.ndarray:
-    """What a close-up shows: (6,) int64 in the order of `KINDS`."""
+    """The labels of a close-up: (6,) int64 in the order of `KINDS`."""
     values = [getattr(thing, kind) for kind in KINDS[:4]] + [scene.background, scene.texture]
     return np.array([VALUES[kind].index(value) for kind, value in zip(KINDS, values, strict=True)])
 
@@ -228,7 +227,7 @@ def labels(scene: Scene, thing: Thing) -> np.ndarray:
 
 
 class Piece(NamedTuple):
-    """A stretch of a caption, and the things it names if it names any."""
+    """A part of a caption, and the things that it names, if any."""
 
     text: str
     things: tuple[Thing, ...] = ()
@@ -247,7 +246,7 @@ class Writer:
     tidy: float  # begins with a capital letter, and ends with a full stop
 
 
-# From the most to the least common word for a value that is not just called by its name.
+# From the most to the least common word for a value, unless its only word is its name.
 WORDS = {
     "circle": ("circle", "disc", "ball"),
     "square": ("square", "box"),
@@ -309,7 +308,7 @@ def _caption(scene: Scene, writer: Writer, rng: Rng) -> tuple[str, list[Piece]]:
 
 
 def _typed(piece: Piece, writer: Writer, rng: Rng) -> Piece:
-    """The piece as it was typed: mostly as it was meant."""
+    """The piece as typed: mostly unchanged, sometimes without its article or misspelt."""
     if rng.random() >= writer.sloppy:
         return piece
     first, *rest = piece.text.split()
@@ -320,13 +319,13 @@ def _typed(piece: Piece, writer: Writer, rng: Rng) -> Piece:
 
 
 def _word(value: str, rng: Rng) -> str:
-    """A word for the value of an attribute; each is about half as common as the one before."""
+    """A word for the value of an attribute; each is about half as common as the previous one."""
     words = WORDS.get(value, (value,))
     return words[min(rng.geometric(0.55), len(words)) - 1]
 
 
-def _told(value: str, probability: float, rng: Rng) -> list[str]:
-    """One word for the value, or none where the writer leaves it out."""
+def _mentioned(value: str, probability: float, rng: Rng) -> list[str]:
+    """One word for the value, or none if the writer leaves it out."""
     often = probability * (0.2 if value in UNREMARKABLE else 1)
     return [_word(value, rng)] if rng.random() < often else []
 
@@ -339,12 +338,12 @@ def _joined(adjectives: list[str], noun: str) -> str:
 
 def _noun(thing: Thing, writer: Writer, rng: Rng) -> str:
     vague = rng.random() < writer.vague
-    colour = _told(thing.colour, 1.0 if vague else writer.colour, rng)
-    looks = [*_told(thing.pattern, writer.pattern, rng), *colour]
+    colour = _mentioned(thing.colour, 1.0 if vague else writer.colour, rng)
+    looks = [*_mentioned(thing.pattern, writer.pattern, rng), *colour]
     if rng.random() < 0.3:
         looks.reverse()
     noun = pick(("thing", "shape", "figure"), rng) if vague else _word(thing.shape, rng)
-    return _joined([*_told(thing.size, writer.size, rng), *looks], noun)
+    return _joined([*_mentioned(thing.size, writer.size, rng), *looks], noun)
 
 
 def _with_article(noun: str) -> str:
@@ -363,9 +362,9 @@ def _some(scene: Scene, most: int, rng: Rng) -> list[Thing]:
 
 
 def _listed(pieces: list[Piece], link: str = "and") -> list[Piece]:
-    """Pieces with commas between them and `link` before the last; nothing is said twice."""
-    said = {piece.text: piece for piece in reversed(pieces)}
-    *before, last = reversed(said.values())
+    """Pieces with commas between them and `link` before the last; no text occurs twice."""
+    pieces_of = {piece.text: piece for piece in reversed(pieces)}
+    *before, last = reversed(pieces_of.values())
     commas = [part for piece in before for part in (piece, Piece(","))]
     return [*commas[:-1], *([Piece(link)] if before else []), last]
 
@@ -387,7 +386,7 @@ def _chatty(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
 
 
 def _counting(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
-    """Counts everything, or what has its shape, colour or pattern in common."""
+    """Counts all things, or those that share a shape, colour or pattern."""
     if len(scene.things) == 1:
         number = pick(("just one", "one", "only one", "a single"), rng)
         return [Piece(f"{number} {_noun(scene.things[0], writer, rng)}", scene.things)]
@@ -425,13 +424,13 @@ def _plural(noun: str) -> str:
 
 
 def _layout(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
-    """Says where a thing is, in the picture or with regard to another."""
+    """Says where a thing is, in the picture or relative to another."""
     chosen = _some(scene, 2, rng)
     named = [_named(thing, writer, rng) for thing in chosen]
     if len(chosen) == 2 and rng.random() < 0.6:
         return [named[0], Piece(_relation(*chosen, rng)), named[1]]
-    placed = [[piece, Piece(_place(t, rng))] for piece, t in zip(named, chosen, strict=True)]
-    return placed[0] if len(placed) == 1 else [*placed[0], Piece(","), *placed[1]]
+    located = [[piece, Piece(_position(t, rng))] for piece, t in zip(named, chosen, strict=True)]
+    return located[0] if len(located) == 1 else [*located[0], Piece(","), *located[1]]
 
 
 def _relation(thing: Thing, other: Thing, rng: Rng) -> str:
@@ -442,7 +441,7 @@ def _relation(thing: Thing, other: Thing, rng: Rng) -> str:
     return pick(("above", "over", "higher than") if down < 0 else ("below", "under"), rng)
 
 
-def _place(thing: Thing, rng: Rng) -> str:
+def _position(thing: Thing, rng: Rng) -> str:
     side, height = ("left", "", "right")[thing.column], ("top", "", "bottom")[thing.row]
     if side and height:
         corner = (f"in the {height} {side} corner", f"at the {height} {side}", "in a corner")
@@ -456,9 +455,9 @@ def _place(thing: Thing, rng: Rng) -> str:
 
 def _backed(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
     """Notes the background, and a thing or two on it."""
-    texture = _told(scene.texture, 0.25, rng)
+    texture = _mentioned(scene.texture, 0.25, rng)
     ground = pick(("background", "background", "sheet", "page"), rng)
-    backdrop = _joined([*texture, *_told(scene.background, 0.7, rng)], ground)
+    backdrop = _joined([*texture, *_mentioned(scene.background, 0.7, rng)], ground)
     named = _listed([_named(thing, writer, rng) for thing in _some(scene, 2, rng)])
     style = rng.random()
     if style < 0.45:

@@ -1,4 +1,4 @@
-"""Folders in the exact layouts that the field hands around, small and made up."""
+"""Small made-up folders in the exact layouts that the field shares."""
 
 import base64
 import csv
@@ -18,36 +18,36 @@ def sentences(image_id: str) -> list[str]:
     """Five captions of an image whose id is a number."""
     number = int(image_id)
     thing = f"{COLOURS[number % 5]} {THINGS[number % 7]}"
-    return [f"a {thing} of picture {image_id} , said {told} times ." for told in range(5)]
+    return [f"a {thing} of picture {image_id} , said {count} times ." for count in range(5)]
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (48, 36)) -> None:
-    """A picture of coarse blocks that its number decides."""
-    cells = np.random.default_rng(number).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    """A picture of coarse blocks of random colours; the number is the seed."""
+    blocks = np.random.default_rng(number).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(cells).resize(size, Image.Resampling.NEAREST).save(path)
+    Image.fromarray(blocks).resize(size, Image.Resampling.NEAREST).save(path)
 
 
 def replace_line(path: Path, number: int, *lines: str) -> None:
-    """Lines instead of one, which is counted from 1; none removes it."""
-    found = path.read_text().split("\n")
-    path.write_text("\n".join([*found[: number - 1], *lines, *found[number:]]))
+    """Replace one line, counted from 1, by these; without any, remove it."""
+    before = path.read_text().split("\n")
+    path.write_text("\n".join([*before[: number - 1], *lines, *before[number:]]))
 
 
 # Annotations ---------------------------------------------------------------------------------
 
 
 def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
-    """Karpathy's JSON of images with filename, split and captions; COCO's have filepath and cocoid
-    as well."""
+    """Karpathy's JSON of images with filename, split and captions, for COCO also filepath and
+    cocoid."""
     entries = [
         {
             **{key: value for key, value in image.items() if key != "captions"},
             "imgid": row,
-            "sentids": [10 * row + told for told in range(len(image["captions"]))],
+            "sentids": [10 * row + k for k in range(len(image["captions"]))],
             "sentences": [
-                {"tokens": text.split(), "raw": text, "imgid": row, "sentid": 10 * row + told}
-                for told, text in enumerate(image["captions"])
+                {"tokens": text.split(), "raw": text, "imgid": row, "sentid": 10 * row + k}
+                for k, text in enumerate(image["captions"])
             ],
         }
         for row, image in enumerate(images)
@@ -73,17 +73,17 @@ def write_persons(raw: Path, split_of: Mapping[int, str]) -> None:
     """CUHK-PEDES: three pictures of each person, with two captions or, once, three."""
     items = []
     for person, split in split_of.items():
-        for number, place in enumerate(("cam_a/{}_1.bmp", "CUHK01/{}.png", "Market/{}_c1.jpg")):
-            file = place.format(person)
+        for number, path in enumerate(("cam_a/{}_1.bmp", "CUHK01/{}.png", "Market/{}_c1.jpg")):
+            file = path.format(person)
             draw(raw / "imgs" / file, 10 * person + number, size=(20, 50))
-            told = sentences(str(person))[: 2 + (file == "Market/1_c1.jpg")]
-            items.append({"split": split, "captions": told, "file_path": file, "id": person})
+            captions = sentences(str(person))[: 2 + (file == "Market/1_c1.jpg")]
+            items.append({"split": split, "captions": captions, "file_path": file, "id": person})
     (raw / "reid_raw.json").write_text(json.dumps(items))
 
 
 def write_entities(raw: Path, parts: Mapping[str, Sequence[str]]) -> None:
-    """Flickr30k Entities, extracted: pictures of 60 x 40 pixels, each with a person, who is named
-    three times, a hat, named twice, and a yard without a box."""
+    """Flickr30k Entities, extracted: pictures of 60 x 40 pixels. Each shows a person, whom three
+    phrases name, a hat, which two name, and a yard without a box."""
     for part, ids in parts.items():
         write_lines(raw / f"{part}.txt", ids)
         for image_id in ids:
@@ -110,7 +110,7 @@ def marked_sentences(image_id: str) -> list[str]:
 
 
 def annotation(image_id: str) -> str:
-    """PASCAL's XML: pixels from 1, the last included. The person is in two boxes."""
+    """PASCAL's XML: pixels from 1, the last included. The person has two boxes."""
     x0, y0, x1, y1 = PERSON
     objects = [
         _boxed(f"{image_id}1", (x0, y0, x1 - 5, y1)),
@@ -136,8 +136,8 @@ def _boxed(chain: str, box: tuple[int, int, int, int]) -> str:
 def write_precomp(
     folder: Path, parts: Mapping[str, Sequence[str]], *, per_row: int = 1, per_line: int = 1
 ) -> None:
-    """SCAN's files of each stem (train, dev, ...) with its ids; `per_*` is 5 where rows of the
-    features or lines of the ids are a caption's instead of an image's."""
+    """SCAN's files of each stem (train, dev, ...) with its ids; `per_row` and `per_line` are 5 for
+    one row of features or one line of ids per caption instead of per image."""
     folder.mkdir(parents=True, exist_ok=True)
     for stem, ids in parts.items():
         captions = [text for image_id in ids for text in sentences(image_id)]
@@ -166,13 +166,13 @@ def write_tsv(path: Path, image_ids: Iterable[str]) -> None:
 
 
 def write_mat(path: Path, image_ids: Iterable[str]) -> None:
-    """Karpathy's vgg_feats.mat: a column an image, in the order of the JSON beside it."""
+    """Karpathy's vgg_feats.mat: one column per image, in the order of the JSON beside it."""
     columns = [features_of(image_id).ravel() for image_id in image_ids]
     scipy.io.savemat(path, {"feats": np.stack(columns, axis=1)})
 
 
 def write_npy(path: Path, image_ids: Sequence[str]) -> None:
-    """A row an image, and their ids beside it."""
+    """One row per image, and a file of their ids beside it."""
     np.save(path, np.stack([features_of(image_id).ravel() for image_id in image_ids]))
     write_lines(path.with_name(f"{path.stem}_ids.txt"), image_ids)
 
@@ -181,8 +181,8 @@ def write_npy(path: Path, image_ids: Sequence[str]) -> None:
 
 
 def write_edge_boxes(path: Path, boxes: Sequence[Sequence[float]]) -> None:
-    """Half-open boxes as EdgeBoxes' bbs, the first with the highest score: x, y, w, h from pixel 1,
-    w and h one less than there are pixels."""
+    """Half-open boxes as EdgeBoxes' bbs, the first with the highest score: x, y, w, h. x, y count
+    from 1, w and h are one less than the number of pixels."""
     path.parent.mkdir(parents=True, exist_ok=True)
     x0, y0, x1, y1 = np.array(boxes, dtype=np.float64).T
     scores = np.linspace(0.9, 0.1, len(boxes))
@@ -191,7 +191,7 @@ def write_edge_boxes(path: Path, boxes: Sequence[Sequence[float]]) -> None:
 
 
 def write_npz_boxes(path: Path, boxes: Sequence[Sequence[float]]) -> None:
-    """The same, half-open, in any order."""
+    """The same boxes, half-open, sorted by score in ascending order."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scores = np.linspace(0.9, 0.1, len(boxes))
     np.savez(path, boxes=np.array(boxes)[::-1], scores=scores[::-1])

@@ -11,7 +11,7 @@ from benchmark.commands import doctor
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.season.resolving import Season, resolve, write_params
-from datasets import RemoteFile, folder
+from datasets import Needed, RemoteFile, folder
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,10 @@ def test_a_gated_dataset_names_form_downloads_and_checklist(monkeypatch, capsys)
     card = dataclasses.replace(
         folder.CARD,
         form="https://example.org/form",
-        checklist=("captions.csv: the captions", "photographs/: the photographs"),
+        checklist=(
+            Needed("the captions", (("captions.csv",),)),
+            Needed("the photographs", (("photographs/",),)),
+        ),
         remote=(RemoteFile(name="splits.zip", urls=()),),
         raw_gib=2.5,
     )
@@ -117,7 +120,10 @@ def test_steps_are_timed_unless_it_must_be_quick(monkeypatch, capsys):
 def test_a_folder_of_the_user_is_looked_into_before_it_is_linked(monkeypatch, capsys):
     card = dataclasses.replace(
         folder.CARD,
-        checklist=("captions.csv: the captions", "photographs/: the photographs"),
+        checklist=(
+            Needed("the captions", (("captions.csv",),)),
+            Needed("the photographs", (("photographs/",),)),
+        ),
         remote=(RemoteFile(name="splits.zip", urls=()),),
         raw_gib=2.5,
     )

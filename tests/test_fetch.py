@@ -7,13 +7,16 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import check, refusal
 
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.fetch import __main__ as fetch
+from benchmark.fetch.checklist import downloads
+from benchmark.fetch.download import ChecksumError
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.parameter_files import write_params
-from datasets import RemoteFile, folder
+from benchmark.season.resolving import write_params
+from datasets import Needed, RemoteFile, folder
 from seasons import params_of
 
 MANIFEST = Path("data/manifests/mine.json")
@@ -46,12 +49,8 @@ def run(*words: object) -> int:
     return run_stage("", fetch.configure, fetch.main, [str(word) for word in words])
 
 
-def refusal(capsys, *words: object) -> str:
-    """The one line with which the stage refuses."""
-    assert run(*words) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("rematch: "), lines
-    return lines[0]
+OTHER_RELEASE = "to take another release, delete data/manifests/mine.json"
+PLACE = "then run: python -m benchmark.fetch mine --source DIR"
 
 
 def manifest() -> dict:
@@ -107,10 +106,10 @@ def test_files_placed_by_hand():
     assert RAW.is_dir() and not RAW.is_symlink()
 
 
-def test_real_folder_is_not_replaced(tmp_path, capsys):
+def test_real_folder_is_not_replaced(tmp_path):
     own_folder(RAW)
-    line = refusal(capsys, "mine", "--source", own_folder(tmp_path / "own"))
-    assert "data/raw/mine" in line and "files of its own" in line
+    error = refusal(fetch, "mine", "--source", own_folder(tmp_path / "own"))
+    check(error, "data/raw/mine", "no files of its own", "some")
     assert len(list(RAW.iterdir())) == 4
 
 
@@ -120,40 +119,45 @@ def test_empty_real_folder_is_replaced(tmp_path):
     assert RAW.is_symlink()
 
 
-def test_source_that_is_no_folder(tmp_path, capsys):
-    assert "not a folder" in refusal(capsys, "mine", "--source", tmp_path / "nowhere")
+def test_source_that_is_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for name, found in (("nowhere", "nothing"), ("file", "no folder")):
+        error = refusal(fetch, "mine", "--source", tmp_path / name)
+        check(error, tmp_path / name, "the folder that holds the raw files", found)
     assert not RAW.is_symlink()
 
 
-def test_link_that_leads_nowhere(tmp_path, capsys):
+def test_link_that_leads_nowhere(tmp_path):
     own = own_folder(tmp_path / "own")
     run("mine", "--source", own)
     own.rename(tmp_path / "moved")
-    line = refusal(capsys, "mine")
-    assert "leads to" in line and "python -m benchmark.fetch mine --source DIR" in line
+    expected = f"a link to an existing folder, not to {own}"
+    check(refusal(fetch, "mine"), RAW, expected, "nothing", PLACE)
 
 
 def test_nothing_there_says_what_to_place_and_how(capsys):
-    line = refusal(capsys, "mine")
+    assert run("mine") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rematch: data/raw/mine: expected one annotation file (.jsonl, ")
     assert folder.CARD.obtain in line
     assert line.endswith("python -m benchmark.fetch mine --source DIR")
     assert not MANIFEST.exists()
 
 
-def test_picture_that_is_named_but_missing(tmp_path, capsys):
+def test_picture_that_is_named_but_missing(tmp_path):
     own = own_folder(tmp_path / "own")
     (own / "b.png").unlink()
-    line = refusal(capsys, "mine", "--source", own)
-    assert "b.png: not found; 1 of 4" in line
+    error = refusal(fetch, "mine", "--source", own)
+    check(error, "b.png", "a raw file", "nothing (1 of 4 raw files are missing)", PLACE)
     assert not MANIFEST.exists()
 
 
-def test_unknown_dataset_option_and_season(capsys):
-    assert "expected one of mine" in refusal(capsys, "yours")
+def test_unknown_dataset_option_and_season():
+    assert "expected one of mine" in str(refusal(fetch, "yours"))
     activate(options={"caption": "a.csv"})
-    assert "expected one of captions" in refusal(capsys, "mine")
+    check(refusal(fetch, "mine"), "datasets.mine.options", "one of captions", "'caption'")
     Path("params.yaml").unlink()
-    assert "params.yaml: not found" in refusal(capsys, "mine")
+    assert "params.yaml" in refusal(fetch, "mine").where
 
 
 def test_interruption_is_a_status(monkeypatch, capsys):
@@ -252,26 +256,27 @@ def test_what_stands_in_for_a_file_spares_its_download(monkeypatch, capsys):
 def test_a_file_of_several_of_one_line_is_downloaded(monkeypatch):
     with_remote(monkeypatch)
     remote = tuple(RemoteFile(name=name, urls=()) for name in ("all.csv", "a.png", "b.png"))
-    with_card(monkeypatch, remote=remote, checklist=("{all,more}.csv or one.json: captions",))
+    needed = Needed("captions", (("all.csv", "more.csv"), ("one.json",)))
+    with_card(monkeypatch, remote=remote, checklist=(needed,))
     RAW.mkdir(parents=True)
     (RAW / "a.png").touch()
     card = folder.CARD
-    assert [one.name for one in fetch.downloads(card, RAW)] == ["all.csv", "b.png"]
+    assert [file.name for file in downloads(card, RAW)] == ["all.csv", "b.png"]
     (RAW / "one.json").touch()
-    assert [one.name for one in fetch.downloads(card, RAW)] == ["b.png"]
+    assert [file.name for file in downloads(card, RAW)] == ["b.png"]
 
 
-def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch, capsys):
+def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch):
     downloaded = with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
     (tmp_path / "own").mkdir()
-    assert "expected one annotation file" in refusal(capsys, "mine", "--source", tmp_path / "own")
+    error = refusal(fetch, "mine", "--source", tmp_path / "own")
+    check(error, RAW, "one annotation file", "none", "name it with the option captions")
     assert downloaded == [] and list((tmp_path / "own").iterdir()) == []
 
 
-def test_downloads_that_do_not_suffice(monkeypatch, capsys):
+def test_downloads_that_do_not_suffice(monkeypatch):
     with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
-    line = refusal(capsys, "mine")
-    assert "a.png: not found" in line and "--source DIR" in line
+    check(refusal(fetch, "mine"), "a.png", "a raw file", "nothing", PLACE)
     assert not MANIFEST.exists()
 
 
@@ -292,40 +297,39 @@ def with_card(monkeypatch, **facts: object) -> None:
     monkeypatch.setattr(folder, "CARD", dataclasses.replace(folder.CARD, **facts))
 
 
-def told(capsys, *words: object) -> list[str]:
-    """All lines of a refusal on stderr."""
-    assert run(*words) == 2
-    return capsys.readouterr().err.splitlines()
-
-
 def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(tmp_path, monkeypatch, capsys):
-    lines = (
-        "captions.jsonl: the captions",
-        "pictures/ or pictures.zip: the pictures",
-        "{train,val}.npy: features",
-        "{train,test}.npy: features again",
-        "all.zip, or of it train.npy and val.npy: more",
-        "all.zip, or of it train.npy and test.npy: more",
-    )
-    with_card(monkeypatch, form="https://example.org/form", checklist=lines)
+    checklist = {
+        Needed("the captions", (("captions.jsonl",),)): "x",
+        Needed("the pictures", (("pictures/",), ("pictures.zip",))): "x",
+        Needed("features", (("train.npy", "val.npy"),)): " ",
+        Needed("features again", (("train.npy", "test.npy"),)): "x",
+        Needed("more", (("all.zip",), ("train.npy", "val.npy"))): " ",
+        Needed("more", (("all.zip",), ("train.npy", "test.npy"))): "x",
+        Needed("any feature", (("t*.npy",),)): "x",
+    }
+    with_card(monkeypatch, form="https://example.org/form", checklist=tuple(checklist))
     own = own_folder(tmp_path / "own")
     for name in ("pictures.zip", "train.npy", "test.npy"):
         (own / name).touch()
     (own / "a.png").unlink()
-    *ticked, last = told(capsys, "mine", "--source", own)
-    assert ticked == [f"[{mark}] {line}" for mark, line in zip("xx x x", lines, strict=True)]
-    assert last.startswith("rematch: ") and "a.png: not found; 1 of 4" in last
-    assert "ask for the data at https://example.org/form" in last
-    assert last.endswith("python -m benchmark.fetch mine --source DIR")
+    error = refusal(fetch, "mine", "--source", own)
+    ticked = capsys.readouterr().err.splitlines()
+    assert ticked == [f"[{mark}] {needed}" for needed, mark in checklist.items()]
+    check(error, "a.png", "a raw file", "nothing (1 of 4", PLACE)
+    assert "ask for the data at https://example.org/form" in error.do
 
 
 def test_nothing_of_a_gated_dataset(monkeypatch, capsys):
-    with_card(monkeypatch, form="https://example.org/form", checklist=("pictures/: the pictures",))
-    assert told(capsys, "mine")[0] == "[ ] pictures/: the pictures"
+    needed = Needed("the pictures", (("pictures/",),))
+    with_card(monkeypatch, form="https://example.org/form", checklist=(needed,))
+    (RAW / "pictures").mkdir(parents=True)  # an empty folder counts as nothing
+    assert run("mine") == 2
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "[ ] pictures/: the pictures" and last.startswith("rematch: ")
 
 
-def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch, capsys):
-    """Of files of a release that the card has no checksum of; others may change."""
+def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch):
+    """For files of a release without a checksum in the card; other files may change."""
     with_card(monkeypatch, remote=(RemoteFile(name="a.png", urls=()),))
     own = own_folder(tmp_path / "own")
     assert run("mine", "--source", own) == 0
@@ -333,23 +337,22 @@ def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch, capsy
     (own / "b.png").write_bytes(b"other")
     assert run("mine") == 0
     (own / "a.png").write_bytes(b"other")
-    line = refusal(capsys, "mine")
+    error = refusal(fetch, "mine")
     right, wrong = hashlib.sha256(b"a" * 10).hexdigest(), hashlib.sha256(b"other").hexdigest()
-    assert f"data/raw/mine/a.png: expected sha256 {right}, found {wrong}" in line
-    assert "to take another release, delete data/manifests/mine.json" in line
+    check(error, "data/raw/mine/a.png", f"sha256 {right}", wrong, OTHER_RELEASE)
     assert MANIFEST.read_bytes() != first and right in MANIFEST.read_text()
     MANIFEST.unlink()
     assert run("mine") == 0
     assert manifest()["files"][0]["sha256"] == wrong
 
 
-def test_a_later_download_has_to_match_the_record(tmp_path, monkeypatch, capsys):
-    asked = []
+def test_a_later_download_has_to_match_the_record(monkeypatch):
+    checksums = []
 
     def fake(remote: RemoteFile, target: Path) -> None:
-        asked.append(remote.sha256)
+        checksums.append(remote.sha256)
         if remote.sha256 not in (None, hashlib.sha256(b"release 1").hexdigest()):
-            raise UserError(f"{remote.name}: not downloaded: expected sha256 {remote.sha256}")
+            raise ChecksumError(remote.name, f"sha256 {remote.sha256}", "another", "try again")
         target.write_bytes(b"release 1")
 
     names = ("a.png", "b.png")
@@ -360,11 +363,23 @@ def test_a_later_download_has_to_match_the_record(tmp_path, monkeypatch, capsys)
     assert run("mine") == 0
     (RAW / "a.png").unlink()
     assert run("mine") == 0
-    assert asked == [None, hashlib.sha256(b"release 1").hexdigest()]
+    assert checksums == [None, hashlib.sha256(b"release 1").hexdigest()]
     (RAW / "b.png").unlink()
-    line = refusal(capsys, "mine")
-    assert f"b.png: not downloaded: expected sha256 {hashlib.sha256(b'b' * 10).hexdigest()}" in line
-    assert line.endswith("to take another release, delete data/manifests/mine.json")
+    error = refusal(fetch, "mine")
+    checksum = hashlib.sha256(b"b" * 10).hexdigest()
+    check(error, "b.png", f"sha256 {checksum}", "another", f"try again; {OTHER_RELEASE}")
+
+
+def test_a_failed_download_of_a_recorded_file_advises_no_other_release(monkeypatch):
+    def fake(remote: RemoteFile, target: Path) -> None:
+        raise UserError(remote.name, "a download", "HTTP 404, no sha256", "try again")
+
+    with_card(monkeypatch, remote=(RemoteFile(name="a.png", urls=()),))
+    own_folder(RAW)
+    assert run("mine") == 0
+    monkeypatch.setattr(fetch, "download", fake)
+    (RAW / "a.png").unlink()
+    assert refusal(fetch, "mine").do == "try again"
 
 
 def test_a_checksum_of_the_card_comes_before_the_record(tmp_path, monkeypatch):

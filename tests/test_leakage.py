@@ -11,6 +11,7 @@ from PIL import Image
 from torch import nn
 
 from benchmark.data import prepared_tables
+from benchmark.data.word_vectors import Words
 from benchmark.encode import __main__ as encode
 from benchmark.encoders import torchvision_cnn
 from benchmark.fetch import __main__ as fetch
@@ -86,8 +87,8 @@ def test_scenes_of_like_brightness_and_other_colours_are_not_near():
 
 
 def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]]:
-    """From the definition, a pair at a time."""
-    found = set()
+    """From the definition, one pair at a time."""
+    near = set()
     for (i, a), (j, b) in itertools.combinations(enumerate(pictures), 2):
         distance = (int(a.bits) ^ int(b.bits)).bit_count()
         if split[i] == split[j] or distance > NEAR_BITS or a.sha256 == b.sha256:
@@ -95,8 +96,8 @@ def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]
         x, y = (p.thumbnail.astype(float) for p in (a, b))
         if min(x.std((0, 1)).max(), y.std((0, 1)).max()) >= PLAIN:
             if np.corrcoef(x.ravel(), y.ravel())[0, 1] >= ALIKE:
-                found.add((i, j, distance))
-    return found
+                near.add((i, j, distance))
+    return near
 
 
 def test_near_pairs_are_those_of_a_naive_search():
@@ -112,7 +113,7 @@ def test_near_pairs_are_those_of_a_naive_search():
 
 
 def tables(texts: dict[str, list[str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One image a split with these captions."""
+    """One image per split with these captions."""
     images = pd.DataFrame({"image_id": texts.keys(), "file": texts.keys(), "split": texts.keys()})
     captions = [{"text": text, "split": split} for split in texts for text in texts[split]]
     return images, pd.DataFrame(captions)
@@ -169,8 +170,8 @@ class Stub(nn.Module):
             self.look = nn.Conv2d(3, 4, 16, 16)
 
     def forward(self, pixels):
-        found = self.look(pixels)
-        return found.mean((2, 3)), found
+        maps = self.look(pixels)
+        return maps.mean((2, 3)), maps
 
 
 def texts_of(number: int) -> list[str]:
@@ -179,7 +180,7 @@ def texts_of(number: int) -> list[str]:
 
 
 def dataset(place: Path, planted_in: str | None) -> None:
-    """Pictures and captions; one split may have a wild picture and a strange word, at its end."""
+    """Pictures and captions; the last image of one split may have noise and a strange word."""
     place.mkdir(parents=True)
     rows = ["image,split,caption"]
     planted_at = len(SPLIT_OF) - 1 - SPLIT_OF[::-1].index(planted_in) if planted_in else -1
@@ -227,7 +228,7 @@ def play(place: Path, monkeypatch, planted_in: str | None, loaded: bool) -> dict
     fetch.fetch(params, "mine")
     prepare.prepare(params, "mine")
     tfidf = SentenceEncoder(size=4, standardise=True)
-    words = next(e for e in params.feature_sets.values() if e.kind == "words")
+    words = next(s for s in params.feature_sets.values() if s.kind == "words")
     more = FeatureSet(
         dataset="mine",
         reader="folder",
@@ -237,8 +238,9 @@ def play(place: Path, monkeypatch, planted_in: str | None, loaded: bool) -> dict
         source=words.folder,
         sentence=tfidf,
     )
-    for encoding in [words, *(e for e in params.feature_sets.values() if e != words), more]:
-        encode.encode(params, encoding)
+    others = [s for s in params.feature_sets.values() if s != words]
+    for feature_set in [words, *others, more]:
+        encode.encode(params, feature_set)
     for cell in params.cells.values():
         train.train_cell(params, cell)
     return fitted(params)
@@ -247,10 +249,10 @@ def play(place: Path, monkeypatch, planted_in: str | None, loaded: bool) -> dict
 def write_vectors(path: Path) -> str:
     """A GloVe file that knows every word, the planted one as well."""
     rng = np.random.default_rng(0)
-    known = sorted(
+    words = sorted(
         {PLANTED, "a", "the", "near", "item", "number", *NOUNS, *VERBS, *map(str, range(18))}
     )
-    rows = [" ".join([word, *(f"{x:.3f}" for x in rng.normal(size=6))]) for word in known]
+    rows = [" ".join([word, *(f"{x:.3f}" for x in rng.normal(size=6))]) for word in words]
     path.write_text("\n".join(rows) + "\n")
     return str(path)
 
@@ -258,26 +260,26 @@ def write_vectors(path: Path) -> str:
 def fitted(params: Params) -> dict[str, object]:
     """Vocabularies, words, features of what is not planted, clusters, and checkpoints' bytes."""
     data = prepared_tables.read("mine")
-    found: dict[str, object] = {}
+    facts: dict[str, object] = {}
     for path in sorted(Path("data/features").rglob("*.npy")):
         rows = np.load(path)
         if path.name == "sentence.npy":
             rows = rows[data.captions["image_id"].to_numpy() != planted_image(data)]
         elif path.name != "words.npy":
             rows = rows[data.images["image_id"].to_numpy() != planted_image(data)]
-        found[str(path)] = rows.tobytes() if path.name != "words.npy" else words_of(path.parent)
+        facts[str(path)] = rows.tobytes() if path.name != "words.npy" else words_of(path.parent)
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
         vocabulary = retrieval_inputs.vocabulary_for(data, cell, takes, min_count=1)
-        found[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
-        found[f"clusters of {cell.preset}"] = cluster(
+        facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
+        facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
         assert checkpoints.load(Path(cell.folder) / "checkpoint.pt").status == "ok"
         for name in ("checkpoint.pt", "training/history.csv"):
-            found[f"{cell.preset}: {name}"] = (Path(cell.folder) / name).read_bytes()
-    return found
+            facts[f"{cell.preset}: {name}"] = (Path(cell.folder) / name).read_bytes()
+    return facts
 
 
 def planted_image(data: prepared_tables.Prepared) -> str:
@@ -285,9 +287,9 @@ def planted_image(data: prepared_tables.Prepared) -> str:
 
 
 def words_of(folder: Path) -> dict[str, bytes]:
-    """Vectors of all words but the planted one, which a file may know from elsewhere."""
-    known = encode.Words.read(folder)
-    return {word: known.rows([word]).tobytes() for word in known.words if word != PLANTED}
+    """Vectors of all words but the planted one, which a file of vectors may contain."""
+    words = Words.read(folder)
+    return {word: words.rows([word]).tobytes() for word in words.words if word != PLANTED}
 
 
 @pytest.mark.parametrize("loaded", [False, True], ids=["trained words", "loaded words"])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from refusals import check, refusal, refused
 
 from benchmark.core import files
 from benchmark.core.command_line import run_stage
@@ -67,14 +68,10 @@ def content(place: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
 
 
-def refusal(capsys) -> str:
-    """The one line with which the stage refuses; and nothing half-written is left."""
-    capsys.readouterr()
-    assert run() == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("rematch: "), lines
+def refuses(where: object = "", expected: object = "", found: object = "", do: str = "") -> None:
+    """The stage refuses with these fields, and leaves nothing half-written."""
+    check(refusal(prepare, "mine"), where, expected, found, do)
     assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {"mine"}
-    return lines[0]
 
 
 def prepared_mine(lines: list[dict] | None = None) -> prepared_tables.Prepared:
@@ -117,24 +114,24 @@ def test_interleaved_annotations_are_brought_together():
 
 
 def test_card():
-    found = prepared_mine().card
-    assert found["counts"] == {
+    card = prepared_mine().card
+    assert card["counts"] == {
         "train": {"images": 2, "captions": 4, "phrases": 0},
         "val": {"images": 1, "captions": 2, "phrases": 0},
         "test": {"images": 2, "captions": 4, "phrases": 0},
         "unused": {"images": 1, "captions": 0, "phrases": 0},
     }
-    assert (found["ways"], found["folds"], found["pictures"]) == (["i2t", "t2i"], 1, 6)
-    assert found["captions_per_image"] == {
+    assert (card["ways"], card["folds"], card["pictures"]) == (["i2t", "t2i"], 1, 6)
+    assert card["captions_per_image"] == {
         "train": {"2": 2},
         "val": {"2": 1},
         "test": {"2": 2},
         "unused": {"0": 1},
     }
-    assert (found["dataset"], found["reader"], found["options"]) == ("mine", "folder", {})
-    assert found["may_publish"] is False
-    assert found["manifest"] == prepare.sha256(Path("data/manifests/mine.json"))
-    assert found["leakage"]["pictures"] == [] and found["leakage"]["captions"] == 0
+    assert (card["dataset"], card["reader"], card["options"]) == ("mine", "folder", {})
+    assert card["may_publish"] is False
+    assert card["manifest"] == prepare.sha256(Path("data/manifests/mine.json"))
+    assert card["leakage"]["pictures"] == [] and card["leakage"]["captions"] == 0
 
 
 def test_split_gives_rows_and_owners():
@@ -157,8 +154,9 @@ def test_split_of_no_such_name():
 
 
 def test_read_before_prepare():
-    with pytest.raises(UserError, match="python -m benchmark.prepare mine"):
+    with refused(kind=UserError) as caught:
         prepared_tables.read("mine")
+    assert "python -m benchmark.prepare mine" in str(caught.value)
 
 
 def test_same_bytes_twice():
@@ -225,40 +223,43 @@ def annotate(change: Callable[[list[dict]], None]) -> None:
     assert run_fetch() == 0
 
 
-BAD_ANNOTATIONS = {
+BAD_ANNOTATIONS = {  # case -> change, where, expected, found
     "image id": (
         lambda lines: lines[1].update(id="a"),
-        "image_id 'a': image_id 'a': occurs twice; expected unique ids; 1 such in all",
+        *("image_id 'a'", "an id that occurs once", "a second row (1 such in all)"),
     ),
     "no caption": (
         lambda lines: lines[1].update(captions=[]),
-        "image_id 'b': split 'train': the image has no caption; expected at least one; 1 such",
+        *("image_id 'b': split 'train'", "at least one caption", "none (1 such in all)"),
     ),
     "unknown split": (
         lambda lines: lines[2].update(split="dev"),
-        "image_id 'c': split 'dev': expected one of train, val, test, unused; 1 such",
+        *("image_id 'c': split", "one of train, val, test, unused", "'dev' (1 such in all)"),
     ),
-    "no val": (lambda lines: lines[2].update(split="train"), "split val: no images"),
+    "no val": (
+        lambda lines: lines[2].update(split="train"),
+        *("split val", "at least one image", "none"),
+    ),
     "no train": (
         lambda lines: [lines[row].update(split="test") for row in (1, 3)],
-        "split train: no images",
+        *("split train", "at least one image", "none"),
     ),
     "no test": (
         lambda lines: [lines[row].update(split="train") for row in (0, 4)],
-        "split test: no images",
+        *("split test", "at least one image", "none"),
     ),
     "torn groups": (
         lambda lines: [line.update(group="g") for line in lines[:3]],
-        "group 'g': occurs in the splits test and train and val; expected one split a group; 1",
+        *("group 'g'", "one split per group", "test and train and val (1 such in all)"),
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD_ANNOTATIONS)
-def test_bad_annotations(case, capsys):
-    change, message = BAD_ANNOTATIONS[case]
+def test_bad_annotations(case):
+    change, *fields = BAD_ANNOTATIONS[case]
     annotate(change)
-    assert message in refusal(capsys)
+    refuses(*fields)
     assert not OUT.exists()
 
 
@@ -269,18 +270,18 @@ def test_group_shared_with_unused_is_no_leak():
     assert OUT.exists()
 
 
-def test_counts_that_differ_from_the_card(monkeypatch, capsys):
+def test_counts_that_differ_from_the_card(monkeypatch):
     card = dataclasses.replace(folder.CARD, expected_images={"train": 2, "test": 3})
     monkeypatch.setattr(folder, "CARD", card)
     annotate(lambda lines: None)
-    assert "split test: expected 3 images, found 2" in refusal(capsys)
+    refuses("split test", "3 images", "2")
 
 
-def test_captions_that_differ_from_the_card(monkeypatch, capsys):
+def test_captions_that_differ_from_the_card(monkeypatch):
     card = dataclasses.replace(folder.CARD, expected_captions={"train": 4, "test": 5})
     monkeypatch.setattr(folder, "CARD", card)
     annotate(lambda lines: None)
-    assert "split test: expected 5 captions, found 4" in refusal(capsys)
+    refuses("split test", "5 captions", "4")
 
 
 def good_tables() -> Tables:
@@ -292,17 +293,17 @@ def good_tables() -> Tables:
 
 
 BAD_PICTURES = {
-    "zero bytes": (lambda content: b"", "empty or not a picture"),
-    "text": (lambda content: b"<html>not found</html>", "empty or not a picture"),
+    "zero bytes": (lambda content: b"", "something empty or not a picture"),
+    "text": (lambda content: b"<html>not found</html>", "something empty or not a picture"),
     "truncated": (lambda content: content[: len(content) - 40], "cannot be decoded"),
-    "header only": (lambda content: content[:33], "expected a whole picture"),
+    "header only": (lambda content: content[:33], ""),
 }
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg"])
 @pytest.mark.parametrize("case", BAD_PICTURES)
-def test_bad_pictures(case, kind, capsys):
-    spoil, message = BAD_PICTURES[case]
+def test_bad_pictures(case, kind):
+    spoil, found = BAD_PICTURES[case]
     lines = rows()
     lines[1]["image"], lines[3]["image"] = f"b.{kind}", f"d.{kind}"
     raw = place(lines)
@@ -311,33 +312,33 @@ def test_bad_pictures(case, kind, capsys):
         Image.effect_noise((40, 30), 90).convert("RGB").save(path)
         path.write_bytes(spoil(path.read_bytes()))
     run_fetch()
-    line = refusal(capsys)
-    assert f"b.{kind}: " in line and "2 such in all" in line and "0x" not in line
-    assert message in line
+    error = refusal(prepare, "mine")
+    check(error, f"mine: b.{kind}", "a whole picture", found)
+    assert error.found.endswith("(2 such in all)") and "0x" not in error.found
     assert not OUT.exists()
 
 
-def test_raw_files_must_be_those_of_the_manifest(capsys):
+def test_raw_files_must_be_those_of_the_manifest():
     raw = place(rows())
-    assert "data/manifests/mine.json: not found" in refusal(capsys)
+    refuses("data/manifests/mine.json", "a manifest", "nothing", "python -m benchmark.fetch mine")
     run_fetch()
     annotations = raw / "captions.jsonl"
     annotations.write_text(annotations.read_text().replace("This is a.", "This is A."))
-    line = refusal(capsys)
-    assert "captions.jsonl: the manifest says" in line and "benchmark.fetch mine" in line
+    checksum = prepare.sha256(annotations)
+    refuses(annotations, "as in the manifest", checksum, "python -m benchmark.fetch mine")
     run_fetch()
     (raw / "a.png").unlink()
-    assert "a.png: the manifest says" in refusal(capsys)
+    refuses(raw / "a.png", "as in the manifest", "nothing")
 
 
-def test_file_that_is_not_in_the_manifest(capsys):
+def test_file_that_is_not_in_the_manifest():
     place(rows()[:5])
     run_fetch()
     manifest = Path("data/manifests/mine.json")
-    known = json.loads(manifest.read_text())
-    known["files"] = [file for file in known["files"] if file["name"] != "e.png"]
-    manifest.write_text(json.dumps(known))
-    assert "e.png: the manifest says sha256 None" in refusal(capsys)
+    content = json.loads(manifest.read_text())
+    content["files"] = [file for file in content["files"] if file["name"] != "e.png"]
+    manifest.write_text(json.dumps(content))
+    refuses("data/raw/mine/e.png", "only files that are in the manifest")
 
 
 def test_raw_folder_that_is_gone(capsys):
@@ -345,15 +346,21 @@ def test_raw_folder_that_is_gone(capsys):
     own = run_stage("", fetch.configure, fetch.main, ["mine", "--source", "elsewhere"])
     Path("elsewhere").rename("moved")
     assert own == 0
-    assert "data/raw/mine: not found; run: python -m benchmark.fetch mine" in refusal(capsys)
+    capsys.readouterr()
+    assert run() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "rematch: data/raw/mine: expected the raw files, found nothing; "
+        "run: python -m benchmark.fetch mine"
+    )
 
 
 def test_dataset_without_files(monkeypatch):
     """As one that is drawn from a seed: nothing to fetch, no folder data/raw/<dataset>."""
-    monkeypatch.setattr(folder, "inventory", lambda raw, captions=None: [])
-    monkeypatch.setattr(folder, "read", lambda raw, captions=None: good_tables())
+    monkeypatch.setattr(folder, "inventory", lambda raw, options: [])
+    monkeypatch.setattr(folder, "read", lambda raw, options: good_tables())
     monkeypatch.setattr(
-        folder, "pictures", lambda raw, captions=None: lambda file: Image.new("RGB", (4, 3))
+        folder, "pictures", lambda raw, options: lambda file: Image.new("RGB", (4, 3))
     )
     assert run_fetch() == 0 and run() == 0
     assert prepared_tables.read("mine").images["width"].tolist() == [4, 4, 4]
@@ -366,9 +373,9 @@ def read_as(monkeypatch, tables: Tables, size: tuple[int, int] | None) -> None:
         assert size and file, "a picture that is not there is opened"
         return Image.new("RGB", size)
 
-    monkeypatch.setattr(folder, "inventory", lambda raw, captions=None: [])
-    monkeypatch.setattr(folder, "read", lambda raw, captions=None: tables)
-    monkeypatch.setattr(folder, "pictures", lambda raw, captions=None: open_picture)
+    monkeypatch.setattr(folder, "inventory", lambda raw, options: [])
+    monkeypatch.setattr(folder, "read", lambda raw, options: tables)
+    monkeypatch.setattr(folder, "pictures", lambda raw, options: open_picture)
     assert run_fetch() == 0
 
 
@@ -406,30 +413,29 @@ def test_phrases_are_counted_and_numbered(monkeypatch):
     assert found.regions["phrase_id"].tolist() == ["3/0"]
 
 
-def test_a_box_outside_its_picture_stops_the_stage(monkeypatch, capsys):
+def test_a_box_outside_its_picture_stops_the_stage(monkeypatch):
     read_as(monkeypatch, with_region(x1=9), (4, 3))
-    line = refusal(capsys)
-    assert "image_id 'test': phrase 'a cat': box [0.0, 1.0, 9.0, 3.0]" in line
-    assert "expected a box in its picture of 4 x 3" in line
+    where, found = "image_id 'test': phrase 'a cat': box", "[0.0, 1.0, 9.0, 3.0]"
+    refuses(where, "a box in its picture of 4 x 3", found)
     assert not OUT.exists()
 
 
-def test_options_must_be_those_of_the_manifest(capsys):
+def test_options_must_be_those_of_the_manifest():
     place(rows())
     run_fetch()
     settings = Path("params.yaml").read_text()
     Path("params.yaml").write_text(
         settings.replace("options: {}", "options: {captions: captions.jsonl}", 1)
     )
-    assert "options: expected {'captions': 'captions.jsonl'}" in refusal(capsys)
+    refuses("data/manifests/mine.json: options", "{'captions': 'captions.jsonl'}", "{}")
 
 
-def test_failure_keeps_what_was_finished(capsys):
+def test_failure_keeps_what_was_finished():
     prepared_mine()
     before = content(OUT)
     (Path("data/raw/mine") / "a.png").write_bytes(b"")
     run_fetch()
-    refusal(capsys)
+    refuses("mine: a.png")
     assert content(OUT) == before
 
 

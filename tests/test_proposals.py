@@ -122,8 +122,8 @@ def test_grouping_is_that_of_its_definition(seed):
 def test_what_is_named_in_drawn_scenes_is_mostly_among_the_boxes():
     """96 percent over all training scenes; here of a few."""
     shapes = datasets.load("shapes")
-    sizes = {"train": 15, "val": 1, "test": 1}
-    tables, open_picture = shapes.read(None, **sizes), shapes.pictures(None, **sizes)
+    options = shapes.Options(train=15, val=1, test=1)
+    tables, open_picture = shapes.read(None, options), shapes.pictures(None, options)
     of_train = tables.images.loc[tables.images["split"] == "train", "image_id"]
     hits = []
     for image_id in of_train:

@@ -19,9 +19,8 @@ from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encoders import faster_rcnn
-from benchmark.fetch.__main__ import checklist, downloads, marked
-from benchmark.season.parameter_files import PARAMS, read_params
-from benchmark.season.parameters import FeatureSet, Params
+from benchmark.fetch.checklist import checklist, downloads, marked
+from benchmark.season.parameters import PARAMS, FeatureSet, Params, read_params
 from datasets import DataError
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
@@ -108,7 +107,7 @@ def _dataset(params: Params, name: str) -> dict:
     dataset = raw_dataset(params, name)
     raw = _raw(dataset)
     try:
-        files = dataset.module.inventory(raw, **dataset.options)
+        files = dataset.module.inventory(raw, dataset.reader_options)
     except DataError as error:
         return _absent(dataset, str(error))
     lost = [path for path in files if not path.is_file()]

@@ -1,8 +1,10 @@
 """The raw files of a dataset of the active season, and the module that reads them."""
 
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 import datasets
 from benchmark.core.errors import UserError
@@ -12,11 +14,11 @@ from benchmark.season.parameters import Option, Params
 
 @dataclass(frozen=True, kw_only=True)
 class RawDataset:
-    """A dataset as the season sets it: its reader with the options bound."""
+    """A dataset as the season sets it."""
 
     name: str
     reader: str
-    options: dict[str, Option]
+    options: dict[str, Option]  # those that the season sets
     source: str | None  # folder the season takes the raw files from
     module: datasets.Dataset
 
@@ -31,31 +33,30 @@ class RawDataset:
         return Path("data/manifests") / f"{self.name}.json"
 
     @property
+    def reader_options(self) -> object:
+        """The module's `Options` with those that the season sets."""
+        return _reader_options(self.module, self.options, f"{PARAMS}: datasets.{self.name}.options")
+
+    @property
     def card(self) -> datasets.Card:
-        return self.module.card(**self.options)
+        return self.module.card(self.reader_options)
 
     def inventory(self) -> list[Path]:
-        return self.module.inventory(self.folder, **self.options)
+        return self.module.inventory(self.folder, self.reader_options)
 
     def read(self) -> datasets.Tables:
-        return self.module.read(self.folder, **self.options)
+        return self.module.read(self.folder, self.reader_options)
 
     def pictures(self) -> datasets.OpenPicture:
-        return self.module.pictures(self.folder, **self.options)
+        return self.module.pictures(self.folder, self.reader_options)
 
 
 def raw_dataset(params: Params, name: str) -> RawDataset:
-    """A dataset of a season; an option its reader does not know is a `UserError`."""
+    """A dataset of a season. Raises DataError for an option that its reader cannot use."""
     settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
     module = datasets.load(reader)
-    known = list(inspect.signature(module.read).parameters)[1:]
-    for option in settings.options:
-        if option not in known:
-            raise UserError(
-                f"{PARAMS}: datasets.{name}.options: the reader {reader} has no option "
-                f"{option!r}; expected one of {', '.join(known) or '(none)'}"
-            )
+    _reader_options(module, settings.options, f"{PARAMS}: datasets.{name}.options")
     return RawDataset(
         name=name,
         reader=reader,
@@ -63,3 +64,18 @@ def raw_dataset(params: Params, name: str) -> RawDataset:
         source=settings.source,
         module=module,
     )
+
+
+def _reader_options(module: datasets.Dataset, options: dict[str, Option], where: str) -> object:
+    """`module.Options` with `options` over its defaults, checked for unknown keys and types."""
+    kinds = get_type_hints(module.Options)
+    for key, value in options.items():
+        if key not in kinds:
+            expected = f"options of the reader, one of {', '.join(kinds) or '(none)'}"
+            raise UserError(where, expected, repr(key), "correct the season")
+        try:
+            TypeAdapter(kinds[key]).validate_python(value, strict=True)
+        except ValidationError as error:
+            kind = kinds[key].__name__ if isinstance(kinds[key], type) else str(kinds[key])
+            raise UserError(f"{where}.{key}", kind, repr(value), "correct the season") from error
+    return module.Options(**options)

@@ -1,16 +1,15 @@
-"""Stage fetch: the raw files of a dataset, at hand and fingerprinted.
+"""Stage fetch: bring the raw files of a dataset into place and record their checksums.
 
     python -m benchmark.fetch DATASET [--source DIR]
 
-Writes data/manifests/<dataset>.json: name, size and sha256 of every raw file, no machine path. For
-files of a release whose checksum the card does not know the manifest is the record: what the first
-fetch found, later ones must find.
+Writes data/manifests/<dataset>.json: name, size and sha256 of every raw file, no machine path. If
+the card has no checksum of a file of the release, the first fetch records it in the manifest, and
+later ones must find the same.
 """
 
 import argparse
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,17 +20,17 @@ from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, sha256, write_json
 from benchmark.data.raw_files import RawDataset, raw_dataset
-from benchmark.fetch.download import download
-from benchmark.season.parameters import Params
-from benchmark.season.parameter_files import read_shared
-from datasets import Card, DataError, RemoteFile
+from benchmark.fetch.checklist import checklist, downloads, marked
+from benchmark.fetch.download import ChecksumError, download
+from benchmark.season.parameters import Params, read_params
+from datasets import DataError, RemoteFile
 
-HASHED = Path(".scratch/hashed")  # what this machine hashed before; never committed
+HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="a dataset of any season")
-    parser.add_argument("--source", type=Path, help="folder that holds the raw files already")
+    parser.add_argument("dataset", help="a dataset of the active season")
+    parser.add_argument("--source", type=Path, help="folder that already holds the raw files")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -39,14 +38,14 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def fetch(params: Params, name: str, source: Path | None = None) -> None:
-    """Have the raw files at hand and write their manifest."""
+    """Bring the raw files into place and write their manifest."""
     dataset = raw_dataset(params, name)
     source = source or (Path(dataset.source) if dataset.source else None)
     if source is not None:
         link(dataset.folder, source.expanduser())
-    known = _recorded(dataset)
-    files = _fingerprints(dataset, _raw_files(dataset, known))
-    _check_recorded(dataset, known, files)
+    recorded = _recorded(dataset)
+    files = _fingerprints(dataset, _raw_files(dataset, recorded))
+    _check_recorded(dataset, recorded, files)
     manifest = {
         "dataset": dataset.name,
         "reader": dataset.reader,
@@ -60,146 +59,107 @@ def fetch(params: Params, name: str, source: Path | None = None) -> None:
 def link(folder: Path, source: Path) -> None:
     """Make `folder` a link to `source`. A real folder with files in it is never replaced."""
     if not source.is_dir():
-        raise UserError(f"{source}: not a folder; expected the folder that holds the raw files")
+        found = "no folder" if source.exists() else "nothing"
+        expected = "the folder that holds the raw files"
+        raise UserError(source, expected, found, "name another folder with --source")
     if folder.exists() and folder.resolve() == source.resolve():
         return
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
             raise UserError(
-                f"{folder}: holds files of its own, so it cannot become a link to {source}; "
-                "move them away, or fetch without a source"
+                folder,
+                f"no files of its own, to become a link to {source}",
+                "some",
+                "move them away, or fetch without a source",
             )
         folder.rmdir()
     with atomic(folder) as part:
         part.symlink_to(source.resolve(), target_is_directory=True)
 
 
-def checklist(card: Card, raw: Path) -> list[tuple[bool, str]]:
-    """Every line of the card's checklist, and whether its files are in the folder `raw`."""
-    return [(_is_there(raw, _place(line)), line) for line in card.checklist]
-
-
-def marked(lines: list[tuple[bool, str]]) -> list[str]:
-    """The lines of a checklist, each with a box that is ticked or empty."""
-    return [f"[{'x' if there else ' '}] {line}" for there, line in lines]
-
-
-def downloads(card: Card, raw: Path) -> list[RemoteFile]:
-    """The files to be downloaded: neither they nor what stands in for them is in the folder."""
-    lines = checklist(card, raw)
-    return [one for one in card.remote if not _is_needless(one.name, raw, lines)]
-
-
-def _is_needless(name: str, raw: Path, lines: list[tuple[bool, str]]) -> bool:
-    named = [there for there, line in lines if any(name in way for way in _ways(_place(line)))]
-    return (raw / name).exists() or (bool(named) and all(named))
-
-
-def _place(line: str) -> str:
-    return line.partition(": ")[0]
-
-
-def _is_there(raw: Path, place: str) -> bool:
-    return any(all(_is_filled(raw, name) for name in names) for names in _ways(place))
-
-
-def _ways(place: str) -> list[list[str]]:
-    """Of "a.zip or b/" one will do; of "a and b" and of "{a,b}.npy" both are needed."""
-    ways = [way.removeprefix("of it ").split(" and ") for way in re.split(r",? or |, ", place)]
-    return [[name for part in way for name in _spelt_out(part)] for way in ways]
-
-
-def _is_filled(raw: Path, name: str) -> bool:
-    """Whether there is such a file, or such a folder with anything in it."""
-    return any(not path.is_dir() or any(path.glob("[!.]*")) for path in raw.glob(name))
-
-
-def _spelt_out(names: str) -> list[str]:
-    """As a shell reads braces: "{a,b}.npy" is a.npy and b.npy."""
-    braces = re.search(r"\{([^{}]*)\}", names)
-    if braces is None:
-        return [names.rstrip("/")]
-    first, last = names[: braces.start()], names[braces.end() :]
-    return [name for word in braces[1].split(",") for name in _spelt_out(first + word + last)]
-
-
 def _recorded(dataset: RawDataset) -> dict[str, str]:
-    """name -> sha256 of the files that only the manifest of an earlier fetch vouches for."""
+    """name -> sha256, of the files whose checksum only the manifest of an earlier fetch knows."""
     unknown = {remote.name for remote in dataset.card.remote if remote.sha256 is None}
     files = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
     return {file["name"]: file["sha256"] for file in files if file["name"] in unknown}
 
 
-def _check_recorded(dataset: RawDataset, known: dict[str, str], files: list[dict]) -> None:
+def _check_recorded(dataset: RawDataset, recorded: dict[str, str], files: list[dict]) -> None:
     for file in files:
-        expected = known.get(file["name"], file["sha256"])
+        expected = recorded.get(file["name"], file["sha256"])
         if file["sha256"] != expected:
-            raise UserError(
-                f"{dataset.folder / file['name']}: expected sha256 {expected}, "
-                f"found {file['sha256']}; {_newer(dataset)}"
+            raise ChecksumError(
+                dataset.folder / file["name"],
+                f"sha256 {expected}, which the first fetch recorded",
+                file["sha256"],
+                _other_release(dataset),
             )
 
 
-def _newer(dataset: RawDataset) -> str:
-    return f"the first fetch recorded it: to take another release, delete {dataset.manifest}"
+def _other_release(dataset: RawDataset) -> str:
+    return f"to take another release, delete {dataset.manifest}"
 
 
-def _raw_files(dataset: RawDataset, known: dict[str, str]) -> list[Path]:
-    """The files of the dataset's inventory, downloaded if they must and can be."""
+def _raw_files(dataset: RawDataset, recorded: dict[str, str]) -> list[Path]:
+    """The files of the dataset's inventory; those that are missing are downloaded if possible."""
     if dataset.folder.is_symlink() and not dataset.folder.exists():
-        lost = os.readlink(dataset.folder)
-        raise UserError(f"{dataset.folder}: leads to {lost}, not found; {_advice(dataset)}")
+        target = os.readlink(dataset.folder)
+        expected = f"a link to an existing folder, not to {target}"
+        raise UserError(dataset.folder, expected, "nothing", _advice(dataset))
     try:
         return _present(dataset)
     except DataError:
-        _download_absent(dataset, known)
+        _download_absent(dataset, recorded)
     try:
         return _present(dataset)
     except DataError as error:
         for line in marked(checklist(dataset.card, dataset.folder)):
             print(line, file=sys.stderr)
-        raise UserError(f"{error}; {_advice(dataset)}") from error
+        steps = "; ".join(step for step in (error.do, _advice(dataset)) if step)
+        raise UserError(error.where, error.expected, error.found, steps) from error
 
 
 def _present(dataset: RawDataset) -> list[Path]:
     files = dataset.inventory()
-    lost = [path for path in files if not path.is_file()]
-    if lost:
-        raise DataError(f"{lost[0]}: not found; {len(lost)} of {len(files)} raw files are missing")
+    missing = [path for path in files if not path.is_file()]
+    if missing:
+        found = f"nothing ({len(missing)} of {len(files)} raw files are missing)"
+        raise DataError(missing[0], "a raw file", found)
     return files
 
 
-def _download_absent(dataset: RawDataset, known: dict[str, str]) -> None:
+def _download_absent(dataset: RawDataset, recorded: dict[str, str]) -> None:
     if dataset.folder.is_symlink():  # the user's own folder: nothing is written there
         return
     for remote in downloads(dataset.card, dataset.folder):
-        _download(dataset, remote, known.get(remote.name))
+        _download(dataset, remote, recorded.get(remote.name))
 
 
 def _download(dataset: RawDataset, remote: RemoteFile, recorded: str | None) -> None:
     checked = dataclasses.replace(remote, sha256=remote.sha256 or recorded)
     try:
         download(checked, dataset.folder / remote.name)
-    except UserError as error:
-        if recorded and "sha256" in str(error):
-            raise UserError(f"{error}; {_newer(dataset)}") from error
-        raise
+    except ChecksumError as error:
+        if recorded is None:
+            raise
+        do = f"{error.do}; {_other_release(dataset)}"
+        raise ChecksumError(error.where, error.expected, error.found, do) from error
 
 
 def _advice(dataset: RawDataset) -> str:
     obtain = dataset.card.obtain or "place the raw files in one folder"
-    asked = f"ask for the data at {dataset.card.form}, " if dataset.card.form else ""
-    return f"{asked}{obtain}, then run: python -m benchmark.fetch {dataset.name} --source DIR"
+    request = f"ask for the data at {dataset.card.form}, " if dataset.card.form else ""
+    return f"{request}{obtain}, then run: python -m benchmark.fetch {dataset.name} --source DIR"
 
 
 def _fingerprints(dataset: RawDataset, paths: list[Path]) -> list[dict]:
     """Name, bytes and sha256 of each file, in the order of their names."""
     memory = HASHED / f"{dataset.name}.json"
-    known = read_json(memory) if memory.is_file() else {}
+    hashed = read_json(memory) if memory.is_file() else {}
     files, seen = [], {}
     for path in _progress(sorted(set(paths)), f"hashing {dataset.name}"):
         name, identity = path.relative_to(dataset.folder).as_posix(), _identity(path)
-        old = known.get(name, {})
+        old = hashed.get(name, {})
         checksum = old["sha256"] if old.get("identity") == identity else sha256(path)
         seen[name] = {"identity": identity, "sha256": checksum}
         files.append({"name": name, "bytes": path.stat().st_size, "sha256": checksum})
@@ -208,8 +168,8 @@ def _fingerprints(dataset: RawDataset, paths: list[Path]) -> list[dict]:
 
 
 def _identity(path: Path) -> list[str | int]:
-    """What changes when a file does. The manifest cannot stand in for it: it travels with git,
-    and would vouch for files of this machine that nobody has read."""
+    """Facts that change with a file. They are not part of the manifest, which comes with git and so
+    knows nothing of the files on this machine."""
     facts = path.stat()
     return [str(path.resolve()), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
 
@@ -219,12 +179,12 @@ def _progress(paths: list[Path], title: str) -> Iterable[Path]:
 
 
 def _differences(remote: tuple[RemoteFile, ...], files: list[dict]) -> list[str]:
-    """Notes on files that are not the release the card names. A download never gets here."""
-    known = {one.name: one.sha256 for one in remote if one.sha256}
+    """Notes on files that differ from the release of the card; downloads never do."""
+    checksums = {file.name: file.sha256 for file in remote if file.sha256}
     return [
         f"{file['name']}: sha256 differs from the card"
         for file in files
-        if known.get(file["name"], file["sha256"]) != file["sha256"]
+        if checksums.get(file["name"], file["sha256"]) != file["sha256"]
     ]
 
 

@@ -56,36 +56,37 @@ def prepare(params: Params, name: str) -> None:
 
 
 def check_manifest(dataset: RawDataset) -> None:
-    """Refuse raw files that are not, byte for byte, those fetch wrote down."""
-    again = f"run: python -m benchmark.fetch {dataset.name}"
+    """Raise UserError unless the raw files are, byte for byte, those of the manifest."""
+    fetch = f"run: python -m benchmark.fetch {dataset.name}"
     if not dataset.manifest.is_file():
-        raise UserError(f"{dataset.manifest}: not found; {again}")
+        raise UserError(dataset.manifest, "a manifest", "nothing", fetch)
     manifest = read_json(dataset.manifest)
     if manifest["files"] and not dataset.folder.is_dir():  # drawn datasets have no files
-        raise UserError(f"{dataset.folder}: not found; {again}")
+        raise UserError(dataset.folder, "the raw files", "nothing", fetch)
     for key, value in (("reader", dataset.reader), ("options", dataset.options)):
         if manifest[key] != value:
-            raise UserError(
-                f"{dataset.manifest}: {key}: expected {value!r} as in the season, "
-                f"found {manifest[key]!r}; {again}"
-            )
-    written = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
+            where, expected = f"{dataset.manifest}: {key}", f"{value!r} as in the season"
+            raise UserError(where, expected, repr(manifest[key]), fetch)
+    checksums = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
     for path in tqdm(dataset.inventory(), desc=f"verifying {dataset.name}", disable=None):
-        found = sha256(path) if path.is_file() else "no such file"
-        if written.get(path) != found:
-            raise UserError(
-                f"{path}: the manifest says sha256 {written.get(path)}, found {found}; {again}"
+        found = sha256(path) if path.is_file() else "nothing"
+        if checksums.get(path) != found:
+            expected = (
+                f"sha256 {checksums[path]} as in the manifest"
+                if path in checksums
+                else "only files that are in the manifest"
             )
+            raise UserError(path, expected, found, fetch)
 
 
 def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:
-    """What the images that have a picture look like; where none has one, nothing is opened."""
+    """The decoded pictures of the images that have one, in order; maybe none."""
     files = [file for file in images["file"] if file]
     return measure(files, dataset.pictures(), dataset.name) if files else []
 
 
 def _sized(images: pd.DataFrame, pictures: Sequence[Picture]) -> pd.DataFrame:
-    """With width and height in pixels, 0 where there is no picture."""
+    """The images with width and height in pixels, 0 for an image without a picture."""
     sizes = np.zeros((len(images), 2), dtype=np.int64)
     seen = (images["file"] != "").to_numpy()
     sizes[seen] = np.array([(picture.width, picture.height) for picture in pictures]).reshape(-1, 2)
@@ -93,7 +94,7 @@ def _sized(images: pd.DataFrame, pictures: Sequence[Picture]) -> pd.DataFrame:
 
 
 def _arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Images by split, else in file order; captions in the order of their images."""
+    """Images sorted by split, then in file order; captions in the order of their images."""
     order = tables.images["split"].map(SPLITS.index)
     images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
     images = images[["image_id", "file", "split", "group"]]
@@ -104,7 +105,7 @@ def _arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _numbered(regions: pd.DataFrame) -> pd.DataFrame:
-    """The same types whether or not there are rows, and an id for each phrase of a caption."""
+    """The regions with column types that do not depend on the rows, and an id for each phrase."""
     kinds = {"image_id": "str", "caption_id": "str", "phrase": "str", "chain": "str"}
     regions = regions.astype(kinds | dict.fromkeys(CORNERS, "float64"))
     number = regions.groupby("caption_id").cumcount().astype(str)
@@ -137,21 +138,21 @@ def _counts(
     images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame
 ) -> dict[str, dict[str, int]]:
     split_of = images.set_index("image_id")["split"]
-    found = {
+    counts = {
         "images": Counter(images["split"]),
         "captions": Counter(captions["split"]),
         "phrases": Counter(regions["image_id"].map(split_of)),
     }
-    return {name: {what: counts[name] for what, counts in found.items()} for name in SPLITS}
+    return {name: {what: count[name] for what, count in counts.items()} for name in SPLITS}
 
 
 def _captions_per_image(images: pd.DataFrame, captions: pd.DataFrame) -> dict:
-    """split -> number of captions -> images with so many."""
+    """split -> number of captions -> number of images with so many captions."""
     per_image = images["image_id"].map(captions["image_id"].value_counts()).fillna(0).astype(int)
-    found: dict[str, dict[str, int]] = {}
-    for (split, number), images_so in Counter(zip(images["split"], per_image, strict=True)).items():
-        found.setdefault(split, {})[str(number)] = images_so
-    return found
+    histograms: dict[str, dict[str, int]] = {}
+    for (split, number), count in Counter(zip(images["split"], per_image, strict=True)).items():
+        histograms.setdefault(split, {})[str(number)] = count
+    return histograms
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""What train, val and test share: pictures and captions, the same or nearly the same.
+"""What train, val and test share: pictures and captions that are equal or nearly equal.
 
-Same: equal size and pixels; equal text. Nearly the same captions: equal words, whatever their case,
-the punctuation and the spaces. Nearly the same pictures: difference hashes at most NEAR_BITS of 64
-apart, and thumbnails in colour that correlate by ALIKE or more.
+Pictures are equal if size and pixels are, captions if their text is. Captions are nearly equal if
+their words are, ignoring case, punctuation and spaces. Pictures are nearly equal if their
+difference hashes differ in at most NEAR_BITS of 64 bits, and their colour thumbnails correlate by
+ALIKE or more.
 
-Tried on 800 photographs of Flickr8k: of copies that were compressed again, halved, brightened, or
-trimmed by 1 % at each side 99 to 100 % are found, of those trimmed by 2 % 96 %, by 4 % 43 %, of
-those made grey 68 %. Of the 32 million pairs of its 8,000 photographs 60 are within NEAR_BITS; one
-is a true copy, and the thumbnails of no other correlate by more than 0.70. Drawn scenes with the
-same background and things alike are near by design.
+Tested on 800 photographs of Flickr8k: 99 to 100 % of the copies that were compressed again, halved,
+brightened, or trimmed by 1 % on each side are detected, 96 % of those trimmed by 2 %, 43 % of those
+trimmed by 4 %, and 68 % of those turned grey. 60 of the 32 million pairs of its 8,000 photographs
+are within NEAR_BITS; one is a true copy, and the thumbnails of no other correlate by more than
+0.70. Drawn scenes with the same background and similar things are near by design.
 """
 
 from collections.abc import Sequence
@@ -23,14 +24,15 @@ from benchmark.prepare.table_checks import USED, Picture
 NEAR_BITS = 8
 ALIKE = 0.9
 PLAIN = 4.0  # of 255: thumbnails that vary less are plain, and all plain pictures look alike
-LISTED = 50  # pairs of near pictures
+LISTED = 50  # pairs of near pictures that are listed
 
 
 def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:
     """The findings for card.json; captions are counted, never quoted.
 
-    `images` are those that have a picture, train before val before test; `pictures` is what
-    decoding each of them told.
+    images    the images that have a picture, train before val before test
+    captions  all captions, with split
+    pictures  the decoded pictures of `images`
     """
     prints = pd.Series([picture.sha256 for picture in pictures], index=images.index, dtype=object)
     is_used = images["split"].isin(USED)
@@ -64,13 +66,13 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
 def near_pairs(split: Sequence[str], pictures: Sequence[Picture]) -> pd.DataFrame:
     """Pairs of near pictures of different splits: first, second (positions), distance in bits.
 
-    `split` goes through train, val, test in this order. The nearest pairs come first; pictures
-    that are equal pixel for pixel are no near pair.
+    `split` is sorted: train, val, test. The nearest pairs come first; pictures that are equal
+    pixel for pixel are not a near pair.
     """
     bits = np.array([picture.bits for picture in pictures], dtype=np.uint64)
     thumbnails = np.stack([p.thumbnail for p in pictures]) if pictures else np.empty((0, 1, 1, 3))
     begins = {name: at for at, name in reversed(list(enumerate(split)))}
-    found = []
+    rows = []
     for second in tqdm(range(len(bits)), desc="comparing", unit="picture", disable=None):
         earlier = bits[: begins[split[second]]]
         if not len(earlier):
@@ -78,27 +80,28 @@ def near_pairs(split: Sequence[str], pictures: Sequence[Picture]) -> pd.DataFram
         distances = np.bitwise_count(earlier ^ bits[second])
         close = np.flatnonzero(distances <= NEAR_BITS)
         close = close[_alike(thumbnails[close], thumbnails[second])]
-        found += [
+        rows += [
             (int(first), second, int(distances[first]))
             for first in close
             if pictures[first].sha256 != pictures[second].sha256
         ]
-    pairs = pd.DataFrame(found, columns=["first", "second", "distance"], dtype=np.int64)
+    pairs = pd.DataFrame(rows, columns=["first", "second", "distance"], dtype=np.int64)
     return pairs.sort_values("distance", kind="stable", ignore_index=True)
 
 
-def _alike(thumbnails: np.ndarray, one: np.ndarray) -> np.ndarray:
-    """Which of (N, S, S, 3) thumbnails correlate with one by ALIKE or more; a plain one never."""
-    many, one = thumbnails.astype(np.float32), one.astype(np.float32)
-    varied = (_contrast(many) >= PLAIN) & (_contrast(one[None]) >= PLAIN)
-    many, one = many.reshape(-1, one.size), one.ravel()
-    many, one = many - many.mean(1, keepdims=True), one - one.mean()
-    norms = np.linalg.norm(many, axis=1) * np.linalg.norm(one)
-    return varied & (many @ one >= ALIKE * norms)
+def _alike(thumbnails: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which of (N, S, S, 3) thumbnails correlate with `other`, (S, S, 3), by ALIKE or more: (N,)
+    bool. Plain thumbnails never do."""
+    many, other = thumbnails.astype(np.float32), other.astype(np.float32)
+    varied = (_contrast(many) >= PLAIN) & (_contrast(other[None]) >= PLAIN)
+    many, other = many.reshape(-1, other.size), other.ravel()
+    many, other = many - many.mean(1, keepdims=True), other - other.mean()
+    norms = np.linalg.norm(many, axis=1) * np.linalg.norm(other)
+    return varied & (many @ other >= ALIKE * norms)
 
 
 def _contrast(thumbnails: np.ndarray) -> np.ndarray:
-    """Standard deviation over the cells, of the channel that varies most."""
+    """Standard deviation over the pixels of the channel that varies most, (N,)."""
     return thumbnails.std(axis=(1, 2)).max(axis=-1)
 
 
@@ -117,7 +120,7 @@ def _listed(images: pd.DataFrame, near: pd.DataFrame) -> list[list[str | int]]:
 
 
 def _by_split(splits: pd.Series) -> dict[str, int]:
-    """How many of each split have a twin in another one."""
+    """The number of items in each split."""
     return {name: int((splits == name).sum()) for name in USED}
 
 

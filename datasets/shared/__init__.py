@@ -1,1 +1,1 @@
-"""What several datasets read: archives, annotations of the field, drawings."""
+"""What several datasets share: readers of common file formats, checks of options, drawings."""

@@ -19,39 +19,44 @@ REMOTE = RemoteFile(
         f"https://huggingface.co/datasets/gpantaz/karpathy_split/resolve/main/{ALL}",
     ),
 )
+AGAIN = "get the file again"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One image of the file; `place` locates it in error messages."""
+    """One image of the file; `where` locates it in error messages."""
 
-    place: str
+    where: str
     file: str
     split: str  # as written: COCO also has "restval"
     captions: list[str]
-    number: int | None = None  # imgid: SCAN's name for an image of Flickr30k
+    number: int | None = None  # imgid: the name of an image of Flickr30k in SCAN's files
     cocoid: int | None = None
 
 
 def find(raw: Path, name: str) -> Path | None:
-    """Where a raw folder has the JSON called `name`: loose, zipped, or among the others."""
+    """The path of the JSON called `name` in a raw folder: loose, zipped, or with the others."""
     candidates = (raw / name, raw / f"{name}.zip", raw / ALL)
     return next((path for path in candidates if path.is_file()), None)
 
 
 def read(path: Path, name: str, splits: tuple[str, ...]) -> list[Entry]:
-    """The images of the JSON called `name`; no file twice, no split that is not of `splits`, no
-    blank caption."""
+    """The images of the JSON called `name`, in its order.
+
+    Raises DataError for a file that occurs twice, a split that is not one of `splits`, and a blank
+    caption.
+    """
     entries = parse(archives.text(path, name), path.name)
     if not entries:
-        raise DataError(f"{path.name}: images: none; expected at least one")
+        raise DataError(f"{path.name}: images", "at least one", "none", AGAIN)
     seen = set()
     for entry in entries:
         if entry.split not in splits:
-            known = ", ".join(splits)
-            raise DataError(f"{entry.place}: split: expected one of {known}, found {entry.split!r}")
+            expected = f"one of {', '.join(splits)}"
+            raise DataError(f"{entry.where}: split", expected, repr(entry.split), AGAIN)
         if entry.file in seen:
-            raise DataError(f"{entry.place}: filename: {entry.file!r} occurs a second time")
+            found = f"{entry.file!r} a second time"
+            raise DataError(f"{entry.where}: filename", "every file once", found, AGAIN)
         seen.add(entry.file)
         _check_captions(entry)
     return entries
@@ -62,41 +67,39 @@ def parse(text: str, where: str) -> list[Entry]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise DataError(f"{where}: not JSON ({error})") from error
+        raise DataError(where, "JSON", f"something else ({error})", AGAIN) from error
     images = _member(data, "images", list, where)
     return [_entry(image, f"{where}: images[{row}]") for row, image in enumerate(images)]
 
 
-def _entry(image: object, place: str) -> Entry:
-    file = _member(image, "filename", str, place)
+def _entry(image: object, where: str) -> Entry:
+    file = _member(image, "filename", str, where)
     if "filepath" in image:  # COCO: the folder of the file
-        file = f"{_member(image, 'filepath', str, place)}/{file}"
-    sentences = _member(image, "sentences", list, place)
+        file = f"{_member(image, 'filepath', str, where)}/{file}"
+    sentences = _member(image, "sentences", list, where)
     captions = [
-        _member(sentence, "raw", str, f"{place}.sentences[{row}]")
+        _member(sentence, "raw", str, f"{where}.sentences[{row}]")
         for row, sentence in enumerate(sentences)
     ]
     return Entry(
-        place=place,
+        where=where,
         file=file,
-        split=_member(image, "split", str, place),
+        split=_member(image, "split", str, where),
         captions=captions,
-        number=_member(image, "imgid", int, place) if "imgid" in image else None,
-        cocoid=_member(image, "cocoid", int, place) if "cocoid" in image else None,
+        number=_member(image, "imgid", int, where) if "imgid" in image else None,
+        cocoid=_member(image, "cocoid", int, where) if "cocoid" in image else None,
     )
 
 
 def _check_captions(entry: Entry) -> None:
     for row, text in enumerate(entry.captions):
         if not text.strip():
-            raise DataError(
-                f"{entry.place}.sentences[{row}]: raw: expected a caption, found {text!r:.60}; "
-                "get the file again"
-            )
+            where = f"{entry.where}.sentences[{row}]: raw"
+            raise DataError(where, "a caption", f"{text!r:.60}", AGAIN)
 
 
-def _member(data: object, key: str, kind: type, place: str):
-    found = data.get(key) if isinstance(data, dict) else None
-    if not isinstance(found, kind):
-        raise DataError(f"{place}: {key}: expected {kind.__name__}, found {found!r:.60}")
-    return found
+def _member(data: object, key: str, kind: type, where: str):
+    value = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(value, kind):
+        raise DataError(f"{where}: {key}", kind.__name__, f"{value!r:.60}", AGAIN)
+    return value

@@ -1,6 +1,6 @@
-"""Persons of the dataset `people`: their attributes, making them up, and their pixels.
+"""Persons of the dataset `people`: their attributes, how they are made up, and their pixels.
 
-A person is laid out in units of the own height: x to the right of the middle line, y down from
+Coordinates of a person are in units of its height: x to the right of the middle line, y down from
 the crown (0) to the soles (1). Everything is drawn `OVERSAMPLING` times too large and averaged
 down, which smooths the edges.
 """
@@ -11,14 +11,14 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from datasets.shared.drawing import ALIKE, COLOURS, Area, Rgb, Rng, pick
+from datasets.shared.scene_drawing import ALIKE, COLOURS, Area, Rgb, Rng, pick
 
 Point = tuple[float, float]
 
 EXTENT = 96  # width and height of a picture, in pixels
 OVERSAMPLING = 3
 EDGE = 2  # thickness of the darker line around a part, in oversampled pixels
-# Pictures of persons are narrow; squashed to a square, as encoders do, they grow wide.
+# Photographs of persons are narrow, and encoders squash them to a square, which widens the person.
 STRETCH = 1.3
 
 NONE = "none"
@@ -59,7 +59,7 @@ PATTERNS: dict[str, Area] = {
     "checked": lambda x, y: (x % 19 < 6) | (y % 19 < 6),
     "dotted": lambda x, y: np.hypot((x + y // 16 % 2 * 8) % 16 - 8, y % 16 - 8) < 5,
 }
-# Walls and grounds behind the person; every camera looks at one of these places.
+# Wall and ground behind the person; every camera looks at one of these surroundings.
 PLACES: dict[str, tuple[Rgb, Rgb]] = {
     "street": ((186, 190, 198), (136, 136, 140)),
     "park": ((176, 206, 224), (142, 178, 116)),
@@ -71,7 +71,7 @@ PLACES: dict[str, tuple[Rgb, Rgb]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Who is shown: a value of each of `VALUES`; colours of what is not there are "none"."""
+    """Who is shown: one value of each of `VALUES`; the colour of an absent thing is "none"."""
 
     build: str
     skin: str
@@ -110,7 +110,7 @@ class View:
 
 
 def visible(person: Person, view: View) -> frozenset[str]:
-    """The attributes that can be seen; glasses are not from behind, nor shoes below the edge."""
+    """The attributes that can be seen: no glasses from behind, no shoes if the picture is cut."""
     hidden = {"glasses"} if view.facing == "back" else set()
     if view.cut:
         hidden.add("shoes")
@@ -139,14 +139,14 @@ def relatives(person: Person, rng: Rng) -> list[Person]:
 
 
 def _others(kind: str, value: str, rng: Rng) -> list[str]:
-    """The other values in random order, for colours those that are like `value` first."""
+    """The other values in random order; colours like `value` come first."""
     alike = next((group for group in ALIKE if value in group), ())
     others = [VALUES[kind][i] for i in rng.permutation(len(VALUES[kind]))]
     return sorted((v for v in others if v != value), key=lambda v: v not in alike)
 
 
 def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
-    """The person with another value; a hat or bag that comes or goes has its colour with it."""
+    """The person with another value; the colour of a hat or bag appears or vanishes with it."""
     changes = {kind: value}
     if kind in WORN:
         colour = getattr(person, WORN[kind])
@@ -156,7 +156,7 @@ def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
 
 
 def draw_view(rng: Rng, whole: bool) -> View:
-    """A view of anybody; a `whole` one is from the front with the shoes in the picture."""
+    """A random view; a `whole` one is from the front with the shoes in the picture."""
     cut = not whole and rng.random() < 0.2
     height = rng.uniform(102, 108) if cut else rng.uniform(80, 89)
     top = rng.uniform(3, 5) if cut else rng.uniform(3, 94 - height)
@@ -207,7 +207,7 @@ class Easel:
         self.draw.ellipse(self._box(centre, radii), outline=colour, width=EDGE + 1)
 
     def limb(self, points: list[Point], thick: float, colour: Rgb) -> None:
-        """A line of round ends, `thick` in units of height, with a darker edge."""
+        """A line with round ends and a darker edge; `thick` is in units of the person's height."""
         corners, width = [self.at(point) for point in points], round(thick * self.height)
         for shade, extra in ((_darker(colour), EDGE), (colour, -EDGE)):
             self.draw.line(corners, fill=shade, width=width + extra, joint="curve")
@@ -270,7 +270,7 @@ def _body(person: Person, view: View) -> Body:
 
 
 def _paint_behind(easel: Easel, person: Person, body: Body) -> None:
-    """What a person seen from the front has behind the shoulders."""
+    """What is behind the shoulders of a person seen from the front."""
     if person.bag == "backpack":
         side = 0.155 * body.wide
         bulge = [(-side, 0.3), (-side + 0.03, 0.255), (side - 0.03, 0.255), (side, 0.3)]
@@ -301,7 +301,7 @@ def _paint_legs(easel: Easel, person: Person, body: Body) -> None:
 
 
 def _paint_top(canvas: Image.Image, easel: Easel, person: Person, body: Body) -> None:
-    """Arms and top; the pattern is laid over all that is painted on the stencil."""
+    """Arms and top; the pattern covers what is painted on the stencil."""
     arms = list(zip(body.shoulders, body.elbows, body.hands, strict=True))
     joints = {"long": 3, "short": 2, "sleeveless": 0}[person.sleeves]
     shoulder, waist = 0.125 * body.wide, 0.105 * body.wide
@@ -324,7 +324,7 @@ def _paint_hands(easel: Easel, person: Person, body: Body) -> None:
 
 
 def _paint_backpack(easel: Easel, person: Person, body: Body, behind: bool) -> None:
-    """All of it from behind; only its straps from the front."""
+    """The whole backpack from behind; only its straps from the front."""
     if person.bag != "backpack":
         return
     colour, side = COLOURS[person.bag_colour], 0.088 * body.wide
@@ -403,7 +403,7 @@ def _paint_hat(easel: Easel, person: Person, behind: bool) -> None:
 
 @cache
 def _backdrop(place: str, horizon: int) -> Image.Image:
-    """A wall above the horizon and a ground below it, with a few marks of the place."""
+    """A wall above the horizon and a ground below it, with a few marks of the surroundings."""
     side = EXTENT * OVERSAMPLING
     wall, ground = PLACES[place]
     picture = Image.new("RGB", (side, side), wall)
@@ -444,7 +444,7 @@ def _houses(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
 
 
 def _photographed(picture: Image.Image, view: View) -> Image.Image:
-    """The picture in the light of the view, with the noise of its camera."""
+    """The picture in the light of the view, with the noise of the camera."""
     rng = np.random.default_rng(view.noise_seed)
     pixels = np.asarray(picture, np.float32) * np.array(view.light, np.float32)
     pixels += view.noise * rng.standard_normal(pixels.shape, np.float32)
@@ -453,7 +453,7 @@ def _photographed(picture: Image.Image, view: View) -> Image.Image:
 
 @cache
 def _fill(colour: str, pattern: str) -> Image.Image:
-    """Cloth as large as the canvas."""
+    """A patterned cloth as large as the canvas."""
     main = np.array(COLOURS[colour])
     accent = main * 0.5 + 22 if main.sum() > 420 else main * 0.3 + 178
     y, x = np.indices((EXTENT * OVERSAMPLING,) * 2)

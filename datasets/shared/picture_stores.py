@@ -1,7 +1,7 @@
 """Pictures of a folder or of zip archives, which are read in place.
 
 Every kind of store is an `OpenPicture` that threads and processes may share. It also has `names`,
-the .jpg files that it holds, and `files`, what of the raw folder it is made of.
+the .jpg files that it holds, and `files`, the paths of the raw folder that it is made of.
 """
 
 import os
@@ -35,8 +35,8 @@ class Folder:
 
 
 class Archive:
-    """Pictures of the folder `inside` of a zip archive. The handle is opened late and kept per
-    process, because a forked child would move the file position of its parent."""
+    """Pictures of the folder `inside` of a zip archive. The handle is opened on first use and kept
+    per process, because a forked child would move the file position of its parent."""
 
     def __init__(self, path: Path, inside: str):
         self.path = path
@@ -60,7 +60,8 @@ class Archive:
         try:
             content = handle.read(f"{self.inside}/{file}")
         except KeyError as error:
-            raise DataError(f"{self.path}: no picture {self.inside}/{file}") from error
+            wanted, again = f"a picture {self.inside}/{file}", "fetch the complete archive"
+            raise DataError(self.path, wanted, "nothing of this name", again) from error
         with Image.open(BytesIO(content)) as picture:
             return picture.convert("RGB")
 
@@ -83,12 +84,14 @@ class Several:
     def __call__(self, file: str) -> Image.Image:
         part, _, name = file.partition("/")
         if part not in self.stores:
-            raise DataError(f"{file}: expected a picture of {' or '.join(self.stores)}")
+            raise DataError(
+                file, f"a picture of {' or '.join(self.stores)}", part, "place the other pictures"
+            )
         return self.stores[part](name)
 
 
 def find(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]) -> Store | None:
-    """The archive of the raw folder, else the first of the folders; None where none of them has a
+    """The archive of the raw folder, else the first of the folders; None if none of them has a
     picture."""
     archives = [Archive(raw / archive, inside)] if (raw / archive).is_file() else []
     stores = [*archives, *(Folder(raw / name) for name in folders)]
@@ -96,12 +99,12 @@ def find(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]) -> S
 
 
 def absent(advice: str) -> OpenPicture:
-    """Stands in for pictures that nobody has: opening one is a `DataError` that says `advice`."""
+    """Stands in for pictures that are not there: opening one is a `DataError` with `advice`."""
     return partial(_refuse, advice)
 
 
 def _refuse(advice: str, file: str) -> Image.Image:
-    raise DataError(f"{file or 'an image without a file'}: no picture; {advice}")
+    raise DataError(file or "an image without a file", "a picture", "nothing", advice)
 
 
 def _pictures_inside(archive: Path, inside: str) -> list[str]:

@@ -1,29 +1,30 @@
-"""Folders of image features with their captions, as SCAN and VSE++ hand them around.
+"""Folders of image features with their captions, as published with SCAN and VSE++.
 
 Lee et al. (2018), Stacked Cross Attention. `f30k_precomp/` and `coco_precomp/` have for each of
 train, dev and test the three files
 
-    <split>_caps.txt  a caption a line, five consecutive lines an image
-    <split>_ids.txt   the image ids: a line an image, or a line a caption (each id five times)
-    <split>_ims.npy   features, (rows, ...): a row an image, or a row a caption, likewise
+    <split>_caps.txt  one caption per line, five consecutive lines per image
+    <split>_ids.txt   image ids: one line per image, or one per caption (each id five times)
+    <split>_ims.npy   features, (rows, ...): likewise one row per image, or one per caption
 
 COCO's also has `testall_*`, all 5,000 test images; its `test_*` are the first 1,000 of them.
 Ids are Karpathy's imgid for Flickr30k, and COCO's own for COCO.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from datasets import DataError, Tables
+from datasets import DataError, Needed, Tables
 from datasets.shared import archives
 
 STEMS = {"train": "train", "val": "dev", "test": "test"}
 ENDS = ("caps.txt", "ids.txt", "ims.npy")
-EACH = 5  # captions of an image
+EACH = 5  # captions per image
+AGAIN = "copy the whole file again"
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Part:
 
     split: str  # train, val, test
     ims: Path  # features, .npy
-    captions: list[str]  # five consecutive ones an image
-    ids: list[str]  # one an image: `image_id` in `Tables`
-    rows_per_image: int  # in ims: 1 or 5; of five equal rows each image needs the first
+    captions: list[str]  # five consecutive ones per image
+    ids: list[str]  # one per image: `image_id` in `Tables`
+    rows_per_image: int  # in ims: 1 or 5; five rows of an image are equal
 
 
 def files(folder: Path) -> list[Path]:
@@ -42,11 +43,19 @@ def files(folder: Path) -> list[Path]:
     return [folder / f"{stem}_{end}" for stem in _stems(folder).values() for end in ENDS]
 
 
-def layout(folder: Path) -> list[Part]:
-    """Train, val and test of a folder; of the features only headers and a few rows are read.
+def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
+    """The lines of a checklist for a folder with files of these stems, one per stem."""
+    return [
+        Needed(f"features and captions of {stem}", (tuple(f"{folder}/{stem}_{e}" for e in ENDS),))
+        for stem in stems
+    ]
 
-    `DataError` where a file is missing or cut, where counts disagree, and where an id occurs in
-    two places.
+
+def layout(folder: Path) -> list[Part]:
+    """Train, val and test of a folder; only headers and a few rows of the features are read.
+
+    Raises DataError for a file that is missing or cut, for counts that disagree, and for an id
+    that occurs twice.
     """
     parts = [_part(folder, split, stem) for split, stem in _stems(folder).items()]
     seen: dict[str, str] = {}
@@ -54,15 +63,17 @@ def layout(folder: Path) -> list[Part]:
         for image_id in part.ids:
             if image_id in seen:
                 raise DataError(
-                    f"{folder.name}: id {image_id!r}: in {seen[image_id]} and in {part.split}; "
-                    "expected every image in one split"
+                    f"{folder.name}: id {image_id!r}",
+                    "one split per image",
+                    f"{seen[image_id]} and {part.split}",
+                    AGAIN,
                 )
             seen[image_id] = part.split
     return parts
 
 
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
-    """The tables of a folder; `files` are the pictures of those images that have one."""
+    """The tables of a folder; `files` maps the ids of images that have a picture to its file."""
     owners = [(image_id, part.split) for part in parts for image_id in part.ids]
     images = pd.DataFrame(owners, columns=["image_id", "split"])
     images["file"] = [files.get(image_id, "") for image_id in images["image_id"]]
@@ -100,34 +111,29 @@ def _part(folder: Path, split: str, stem: str) -> Part:
 
 
 def _captions(path: Path) -> list[str]:
-    found = archives.lines(path, path.name)
-    for number, line in enumerate(found, start=1):
+    captions = archives.lines(path, path.name)
+    for number, line in enumerate(captions, start=1):
         if not line.strip() or "\t" in line:
-            raise DataError(
-                f"{_place(path)}:{number}: expected a caption without tabs, found {line!r:.80}"
-            )
-    if not found or len(found) % EACH:
-        raise DataError(
-            f"{_place(path)}: expected {EACH} lines an image, found {len(found)} lines; "
-            "copy the whole file"
-        )
-    return found
+            where = f"{_short(path)}:{number}"
+            raise DataError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
+    if not captions or len(captions) % EACH:
+        expected, found = f"{EACH} lines per image", f"{len(captions)} lines"
+        raise DataError(_short(path), expected, found, AGAIN)
+    return captions
 
 
 def _ids(path: Path, images: int) -> list[str]:
-    """One id an image, of a file that may have each five times."""
-    found = [line.strip() for line in archives.lines(path, path.name)]
-    each = _per_image(len(found), images, f"{_place(path)}: lines")
+    """One id per image, from a file that may repeat each id five times."""
+    ids = [line.strip() for line in archives.lines(path, path.name)]
+    each = _per_image(len(ids), images, f"{_short(path)}: lines")
     seen: set[str] = set()
-    for row, image_id in enumerate(found):
-        first = row % each == 0
-        expected = "a number that no line before has" if first else repr(found[row - 1])
-        if not (_is_new(image_id, seen) if first else image_id == found[row - 1]):
-            raise DataError(
-                f"{_place(path)}:{row + 1}: expected {expected}, found {image_id!r:.80}"
-            )
+    for row, image_id in enumerate(ids):
+        is_first = row % each == 0
+        expected = "a number that no line before has" if is_first else repr(ids[row - 1])
+        if not (_is_new(image_id, seen) if is_first else image_id == ids[row - 1]):
+            raise DataError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
         seen.add(image_id)
-    return found[::each]
+    return ids[::each]
 
 
 def _is_new(image_id: str, seen: set[str]) -> bool:
@@ -138,33 +144,32 @@ def _rows_per_image(path: Path, images: int) -> int:
     try:
         features = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: not found; expected beside the captions") from error
+        beside = "place it beside the captions"
+        raise DataError(path, "features", "nothing", beside) from error
     except (ValueError, EOFError, OSError) as error:
-        raise DataError(
-            f"{_place(path)}: not a whole NumPy array ({error}); copy it again"
-        ) from error
+        damage = f"damage ({error})"
+        raise DataError(_short(path), "a whole NumPy array", damage, AGAIN) from error
     if features.ndim not in (2, 3) or features.dtype.kind != "f":
         raise DataError(
-            f"{_place(path)}: expected floating-point features (rows, values) or (rows, regions, "
-            f"values), found {features.dtype} {features.shape}"
+            _short(path),
+            "floating-point features (rows, values) or (rows, regions, values)",
+            f"{features.dtype} {features.shape}",
+            "place the features of the release",
         )
-    each = _per_image(len(features), images, f"{_place(path)}: rows")
+    each = _per_image(len(features), images, f"{_short(path)}: rows")
     for first in (0, (images - 1) * each):  # all would take minutes
         if any((features[first] != row).any() for row in features[first + 1 : first + each]):
-            raise DataError(
-                f"{_place(path)}: row {first}: expected {each} equal rows an image, found others"
-            )
+            where, expected = f"{_short(path)}: row {first}", f"{each} equal rows per image"
+            raise DataError(where, expected, "different rows", "place the features of the release")
     return each
 
 
-def _per_image(found: int, images: int, what: str) -> int:
-    if found not in (images, EACH * images):
-        raise DataError(
-            f"{what}: expected {images} (one an image) or {EACH * images} (one a caption) "
-            f"after the captions, found {found}"
-        )
-    return found // images
+def _per_image(count: int, images: int, where: str) -> int:
+    if count not in (images, EACH * images):
+        expected = f"{images} (one per image) or {EACH * images} (one per caption)"
+        raise DataError(where, expected, f"{count}, which does not fit the captions", AGAIN)
+    return count // images
 
 
-def _place(path: Path) -> str:
+def _short(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"

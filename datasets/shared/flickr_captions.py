@@ -1,6 +1,6 @@
 """What Flickr8k and Flickr30k have in common: the layout of their captions, and Flickr8k's lists.
 
-A caption file has the lines name.jpg#k, a tab, a caption. An image is called after its file.
+Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its file.
 """
 
 import re
@@ -31,20 +31,23 @@ def remote(name: str) -> RemoteFile:
 
 
 def captions(path: Path, name: str) -> pd.DataFrame:
-    """caption_id, file, text of the caption file `name`, which may be in the archive `path`."""
+    """caption_id, file and text of the caption file `name`, which may be in the archive `path`."""
     rows = []
     for number, line in enumerate(archives.lines(path, name), start=1):
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
             raise DataError(
-                f"{name}:{number}: expected name#k, a tab and a caption, found {line!r:.80}"
+                f"{name}:{number}",
+                "name#k, a tab and a caption",
+                f"{line!r:.80}",
+                "place an unchanged copy",
             )
         rows.append(match.groupdict())
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
 
 
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
-    """The same columns, of Karpathy's JSON; its raw sentences are the official captions."""
+    """The same columns from Karpathy's JSON; its raw sentences are the official captions."""
     rows = [
         (f"{entry.file}#{number}", entry.file, text)
         for entry in entries
@@ -54,7 +57,11 @@ def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
 
 
 def tables(split_of: dict[str, str], captions: pd.DataFrame, notes: list[str]) -> Tables:
-    """The tables of images file -> split, in that order, and of captions as above."""
+    """The tables of a dataset.
+
+    split_of  file -> split of every image, in the order of the images
+    captions  as `captions` returns them
+    """
     images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
     images["image_id"] = images["file"].map(_image_id)
     images["group"] = images["image_id"]

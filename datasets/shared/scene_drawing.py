@@ -1,8 +1,8 @@
-"""Scenes of the dataset `shapes`: their attributes, making them up, and their pixels.
+"""Scenes of the dataset `shapes`: their attributes, how they are made up, and their pixels.
 
 Lengths are pixels of the finished picture. Everything is drawn `OVERSAMPLING` times too large
-and averaged down, which smooths the edges. Masks, fills and backgrounds are drawn once a
-process; a scene is then a handful of pastes.
+and averaged down, which smooths the edges. Masks, fills and backgrounds are drawn once per
+process; a scene is then a few pastes.
 """
 
 import math
@@ -18,13 +18,13 @@ from PIL import Image, ImageChops, ImageDraw
 Rng = np.random.Generator
 T = TypeVar("T")
 Rgb = tuple[int, int, int]
-Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> belongs to it
+Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> share in [0, 1]
 
 EXTENT = 96  # width and height of a picture
 OVERSAMPLING = 3
 CENTRES = (19, 48, 77)  # of the three columns, and of the three rows
 DIAMETERS = {"small": 17, "medium": 25, "large": 34}
-EDGE = 0.8  # thickness of the darker line around every other thing
+EDGE = 0.8  # thickness of the darker line around things that are not outlined
 OUTLINE = 0.11  # thickness of an outlined thing, as a share of its diameter
 
 COLOURS: dict[str, Rgb] = {
@@ -62,7 +62,7 @@ def _dots(x: np.ndarray, y: np.ndarray, pitch: int, radius: float) -> np.ndarray
 
 
 # Where a thing shows its second colour, and a background its second shade. The coordinates
-# are oversampled, so 18 here is 6 pixels of the picture.
+# are oversampled: 18 here is 6 pixels of the picture.
 PATTERNS: dict[str, Area] = {
     "plain": lambda x, y: np.zeros_like(x, bool),
     "striped": lambda x, y: (x + y) % 21 < 9,
@@ -80,7 +80,7 @@ TEXTURES: dict[str, Area] = {
 
 
 def _ring(corners: int, inner: float = 1.0) -> np.ndarray:
-    """Points around the origin, the first on top; every second one at radius `inner`."""
+    """Points around the origin, the first at the top; every second one at radius `inner`."""
     angles = np.arange(corners) * 2 * np.pi / corners
     radii = np.where(np.arange(corners) % 2, inner, 1.0)
     return np.stack([radii * np.sin(angles), -radii * np.cos(angles)], axis=1)
@@ -128,10 +128,10 @@ VALUES: dict[str, tuple[str, ...]] = {
     "background": tuple(BACKGROUNDS),
     "texture": tuple(TEXTURES),
 }
-LARGEST_SHIFT = 3  # of a thing from the centre of its cell, both ways
+LARGEST_SHIFT = 3  # of a thing from the centre of its grid cell, in each direction
 REPEATED = 0.3  # probability that a thing has the shape, or the colour, of the one before
 PLAIN = 0.3  # probability that a thing is plain without a draw among the patterns
-# A relative of another colour has one of these, if there is any: readers may confuse them.
+# Colours that are easily confused: a relative of another colour has one of these if it can.
 ALIKE = (
     ("black", "grey", "white"),
     ("red", "orange", "pink", "brown"),
@@ -142,7 +142,7 @@ ALIKE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Thing:
-    """One drawn object. `shift` is its offset from the centre of its cell and no attribute."""
+    """One drawn object. `shift`, its offset from the centre of its grid cell, is no attribute."""
 
     shape: str
     colour: str
@@ -172,7 +172,7 @@ def crowded(scene: Scene) -> bool:
 
 
 def _distance(a: Thing, b: Thing) -> float:
-    """Chessboard distance of two centres in units at which their squares just touch."""
+    """Chessboard distance of two centres; at 1, their bounding squares just touch."""
     gaps = [abs(p - q) for p, q in zip(a.centre, b.centre, strict=True)]
     return max(gaps) * 2 / (DIAMETERS[a.size] + DIAMETERS[b.size])
 
@@ -184,8 +184,8 @@ def draw_scene(rng: Rng) -> Scene:
     """A scene of one to four things that is not crowded."""
     while True:
         things: list[Thing] = []
-        for cell in rng.permutation(9)[: rng.integers(1, 5)]:
-            things.append(_draw_thing(rng, int(cell), things))
+        for position in rng.permutation(9)[: rng.integers(1, 5)]:
+            things.append(_draw_thing(rng, int(position), things))
         scene = Scene(
             background=pick(VALUES["background"], rng),
             texture=pick(VALUES["texture"], rng),
@@ -195,15 +195,15 @@ def draw_scene(rng: Rng) -> Scene:
             return scene
 
 
-def _draw_thing(rng: Rng, cell: int, others: list[Thing]) -> Thing:
+def _draw_thing(rng: Rng, position: int, others: list[Thing]) -> Thing:
     values = {kind: pick(VALUES[kind], rng) for kind in ("shape", "colour", "size", "pattern")}
     for kind in ("shape", "colour"):
         if others and rng.random() < REPEATED:
             values[kind] = getattr(others[-1], kind)
     if rng.random() < PLAIN:
         values["pattern"] = "plain"
-    shift = rng.integers(-LARGEST_SHIFT, LARGEST_SHIFT + 1, size=2)
-    return Thing(**values, column=cell % 3, row=cell // 3, shift=(int(shift[0]), int(shift[1])))
+    x, y = rng.integers(-LARGEST_SHIFT, LARGEST_SHIFT + 1, size=2)
+    return Thing(**values, column=position % 3, row=position // 3, shift=(int(x), int(y)))
 
 
 def relatives(scene: Scene, rng: Rng) -> list[Scene]:
@@ -231,8 +231,8 @@ def _in_reading_order(things: list[Thing]) -> tuple[Thing, ...]:
 
 def _moves(thing: Thing, rest: list[Thing], rng: Rng) -> list[Thing]:
     taken = [(other.row, other.column) for other in (thing, *rest)]
-    cells = [divmod(int(cell), 3) for cell in rng.permutation(9)]
-    return [replace(thing, row=r, column=c) for r, c in cells if (r, c) not in taken]
+    positions = [divmod(int(position), 3) for position in rng.permutation(9)]
+    return [replace(thing, row=r, column=c) for r, c in positions if (r, c) not in taken]
 
 
 def _changes(thing: Thing, kind: str, rng: Rng) -> list[Thing]:
@@ -240,7 +240,7 @@ def _changes(thing: Thing, kind: str, rng: Rng) -> list[Thing]:
 
 
 def _others(kind: str, value: str, rng: Rng) -> list[str]:
-    """The other values of an attribute in random order, those like `value` first."""
+    """The other values of an attribute in random order; colours like `value` come first."""
     alike = next((group for group in ALIKE if value in group), ()) if kind == "colour" else ()
     others = [VALUES[kind][i] for i in rng.permutation(len(VALUES[kind]))]
     return sorted((v for v in others if v != value), key=lambda v: v not in alike)
@@ -286,14 +286,14 @@ def box(thing: Thing) -> tuple[int, int, int, int]:
 
 
 def _corner(thing: Thing) -> tuple[int, int]:
-    """Where the upper left corner of a thing's mask goes on the oversampled canvas."""
+    """The upper left corner of a thing's mask on the oversampled canvas."""
     margin = _margin(thing.size)
     x, y = thing.centre
     return x * OVERSAMPLING - margin, y * OVERSAMPLING - margin
 
 
 def _margin(size: str) -> int:
-    """Oversampled pixels from the centre of a mask to its sides; the star needs the slack."""
+    """Oversampled pixels from the centre of a mask to its sides; 1.12 leaves room for the star."""
     return math.ceil(DIAMETERS[size] * OVERSAMPLING / 2 * 1.12)
 
 
@@ -305,7 +305,7 @@ def _points(shape: str, size: str) -> list[tuple[float, float]]:
 
 @cache
 def _mask(shape: str, size: str) -> Image.Image:
-    """The inside of a shape, 255 where it is and 0 elsewhere."""
+    """The inside of a shape: 255 inside and 0 outside."""
     width = 2 * _margin(size) + 1
     mask = Image.new("L", (width, width))
     ImageDraw.Draw(mask).polygon(_points(shape, size), fill=255)

@@ -1,0 +1,58 @@
+"""Errors that tests expect: by their fields, not by the wording of the line."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import pytest
+
+from datasets import DataError
+
+
+@contextmanager
+def refused(
+    where: object = "",
+    expected: object = "",
+    found: object = "",
+    do: object = "",
+    kind: type[DataError] = DataError,
+) -> Iterator[pytest.ExceptionInfo]:
+    """The block raises an error of one line whose fields contain these texts."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    check(caught.value, where, expected, found, do)
+
+
+def check(
+    error: DataError,
+    where: object = "",
+    expected: object = "",
+    found: object = "",
+    do: object = "",
+) -> None:
+    """Every field of the error contains its text, and the line of the error is one line."""
+    assert str(where) in error.where, error
+    assert str(expected) in error.expected, error
+    assert str(found) in error.found, error
+    assert str(do) in error.do, error
+    assert len(str(error).splitlines()) == 1
+
+
+def refusal(stage: ModuleType, *words: object) -> DataError:
+    """The error with which a stage refuses this command line."""
+    error = outcome(stage, *words)
+    return pytest.fail(f"{stage.__name__} did not refuse {words}") if error is None else error
+
+
+def outcome(stage: ModuleType, *words: object) -> DataError | None:
+    """The error with which a stage refuses this command line, if it does; without the traceback,
+    which would keep archives open."""
+    parser = argparse.ArgumentParser()
+    stage.configure(parser)
+    try:
+        stage.main(parser.parse_args([str(word) for word in words]))
+    except DataError as error:
+        assert len(str(error).splitlines()) == 1
+        return type(error)(error.where, error.expected, error.found, error.do)
+    return None
