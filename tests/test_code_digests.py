@@ -110,4 +110,6 @@ def test_digests_are_files_of_equal_bytes(tmp_path):
         write_digests(ROOT, tmp_path / folder)
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == sorted(f"{name}.txt" for name in targets(ROOT))
-    assert all((tmp_path / "a" / x).read_bytes() == (tmp_path / "b" / x).read_bytes() for x in names)
+    assert all(
+        (tmp_path / "a" / x).read_bytes() == (tmp_path / "b" / x).read_bytes() for x in names
+    )

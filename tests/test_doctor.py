@@ -10,7 +10,9 @@ import pytest
 from benchmark.commands import doctor
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.parameter_files import write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 from datasets import Needed, RemoteFile, folder
 
 

@@ -286,7 +286,7 @@ def refusal(cell: Cell) -> UserError:
 def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
     cell = cell_of("two_branch")
     train_cell(cell)
-    path = Path(cell.folder) / "checkpoint.pt"
+    path = Path(cell.checkpoint)
     whole = path.read_bytes()
     for write in (lambda: torch.save(Trap(), path), lambda: path.write_bytes(pickle.dumps(Trap()))):
         write()
@@ -294,7 +294,7 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
         assert not Path("sprung").exists()
     for rest in (b"", whole[: len(whole) // 2]):
         path.write_bytes(rest)
-        assert refusal(cell).where == "results/a/checkpoint.pt"
+        assert refusal(cell).where == "data/checkpoints/a.pt"
     path.unlink()
     missing = refusal(cell)
     assert (missing.expected, missing.found) == ("a checkpoint", "nothing")

@@ -21,10 +21,10 @@ from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pai
 from benchmark.prepare.table_checks import Picture, measure
 from benchmark.report.pages import integrity_tables as page
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
-from benchmark.season.season_files import Season
-from benchmark.season.resolving import resolve
 from benchmark.season.parameter_files import write_params
+from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 from benchmark.train import __main__ as train
 from benchmark.train.pseudo_classes import cluster
 
@@ -276,9 +276,10 @@ def fitted(params: Params) -> dict[str, object]:
         facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
-        assert checkpoints.load(Path(cell.folder) / "checkpoint.pt").status == "ok"
-        for name in ("checkpoint.pt", "training/history.csv"):
-            facts[f"{cell.preset}: {name}"] = (Path(cell.folder) / name).read_bytes()
+        assert checkpoints.load(Path(cell.checkpoint)).status == "ok"
+        facts[f"{cell.preset}: checkpoint"] = Path(cell.checkpoint).read_bytes()
+        history = Path(cell.folder) / "training/history.csv"
+        facts[f"{cell.preset}: history"] = history.read_bytes()
     return facts
 
 
@@ -307,8 +308,8 @@ def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(tmp_path, mo
         "pooled.npy",
         "regions.npy",
         "vocabulary of scan_t2i_avg",
-        "scan_t2i_avg: checkpoint.pt",
-        "two_branch_constraints: checkpoint.pt",
+        "scan_t2i_avg: checkpoint",
+        "two_branch_constraints: checkpoint",
     }
     assert ("words.npy" in changed) != loaded
 

@@ -14,8 +14,8 @@ from benchmark.core.files import write_json
 from benchmark.data.feature_folders import fingerprint
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate import evaluation
-from benchmark.matching import localisation
-from benchmark.matching.localisation import phrase_inputs
+from benchmark.matching import localisation_inputs, scoring
+from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 from methods import NotApplicableError
@@ -79,14 +79,14 @@ def naive_rank(scores, ious) -> int:
 def test_ranks_and_metrics_are_those_of_a_loop(seed):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 6, (60, P)).astype(np.float32)  # many ties
-    overlaps = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, P), p=[0.5, 0.2, 0.1, 0.05, 0.15])
-    overlaps[7] = 0.3
-    overlaps = overlaps.astype(np.float32)
-    scores[np.isnan(overlaps)] = np.nan
-    expected = [naive_rank(s, o) for s, o in zip(scores, overlaps, strict=True)]
-    ranks = protocol.localisation_ranks(scores, overlaps)
+    ious = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, P), p=[0.5, 0.2, 0.1, 0.05, 0.15])
+    ious[7] = 0.3
+    ious = ious.astype(np.float32)
+    scores[np.isnan(ious)] = np.nan
+    expected = [naive_rank(s, o) for s, o in zip(scores, ious, strict=True)]
+    ranks = protocol.localisation_ranks(scores, ious)
     assert ranks.tolist() == expected and expected[7] == P
-    metrics = protocol.localisation_metrics(ranks, overlaps)
+    metrics = protocol.localisation_metrics(ranks, ious)
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
@@ -100,15 +100,15 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     assert set(found) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
 
-def test_training_and_evaluation_call_the_same_overlap_right():
-    assert localisation.CORRECT == protocol.CORRECT_IOU == 0.5
+def test_training_and_evaluation_call_the_same_proposals_right():
+    assert selection.CORRECT_IOU == protocol.CORRECT_IOU == 0.5
 
 
 def test_scores_that_are_not_finite_are_refused():
-    overlaps = np.array([[0.6, np.nan]], np.float32)
-    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
+    ious = np.array([[0.6, np.nan]], np.float32)
+    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), ious).tolist() == [0]
     with pytest.raises(protocol.RefusedError, match="1 of 1 scores are NaN"):
-        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
+        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), ious)
     with pytest.raises(selection.NotFiniteError):
         selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(ious))
 

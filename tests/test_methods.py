@@ -14,8 +14,7 @@ from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import retrieval_metrics, retrieval_ranks
-from benchmark.season.method_options import configured, spelt_out
+from benchmark.season.method_options import configured, method_of, spelt_out
 from benchmark.season.presets import presets
 from benchmark.train.loop import optimiser_of
 from methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch, Sizes
@@ -434,8 +433,8 @@ def recalls_of(model: nn.Module, batch: Batch | RegionBatch) -> dict[str, float]
         images = model.encode_images(batch.images)
         captions = model.encode_captions(batch.captions)
         scores = model.similarity(images, captions).numpy()
-    ranks = retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
-    return retrieval_metrics(ranks)
+    ranks = protocol.retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
+    return protocol.retrieval_metrics(ranks)
 
 
 @torch.no_grad()

@@ -19,7 +19,8 @@ from benchmark.core.records import write_record
 from benchmark.protocol import METRICS, metrics, table_metrics
 from benchmark.protocol.metrics import RANK_METRICS, outdated, query_terms, with_formula_versions
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.season.resolving import Season, resolve
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its metrics

@@ -11,10 +11,16 @@ import pytest
 from benchmark.commands import run
 from benchmark.encode import drawn_pretraining
 from benchmark.report import __main__ as report
-from benchmark.season.parameters import DatasetSettings, ImageEncoder, Params, SentenceEncoder, WordVectors
-from benchmark.season.season_files import Season
-from benchmark.season.resolving import resolve
 from benchmark.season.parameter_files import write_params
+from benchmark.season.parameters import (
+    DatasetSettings,
+    ImageEncoder,
+    Params,
+    SentenceEncoder,
+    WordVectors,
+)
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 VOLATILE = (
     "training/cost.json",

@@ -13,7 +13,7 @@ from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol import positive_ranks
 from benchmark.protocol.metrics import recall_at
-from methods import Captions, NotApplicableError
+from methods import Captions, Inputs
 
 TEXTS = [
     "A red dog.",

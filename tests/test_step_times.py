@@ -28,7 +28,8 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.data.vocabularies import SPECIAL
 from benchmark.matching import scoring
 from benchmark.season.parameters import FeatureSet, Params
-from benchmark.season.resolving import Season, read_season, resolve
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season, read_season
 from methods import Phase
 
 METHOD = """
@@ -183,7 +184,7 @@ def test_validation_is_scaled_to_the_split_that_will_be_scored(monkeypatch):
 
 
 def test_what_cannot_be_timed_is_named_with_its_reason():
-    closed = "no training steps: solved in closed form, or taken as it is"
+    closed = "no training steps: solved in closed form"
     unprepared = "flickr8k: its size is not known before it is prepared"
     for params, reason in [
         (season(["cca"]), closed),
@@ -296,7 +297,7 @@ def test_disk_is_what_is_still_to_be_written():
         Path(features.folder, "card.json").write_text("{}")
     for cell in params.cells.values():
         Path(cell.folder).mkdir(parents=True)
-        Path(cell.folder, "checkpoint.pt").touch()
+        Path(cell.checkpoint).touch()
     done = disk_needs(params, SeasonShapes(params), [])["gib"]
     assert (done["needed"], done["raw_files"]) == (0, 0)
 

@@ -33,7 +33,7 @@ def here(tmp_path, monkeypatch):
 def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
     train_cell(cell_of("scan"))
     first = checkpoint_of()
-    start = "results/a/checkpoint.pt"
+    start = "data/checkpoints/a.pt"
     # A word that occurs less than 99 times would be none here, and everything would be <unk>.
     cell = cell_of("scan", folder="results/b", start=start, min_count=99, learning_rate=1e-9)
     train_cell(cell)
@@ -51,7 +51,7 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
 
 def test_a_recipe_without_epochs_keeps_the_weights_it_starts_from(monkeypatch):
     train_cell(cell_of("scan"))
-    start = "results/a/checkpoint.pt"
+    start = "data/checkpoints/a.pt"
     cell = cell_of("scan", folder="results/b", start=start, trains=False, pooling="max")
     assert train_cell(cell)[1] == b"epoch\n"
     first, second = state_of("results/a"), state_of("results/b")
@@ -67,7 +67,7 @@ def test_a_recipe_without_epochs_keeps_the_weights_it_starts_from(monkeypatch):
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
     """Stage one learns from features, stage two from pixels; the rest goes on."""
     train_cell(cell_of("pixels", freeze=True))
-    cell = cell_of("pixels", folder="results/b", start="results/a/checkpoint.pt", epochs=0)
+    cell = cell_of("pixels", folder="results/b", start="data/checkpoints/a.pt", epochs=0)
     train_cell(cell)
     first, second = state_of("results/a"), state_of("results/b")
     assert {name for name in second if name not in first} == {
@@ -85,7 +85,7 @@ def test_a_new_image_network_may_join_the_weights_that_training_starts_from():
 )
 def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
     train_cell(cell_of(kind))
-    start = "results/a/checkpoint.pt"
+    start = "data/checkpoints/a.pt"
     train_cell(cell_of(kind, folder="results/b", start=start, **options))
     checkpoint = checkpoint_of("results/b")
     assert checkpoint.status == "not_applicable"
@@ -97,7 +97,7 @@ def test_weights_that_do_not_fit_are_not_applicable(kind, options, part):
 def test_a_training_cannot_go_on_from_one_without_a_result(status):
     kind, options = {"failed": ("breaks", {}), "not_applicable": ("scan", {"regions": 99})}[status]
     train_cell(cell_of(kind, **options))
-    start = "results/a/checkpoint.pt"
+    start = "data/checkpoints/a.pt"
     first = checkpoint_of()
     assert first.status == status
     cell = cell_of(kind, folder="results/b", start=start)
@@ -109,16 +109,16 @@ def test_a_training_cannot_go_on_from_one_without_a_result(status):
 
 def test_a_missing_checkpoint_to_start_from_is_an_error():
     with pytest.raises(UserError) as error:
-        train_cell(cell_of("scan", start="results/no/checkpoint.pt"))
+        train_cell(cell_of("scan", start="data/checkpoints/no.pt"))
     facts = (error.value.where, error.value.expected, error.value.found)
-    assert facts == ("results/no/checkpoint.pt", "a checkpoint", "nothing")
+    assert facts == ("data/checkpoints/no.pt", "a checkpoint", "nothing")
     assert "dvc repro" in error.value.do
 
 
 def test_a_killed_training_from_another_start_is_not_resumed(monkeypatch):
     train_cell(cell_of("scan"))
     train_cell(cell_of("scan", folder="results/b", seed=1))
-    starts = [f"results/{name}/checkpoint.pt" for name in "ab"]
+    starts = [f"data/checkpoints/{name}.pt" for name in "ab"]
     expected = train_cell(cell_of("scan", folder="results/c", start=starts[1]))
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         kill_after_epoch(patch, 2)

@@ -156,7 +156,7 @@ def train_cell(cell: Cell) -> tuple[bytes, bytes]:
     """Bytes of the checkpoint and of the history, after training from nothing or what is there."""
     train.train_cell(params_of(cells={cell.folder: cell}), cell)
     folder = Path(cell.folder)
-    return (folder / "checkpoint.pt").read_bytes(), (folder / "training/history.csv").read_bytes()
+    return Path(cell.checkpoint).read_bytes(), (folder / "training/history.csv").read_bytes()
 
 
 def history_of(folder: Path = RESULTS) -> pd.DataFrame:
@@ -164,7 +164,7 @@ def history_of(folder: Path = RESULTS) -> pd.DataFrame:
 
 
 def checkpoint_of(folder: str | Path = RESULTS) -> checkpoints.Checkpoint:
-    return checkpoints.load(Path(folder, "checkpoint.pt"))
+    return checkpoints.load(Path("data/checkpoints", f"{Path(folder).name}.pt"))
 
 
 def state_of(folder: str | Path = RESULTS) -> dict[str, torch.Tensor]:

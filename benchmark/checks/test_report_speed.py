@@ -28,11 +28,11 @@ from benchmark.evaluate.figure_samples import (
     WORD_CAPTIONS,
 )
 from benchmark.protocol import distribution_overlap
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion
 from benchmark.season.presets import presets
-from benchmark.season.season_files import Season
 from benchmark.season.resolving import resolve
-from benchmark.season.parameter_files import write_params
+from benchmark.season.season_files import Season
 
 ROOT = Path(__file__).parents[2]
 CELLS = 300

@@ -53,7 +53,7 @@ def _feature_bytes(shapes: SeasonShapes, features: FeatureSet) -> int:
 
 
 def _checkpoint_bytes(shapes: SeasonShapes, cell: Cell) -> int:
-    if (Path(cell.folder) / "checkpoint.pt").is_file():
+    if Path(cell.checkpoint).is_file():
         return 0
     with torch.device("meta"):
         model = Rehearsal(shapes, cell).model()

@@ -21,14 +21,8 @@ from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.protocol import METRICS, table_metrics
-from benchmark.season.parameters import (
-    PARAMS,
-    DatasetSettings,
-    FeatureSet,
-    Option,
-    Params,
-    read_params,
-)
+from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
+from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
 from benchmark.season.presets import Preset, needs, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season, season_names

@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from benchmark.commands.data_shapes import SeasonShapes, UnknownShapeError, structure
 from benchmark.core.devices import make_deterministic, pick
-from benchmark.matching import localisation, scoring
-from benchmark.matching.localisation import PhraseInputs
+from benchmark.matching import scoring
+from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameters import Cell, Params
@@ -58,13 +58,13 @@ class Rehearsal:
     def steps(self, phase: Phase) -> float:
         """Steps of all epochs of a phase; the last batch of an epoch counts as far as it fills."""
         train = self.size.counts["train"]
-        drawn = train["phrases" if self.takes.image == "proposals" else phase.draws]
+        drawn = train["phrases" if self.takes.task == "localisation" else phase.draws]
         return phase.epochs * drawn / phase.batch_size
 
-    def validation(self, params: Params) -> dict[str, float]:
+    def validation(self) -> dict[str, float]:
         """How many items of the validation split are scored after every epoch."""
         counts = self.size.counts.get("val", dict.fromkeys(("images", "captions", "phrases"), 0))
-        share = min(1, (params.validation_images or counts["images"]) / max(counts["images"], 1))
+        share = min(1, (self.cell.validation_images or counts["images"]) / max(counts["images"], 1))
         return {items: share * count for items, count in counts.items()}
 
     def model(self) -> nn.Module:
@@ -79,7 +79,7 @@ class Rehearsal:
     def data(self, phase: Phase, device: torch.device) -> Data:
         """The rows of one batch, and of its pool where the phase has one."""
         owners = torch.arange(phase.batch_size).repeat_interleave(phase.captions_per_image)
-        if self.takes.image == "proposals":
+        if self.takes.task == "localisation":
             return self._phrases(owners, device)
         owners = torch.cat([owners, torch.arange(phase.pool) % phase.batch_size])
         captions = self._captions(len(owners))
@@ -100,12 +100,12 @@ class Rehearsal:
     def _phrases(self, owners: Tensor, device: torch.device) -> PhraseInputs:
         """Each phrase in an image of its own."""
         images, proposals = int(owners[-1]) + 1, self._shape("proposals")[0]
-        overlaps = torch.where(torch.arange(proposals) < FITTING, 0.8, 0.1)
+        ious = torch.where(torch.arange(proposals) < FITTING, 0.8, 0.1)
         return PhraseInputs(
             proposals=self._random(images, *self._shape("proposals")),
             truths=self._random(len(owners), self.sizes.image),
             boxes=torch.ones(images, proposals, 4),
-            overlaps=overlaps.repeat(len(owners), 1),
+            ious=ious.repeat(len(owners), 1),
             image_of_phrase=owners,
             chain_of_phrase=owners,
             vectors=self._random(len(owners), self.sizes.text),
@@ -144,7 +144,7 @@ def preset_times(params: Params, shapes: SeasonShapes) -> list[dict]:
         cell = same[0]
         row = {"dataset": cell.dataset, "preset": cell.preset, "trainings": len(same)}
         try:
-            steps, low, high = _total(Rehearsal(shapes, cell), params, device)
+            steps, low, high = _total(Rehearsal(shapes, cell), device)
             hours = [len(same) * seconds / 3600 for seconds in (low, high)]
             rows.append(row | {"steps": round(steps), "hours": hours})
         except Exception as error:  # a method is anyone's code and may raise anything
@@ -163,20 +163,21 @@ def _is_trained(cell: Cell) -> bool:
     return (Path(cell.folder) / "training/cost.json").is_file()
 
 
-def _total(rehearsal: Rehearsal, params: Params, device: torch.device) -> tuple[float, ...]:
+def _total(rehearsal: Rehearsal, device: torch.device) -> tuple[float, ...]:
     """Steps of a training, and the fewest and the most seconds that it takes."""
     if not rehearsal.phases:
-        raise UnknownShapeError("no training steps: solved in closed form, or taken as it is")
+        reason = "solved in closed form" if rehearsal.takes.fit else "its weights stay as they are"
+        raise UnknownShapeError(f"no training steps: {reason}")
     model, totals = rehearsal.model().to(device), np.zeros(3)
     for phase in rehearsal.phases:
         data = rehearsal.data(phase, device)
-        steps, seconds = rehearsal.steps(phase), _step_seconds(model, phase, data, params)
-        after = phase.epochs * _validation_seconds(model, data, rehearsal.validation(params))
+        steps, seconds = rehearsal.steps(phase), _step_seconds(model, phase, data, rehearsal.cell)
+        after = phase.epochs * _validation_seconds(model, data, rehearsal.validation())
         totals += steps, steps * min(seconds) + after, steps * max(seconds) + after
     return tuple(totals.tolist())
 
 
-def _step_seconds(model: nn.Module, phase: Phase, data: Data, params: Params) -> list[float]:
+def _step_seconds(model: nn.Module, phase: Phase, data: Data, cell: Cell) -> list[float]:
     """Of each timed step of a phase."""
     run = Run(
         model=model.train(),
@@ -184,7 +185,7 @@ def _step_seconds(model: nn.Module, phase: Phase, data: Data, params: Params) ->
         train=data,
         validate=lambda model: {},
         seed=0,
-        autocast=params.precision == "bfloat16",
+        autocast=cell.precision == "bfloat16",
         scratch=Path(".scratch/doctor"),  # nothing is written: only steps are played
         name="doctor",
     )
@@ -202,7 +203,7 @@ def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) 
     model.eval()
     if isinstance(data, PhraseInputs):
         started = _now(data.device)
-        localisation.score_proposals(model, data)
+        scoring.score_proposals(model, data)
         return (_now(data.device) - started) * counts["phrases"] / len(data.owners)
     images, captions = counts["images"], counts["captions"]
     scores = scoring.score(model, data, quiet=True)

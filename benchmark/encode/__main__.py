@@ -12,7 +12,8 @@ from importlib import import_module
 
 from benchmark.core.command_line import run_stage
 from benchmark.data import prepared_tables
-from benchmark.season.parameters import FeatureSet, Params, entry, read_params
+from benchmark.season.parameter_files import entry, read_shared
+from benchmark.season.parameters import FeatureSet, Params
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params()
+    params = read_shared()
     encode(params, entry(params.feature_sets, arguments.feature_set, "feature set"))
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from benchmark import protocol
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import atomic
 from benchmark.core.machine import provenance
@@ -33,7 +33,8 @@ from benchmark.evaluate.trained_cells import (
 from benchmark.matching import scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.protocol import fusion
-from benchmark.season.parameters import Cell, Fusion, Params, entry, read_params
+from benchmark.season.parameter_files import entry, read_params
+from benchmark.season.parameters import Cell, Fusion, Params
 from methods import NotApplicableError
 
 
@@ -56,7 +57,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)
     seconds: dict[str, float] = {}
-    with torch.autocast(device.type, torch.bfloat16, enabled=params.precision == "bfloat16"):
+    with torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"):
         result = _evaluation(cell, members, data, device, seconds)
     folder = Path(cell.folder)
     _write_arrays(folder / "scores", result)

@@ -18,7 +18,8 @@ from benchmark.matching.retrieval_inputs import (
     vocabulary_from,
 )
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import Cell, Fusion, Params, entry
+from benchmark.season.parameter_files import entry
+from benchmark.season.parameters import Cell, Fusion, Params
 from methods import Encoding, Inputs, Matcher
 
 
@@ -78,7 +79,7 @@ def trained_cell(cell: Cell, part: str = "") -> TrainedCell:
         part=part,
         config=config,
         takes=method.inputs(config),
-        checkpoint=checkpoints.load(Path(cell.folder) / "checkpoint.pt"),
+        checkpoint=checkpoints.load(Path(cell.checkpoint)),
     )
 
 

@@ -21,8 +21,8 @@ from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.prepare.leakage import leakage
 from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
-from benchmark.season.parameters import Params
 from benchmark.season.parameter_files import read_shared
+from benchmark.season.parameters import Params
 from datasets import SPLITS, Tables
 
 

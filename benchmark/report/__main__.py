@@ -28,7 +28,8 @@ from benchmark.report.pages.figure_files import FigureFolder, remove_others
 from benchmark.report.pages.paper_tables import paper_tables
 from benchmark.report.pages.season_pages import season_pages
 from benchmark.report.table_formats import Table
-from benchmark.season.parameters import Params, read_params
+from benchmark.season.parameter_files import read_params
+from benchmark.season.parameters import Params
 
 ROOT = Path("reports")
 FORMATS = {

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import read_json, sha256, write_text
 from benchmark.core.machine import provenance
@@ -21,7 +21,8 @@ from benchmark.core.provenance import write_provenance
 from benchmark.matching import checkpoints, retrieval_inputs
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameters import Cell, Params, entry, read_params
+from benchmark.season.parameter_files import entry, read_params
+from benchmark.season.parameters import Cell, Params
 from benchmark.train.loop import DivergedError, Progress, Run
 from benchmark.train.training_data import TrainingData, training_data
 from methods import Inputs, NotApplicableError, Phase, Sizes
@@ -40,7 +41,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell and write checkpoint.pt, training/history.csv and training/cost.json into its
+    """Train a cell and write its checkpoint, training/history.csv and training/cost.json into its
     folder.
 
     A cell whose dataset lacks what its method takes, and one whose loss diverges, leave a
@@ -53,7 +54,7 @@ def train_cell(params: Params, cell: Cell) -> None:
     except NotApplicableError as error:
         checkpoint, progress = Checkpoint.not_applicable(str(error)), Progress()
     folder = Path(cell.folder)
-    checkpoints.save(folder / "checkpoint.pt", checkpoint)
+    checkpoints.save(Path(cell.checkpoint), checkpoint)
     write_text(folder / "training/history.csv", history_csv(progress.history))
     cost = provenance(device, {"training": progress.seconds})
     write_provenance(folder / "training/cost.json", cost)
@@ -63,7 +64,7 @@ def _trained(params: Params, cell: Cell, device: torch.device) -> tuple[Checkpoi
     """Raises NotApplicableError where the dataset or the start cannot give what is needed."""
     start = _start(cell)
     method = _Method.of(cell)
-    data = training_data(cell, method.takes, start, params.validation_images, device)
+    data = training_data(cell, method.takes, start, cell.validation_images, device)
     phases = method.module.recipe(method.config)
     _check_siblings(cell, phases, data)
     model = _model(method, cell, data, start, device)
@@ -73,7 +74,7 @@ def _trained(params: Params, cell: Cell, device: torch.device) -> tuple[Checkpoi
         train=data.train,
         validate=data.validate,
         seed=cell.seed,
-        autocast=params.precision == "bfloat16",
+        autocast=cell.precision == "bfloat16",
         scratch=Path(".scratch") / cell.folder / _identity(params, cell, data.sizes),
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
