@@ -9,7 +9,6 @@ STAMP := $(VENV)/installed
 
 repro: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" dvc repro
-	@echo "report: reports/$$($(BIN)/python -c 'from benchmark.params import read_params; print(read_params().season)')/README.md"
 
 test: $(STAMP)
 	$(BIN)/python -m pytest

@@ -3,25 +3,25 @@
 A method module offers four things and knows nothing of data, metrics, paths, devices or seeds:
 
     Config   a frozen dataclass of every hyper-parameter, each with its source
-    inputs   Config -> which features and which text it is fed
+    inputs   Config -> `Inputs`: what the method is fed, and what its Model offers
     Model    an `nn.Module` that fulfils `Matcher`, built as Model(config, sizes)
     recipe   Config -> the phases of its training
 
-A Model may offer four things more, and whoever needs them asks whether it does:
+Its presets lie beside it in a YAML file of the same name. A Model may have four more methods. Each
+of them is declared by a field of `Inputs`; one that is not declared is never called:
 
     fit(pairs)                                         closed form: called once, before the phases,
                                                        with all matched training rows in chunks,
                                                        each (images, captions)
-    caption_similarity(captions, captions) -> (C, C)   for sentence-to-sentence retrieval
     scores(images, captions) -> named (I, C)           parts of its score, for late fusion
+    caption_similarity(captions, captions) -> (C, C)   for sentence-to-sentence retrieval
     attention(images, captions) -> (B, W, R)           how much word w of caption b, as it was
                                                        fed, attends to region r of image b; sums
-                                                       to 1 over R; padding means nothing; raises
-                                                       NotApplicableError where its options let
-                                                       no word attend to regions
+                                                       to 1 over R; the rows of padding are
+                                                       undefined
 
 A method of phrase localisation is a `Matcher` whose images are regions and whose captions are
-phrases: `inputs` asks for "proposals" and "phrase", and `loss` gets a `RegionBatch`.
+phrases; its `loss` gets a `RegionBatch`.
 
 Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched pair),
 R = regions, P = proposals, W = words, F = input feature size, D = embedding size.
@@ -39,39 +39,65 @@ from torch import Tensor
 
 Encoding = tuple[Tensor, ...]  # every tensor is indexed by item first
 
-SHARED = ("encoders", "losses")  # files of this folder that are not methods
-
 
 class NotApplicableError(ValueError):
     """Data that cannot give a preset its inputs. One line: what was expected, what was found."""
 
 
+class OptionError(ValueError):
+    """A value that a `Config` refuses: the `option`, what is `expected` and what was `found`."""
+
+    def __init__(self, option: str, expected: str, found: object) -> None:
+        self.option, self.expected, self.found = option, expected, found
+        super().__init__(f"{option}: expected {expected}, found {found!r}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a method is fed.
+    """What a method is fed, and what its Model offers beyond `Matcher`.
 
     image: "pooled" (I, F) or "regions" (I, R, F) features, most salient region first, or
     "pixels" (I, 3, S, S) uint8. With pixels Model gets a keyword `image_network`, an `nn.Module`
     from pixels in [0, 1] to (pooled (I, F), map (I, F', h, w)), pretrained. "proposals" (I, P, F)
-    are features of boxes where something may be.
+    are features of boxes where something may be, for localisation.
     text: "tokens", word ids (C, W) with 0 for padding, framed by <start> and <end>, rare words as
     <unk>; "words", ids of the words that have a vector and no others; "sentence" vectors (C, F);
     "phrase" vectors (C, F), for localisation.
+    min_count: with tokens, how often a word occurs in the training captions to be no rare word.
     word_vectors: Model gets a keyword `word_vectors`, (V, E), row v for word id v.
     clusters: 0, or the number of k-means clusters of the images per group; they replace the groups
     as classes.
+    fit, caption_similarity, attention: whether Model has the method of this name.
+    scores: the names in what `Model.scores` returns, in its order; empty where it has no `scores`.
     """
 
+    task: Literal["retrieval", "localisation"] = "retrieval"
     image: Literal["pooled", "regions", "pixels", "proposals"]
     text: Literal["tokens", "words", "sentence", "phrase"]
+    min_count: int = 1
     word_vectors: bool = False
     clusters: float = 0.0
+    fit: bool = False
+    scores: tuple[str, ...] = ()
+    caption_similarity: bool = False
+    attention: bool = False
+
+    def __post_init__(self) -> None:
+        fed = (self.image == "proposals", self.text == "phrase")
+        if fed != (self.task == "localisation",) * 2:
+            raise ValueError(
+                f"inputs: expected proposals and phrases for localisation and for nothing else, "
+                f"found {self.image} and {self.text} for {self.task}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What the data decides: image feature size, vocabulary or sentence vector size, and how
-    many classes the training images have."""
+    """Sizes that the data decides.
+
+    image: size of an image feature. text: size of the vocabulary, or of a sentence vector.
+    classes: how many classes the training images have.
+    """
 
     image: int
     text: int
@@ -82,7 +108,7 @@ class Sizes:
 class Captions:
     """Text of C captions: `values` is (C, W) word ids or (C, F) vectors.
 
-    `lengths` (C,) counts the words of each row, 1 or more (a row of no known word is one
+    `lengths` (C,) counts the words of each row, 1 or more (a row without known words is one
     padding); for vectors it is all ones.
     """
 
@@ -93,11 +119,11 @@ class Captions:
 @dataclass(frozen=True, kw_only=True)
 class Batch:
     """B matched rows: images[b] goes with captions.values[b]. With neighbourhood sampling a drawn
-    caption is followed by the siblings it brings.
+    caption is followed by its siblings, other captions of the same image.
 
-    `group_ids` (B,) tells which rows show the same group (image, or person), so that a second
-    caption of it is never its negative; `class_ids` (B,) in [0, classes) is the group or cluster of
-    each row, for methods that classify.
+    `group_ids` (B,) tells which rows show the same group (image, or person), so that another
+    caption of the group is never a negative; `class_ids` (B,) in [0, classes) is the group or
+    cluster of each row, for methods that classify.
     `pool` are more training captions, drawn at random, where a phase asks for them; `pool_ids`
     are their groups.
     """
@@ -121,22 +147,23 @@ class RegionBatch:
     phrases: Captions  # B rows
     proposals: Tensor  # (U, P, F) of the U images in the batch
     image_of_row: Tensor  # (B,) int64, in [0, U)
-    overlaps: Tensor  # (B, P) IoU of each proposal of the row's image with its true region, in
-    # [0, 1]; NaN where the image has fewer than P proposals
+    ious: Tensor  # (B, P) intersection over union of each proposal of the row's image with its
+    # true region, in [0, 1]; NaN where the image has fewer than P proposals
     chain_ids: Tensor  # (B,) int64; rows of one chain name the same thing of the same image
 
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """One stretch of training with a fixed way of doing it. The training loop plays it.
+    """A part of a training: epochs with the same optimiser, batches and loss terms.
 
     An epoch draws every caption (phrase) once, or every image once with one of its captions; the
-    siblings of a phrase are the others of its chain. `rates` are pairs (start of a parameter's
-    name, factor on its learning rate), the first that fits counts; a factor of 0 freezes.
+    siblings of a phrase are the other phrases of its chain. `rates` are pairs (start of a
+    parameter's name, factor on its learning rate); the first pair that fits counts, and a factor
+    of 0 freezes the parameter.
     """
 
     epochs: int
-    learning_rates: tuple[float, ...]  # one an epoch
+    learning_rates: tuple[float, ...]  # one per epoch
     batch_size: int  # matched pairs drawn
     draws: Literal["captions", "images"] = "captions"
     captions_per_image: int = 1  # >1: neighbourhood sampling adds rows of the same images
@@ -161,12 +188,14 @@ class Matcher(Protocol):
 
 def names() -> list[str]:
     """Every method of this folder, in alphabetical order."""
-    files = Path(__file__).parent.glob("[!_]*.py")
-    return sorted(path.stem for path in files if path.stem not in SHARED)
+    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def load(name: str) -> ModuleType:
-    """The module of one method: a name such as "scan", or the path of a .py file anywhere."""
+    """The module of one method: a name such as "scan", or the path of a .py file anywhere.
+
+    Raises ValueError for an unknown name and for a path without a file.
+    """
     if name.endswith(".py"):
         return _load_file(Path(name))
     if name not in names():

@@ -5,13 +5,13 @@ and phrases Plummer, Wang, Cervantes, Caicedo, Hockenmaier, Lazebnik, ICCV 2015 
 and 12 of paper 002, whose tables 1 and 2 quote it). Closed form: nothing is drawn, no epochs.
 Reference code: CCAModel.m and cca_alg.m of Klein's package and its use by the authors of [12], in
 github.com/BryanPlummer/pl-clc at 41ee493, for phrases. Where paper 002 is silent, as it does:
-- both sides are centred, and a ridge of a part of its largest eigenvalue is added to each
-  covariance, 0.0001 for phrases (the package: 0.001, to be chosen on validation);
+- both sides are centred, and a ridge is added to each covariance: its largest eigenvalue times
+  0.0001 for phrases (the package: 0.001, to be chosen on validation);
 - projections are scaled by the canonical correlations themselves (the power is 1; Gong et al.
   take the fourth power of the eigenvalues of another form of the problem, which are 1 + them);
 - all projections are kept, as many as the smaller side has numbers.
-Assumed: the same settings for sentences. Not followed: at most ten random regions of each distinct
-phrase there; here every pair counts once.
+Assumed: the same settings for sentences. Not followed: the package takes at most ten random regions
+of each distinct phrase; here every pair counts once.
 """
 
 from collections.abc import Iterable
@@ -27,15 +27,11 @@ from methods import (
     Encoding,
     Inputs,
     NotApplicableError,
+    OptionError,
     Phase,
     RegionBatch,
     Sizes,
 )
-
-FED = {  # option -> what it is fed
-    "sentence": Inputs(image="pooled", text="sentence"),
-    "phrase": Inputs(image="proposals", text="phrase"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +42,20 @@ class Config:
     power: float = 1.0  # official RegionPhraseCCA.m: scaled by the correlations
 
     def __post_init__(self) -> None:
-        if self.pairs not in FED:
-            raise ValueError(f"pairs: expected {' or '.join(FED)}, found {self.pairs!r}")
+        if self.pairs not in ("sentence", "phrase"):
+            raise OptionError("pairs", "sentence or phrase", self.pairs)
 
 
 def inputs(config: Config) -> Inputs:
-    return FED[config.pairs]
+    if config.pairs == "phrase":
+        return Inputs(
+            task="localisation",
+            image="proposals",
+            text="phrase",
+            fit=True,
+            caption_similarity=True,
+        )
+    return Inputs(image="pooled", text="sentence", fit=True, caption_similarity=True)
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -75,8 +79,8 @@ def canonical(
     xx: Tensor, yy: Tensor, xy: Tensor, regulariser: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Canonical directions of two sides as columns (X, D) and (Y, D), and their correlations (D,),
-    the highest first, from covariances with a ridge. The projections have variance 1, ridge
-    included."""
+    the highest first, from covariances (X, X), (Y, Y) and (X, Y), the first two with a ridge. The
+    projections have variance 1, ridge included."""
     x_factor, y_factor = (torch.linalg.cholesky(ridged(side, regulariser)) for side in (xx, yy))
     whitened = torch.linalg.solve_triangular(x_factor, xy, upper=False)
     whitened = torch.linalg.solve_triangular(y_factor, whitened.T, upper=False).T
@@ -87,14 +91,14 @@ def canonical(
 
 
 def ridged(covariance: Tensor, regulariser: float) -> Tensor:
-    """A part of the largest eigenvalue added to the diagonal."""
+    """With `regulariser` times the largest eigenvalue added to the diagonal."""
     largest = torch.linalg.eigvalsh(covariance)[-1]
     return covariance + regulariser * largest * torch.eye(len(covariance)).to(covariance)
 
 
 def projected(rows: Tensor, mean: Tensor, directions: Tensor) -> Tensor:
-    """Unit vectors, in full precision: directions of little variance are long, and what they
-    multiply cancels."""
+    """Unit vectors, in full precision: directions of little variance are long, and their
+    products cancel."""
     with torch.autocast(rows.device.type, enabled=False):
         return F.normalize((rows - mean) @ directions, dim=-1)
 
@@ -144,7 +148,7 @@ class Model(nn.Module):
         return images[0] @ captions[0].T
 
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
-        """Cosine of sentences."""
+        """Cosine of sentences, shape (C, C)."""
         return captions[0] @ others[0].T
 
     def loss(self, batch: Batch | RegionBatch) -> dict[str, Tensor]:

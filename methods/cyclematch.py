@@ -35,8 +35,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
-from methods.losses import differ, first_of_its_group, hardest_triplets
+from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods.shared.losses import differ, first_of_its_group, hardest_triplets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +58,16 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
-            raise ValueError(f"variant: expected {', '.join(VARIANTS)}, found {self.variant!r}")
+            raise OptionError("variant", f"one of {', '.join(VARIANTS)}", self.variant)
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(image="pooled", text="sentence")
+    return Inputs(image="pooled", text="sentence", scores=spaces(config), caption_similarity=True)
+
+
+def spaces(config: Config) -> tuple[str, ...]:
+    """The spaces that images and texts are matched in (Section 6.4.2)."""
+    return ("latent",) if config.variant == "latent" else ("visual", "textual", "latent")
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -96,7 +101,7 @@ class Mapping(nn.Module):
 
 @contextmanager
 def untracked(mapping: Mapping) -> Iterator[None]:
-    """Batch norms take the statistics of the batch as ever, but do not remember them."""
+    """Batch norms still normalise with the statistics of the batch, but do not remember them."""
     norms = [module for module in mapping.modules() if isinstance(module, nn.BatchNorm1d)]
     remembered = [norm.momentum for norm in norms]
     for norm in norms:
@@ -111,8 +116,8 @@ def untracked(mapping: Mapping) -> Iterator[None]:
 class Cycle:
     """x, f^(3)(x), f(x), g^(3)(f(x)), g(f(x)): one branch of Figure 6.3, f and g the mappings.
 
-    Each is computed when it is first asked for: what a variant does not match costs nothing and
-    leaves no trace in a batch norm.
+    Each is computed when it is first read: what a variant does not match costs nothing and leaves
+    no trace in a batch norm.
     """
 
     def __init__(self, x_BF: Tensor, there: Mapping, back: Mapping) -> None:
@@ -139,7 +144,7 @@ class Cycle:
 
 
 class Term(NamedTuple):
-    """Rows x to be matched with rows y, and whether either is computed from images or texts."""
+    """Rows x to be matched with rows y, and whether x and y are computed from images or texts."""
 
     matched: Callable[[Cycle, Cycle], tuple[Tensor, Tensor]]
     x: str
@@ -192,7 +197,7 @@ class Model(nn.Module):
     """Two mappings, I2T and T2I, and three spaces to match in.
 
     Encodings: unit vectors in the visual, textual and latent space, (v, f_I2T(v), f_I2T^(3)(v))
-    for images and (f_T2I(t), t, f_T2I^(3)(t)) for captions; LatentMatch has the last ones only.
+    for images and (f_T2I(t), t, f_T2I^(3)(t)) for captions; LatentMatch has only the latent ones.
     """
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
@@ -225,8 +230,7 @@ class Model(nn.Module):
 
     def scores(self, images: Encoding, captions: Encoding) -> dict[str, Tensor]:
         """Eq. 6.7, each (I, C)."""
-        spaces = ("latent",) if self.only_latent else ("visual", "textual", "latent")
-        pairs = zip(spaces, images, captions, strict=True)
+        pairs = zip(spaces(self.config), images, captions, strict=True)
         return {space: x_ID @ y_CD.T for space, x_ID, y_CD in pairs}
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
@@ -241,7 +245,7 @@ class Model(nn.Module):
         return captions[0] @ others[0].T
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Eq. 6.6, or the terms of it that the variant has."""
+        """Eq. 6.6, or those of its terms that the variant has."""
         v, t = self.from_images(batch.images), self.from_texts(batch.captions)
         others_BB = differ(batch.group_ids)
         negative = {"text": others_BB, "image": others_BB & first_of_its_group(batch.group_ids)}

@@ -10,8 +10,8 @@ Assumed where the paper is silent, from the code unless marked *:
 - dropout stands before W_share only; cosines see f without it;
 - weight decay 0.0001; stage I for 240 epochs, stage II for 40 + 20 at a tenth of the rate;
 - the batch norms of the image CNN keep their statistics in stage II*;
-- a test sentence lies in the centre*, or left where training put it left;
-- a negative is a random row of the batch of another group*, the same row for I_n and T_n.
+- a test sentence lies in the centre*, or at the left where training put it there;
+- a negative is a random row of another group in the batch*, the same row for I_n and T_n.
 The options marked official below do as the code does. Still different from it: every row is an
 anchor (code: half of them, the other half are negatives), negatives of the pool take no part in
 the instance loss, a caption is of its image (code, CUHK-PEDES: of its person), the image CNN has
@@ -27,8 +27,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, NotApplicableError, Phase, Sizes
-from methods.losses import differ
+from methods import (
+    Batch,
+    Captions,
+    Encoding,
+    Inputs,
+    NotApplicableError,
+    OptionError,
+    Phase,
+    Sizes,
+)
+from methods.shared.losses import differ
 
 # Shape legend, beyond methods/__init__.py: L positions of the fixed-length text, N channels,
 # P captions of the pool, S side of an image, s side of a crop.
@@ -74,15 +83,14 @@ class Config:
         for field in fields(self):
             choices, value = get_args(field.type), getattr(self, field.name)
             if choices and value not in choices:
-                expected = " or ".join(map(str, choices))
-                raise ValueError(f"{field.name}: expected {expected}, found {value!r}")
+                raise OptionError(field.name, " or ".join(map(str, choices)), value)
         counts = self.blocks.split(",")
         if len(counts) != len(STAGES) or not all(x.isdecimal() and int(x) for x in counts):
-            raise ValueError(f"blocks: expected four counts like 3,4,6,3, found {self.blocks!r}")
+            raise OptionError("blocks", "four counts like 3,4,6,3", self.blocks)
         if self.text_width < 1 / 64:
-            raise ValueError(f"text_width: expected 1/64 or more, found {self.text_width}")
+            raise OptionError("text_width", "1/64 or more", self.text_width)
         if not (self.lambda1 or self.lambda2 or self.lambda3):
-            raise ValueError("lambda1, lambda2, lambda3: one of them has to be above 0")
+            raise OptionError("lambda1, lambda2, lambda3", "one of them above 0", 0)
 
 
 def inputs(config: Config) -> Inputs:
@@ -91,6 +99,7 @@ def inputs(config: Config) -> Inputs:
         text="words",
         word_vectors=config.word_init == "word2vec",
         clusters=config.clusters,
+        caption_similarity=True,
     )
 
 
@@ -136,26 +145,27 @@ def ranking(
 
 
 def another_row(group_B: Tensor) -> Tensor:
-    """For each row a random row of another group; itself if none is, which moves no weight."""
+    """For each row a random row of another group; the row itself if there is none, which moves no
+    weight."""
     draw_BB = torch.rand(len(group_B), len(group_B), device=group_B.device)
     draw_BB = draw_BB.masked_fill(~differ(group_B), -2.0).fill_diagonal_(-1.0)
     return draw_BB.argmax(1)
 
 
 def spare(captions: Captions, length: int) -> Tensor:
-    """(C,) positions that a sentence leaves empty; it fits in one place more than that."""
+    """(C,) positions that a sentence leaves empty; it fits at one offset more than that."""
     return length - captions.lengths.clamp(max=length)
 
 
 def placed(captions: Captions, offset_C: Tensor, length: int) -> Tensor:
-    """Word ids (C, L) with the first word at `offset`, cut after L words, 0 where none is."""
+    """Word ids (C, L) with the first word at `offset`, cut after L words; 0 is padding."""
     source_CL = torch.arange(length, device=offset_C.device) - offset_C[:, None]
     inside_CL = (source_CL >= 0) & (source_CL < captions.lengths[:, None])
     return captions.values.gather(1, source_CL * inside_CL) * inside_CL
 
 
 def random_crops(pixels_I3SS: Tensor, side: int) -> Tensor:
-    """A random crop (I, 3, s, s) of each image, mirrored or not."""
+    """A random crop (I, 3, s, s) of each image, mirrored with probability 0.5."""
     count, device = len(pixels_I3SS), pixels_I3SS.device
     start_2I1 = torch.randint(pixels_I3SS.shape[-1] - side + 1, (2, count, 1), device=device)
     rows_Is, columns_Is = start_2I1 + torch.arange(side, device=device)
@@ -167,6 +177,7 @@ def random_crops(pixels_I3SS: Tensor, side: int) -> Tensor:
 
 
 def centre_crops(pixels_I3SS: Tensor, side: int) -> Tensor:
+    """The crop (I, 3, s, s) in the middle of each image."""
     start = (pixels_I3SS.shape[-1] - side) // 2
     return pixels_I3SS[:, :, start : start + side, start : start + side]
 
@@ -225,8 +236,10 @@ class Model(nn.Module):
         if (image_network is None) != (config.stage == 1):
             raise ValueError("image_network: stage 2 needs one, stage 1 takes none")
         if word_vectors is not None and word_vectors.shape[1] != config.word_size:
-            found = f"found {word_vectors.shape[1]}; set the option word_size to it"
-            raise NotApplicableError(f"word vectors: expected size {config.word_size}, {found}")
+            raise NotApplicableError(
+                f"word vectors: expected size {config.word_size}, found {word_vectors.shape[1]}; "
+                f"set the option word_size to it"
+            )
         self.config, D = config, config.embedding_size
         self.words = nn.Embedding(sizes.text, config.word_size, padding_idx=0)
         self.word_norm = norm(config.word_size)
@@ -352,7 +365,7 @@ class Model(nn.Module):
         return placed(captions, offset_C, self.config.text_length)
 
     def _sum_over_offsets(self, captions: Captions) -> Tensor:
-        """The sum of f_text over all places where each sentence fits."""
+        """The sum of f_text over all offsets at which each sentence fits."""
         length, total_CD = self.config.text_length, 0.0
         spare_C = spare(captions, length)
         for offset in range(length):

@@ -9,7 +9,7 @@ Departs from both, with equal values:
 - hardest negatives are found without gradients, then only the 3 B pairs of Eq. 12 scored with them.
 Assumed where paper and code differ or are silent:
 - a second caption of the same image is no negative (`other_captions_negative`; the code masks the
-  diagonal only); for Eq. 11 negatives are rows: an image that fills several counts once a row;
+  diagonal only); for Eq. 11 negatives are rows: an image that fills several rows counts in each;
 - [x]+ is a hard threshold (`leak`; the code leaks 0.1); <start> and <end> are words (code);
 - where images are not normalised, s of Eq. 1 is v . e with unit e, as in the code, and R of Eq. 4
   still a cosine; a one-directional GRU reads forwards, as in the code;
@@ -24,8 +24,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from methods import Batch, Captions, Encoding, Inputs, NotApplicableError, Phase, Sizes
-from methods.losses import differ
+from methods import (
+    Batch,
+    Captions,
+    Encoding,
+    Inputs,
+    NotApplicableError,
+    OptionError,
+    Phase,
+    Sizes,
+)
+from methods.shared.losses import differ
 
 # Shape legend, beyond methods/__init__.py: P items attended to (contexts) of k parts,
 # Q items that attend (queries) of n parts, N matched pairs.
@@ -57,15 +66,20 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.direction not in ("t2i", "i2t"):
-            raise ValueError(f"direction: expected t2i or i2t, found {self.direction!r}")
+            raise OptionError("direction", "t2i or i2t", self.direction)
         if self.pooling not in POOLINGS:
-            raise ValueError(f"pooling: expected {' or '.join(POOLINGS)}, found {self.pooling!r}")
+            raise OptionError("pooling", " or ".join(POOLINGS), self.pooling)
         if self.regions < 1:
-            raise ValueError(f"regions: expected 1 or more, found {self.regions}")
+            raise OptionError("regions", "1 or more", self.regions)
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(image="regions", text="tokens")
+    return Inputs(
+        image="regions",
+        text="tokens",
+        min_count=config.min_count,
+        attention=config.attention and config.direction == "t2i",
+    )
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -202,7 +216,7 @@ class Model(nn.Module):
     def attention(self, images: Encoding, captions: Encoding) -> Tensor:
         """alpha' of Section 3.1, the softmax over the regions, of each word of caption b for the
         regions of image b: (B, W, R). Text-Image alone has it."""
-        if self.config.direction != "t2i" or not self.config.attention:
+        if not inputs(self.config).attention:
             raise NotApplicableError("attention: expected the direction t2i with attention")
         regions_Bkd, words_Bnd = images[0], captions[0]
         s_Bk1n = torch.bmm(regions_Bkd, words_Bnd.transpose(1, 2)).unsqueeze(2)
@@ -230,7 +244,7 @@ class Model(nn.Module):
         )
 
     def _all_pairs(self, images: Encoding, captions: Encoding) -> Tensor:
-        """`similarity` without a look at the lengths, which would make a GPU wait."""
+        """`similarity` without reading the lengths, which would make a GPU wait."""
         queries, contexts = self._roles(images, captions)
         (Q, n, D), (P, k, _) = queries[0].shape, contexts[0].shape
         s_PkQn = (contexts[0].reshape(P * k, D) @ queries[0].reshape(Q * n, D).T).view(P, k, Q, n)

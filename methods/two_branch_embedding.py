@@ -7,7 +7,7 @@ Assumed where the paper is silent or differs from that code:
 - an image that fills several rows of a batch is one candidate x' (Section 5.1: "an image in the
   mini-batch"), and a sentence of the same image is never a negative (the code's repeats are);
 - neighbours are taken pair by pair, as Eq. 5 is written; the code takes the farthest of a drawn
-  sentence and its sibling, which is the sibling: the same where an image is drawn once a batch;
+  sentence and its sibling, which is the sibling: the same where a batch draws each image once;
 - the neighbourhood term is on from the first step (code);
 - FC layers start from Glorot's uniform distribution with zero bias (code);
 - 20 epochs at a constant learning rate (code; the paper names an initial rate and no end).
@@ -17,8 +17,8 @@ from PyTorch's weights; every training word has its vector, and a word first met
 the initial one of <unk>; no dropout in the LSTM.
 Options of the family "official" do as the code does: batch norm after the first FC (there without
 the bias that it would cancel) and with its momentum, an image drawn twice is a negative of itself,
-and 0.0001 under the root of the distance. Not followed: the last, smaller batch of an epoch is
-dropped there, and the squared L2 norm is at least 1e-10.
+and 0.0001 under the root of the distance. Not followed: the code drops the last, smaller batch of
+an epoch, and its squared L2 norm is at least 1e-10.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
-from methods.encoders import linear_branch, nonlinear_branch, start_from_glorot
-from methods.losses import (
+from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods.shared.branches import linear_branch, nonlinear_branch, start_from_glorot
+from methods.shared.losses import (
     differ,
     distance,
     first_of_its_group,
@@ -38,13 +38,13 @@ from methods.losses import (
     text_neighbourhood,
 )
 
-TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> what it is fed
+TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> Inputs.text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
-    text: str = "sentence"  # Section 5.3: vectors ready made, or "lstm", trained jointly
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
+    text: str = "sentence"  # Section 5.3: ready-made vectors, or "lstm", trained jointly
     word_size: int = 256  # Section 5.3, LSTM
     lstm_size: int = 512  # Section 5.3, hidden state
     lstm_hidden_size: int = 1024  # Section 5.3: hidden_size of the text branch after an LSTM
@@ -68,15 +68,20 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.text not in TEXTS:
-            raise ValueError(f"text: expected {' or '.join(TEXTS)}, found {self.text!r}")
+            raise OptionError("text", " or ".join(TEXTS), self.text)
         if not self.nonlinear and (self.text == "lstm" or self.norm_first):
-            raise ValueError("nonlinear: false has no lstm and no batch norm (Section 4.2)")
+            raise OptionError("nonlinear", "true for an lstm or a batch norm (Section 4.2)", False)
         if self.lambda4 and not self.neighbourhood_sampling:
-            raise ValueError("lambda4: neighbourhood constraints need neighbourhood_sampling: true")
+            raise OptionError("lambda4", "0 without neighbourhood_sampling: true", self.lambda4)
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(image="pooled", text=TEXTS[config.text])
+    return Inputs(
+        image="pooled",
+        text=TEXTS[config.text],
+        min_count=config.min_count,
+        caption_similarity=True,
+    )
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -85,18 +90,18 @@ def recipe(config: Config) -> list[Phase]:
         epochs=config.epochs,
         learning_rates=(config.learning_rate,) * config.epochs,
         batch_size=config.batch_size,
-        captions_per_image=_rows_a_draw(config),
+        captions_per_image=_rows_per_draw(config),
     )
     return [phase]
 
 
-def draws(group_ids: Tensor, rows_a_draw: int) -> Tensor:
-    """(B,) number of the draw that each row came by: a caption and, after it, its siblings.
+def draws(group_ids: Tensor, rows_per_draw: int) -> Tensor:
+    """(B,) the number of the draw that each row belongs to: a caption and, after it, its siblings.
 
     The official code's labels know no image, so that two draws of one image are negatives.
     """
     row_B = torch.arange(len(group_ids), device=group_ids.device)
-    starts_B = (row_B % rows_a_draw == 0) | (group_ids != group_ids.roll(1))
+    starts_B = (row_B % rows_per_draw == 0) | (group_ids != group_ids.roll(1))
     return starts_B.cumsum(0)
 
 
@@ -178,7 +183,7 @@ class Model(nn.Module):
         return images[0] @ captions[0].T
 
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
-        """Cosine of sentences, for Section 5.5."""
+        """Cosine of sentences, shape (C, C), for Section 5.5."""
         return captions[0] @ others[0].T
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -199,10 +204,10 @@ class Model(nn.Module):
         """(B,): rows with the same number are no negatives of each other."""
         if not self.config.repeats_negative:
             return batch.group_ids
-        return draws(batch.group_ids, _rows_a_draw(self.config))
+        return draws(batch.group_ids, _rows_per_draw(self.config))
 
 
-def _rows_a_draw(config: Config) -> int:
+def _rows_per_draw(config: Config) -> int:
     return 2 if config.neighbourhood_sampling else 1
 
 

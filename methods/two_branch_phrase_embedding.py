@@ -6,12 +6,13 @@ the paper is silent. Assumed:
 - the margin is that of sentences (0.05), which the paper names for sentences only;
 - each loss term is the mean over its rows x K slots, empty ones included (code; Eq. 6 sums), so
   that the paper's learning rate keeps its meaning;
-- a drawn region is a proposal (step 2), the true one where none overlaps enough; IoU is at least
+- a drawn region is a proposal (step 2), the true one where none is near enough; IoU is at least
   0.7 (Algorithm 1; Section 4.1 has more than 0.7);
 - y' is judged by its chain alone (step 3a), so the same words about another picture are negative;
 - with neighbourhood sampling both phrases of a chain meet one target region, and a drawn phrase
-  two regions, different ones where there are two; what is brought is no target itself: as the
-  paper counts, twice as many triplets. A chain's only phrase stands in for its second one;
+  two regions, different ones where there are two; the sibling and the second region are no targets
+  themselves: as the paper counts, twice as many triplets. A chain with a single phrase has it as
+  the second one, too;
 - neighbours of a region (Eq. 4) are the two regions of its phrase, either of them as x_i; x_k are
   the wrong regions of step 3b, as regions of other pictures may be of the same phrase;
 - neighbours of a phrase (Eq. 5) are the others of its chain in the batch, pair by pair;
@@ -26,14 +27,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Captions, Encoding, Inputs, Phase, RegionBatch, Sizes
-from methods.encoders import encode_regions, linear_branch, nonlinear_branch, start_from_glorot
-from methods.losses import differ, distance, draw, hardest_triplets, text_neighbourhood
+from methods import Captions, Encoding, Inputs, OptionError, Phase, RegionBatch, Sizes
+from methods.shared.branches import (
+    encode_regions,
+    linear_branch,
+    nonlinear_branch,
+    start_from_glorot,
+)
+from methods.shared.losses import differ, distance, draw, hardest_triplets, text_neighbourhood
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: int = 1024  # Section 4.3, both branches
     embedding_size: int = 512  # Section 4.3
     margin: float = 0.05  # assumed, Section 3.2.2 names it for sentences
@@ -43,7 +49,7 @@ class Config:
     lambda4: float = 0.0  # Section 4.2, phrase neighbourhood; 0.1 with constraints
     top_k: int = 30  # Algorithm 1, triplets kept per pair and direction
     augmented: bool = True  # Algorithm 1, step 2: a proposal near the true region, or itself
-    positive_iou: float = 0.7  # Algorithm 1, overlap of a positive region, or more
+    positive_iou: float = 0.7  # Algorithm 1, IoU of a positive region, at least
     negative_iou: float = 0.3  # Algorithm 1, below it a region is negative
     neighbourhood_sampling: bool = False  # Algorithm 1, step 3c: two phrases and two regions
     batch_size: int = 100  # Algorithm 1, pairs
@@ -53,17 +59,14 @@ class Config:
 
     def __post_init__(self) -> None:
         if not self.lambda2:
-            raise ValueError(
-                "lambda2: expected more than 0, the phrase anchor is the task, found 0"
-            )
+            raise OptionError("lambda2", "more than 0, the phrase anchor is the task", self.lambda2)
         if (self.lambda3 or self.lambda4) and not self.neighbourhood_sampling:
-            raise ValueError(
-                "lambda3, lambda4: neighbourhood constraints need neighbourhood_sampling: true"
-            )
+            given = (self.lambda3, self.lambda4)
+            raise OptionError("lambda3, lambda4", "0 without neighbourhood_sampling: true", given)
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(image="proposals", text="phrase")
+    return Inputs(task="localisation", image="proposals", text="phrase")
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -80,7 +83,7 @@ def _phase(config: Config, epochs: int, terms: tuple[str, ...]) -> Phase:
         epochs=epochs,
         learning_rates=(config.learning_rate,) * epochs,
         batch_size=config.batch_size,
-        captions_per_image=_rows_a_draw(config),
+        captions_per_image=_rows_per_draw(config),
         terms=terms,
     )
 
@@ -100,10 +103,10 @@ def positive_regions(
 ) -> Tensor:
     """(T, S, D): the region that each target phrase is paired with, and a second one with
     neighbourhood sampling (Algorithm 1, steps 2 and 3c)."""
-    place_TS, found_TS = draw(positive_TP, config.augmented + config.neighbourhood_sampling)
-    row_T1 = torch.arange(len(true_TD), device=place_TS.device)[:, None]
-    near_TSD = proposals_TPD[row_T1, place_TS]
-    drawn_TSD = torch.where(found_TS[..., None], near_TSD, true_TD[:, None])
+    column_TS, drawn_TS = draw(positive_TP, config.augmented + config.neighbourhood_sampling)
+    row_T1 = torch.arange(len(true_TD), device=column_TS.device)[:, None]
+    near_TSD = proposals_TPD[row_T1, column_TS]
+    drawn_TSD = torch.where(drawn_TS[..., None], near_TSD, true_TD[:, None])
     return drawn_TSD if config.augmented else torch.cat([true_TD[:, None], drawn_TSD], dim=1)
 
 
@@ -164,7 +167,7 @@ class Model(nn.Module):
         c = self.config
         (y_BD,) = self.encode_captions(batch.phrases)
         targets = self._targets(batch, y_BD)
-        x_BD = targets.regions[:, 0].repeat_interleave(_rows_a_draw(c), 0)
+        x_BD = targets.regions[:, 0].repeat_interleave(_rows_per_draw(c), 0)
         terms = {"phrase_anchor": c.lambda2 * phrase_anchor(targets, c.margin, c.top_k)}
         if c.lambda1:
             term = image_anchor(x_BD, y_BD, batch.chain_ids, c.margin, c.top_k)
@@ -179,18 +182,18 @@ class Model(nn.Module):
 
     def _targets(self, batch: RegionBatch, y_BD: Tensor) -> Targets:
         """The drawn phrases: all rows, or every other one where a sibling follows each."""
-        drawn = slice(None, None, _rows_a_draw(self.config))
+        drawn = slice(None, None, _rows_per_draw(self.config))
         true_BD, proposals_UPD = encode_regions(self, batch)
         proposals_TPD = proposals_UPD[batch.image_of_row[drawn]]
-        overlaps_TP = batch.overlaps[drawn]
-        positive_TP = overlaps_TP >= self.config.positive_iou
+        ious_TP = batch.ious[drawn]
+        positive_TP = ious_TP >= self.config.positive_iou
         return Targets(
             phrases=y_BD[drawn],
             regions=positive_regions(true_BD[drawn], proposals_TPD, positive_TP, self.config),
             proposals=proposals_TPD,
-            negative=overlaps_TP < self.config.negative_iou,
+            negative=ious_TP < self.config.negative_iou,
         )
 
 
-def _rows_a_draw(config: Config) -> int:
+def _rows_per_draw(config: Config) -> int:
     return 2 if config.neighbourhood_sampling else 1

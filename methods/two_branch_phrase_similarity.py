@@ -22,27 +22,27 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Captions, Encoding, Inputs, Phase, RegionBatch, Sizes
-from methods.encoders import (
+from methods import Captions, Encoding, Inputs, OptionError, Phase, RegionBatch, Sizes
+from methods.shared.branches import (
     encode_regions,
     joint,
     linear_branch,
     nonlinear_branch,
     start_from_glorot,
 )
-from methods.losses import draw, logistic
+from methods.shared.losses import draw, logistic
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: int = 1024  # Section 4.3, both branches
     embedding_size: int = 512  # Section 4.3
     joint_layers: int = 3  # Section 3.3; Section 4.4 tries 1 and 2
     joint_size: int = 512  # Section 4.3, outputs of the first of three
     last_joint_size: int = 256  # Section 4.3, inputs of the last one
     augmented: bool = True  # assumed to keep the true region; Algorithm 1, step 2: all near it
-    positive_iou: float = 0.7  # Algorithm 1, overlap of a positive region, or more
+    positive_iou: float = 0.7  # Algorithm 1, IoU of a positive region, at least
     negative_iou: float = 0.3  # Algorithm 1, below it a region is negative
     batch_size: int = 100  # Algorithm 1, phrases with their true regions
     learning_rate: float = 0.001  # Section 4.3
@@ -50,11 +50,11 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.joint_layers not in (1, 2, 3):
-            raise ValueError(f"joint_layers: expected 1, 2 or 3, found {self.joint_layers}")
+            raise OptionError("joint_layers", "1, 2 or 3", self.joint_layers)
 
 
 def inputs(config: Config) -> Inputs:
-    return Inputs(image="proposals", text="phrase")
+    return Inputs(task="localisation", image="proposals", text="phrase")
 
 
 def recipe(config: Config) -> list[Phase]:
@@ -67,16 +67,16 @@ def recipe(config: Config) -> list[Phase]:
     return [phase]
 
 
-def pairs(overlaps_BP: Tensor, config: Config) -> tuple[Tensor, Tensor, Tensor]:
+def pairs(ious_BP: Tensor, config: Config) -> tuple[Tensor, Tensor, Tensor]:
     """Steps 2 and 3 of Algorithm 1 for N positive pairs: their rows, their regions and as many
     negative regions (N,). Regions are numbered 0 for the true one and 1 + p for proposal p."""
-    true_B1 = torch.ones_like(overlaps_BP[:, :1], dtype=torch.bool)
-    near_BP = (overlaps_BP >= config.positive_iou) & config.augmented
-    negative_BP = overlaps_BP < config.negative_iou
+    true_B1 = torch.ones_like(ious_BP[:, :1], dtype=torch.bool)
+    near_BP = (ious_BP >= config.positive_iou) & config.augmented
+    negative_BP = ious_BP < config.negative_iou
     positive_BR = torch.cat([true_B1, near_BP], dim=1) & negative_BP.any(1, keepdim=True)
     row_N, positive_N = positive_BR.nonzero(as_tuple=True)
-    place_N1, _ = draw(negative_BP[row_N], 1)
-    return row_N, positive_N, 1 + place_N1[:, 0]
+    column_N1, _ = draw(negative_BP[row_N], 1)
+    return row_N, positive_N, 1 + column_N1[:, 0]
 
 
 def branch(input_size: int, config: Config) -> nn.Sequential:
@@ -116,7 +116,7 @@ class Model(nn.Module):
         (y_BD,) = self.encode_captions(batch.phrases)
         true_BD, proposals_UPD = encode_regions(self, batch)
         x_BRD = torch.cat([true_BD[:, None], proposals_UPD[batch.image_of_row]], dim=1)
-        row_N, positive_N, negative_N = pairs(batch.overlaps, self.config)
+        row_N, positive_N, negative_N = pairs(batch.ious, self.config)
         regions_2N = torch.cat([positive_N, negative_N])
         rows_2N = row_N.repeat(2)
         scores_2N = self._score(x_BRD[rows_2N, regions_2N] * y_BD[rows_2N])

@@ -3,7 +3,7 @@
 No code of it was released. Assumed where the paper is silent:
 - the setup of Section 5.3 holds for both networks ("we train our networks"): HGLMM vectors, layers
   of 2048 and 512, Adam at 0.0001, dropout after the ReLU of each branch and not after the product;
-- 500 positive pairs a batch, as for the embedding network (Section 5.1), and as many negative ones;
+- 500 positive pairs per batch, as for the embedding network (Section 5.1), and as many negatives;
 - the sentence of a negative pair comes from another row of the batch, uniformly among those of
   other images (Section 5.1: "randomly sampling a sentence not associated with the image"); a row
   that has no such sentence has no negative pair;
@@ -21,14 +21,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, Phase, Sizes
-from methods.encoders import joint, linear_branch, nonlinear_branch, start_from_glorot
-from methods.losses import differ, logistic
+from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods.shared.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
+from methods.shared.losses import differ, logistic
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    nonlinear: bool = True  # Section 4.2: two FC layers a branch, or the first one only
+    nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     hidden_size: int = 2048  # Section 5.3, both branches
     embedding_size: int = 512  # Section 5.3
     dropout: float = 0.5  # Section 5.3, after the ReLU
@@ -41,7 +41,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.joint_layers not in (1, 2, 3):
-            raise ValueError(f"joint_layers: expected 1, 2 or 3, found {self.joint_layers}")
+            raise OptionError("joint_layers", "1, 2 or 3", self.joint_layers)
 
 
 def inputs(config: Config) -> Inputs:
@@ -59,7 +59,7 @@ def recipe(config: Config) -> list[Phase]:
 
 
 def others(group_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """(B,) for each row a random row that shows another image; (B,) bool: is there one?"""
+    """(B,) for each row a random row that shows another image; (B,) bool, whether there is one."""
     different_BB = differ(group_ids)
     lots_BB = torch.rand(different_BB.shape, device=group_ids.device)
     return lots_BB.masked_fill(~different_BB, -1.0).argmax(1), different_BB.any(1)
@@ -100,14 +100,14 @@ class Model(nn.Module):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 7 over B positive pairs and a negative one for each (Sections 3.3 and 5.1)."""
         (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
-        other_B, found_B = others(batch.group_ids)
+        other_B, has_other_B = others(batch.group_ids)
         positive_B, negative_B = self._score(
             torch.cat([x_BD * y_BD, x_BD * y_BD.index_select(0, other_B)])
         ).chunk(2)
         pairs = 2 * len(x_BD)
         return {
             "matched": logistic(positive_B, 1).sum() / pairs,
-            "mismatched": (logistic(negative_B, -1) * found_B).sum() / pairs,
+            "mismatched": (logistic(negative_B, -1) * has_other_B).sum() / pairs,
         }
 
     def _score(self, product: Tensor) -> Tensor:

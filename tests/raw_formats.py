@@ -21,7 +21,8 @@ from benchmark.season.parameters import (
     WordVectors,
 )
 from benchmark.season.presets import presets
-from benchmark.season.resolving import Season, resolve
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 from datasets import cuhk_pedes, flickr30k, flickr30k_entities, mscoco
 
 # Images, in an order that sorting would not give.

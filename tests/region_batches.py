@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from methods import Captions, RegionBatch
 
 NONE = float("nan")
-OVERLAPS = {  # chain -> overlaps with the proposals of its image
+IOUS = {  # chain -> IoUs with the proposals of its image
     4: [0.9, 0.7, 0.75, 0.1, 0.29, NONE],
     2: [0.2, 0.0, 0.3, 0.8, 0.5, NONE],
     9: [0.4, 0.5, 0.6, 0.69, 0.3, 0.35],  # neither a positive proposal nor a negative one
@@ -30,14 +30,14 @@ def batch_of(chains: list[int], seed: int = 1) -> RegionBatch:
         phrases=captions(numbers(len(chains), TEXT_SIZE)),
         proposals=numbers(3, 6, IMAGE_SIZE),
         image_of_row=torch.tensor([IMAGE[chain] for chain in chains]),
-        overlaps=torch.tensor([OVERLAPS[chain] for chain in chains]),
+        ious=torch.tensor([IOUS[chain] for chain in chains]),
         chain_ids=torch.tensor(chains),
     )
 
 
-def overlaps_of(batch: RegionBatch) -> list[list[float]]:
+def ious_of(batch: RegionBatch) -> list[list[float]]:
     """As written above, not as float32 has them: 0.7 is 0.7."""
-    return [OVERLAPS[chain] for chain in batch.chain_ids.tolist()]
+    return [IOUS[chain] for chain in batch.chain_ids.tolist()]
 
 
 def captions(vectors: Tensor) -> Captions:
@@ -66,7 +66,7 @@ def drawn_pictures(seed: int, siblings: int = 1) -> RegionBatch:
         phrases=captions(words[concepts] + 0.3 * noise),
         proposals=proposals,
         image_of_row=chains // 3,
-        overlaps=torch.where(near, 0.8, 0.1),
+        ious=torch.where(near, 0.8, 0.1),
         chain_ids=chains,
     )
 
@@ -79,4 +79,4 @@ def found_in_new_pictures(model: nn.Module) -> float:
     regions = model.eval().encode_images(batch.proposals.flatten(0, 1))
     scores = model.similarity(regions, model.encode_captions(batch.phrases)).T
     own = scores.unflatten(1, (PICTURES, PROPOSALS))[rows, batch.image_of_row]
-    return float((batch.overlaps[rows, own.argmax(1)] >= 0.5).float().mean())
+    return float((batch.ious[rows, own.argmax(1)] >= 0.5).float().mean())

@@ -1,13 +1,11 @@
-"""Who may import whom, and that every DVC stage lists what it runs: read from the source."""
+"""The house: which rooms there are, who may import whom, and how files are named and sized."""
 
 import ast
-import re
-from fnmatch import fnmatch
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("benchmark", "methods", "datasets")
@@ -15,41 +13,29 @@ FILES = sorted(
     str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")
 )
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
-SHARED_METHOD_FILES = ("methods/__init__.py", "methods/losses.py", "methods/encoders.py")
-NO_TORCH = ("protocol", "ranking", "overlap", "significance")
+SHARED_ROOMS = (  # from top to bottom
+    "analysis",
+    "matching",
+    "encoders",
+    "data",
+    "papers",
+    "season",
+    "protocol",
+    "core",
+)
+ROOMS = ("commands", *STAGES, *SHARED_ROOMS, "checks")
+LONGEST_FILE, LONGEST_FUNCTION, LONGEST_TEST_FILE = 400, 40, 600
+DRAWINGS = ("datasets/shapes.py", "datasets/people.py", "datasets/shared/people_drawing.py")
+VAGUE = {
+    *("utils", "util", "misc", "helpers", "common", "common_functions", "base", "tools"),
+    *("places", "outcomes", "moments", "operations", "judging", "extraction", "raw", "stage"),
+    *("options", "samples", "look", "album"),
+}
 
 
 @cache
 def tree(file: str) -> ast.Module:
     return ast.parse((ROOT / file).read_text(encoding="utf-8"))
-
-
-def found(pattern: str, without: tuple[str, ...] = ()) -> set[str]:
-    return {file for file in FILES if fnmatch(file, pattern)} - set(without)
-
-
-def defines(file: str, function: str) -> bool:
-    return any(isinstance(x, ast.FunctionDef) and x.name == function for x in tree(file).body)
-
-
-# Modules that a stage loads by name; dvc.yaml spells them with the item's own names.
-READERS = {"datasets/${item.reader}.py": found("datasets/[!_]*.py")}
-METHODS = {"methods/${item.method}.py": found("methods/[!_]*.py", SHARED_METHOD_FILES)}
-ENCODERS = {"benchmark/encoders/${item.encoder}.py": found("benchmark/encoders/[!_]*.py")}
-BACKBONES = {  # for training from pixels: the modules that can build a network for its weights
-    "benchmark/encoders/${item.backbone}.py": {
-        file for file in found("benchmark/encoders/[!_]*.py") if defines(file, "structure")
-    }
-}
-BY_NAME = {
-    "fetch": READERS,
-    "prepare": READERS,
-    "encode": READERS | ENCODERS,
-    "train": METHODS | BACKBONES,
-    "evaluate": METHODS | BACKBONES,
-    "fuse": {},  # the members' records stand for their methods and image networks
-    "report": {},
-}
 
 
 @cache
@@ -71,42 +57,68 @@ def packages(file: str) -> set[str]:
 
 def files_of(name: str) -> set[str]:
     """Files that importing a dotted name runs: the module, and its packages' __init__.py."""
-    parts, found = name.split("."), set()
+    parts, files = name.split("."), set()
     for end in range(1, len(parts) + 1):
         stem = "/".join(parts[:end])
-        found |= {file for file in (f"{stem}.py", f"{stem}/__init__.py") if file in FILES}
-    return found
+        files |= {file for file in (f"{stem}.py", f"{stem}/__init__.py") if file in FILES}
+    return files
 
 
 def closure(*files: str) -> set[str]:
     """The files and everything of this repository that they import, directly or not."""
-    found, ahead = set(), [*files]
+    reached, ahead = set(), [*files]
     while ahead:
         file = ahead.pop()
-        if file not in found:
-            found.add(file)
+        if file not in reached:
+            reached.add(file)
             own = file.removesuffix(".py").replace("/", ".")
             for name in (own, *imported(file)):
                 ahead += files_of(name)
-    return found
+    return reached
 
 
-def pipeline() -> dict[str, dict]:
-    path = ROOT / "dvc.yaml"
-    if not path.is_file():
-        pytest.skip("there is no dvc.yaml yet")
-    stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
-    return {name: stage.get("do", stage) for name, stage in stages.items()}
+def room(file: str) -> str:
+    """benchmark/<room>/..., or "" for what lies directly in benchmark/."""
+    parts = file.split("/")
+    return parts[1] if len(parts) > 2 else ""
 
 
-def code(deps: list[str]) -> set[str]:
-    return {dep for dep in deps if dep.endswith(".py")}
+def rooms_of_imports(file: str) -> set[str]:
+    parts = [name.split(".") for name in imported(file)]
+    return {part[1] for part in parts if part[0] == "benchmark" and len(part) > 1}
+
+
+def may_import(own: str) -> set[str]:
+    """The rooms that a room may import: itself and those below it; only commands import stages."""
+    if own in ("", "commands", "checks"):
+        return set(ROOMS) - {"checks"}
+    if own in STAGES:
+        return {own, *SHARED_ROOMS}
+    return set(SHARED_ROOMS[SHARED_ROOMS.index(own) :])
 
 
 def test_the_packages_were_found():
-    assert {"benchmark/train.py", "methods/scan.py", "datasets/karpathy.py"} <= set(FILES)
-    assert "benchmark/ranking.py" in closure("benchmark/evaluate.py")
-    assert "methods/__init__.py" in closure("benchmark/train.py")
+    assert {"benchmark/train/__main__.py", "methods/scan.py", "datasets/shapes.py"} <= set(FILES)
+    assert "benchmark/protocol/rules.py" in closure("benchmark/evaluate/__main__.py")
+    assert "methods/__init__.py" in closure("benchmark/train/__main__.py")
+
+
+def test_directly_in_benchmark_lie_rooms_alone():
+    here = {path.name for path in (ROOT / "benchmark").iterdir() if path.name != "__pycache__"}
+    assert here == {*ROOMS, "__init__.py", "__main__.py"}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("benchmark/")])
+def test_rooms_import_only_rooms_below_them(file):
+    upward = rooms_of_imports(file) - may_import(room(file))
+    assert not upward, f"{file} imports {upward}"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_reaches_no_other_stage(stage):
+    others = {f"benchmark/{other}" for other in STAGES if other != stage}
+    files = closure(f"benchmark/{stage}/__main__.py")
+    assert not [file for file in files if str(Path(file).parent) in others]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -119,29 +131,18 @@ def test_packages_do_not_look_upwards(file):
     assert not packages(file) & forbidden.get(own, set())
 
 
-def test_no_method_imports_another():
+@pytest.mark.parametrize("package", ["methods", "datasets"])
+def test_no_method_imports_another_and_no_dataset_another(package):
     for file in FILES:
-        if file.startswith("methods/"):
+        if file.startswith(f"{package}/"):
             reached = {other for name in imported(file) for other in files_of(name)} - {file}
-            reached = {other for other in reached if other.startswith("methods/")}
-            assert reached <= set(SHARED_METHOD_FILES), file
-
-
-def test_no_dataset_imports_another():
-    for file in FILES:
-        if file.startswith("datasets/"):
-            reached = {other for name in imported(file) for other in files_of(name)} - {file}
-            assert all(re.fullmatch(r"datasets/_\w+\.py", other) for other in reached), file
-
-
-def test_stages_do_not_import_each_other():
-    stages = {f"benchmark/{stage}.py" for stage in STAGES}
-    for stage in stages & set(FILES):
-        assert not closure(stage) & (stages - {stage}), stage
+            own = {other for other in reached if other.startswith(f"{package}/")}
+            shared = {other for other in own if other.startswith(f"{package}/shared/")}
+            assert own - shared <= {f"{package}/__init__.py"}, file
 
 
 def test_what_promises_to_know_no_torch_does_not():
-    promised = {f"benchmark/{name}.py" for name in NO_TORCH} & set(FILES)
+    promised = {file for file in FILES if room(file) == "protocol"}
     promised |= {
         file for file in FILES if "Knows no torch" in (ast.get_docstring(tree(file)) or "")
     }
@@ -159,70 +160,37 @@ def test_imports_are_at_the_top(file):
                 assert not isinstance(node, ast.Import | ast.ImportFrom), f"line {node.lineno}"
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_is_probed(file):
+    """What a method or encoder offers is declared."""
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "hasattr", f"line {node.lineno}"
+            assert node.func.id != "getattr" or len(node.args) == 2, f"line {node.lineno}"
+
+
 def test_files_are_named_after_what_they_hold():
-    vague = {"utils", "util", "misc", "helpers", "common", "common_functions"}
-    assert not [file for file in FILES if Path(file).stem in vague]
+    assert not [file for file in FILES if Path(file).stem in VAGUE]
 
 
-def test_the_pipeline_has_all_stages():
-    assert set(pipeline()) == set(BY_NAME)
-    assert set(STAGES) | {"fuse"} == set(BY_NAME)
+def test_no_stem_occurs_twice():
+    stems = Counter(
+        Path(file).stem
+        for file in FILES
+        if file.startswith("benchmark/") and Path(file).stem not in ("__init__", "__main__")
+    )
+    assert [stem for stem, count in stems.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("stage", BY_NAME)
-def test_stage_lists_its_whole_import_closure_and_no_other_code(stage):
-    listed = code(pipeline()[stage]["deps"])
-    root = f"benchmark/{'evaluate' if stage == 'fuse' else stage}.py"
-    if root not in FILES:
-        pytest.skip(f"there is no {root} yet")
-    by_name = set().union(*BY_NAME[stage].values())
-    expected = closure(root) | set(BY_NAME[stage])
-    for file in by_name:  # its name is listed, but not those of its like that it imports
-        expected |= closure(file) - {file}
-    assert listed - expected == set(), "listed without need: cells would grow stale for nothing"
-    assert expected - listed == set(), "not listed: DVC would keep stale results"
+@pytest.mark.parametrize("file", [file for file in FILES if file not in DRAWINGS])
+def test_files_and_functions_are_short(file):
+    lines = (ROOT / file).read_text(encoding="utf-8").count("\n")
+    assert lines <= LONGEST_FILE
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < LONGEST_FUNCTION, node.name
 
 
-@pytest.mark.parametrize("stage", BY_NAME)
-def test_stage_runs_its_module(stage):
-    found = re.match(r"python -m benchmark\.(\w+)", pipeline()[stage]["cmd"])
-    assert found and found[1] == ("evaluate" if stage == "fuse" else stage)
-
-
-def test_only_evaluation_comes_after_the_checkpoint():
-    """Training depends on no result, and the report on nothing but what stages wrote."""
-    stages = pipeline()
-    trained_on = stages["train"]["deps"]
-    assert not [dep for dep in trained_on if "results" in dep or "item.folder" in dep]
-    outputs = [str(out) for out in stages["train"]["outs"]]
-    assert any("checkpoint.pt" in out for out in outputs)
-
-
-def test_trainings_and_evaluations_list_the_files_that_they_read():
-    stages = pipeline()
-    for stage in ("train", "evaluate"):
-        read = {f"${{item.{name}}}" for name in ("images", "texts", "words")}
-        assert read | {"data/prepared/${item.dataset}"} <= set(stages[stage]["deps"]), stage
-    assert "${item.start}" in stages["train"]["deps"]
-    assert "${item.folder}/checkpoint.pt" in stages["evaluate"]["deps"]
-    for member in ("first", "second", "third"):
-        left = {f"${{item.{member}}}/{name}" for name in ("checkpoint.pt", "record.json")}
-        assert left <= set(stages["fuse"]["deps"])
-
-
-def test_stages_that_read_presets_list_their_files():
-    for stage, facts in pipeline().items():
-        root = f"benchmark/{'evaluate' if stage == 'fuse' else stage}.py"
-        if root in FILES and "benchmark/presets.py" in closure(root):
-            files = {f"methods/{path.name}" for path in (ROOT / "methods").glob("*.yaml")}
-            assert files <= set(facts["deps"]), f"{stage}: a corrected option would go unnoticed"
-
-
-def test_the_report_lists_the_data_and_templates_that_it_reads():
-    listed = set(pipeline()["report"]["deps"])
-    for folder in ("papers", "fidelity"):
-        files = {
-            f"benchmark/{folder}/{p.name}" for p in (ROOT / "benchmark" / folder).glob("*.yaml")
-        }
-        assert files and files <= listed, "a corrected number would go unnoticed"
-    assert "benchmark/pages/templates" in listed
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.name)
+def test_test_files_are_short(path):
+    assert path.read_text(encoding="utf-8").count("\n") <= LONGEST_TEST_FILE

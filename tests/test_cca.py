@@ -171,12 +171,13 @@ def test_caption_similarity_is_the_cosine_of_sentences():
 @pytest.mark.parametrize(
     ("pairs", "fed"),
     [
-        ("sentence", Inputs(image="pooled", text="sentence")),
-        ("phrase", Inputs(image="proposals", text="phrase")),
+        ("sentence", {"image": "pooled", "text": "sentence"}),
+        ("phrase", {"task": "localisation", "image": "proposals", "text": "phrase"}),
     ],
 )
 def test_pairs_decide_the_inputs(pairs, fed):
-    assert method.inputs(method.Config(pairs=pairs)) == fed
+    expected = Inputs(**fed, fit=True, caption_similarity=True)
+    assert method.inputs(method.Config(pairs=pairs)) == expected
 
 
 def test_unknown_pairs_are_refused():
@@ -200,7 +201,7 @@ def test_phrases_of_new_pictures_are_found():
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_features_that_never_change_are_told(side):
+def test_features_that_never_change_are_not_applicable(side):
     rows = list(training_rows())
     rows[side] = np.zeros_like(rows[side])
     with pytest.raises(NotApplicableError, match="cca: expected training features that differ"):

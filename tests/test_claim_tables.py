@@ -3,21 +3,24 @@
 import pytest
 
 from benchmark.analysis import claims
-from benchmark.analysis.claims import Verdict
+from benchmark.analysis.claims import Cause, Conclusion, Verdict
 from benchmark.analysis.comparisons import Comparison
 from benchmark.papers.printed_tables import Claim
-from benchmark.report.pages.claim_tables import claims_grid, forest_rows, not_run_grid
-from benchmark.report.table_formats import Grid
+from benchmark.report.figures.forest import forest_rows
+from benchmark.report.pages.claim_tables import claims_table, counted, not_run_table
+from benchmark.report.table_formats import Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 GAP = ",\N{NO-BREAK SPACE}"
 
 
-def compared(first: str, second: str, side: str = "holds", /, **facts: object) -> claims.Tested:
-    """Of a difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
+def compared(
+    first: str, second: str, conclusion: str = "holds", /, **facts: object
+) -> claims.Tested:
+    """A difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
     own = ("adjusted_p", "printed")
     level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
-    found = {
+    numbers = {
         "metric": "i2t_r1",
         "firsts": [level - 0.5, level, level + 0.5],
         "seconds": [level + 0.5, level + 1, level + 1.5],
@@ -26,47 +29,55 @@ def compared(first: str, second: str, side: str = "holds", /, **facts: object) -
         "interval": (1.0, 3.5),
         "p": 0.001,
     }
-    found |= {key: value for key, value in facts.items() if key not in own}
+    numbers |= {key: value for key, value in facts.items() if key not in own}
     shown = {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
-    comparison = Comparison(first=first, second=second, **found)
-    return claims.Tested(comparison=comparison, side=side, reason="r", **shown)
+    comparison = Comparison(first=first, second=second, **numbers)
+    ground = {"conclusion": Conclusion(conclusion), "cause": Cause.INTERVAL, "reason": "r"}
+    return claims.Tested(comparison=comparison, **ground, **shown)
 
 
 def verdict(
-    word: str = "holds", *pairs: claims.Tested, leans: str = "", **facts: object
+    conclusion: str = "holds", *pairs: claims.Tested, leans: str = "", **facts: object
 ) -> Verdict:
-    """Of as many presets as the pairs need, named a, b, c."""
+    """On as many presets as the pairs need, named a, b, c."""
     presets = list("abc"[: len(pairs) + 1])
-    printed = facts.pop("told", [None] * len(presets))
-    said = {"id": "c", "statement": "First beats second.", "where": "Section 4", "metric": "i2t_r1"}
-    claim = Claim(**(said | {"presets": presets} | facts))
+    printed = facts.pop("values", [None] * len(presets))
+    given = {
+        "id": "c",
+        "statement": "First beats second.",
+        "where": "Section 4",
+        "metric": "i2t_r1",
+    }
+    claim = Claim(**(given | {"presets": presets} | facts))
     return Verdict(
         paper="scan",
         claim=claim,
         margin=claim.margin,
-        verdict=word,
+        conclusion=Conclusion(conclusion),
+        cause=Cause.INTERVAL,
         reason="the reason",
-        leans=leans,
+        leans=Conclusion(leans) if leans else None,
         printed=printed,
         tested=list(pairs),
     )
 
 
 def not_run(**facts: object) -> Verdict:
-    """Of a claim with presets, or without."""
-    given = {"told": [], "presets": [], "unplayed": "not played"} | facts
+    """On a claim with presets, or without."""
+    given = {"values": [], "presets": [], "unplayed": "not played"} | facts
     return verdict("not run", **given)
 
 
-def rows(grid: Grid) -> list[dict[str, str]]:
+def rows(table: Table) -> list[dict[str, str]]:
     """By column, bold type left out."""
-    return [dict(zip(grid.heads, (cell.text for cell in row), strict=True)) for row in grid.cells]
+    texts = [[entry.text for entry in row] for row in table.entries]
+    return [dict(zip(table.heads, row, strict=True)) for row in texts]
 
 
 @pytest.mark.parametrize("word", ["holds", "does not hold", "undecided"])
 def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
-    grid = claims_grid("t", [verdict(word, compared("a", "b"))])
-    (row,) = rows(grid)
+    table = claims_table("t", [verdict(word, compared("a", "b"))])
+    (row,) = rows(table)
     assert list(row.values())[:-1] == [
         "First beats second.",
         word,
@@ -80,12 +91,12 @@ def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
         "+4.3",
     ]
     assert "the reason" in row["remark"] and "scan: Section 4" in row["remark"]
-    assert [cell.text for cell in grid.cells[0] if cell.is_bold] == [word]
+    assert [entry.text for entry in table.entries[0] if entry.is_bold] == [word]
 
 
-def test_what_an_undecided_claim_leans_to_is_told():
+def test_the_remark_says_what_an_undecided_claim_leans_to():
     leaning, upright = rows(
-        claims_grid(
+        claims_table(
             "t",
             [
                 verdict("undecided", compared("a", "b"), leans="does not hold"),
@@ -101,16 +112,16 @@ def test_what_an_undecided_claim_leans_to_is_told():
     ("kind", "sign"), [("ordered", "beats"), ("alike", "is like"), ("not_better", "does not beat")]
 )
 def test_the_sign_says_what_is_claimed(kind, sign):
-    one = verdict("holds", compared("a", "b"), kind=kind)
-    (row,) = rows(claims_grid("t", [one]))
+    claimed = verdict("holds", compared("a", "b"), kind=kind)
+    (row,) = rows(claims_table("t", [claimed]))
     assert row["compared"] == f"a {sign} b"
-    (drawn,) = forest_rows(one)
+    (drawn,) = forest_rows(claimed)
     assert f"a {sign} b" in drawn.label
 
 
 def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
-    one = verdict("holds", compared("a", "b"), compared("b", "c", difference=-0.5))
-    first, second = rows(claims_grid("t", [one]))
+    chain = verdict("holds", compared("a", "b"), compared("b", "c", difference=-0.5))
+    first, second = rows(claims_table("t", [chain]))
     assert [second[head] for head in ("claim", "verdict", "remark")] == ["", "", ""]
     assert [row["compared"] for row in (first, second)] == ["a beats b", "b beats c"]
     assert [row["difference"] for row in (first, second)] == ["+2.2", "-0.5"]
@@ -120,7 +131,7 @@ def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
 def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
     unknown = {"interval": None, "adjusted_p": None, "printed": None}
     pair = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], **unknown)
-    (row,) = rows(claims_grid("t", [verdict("undecided", pair)]))
+    (row,) = rows(claims_table("t", [verdict("undecided", pair)]))
     assert row["here"] == "50.0 against 51.0"
     assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
 
@@ -129,7 +140,7 @@ def test_the_metric_has_its_own_decimals():
     scores = {"firsts": [0.16211, 0.16334, 0.16457], "seconds": [0.2, 0.2, 0.2]}
     facts = {"metric": "overlap_s", "difference": 0.0321, "interval": (0.0301, 0.0342)}
     pair = compared("a", "b", **facts, **scores)
-    (row,) = rows(claims_grid("t", [verdict("holds", pair, metric="overlap_s")]))
+    (row,) = rows(claims_table("t", [verdict("holds", pair, metric="overlap_s")]))
     assert row["metric"] == "S"
     assert row["here"] == f"0.1633 {PLUS_MINUS}0.0012 against 0.2000 {PLUS_MINUS}0.0000"
     assert row["difference"] == "+0.0321"
@@ -137,11 +148,11 @@ def test_the_metric_has_its_own_decimals():
 
 
 def test_a_claim_that_was_not_run_has_its_reason_and_what_is_printed():
-    lost = not_run(presets=["a", "b"], unplayed="", told=[67.9, 45.8])
+    lost = not_run(presets=["a", "b"], unplayed="", values=[67.9, 45.8])
     unplayed = not_run(printed=[39.6, 43.15, 44.53])
     unprinted = not_run()
-    found = [lost, unplayed, unprinted, verdict("holds", compared("a", "b"))]
-    first, second, third = rows(not_run_grid("t", found))
+    verdicts = [lost, unplayed, unprinted, verdict("holds", compared("a", "b"))]
+    first, second, third = rows(not_run_table("t", verdicts))
     assert first == {
         "claim": "First beats second.",
         "remark": "scan: Section 4.",
@@ -158,24 +169,30 @@ def test_a_claim_that_was_not_run_has_its_reason_and_what_is_printed():
 def test_either_table_has_what_the_other_has_not():
     run, other = verdict("holds", compared("a", "b")), not_run()
     assert (
-        len(claims_grid("t", [run, other]).rows) == len(not_run_grid("t", [run, other]).rows) == 1
+        len(claims_table("t", [run, other]).rows) == len(not_run_table("t", [run, other]).rows) == 1
     )
-    assert claims_grid("t", [other]).rows == []
-    assert not_run_grid("t", [run]).rows == []
-    assert claims_grid("t", []).rows == not_run_grid("t", []).rows == []
+    assert claims_table("t", [other]).rows == []
+    assert not_run_table("t", [run]).rows == []
+    assert claims_table("t", []).rows == not_run_table("t", []).rows == []
+
+
+def test_conclusions_are_counted_in_words():
+    pair = compared("a", "b")
+    verdicts = [verdict(word, pair) for word in ("holds", "undecided", "undecided")]
+    assert counted(verdicts) == "1 holds, 0 do not hold, 2 are undecided, 0 were not run"
 
 
 class TestForest:
     def test_a_row_has_the_numbers_of_its_comparison(self):
         (row,) = forest_rows(verdict("holds", compared("a", "b")))
         assert (row.difference, row.low, row.high, row.printed) == (2.25, 1.0, 3.5, 4.3)
-        assert (row.unit, row.verdict, row.bounds) == ("i2t R@1", "holds", ())
+        assert (row.unit, row.conclusion, row.bounds) == ("i2t R@1", "holds", ())
         assert "First beats second." in row.label
 
-    def test_each_comparison_keeps_its_own_side(self):
+    def test_each_comparison_keeps_its_own_conclusion(self):
         pairs = compared("a", "b", "holds"), compared("b", "c", "does not hold")
-        found = forest_rows(verdict("does not hold", *pairs))
-        assert [row.verdict for row in found] == ["holds", "does not hold"]
+        drawn = forest_rows(verdict("does not hold", *pairs))
+        assert [row.conclusion for row in drawn] == ["holds", "does not hold"]
 
     @pytest.mark.parametrize(
         ("kind", "bounds"), [("ordered", ()), ("not_better", (1,)), ("alike", (-1, 1))]
@@ -187,5 +204,5 @@ class TestForest:
     def test_only_what_was_compared_and_has_an_interval_has_a_row(self):
         assert forest_rows(not_run()) == []
         without = compared("a", "b", interval=None)
-        found = forest_rows(verdict("undecided", without, compared("b", "c")))
-        assert ["b beats c" in row.label for row in found] == [True]
+        drawn = forest_rows(verdict("undecided", without, compared("b", "c")))
+        assert ["b beats c" in row.label for row in drawn] == [True]

@@ -98,7 +98,7 @@ def test_a_source_of_no_dataset(capsys):
 def test_doctor_is_content_with_the_demo(capsys):
     main(["season", "demo"])
     capsys.readouterr()
-    assert main(["doctor", "--json"]) == 0
+    assert main(["doctor", "--quick", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["datasets"]["shapes"]["present"]
     assert found["networks"]["shapes drawn_cnn"]["present"]
@@ -107,7 +107,7 @@ def test_doctor_is_content_with_the_demo(capsys):
 def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):
     main(["season", "flickr8k", "--weights-dir", str(tmp_path)])
     capsys.readouterr()
-    assert main(["doctor"]) == 2
+    assert main(["doctor", "--quick"]) == 2
     told = capsys.readouterr()
     assert "missing: flickr8k, flickr8k mobilenet_v2" in told.err
     assert "Flickr8k_Dataset.zip" in told.out

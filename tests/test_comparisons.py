@@ -1,49 +1,32 @@
 """Comparisons of made-up records against naive loops over their queries, and against SciPy."""
 
-from dataclasses import replace
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
+from builders import board, ids, standing, write_arrays
 from scipy import stats
 
 from benchmark.analysis import significance
-from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.boards import Outcome, Standing
 from benchmark.analysis.comparisons import compare, interval, rank_groups, values
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
-from benchmark.protocol import rules
-from benchmark.protocol.ranking import CUTOFFS
-from benchmark.season.presets import Preset
 
+CUTOFFS = (1, 5, 10)
 EACH = [1, 3, 2, 5, 1, 2, 4, 2, 3, 2] * 4  # captions of each image
 IMAGES, CAPTIONS = len(EACH), sum(EACH)
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 WITH_SIBLING = np.flatnonzero(np.array(EACH)[OWNER] > 1)
+QUERIES = {"s2s": ids("c", WITH_SIBLING)}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> None:
     """A prepared dataset whose test split comes after two training images."""
     monkeypatch.chdir(tmp_path)
-    folder = Path("data/prepared/made")
-    folder.mkdir(parents=True)
-    names = ["t0", "t1", *(f"i{number}" for number in range(IMAGES))]
-    owners = ["t0", "t1", *(f"i{owner}" for owner in OWNER)]
-    split_of = {name: "train" if name.startswith("t") else "test" for name in names}
-    images = {"image_id": names, "split": split_of.values(), "group": names}
-    captions = {
-        "caption_id": [f"c{number}" for number in range(-2, CAPTIONS)],
-        "image_id": owners,
-        "split": [split_of[owner] for owner in owners],
-    }
-    pd.DataFrame(images).to_parquet(folder / "images.parquet")
-    pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
-    pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
-    write_json(folder / "card.json", {})
+    builders.prepare("made", OWNER, trained=2)
 
 
 def ranks_of(rng: np.random.Generator, quality: float) -> dict[str, np.ndarray]:
@@ -59,83 +42,17 @@ def any_ranks() -> dict[str, np.ndarray]:
 
 def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object) -> Outcome:
     """A cell with these ranks; metrics and seconds may be changed, or its status."""
-    folder = Path(f"results/{preset}/{seed}")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_ranks(folder, ranks)
-    metrics = rules.retrieval_metrics({way: r for way, r in ranks.items() if way != "s2s"})
-    for k in CUTOFFS if "s2s" in ranks else ():
-        metrics[f"s2s_r{k}"] = 100 * float(np.mean(ranks["s2s"] < k))
-    status = changes.get("status", "ok")
-    return Outcome(
-        folder=folder,
-        record=record(preset, seed, status, metrics | changes.get("metrics", {})),
-        trainings=(costs({"training": 9.0}),),
-        scoring=costs(changes.get("seconds", {})),
-        history=None,
-    )
+    return builders.outcome(preset, seed, ranks=ranks, queries=QUERIES, **changes)
 
 
 def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
-    queries = {
-        "i2t": [f"i{number}" for number in range(IMAGES)],
-        "t2i": [f"c{number}" for number in range(CAPTIONS)],
-        "s2s": [f"c{number}" for number in WITH_SIBLING],
-    }
-    frames = [
-        pd.DataFrame({"direction": way, "query": queries[way][: len(found)], "rank": found})
-        for way, found in ranks.items()
-    ]
-    pd.concat(frames).to_parquet(folder / "scores/ranks.parquet", index=False)
-
-
-def record(preset: str, seed: int, status: str, metrics: dict) -> Record:
-    return Record(
-        protocol_version=rules.VERSION,
-        season="try",
-        dataset="made",
-        split="made/test",
-        images=IMAGES,
-        captions=CAPTIONS,
-        manifest_sha256="m",
-        preset=preset,
-        method="scan",
-        family="paper",
-        seed=seed,
-        options={},
-        scaled=[],
-        image_features={},
-        text_features={},
-        deviations=[],
-        parameters=1,
-        selected_epoch=1,
-        status=status,
-        metrics=metrics if status == "ok" else {},
-    )
-
-
-def costs(seconds: dict[str, float]) -> Provenance:
-    return Provenance(
-        git_commit="0123456789ab",
-        packages={},
-        machine="m",
-        device="cpu",
-        threads=1,
-        seconds=seconds,
-        peak_memory_mib=1.0,
-        peak_device_memory_mib=None,
-    )
-
-
-def standing(preset: str, outcomes: list[Outcome]) -> Standing:
-    return Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+    builders.write_ranks(folder, ranks, QUERIES)
 
 
 def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
     """Seeds that share what is hard, as presets do: only the quality differs."""
-    found = [ranks_of(np.random.default_rng(seed), quality) for seed in seeds]
-    return standing(
-        preset, [outcome(preset, seed, ranks) for seed, ranks in zip(seeds, found, strict=True)]
-    )
+    ranks = {seed: ranks_of(np.random.default_rng(seed), quality) for seed in seeds}
+    return standing(preset, [outcome(preset, seed, drawn) for seed, drawn in ranks.items()])
 
 
 def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing:
@@ -146,17 +63,13 @@ def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing
     )
 
 
-def board(*standings: Standing) -> Board:
-    return Board(dataset="made", card={}, standings=list(standings))
-
-
-def queries_of(found: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each recall of a metric its queries: their images, and their values in percent."""
     images = {"i2t": np.arange(IMAGES), "t2i": OWNER, "s2s": OWNER[WITH_SIBLING]}
     recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
     if metric != "rsum":
         recalls = [metric.split("_r")]
-    frame = pd.read_parquet(found.folder / "scores/ranks.parquet")
+    frame = pd.read_parquet(cell.folder / "scores/ranks.parquet")
     return [
         (images[way], 100.0 * (frame[frame.direction == way]["rank"].to_numpy() < int(k)))
         for way, k in recalls
@@ -165,7 +78,7 @@ def queries_of(found: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray
 
 def naive_replicates(preset: Standing, metric: str, drawn: np.ndarray) -> np.ndarray:
     """The metric, the mean over the seeds, of the queries of the images that were drawn."""
-    of_seeds = [queries_of(found, metric) for found in preset.played]
+    of_seeds = [queries_of(cell, metric) for cell in preset.played]
     times = drawn.astype(int)
     return np.array(
         [
@@ -187,9 +100,9 @@ def test_an_interval_is_that_of_drawing_images_with_their_captions(metric):
 
 def test_sentence_queries_are_the_captions_with_a_sibling():
     preset = played("a", 1.0)
-    able = np.flatnonzero(np.array(EACH) > 1)  # other images are asked nothing and never drawn
+    queried = np.flatnonzero(np.array(EACH) > 1)  # other images have no query and are never drawn
     drawn = np.zeros((significance.RESAMPLES, IMAGES))
-    drawn[:, able] = significance.weights(len(able))
+    drawn[:, queried] = significance.weights(len(queried))
     naive = naive_replicates(preset, "s2s_r1", drawn)
     expected = tuple(np.quantile(naive, [0.025, 0.975]))
     assert interval(board(preset), preset, "s2s_r1") == pytest.approx(expected)
@@ -198,8 +111,8 @@ def test_sentence_queries_are_the_captions_with_a_sibling():
 def test_sentence_queries_are_found_by_their_caption_whatever_their_order():
     preset = played("a", 1.0)
     before = interval(board(preset), preset, "s2s_r5")
-    for one in preset.played:
-        path = one.folder / "scores/ranks.parquet"
+    for cell in preset.played:
+        path = cell.folder / "scores/ranks.parquet"
         pd.read_parquet(path)[::-1].reset_index(drop=True).query("direction == 's2s'").to_parquet(
             path
         )
@@ -208,25 +121,30 @@ def test_sentence_queries_are_found_by_their_caption_whatever_their_order():
 
 def test_a_comparison_has_the_seeds_difference_and_both_sources_of_doubt():
     first, second = played("a", 2.0), played("b", 1.0)
-    found = compare(board(first, second), first, second, "rsum")
+    comparison = compare(board(first, second), first, second, "rsum")
     gaps = np.subtract(first.values("rsum"), second.values("rsum"))
-    assert (found.first, found.second, found.metric, found.seeds) == ("a", "b", "rsum", 3)
-    assert found.difference == pytest.approx(gaps.mean())
-    assert found.std == pytest.approx(gaps.std(ddof=1))
+    assert (comparison.first, comparison.second, comparison.metric, comparison.seeds) == (
+        "a",
+        "b",
+        "rsum",
+        3,
+    )
+    assert comparison.difference == pytest.approx(gaps.mean())
+    assert comparison.std == pytest.approx(gaps.std(ddof=1))
     drawn = significance.weights(IMAGES)
     naive = naive_replicates(first, "rsum", drawn) - naive_replicates(second, "rsum", drawn)
     expected = significance.difference_interval(gaps, naive)
-    assert found.interval == pytest.approx(expected)
-    assert found.interval[1] - found.interval[0] > 2 * 1.96 * np.std(naive)
+    assert comparison.interval == pytest.approx(expected)
+    assert comparison.interval[1] - comparison.interval[0] > 2 * 1.96 * np.std(naive)
 
 
 def test_p_exchanges_images_with_all_their_queries_and_seeds():
     first, second = played("a", 1.0), played("b", 1.05)
-    found = compare(board(first, second), first, second, "t2i_r5")
+    comparison = compare(board(first, second), first, second, "t2i_r5")
     shares = np.zeros(IMAGES)
     for preset, sign in ((first, 1), (second, -1)):
-        for one in preset.played:
-            for image, value in zip(*queries_of(one, "t2i_r5")[0], strict=True):
+        for cell in preset.played:
+            for image, value in zip(*queries_of(cell, "t2i_r5")[0], strict=True):
                 shares[image] += sign * value / CAPTIONS / 3
     scipys = stats.permutation_test(
         (shares, np.zeros(IMAGES)),
@@ -236,8 +154,8 @@ def test_p_exchanges_images_with_all_their_queries_and_seeds():
         n_resamples=100_000,
         rng=0,
     ).pvalue
-    assert found.difference == pytest.approx(shares.sum())
-    assert found.p == pytest.approx(scipys, abs=4 * np.sqrt(scipys * (1 - scipys) / 10_000))
+    assert comparison.difference == pytest.approx(shares.sum())
+    assert comparison.p == pytest.approx(scipys, abs=4 * np.sqrt(scipys * (1 - scipys) / 10_000))
     assert 0.001 < scipys < 0.9
 
 
@@ -252,15 +170,15 @@ def test_turned_round_everything_turns_but_p():
 
 def test_only_common_seeds_are_compared():
     first, second = played("a", 2.0, (0, 1, 2, 3)), played("b", 1.0, (3, 1, 7))
-    found = compare(board(first, second), first, second, "rsum")
+    comparison = compare(board(first, second), first, second, "rsum")
     rsums = [
-        {one.record.seed: one.record.metrics["rsum"] for one in preset.played}
+        {cell.record.seed: cell.record.metrics["rsum"] for cell in preset.played}
         for preset in (first, second)
     ]
     gaps = [rsums[0][seed] - rsums[1][seed] for seed in (1, 3)]
-    assert found.seeds == 2
-    assert found.difference == pytest.approx(np.mean(gaps))
-    assert found.std == pytest.approx(np.std(gaps, ddof=1))
+    assert comparison.seeds == 2
+    assert comparison.difference == pytest.approx(np.mean(gaps))
+    assert comparison.std == pytest.approx(np.std(gaps, ddof=1))
 
 
 def test_without_a_common_seed_there_is_no_comparison():
@@ -276,12 +194,14 @@ def test_a_failed_seed_does_not_count():
 
 def test_one_seed_has_an_interval_for_other_images_and_no_deviation():
     first, second = played("a", 2.0, (0,)), played("b", 1.0, (0,))
-    found = compare(board(first, second), first, second, "rsum")
+    comparison = compare(board(first, second), first, second, "rsum")
     drawn = significance.weights(IMAGES)
     naive = naive_replicates(first, "rsum", drawn) - naive_replicates(second, "rsum", drawn)
     margin = 1.959964 * np.std(naive, ddof=1)
-    assert found.std is None
-    assert found.interval == pytest.approx((found.difference - margin, found.difference + margin))
+    assert comparison.std is None
+    assert comparison.interval == pytest.approx(
+        (comparison.difference - margin, comparison.difference + margin)
+    )
 
 
 def test_seeds_without_ranks_of_sentences_do_not_count():
@@ -290,22 +210,22 @@ def test_seeds_without_ranks_of_sentences_do_not_count():
     path = second.outcomes[0].folder / "scores/ranks.parquet"
     frame = pd.read_parquet(path)
     frame[frame.direction != "s2s"].to_parquet(path)
-    found = compare(board(first, second), first, second, "s2s_r1")
+    comparison = compare(board(first, second), first, second, "s2s_r1")
     gaps = np.subtract(first.values("s2s_r1"), second.values("s2s_r1"))[1:]
-    assert found.seeds == 2
-    assert found.difference == pytest.approx(gaps.mean())
+    assert comparison.seeds == 2
+    assert comparison.difference == pytest.approx(gaps.mean())
     assert len(values(second, "s2s_r1")) == 3
     assert compare(board(first, second), first, second, "rsum").seeds == 3
 
 
 def test_times_have_their_seeds_and_less_is_better():
     first, second = timed("a", [1e-6, 2e-6, 3e-6]), timed("b", [5e-6, 7e-6, 7e-6])
-    found = compare(board(first, second), first, second, "per_pair")
+    comparison = compare(board(first, second), first, second, "per_pair")
     expected = stats.ttest_1samp([4.0, 5.0, 4.0], 0).confidence_interval(0.95)
     assert values(first, "per_pair") == pytest.approx([1.0, 2.0, 3.0])
-    assert found.difference == pytest.approx(13 / 3)
-    assert found.interval == pytest.approx(tuple(expected))
-    assert found.p is None
+    assert comparison.difference == pytest.approx(13 / 3)
+    assert comparison.interval == pytest.approx(tuple(expected))
+    assert comparison.p is None
     assert interval(board(first, second), first, "per_pair") is None
 
 
@@ -330,25 +250,26 @@ class TestOverlap:
         ranks = any_ranks()
         metrics = [{"overlap_s": level + 0.01 * seed**2} for seed in range(3)]
         return standing(
-            preset, [outcome(preset, s, ranks, metrics=found) for s, found in enumerate(metrics)]
+            preset,
+            [outcome(preset, s, ranks, metrics=of_seed) for s, of_seed in enumerate(metrics)],
         )
 
     def replicate(self, preset: Standing, seed: int) -> np.ndarray:
         rng = np.random.default_rng([len(preset.preset), seed])
-        found = rng.normal(preset.values("overlap_s")[seed], 0.03, 200)
-        np.savez(preset.outcomes[seed].folder / "scores/samples.npz", overlap_replicates=found)
-        return found
+        replicates = rng.normal(preset.values("overlap_s")[seed], 0.03, 200)
+        write_arrays(preset.outcomes[seed].folder, "samples", overlap_replicates=replicates)
+        return replicates
 
     def test_their_paired_difference_is_the_images_part(self):
         first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
         both = [[self.replicate(preset, seed) for seed in range(3)] for preset in (first, second)]
-        found = compare(board(first, second), first, second, "overlap_s")
+        comparison = compare(board(first, second), first, second, "overlap_s")
         expected = significance.difference_interval(
             np.full(3, 0.1), np.mean(both[1], axis=0) - np.mean(both[0], axis=0)
         )
-        assert found.difference == pytest.approx(0.1)  # less overlap is better
-        assert found.interval == pytest.approx(expected)
-        assert found.p is None
+        assert comparison.difference == pytest.approx(0.1)  # less overlap is better
+        assert comparison.interval == pytest.approx(expected)
+        assert comparison.p is None
         high, low = np.quantile(np.mean(both[0], axis=0), [0.025, 0.975])
         twice = 2 * np.mean(values(first, "overlap_s"))
         alone = (twice - low, twice - high)  # reflected
@@ -359,10 +280,10 @@ class TestOverlap:
         second.played[1].record.metrics["overlap_s"] += 0.05
         for preset, seed in ((first, 0), (first, 1), (first, 2), (second, 0), (second, 1)):
             self.replicate(preset, seed)
-        np.savez(second.outcomes[2].folder / "scores/samples.npz")
-        found = compare(board(first, second), first, second, "overlap_s")
+        write_arrays(second.outcomes[2].folder, "samples")
+        comparison = compare(board(first, second), first, second, "overlap_s")
         expected = stats.ttest_1samp([0.1, 0.15, 0.1], 0).confidence_interval(0.95)
-        assert found.interval == pytest.approx(tuple(expected))
+        assert comparison.interval == pytest.approx(tuple(expected))
         assert interval(board(first, second), second, "overlap_s") is None
 
 
@@ -371,29 +292,29 @@ class TestRankGroups:
         """a and b differ by one image; c is far behind."""
         ranks = ranks_of(np.random.default_rng(0), 3.0)
         other = ranks | {"i2t": np.where(np.arange(IMAGES) == 0, 50, ranks["i2t"])}
-        worse = {way: found + 8 for way, found in ranks.items()}
+        worse = {way: of_way + 8 for way, of_way in ranks.items()}
         presets = [
-            standing(name, [outcome(name, seed, found) for seed in (0, 1)])
-            for name, found in (("c", worse), ("b", other), ("a", ranks))
+            standing(name, [outcome(name, seed, of_preset) for seed in (0, 1)])
+            for name, of_preset in (("c", worse), ("b", other), ("a", ranks))
         ]
-        found = board(*presets)
-        assert [one.preset for one in found.ranked] == ["a", "b", "c"]
-        assert rank_groups(found) == [1, 1, 2]
+        results = board(*presets)
+        assert [s.preset for s in results.ranked] == ["a", "b", "c"]
+        assert rank_groups(results) == [1, 1, 2]
 
     def test_p_is_that_of_the_comparison(self):
         """Two presets are one comparison: they share a group if and only if p is over 0.05."""
         seen = set()
         for quality in (1.0, 1.1, 1.2, 1.5, 2.0, 4.0):
-            found = board(played("a", quality), played("b", 1.0))
-            p = compare(found, *found.standings, "rsum").p
-            assert rank_groups(found) == ([1, 2] if p <= 0.05 else [1, 1])
+            results = board(played("a", quality), played("b", 1.0))
+            p = compare(results, *results.standings, "rsum").p
+            assert rank_groups(results) == ([1, 2] if p <= 0.05 else [1, 1])
             seen.add(p <= 0.05)
         assert seen == {True, False}
 
     def test_only_common_seeds_tell_apart(self):
         """With seed 0 they are the same; the first has a second seed, and a much better one."""
         ranks = any_ranks()
-        best = {way: np.zeros_like(found) for way, found in ranks.items()}
+        best = {way: np.zeros_like(of_way) for way, of_way in ranks.items()}
         first = standing("a", [outcome("a", 0, ranks), outcome("a", 1, best)])
         assert rank_groups(board(first, standing("b", [outcome("b", 0, ranks)]))) == [1, 1]
 
@@ -406,19 +327,13 @@ class TestRankGroups:
         assert rank_groups(board(lost)) == []
 
 
-def write_direction(found: Outcome, way: str, queries: list[str], ranks: np.ndarray) -> None:
-    """Put a direction in the place of all others."""
-    frame = pd.DataFrame({"direction": way, "query": queries, "rank": ranks})
-    frame.to_parquet(found.folder / "scores/ranks.parquet", index=False)
-
-
 def expected_interval(owner: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """Of a mean over queries, their owners drawn with all that is theirs; owners without a query
     are never drawn."""
-    able, owner = np.unique(owner, return_inverse=True)
+    distinct, owner = np.unique(owner, return_inverse=True)
     means = [
         np.concatenate([np.repeat(values[owner == o], times) for o, times in enumerate(row)]).mean()
-        for row in significance.weights(len(able)).astype(int)
+        for row in significance.weights(len(distinct)).astype(int)
     ]
     return tuple(np.quantile(means, [0.025, 0.975]))
 
@@ -431,10 +346,7 @@ class TestPhrases:
 
     @pytest.fixture(autouse=True)
     def regions(self, folder) -> None:
-        owners = ["t1", *(f"i{owner}" for owner in self.OF_PHRASE), "t0"]
-        ids = [f"p{number}" for number in range(-1, self.COUNT + 1)]
-        table = pd.DataFrame({"phrase_id": ids, "image_id": owners})
-        table.to_parquet("data/prepared/made/regions.parquet")
+        builders.write_regions(Path("data/prepared/made"), ["t1", *ids("i", self.OF_PHRASE), "t0"])
 
     def localiser(
         self, preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)
@@ -444,16 +356,11 @@ class TestPhrases:
     def cell(self, preset: str, seed: int, quality: float) -> Outcome:
         rng = np.random.default_rng(seed)
         ranks = rng.poisson(rng.exponential(4, IMAGES)[self.OF_PHRASE] / quality)
-        recalls = {f"p2r_r{k}": 100 * float(np.mean(ranks < k)) for k in CUTOFFS}
-        found = outcome(preset, seed, any_ranks())
-        write_direction(found, "p2r", [f"p{n}" for n in range(self.COUNT)], ranks)
-        metrics = recalls | {"rsum": sum(recalls.values())}
-        told = found.record.model_copy(update={"metrics": metrics, "task": "localisation"})
-        return replace(found, record=told)
+        return builders.outcome(preset, seed, ranks={"p2r": ranks}, task="localisation")
 
-    def values(self, found: Outcome, k: int) -> np.ndarray:
+    def values(self, cell: Outcome, k: int) -> np.ndarray:
         return 100.0 * (
-            pd.read_parquet(found.folder / "scores/ranks.parquet")["rank"].to_numpy() < k
+            pd.read_parquet(cell.folder / "scores/ranks.parquet")["rank"].to_numpy() < k
         )
 
     @pytest.mark.parametrize("metric", ["p2r_r1", "p2r_r5", "rsum"])
@@ -467,31 +374,34 @@ class TestPhrases:
 
     def test_two_presets_are_compared_by_their_phrases(self):
         first, second = self.localiser("a", 2.0), self.localiser("b", 1.0)
-        found = compare(board(first, second), first, second, "p2r_r1")
+        comparison = compare(board(first, second), first, second, "p2r_r1")
         gaps = np.subtract(first.values("p2r_r1"), second.values("p2r_r1"))
-        assert found.difference == pytest.approx(gaps.mean())
-        assert 0 < found.p < 0.05 and found.interval[0] < found.difference
+        assert comparison.difference == pytest.approx(gaps.mean())
+        assert 0 < comparison.p < 0.05 and comparison.interval[0] < comparison.difference
 
     def test_groups_are_of_the_presets_that_localise_and_of_no_other(self):
         """rsum of phrases is at most 300, that of both directions 600."""
         poor, good = self.localiser("poor", 0.1), self.localiser("good", 50.0)
-        found = board(played("r", 9.0), poor, good)
-        assert [s.preset for s in found.localisation.ranked] == ["good", "poor"]
-        assert rank_groups(found.localisation) == [1, 2]
-        assert [s.preset for s in found.retrieval.ranked] == ["r"]
-        assert rank_groups(found.retrieval) == [1]
+        results = board(played("r", 9.0), poor, good)
+        assert [s.preset for s in results.localisation.ranked] == ["good", "poor"]
+        assert rank_groups(results.localisation) == [1, 2]
+        assert [s.preset for s in results.retrieval.ranked] == ["r"]
+        assert rank_groups(results.retrieval) == [1]
 
     def test_tasks_are_never_ranked_against_each_other(self):
         lowest = standing("low", [outcome("low", 0, {w: r + 99 for w, r in any_ranks().items()})])
-        found = board(self.localiser("p", 50.0), lowest, self.localiser("q", 0.1))
-        assert lowest.mean("rsum") == 0 < found.standings[2].mean("rsum")
-        assert [s.preset for s in found.ranked] == ["low", "p", "q"]
+        results = board(self.localiser("p", 50.0), lowest, self.localiser("q", 0.1))
+        assert lowest.mean("rsum") == 0 < results.standings[2].mean("rsum")
+        assert [s.preset for s in results.ranked] == ["low", "p", "q"]
 
     def test_phrases_of_another_split_are_named(self):
         preset = self.localiser("a", 1.0, (0,))
-        write_direction(preset.outcomes[0], "p2r", ["p0"], np.array([0]))
-        with pytest.raises(UserError, match=f"p2r: expected the {self.COUNT} queries .* found 1"):
+        write_ranks(preset.outcomes[0].folder, {"p2r": np.array([0])})
+        with pytest.raises(UserError) as error:
             interval(board(preset), preset, "p2r_r1")
+        assert error.value.where.endswith("scores/ranks.parquet: p2r")
+        assert str(self.COUNT) in error.value.expected
+        assert error.value.found == "1"
 
 
 class TestPersons:
@@ -501,9 +411,8 @@ class TestPersons:
 
     @pytest.fixture(autouse=True)
     def persons(self, folder) -> None:
-        path = "data/prepared/made/images.parquet"
-        groups = ["x", "y", *(f"person {number}" for number in self.PERSON)]
-        pd.read_parquet(path).assign(group=groups).to_parquet(path)
+        groups = [f"person {number}" for number in self.PERSON]
+        builders.prepare("made", OWNER, trained=2, groups=groups)
 
     def searcher(self, preset: str, quality: float) -> Standing:
         cells = []
@@ -524,9 +433,9 @@ class TestPersons:
         assert preset.mean("rsum") <= 300
 
     def test_presets_are_told_apart_by_the_sum_of_three(self):
-        found = board(self.searcher("poor", 0.1), self.searcher("good", 50.0))
-        assert [s.preset for s in found.ranked] == ["good", "poor"]
-        assert rank_groups(found) == [1, 2]
+        results = board(self.searcher("poor", 0.1), self.searcher("good", 50.0))
+        assert [s.preset for s in results.ranked] == ["good", "poor"]
+        assert rank_groups(results) == [1, 2]
 
     def test_images_of_a_person_that_are_queries_are_drawn_together(self):
         preset = played("a", 1.0)
@@ -541,20 +450,10 @@ class TestFolds:
     def judged(self, preset: str, quality: float) -> Standing:
         cells = []
         for seed in (0, 1, 2):
-            whole = ranks_of(np.random.default_rng(seed), quality)
-            found = outcome(preset, seed, {way: 99 + ranks for way, ranks in whole.items()})
-            frames = [pd.read_parquet(found.folder / "scores/ranks.parquet")]
-            for way in ("i2t", "t2i"):
-                of_way = frames[0][frames[0]["direction"] == way]
-                frames.append(of_way.assign(direction=f"{way}_fold", rank=whole[way]))
-                for k in CUTOFFS:
-                    recall = 100 * float(np.mean(whole[way] < k))
-                    found.record.metrics[f"fold_{way}_r{k}"] = recall
-            found.record.metrics["fold_rsum"] = sum(
-                found.record.metrics[f"fold_{way}_r{k}"] for way in ("i2t", "t2i") for k in CUTOFFS
-            )
-            pd.concat(frames).to_parquet(found.folder / "scores/ranks.parquet", index=False)
-            cells.append(found)
+            within = ranks_of(np.random.default_rng(seed), quality)
+            whole = {way: 99 + ranks for way, ranks in within.items()}
+            folds = {f"{way}_fold": within[way] for way in ("i2t", "t2i")}
+            cells.append(outcome(preset, seed, whole | folds))
         return standing(preset, cells)
 
     def values(self, preset: Standing, way: str, k: int) -> np.ndarray:
@@ -564,19 +463,19 @@ class TestFolds:
 
     def test_an_interval_of_the_folds_is_of_their_ranks(self):
         preset = self.judged("a", 1.0)
-        found = board(preset)
+        results = board(preset)
         expected = expected_interval(OWNER, self.values(preset, "t2i_fold", 5))
-        assert interval(found, preset, "fold_t2i_r5") == pytest.approx(expected)
-        assert interval(found, preset, "t2i_r5") == (0, 0)  # of the whole split nothing is found
-        low, high = interval(found, preset, "fold_rsum")
+        assert interval(results, preset, "fold_t2i_r5") == pytest.approx(expected)
+        assert interval(results, preset, "t2i_r5") == (0, 0)  # of the whole split nothing is found
+        low, high = interval(results, preset, "fold_rsum")
         assert low < preset.mean("fold_rsum") < high
 
     def test_their_sum_can_be_compared(self):
         first, second = self.judged("a", 9.0), self.judged("b", 1.0)
-        found = compare(board(first, second), first, second, "fold_rsum")
+        comparison = compare(board(first, second), first, second, "fold_rsum")
         gaps = np.subtract(first.values("fold_rsum"), second.values("fold_rsum"))
-        assert found.difference == pytest.approx(gaps.mean())
-        assert found.p < 0.05
+        assert comparison.difference == pytest.approx(gaps.mean())
+        assert comparison.p < 0.05
         assert compare(board(first, second), first, second, "rsum").difference == 0
 
 
@@ -591,9 +490,13 @@ def test_ranks_of_another_split_are_named():
     preset = played("a", 1.0, (0,))
     ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
     write_ranks(preset.outcomes[0].folder, ranks)
-    told = f"scores/ranks.parquet: t2i: expected the {CAPTIONS} queries .* found {CAPTIONS - 1}"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError) as error:
         interval(board(preset), preset, "t2i_r1")
+    folder = preset.outcomes[0].folder
+    assert error.value.where == f"{folder}/scores/ranks.parquet: t2i"
+    assert error.value.expected == f"the {CAPTIONS} queries of the test split"
+    assert error.value.found == str(CAPTIONS - 1)
+    assert error.value.do == "run: dvc repro"
 
 
 def test_prepared_data_that_is_missing_is_named():

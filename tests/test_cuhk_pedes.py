@@ -13,8 +13,8 @@ from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
 from benchmark.prepare.table_checks import check_tables
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
 from datasets import cuhk_pedes
 from datasets.cuhk_pedes import Options
 from seasons import params_of

@@ -346,5 +346,7 @@ def test_recipe_is_section_6_4_1():
 
 
 def test_unknown_variant_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"^variant: expected latent, dual, .*, found 'circle'$"):
+    with pytest.raises(
+        ValueError, match=r"^variant: expected one of latent, dual, .*, found 'circle'$"
+    ):
         method.Config(variant="circle")

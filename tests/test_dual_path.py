@@ -183,9 +183,9 @@ def test_left_alignment_starts_at_the_first_position():
 def test_features_of_all_offsets_are_summed():
     model, captions = model_of(test_offsets="all", **OFFICIAL).eval(), captions_of([3, 8, 1, 10])
     (found,) = model.encode_captions(captions)
-    for c, places in enumerate([6, 1, 8, 1]):
+    for c, offsets in enumerate([6, 1, 8, 1]):
         words = words_of(captions, c)
-        expected = unit(sum(naive_text(model, words, offset) for offset in range(places)))
+        expected = unit(sum(naive_text(model, words, offset) for offset in range(offsets)))
         np.testing.assert_allclose(plain(found[c]), expected, rtol=0, atol=1e-10)
 
 
@@ -238,17 +238,17 @@ def test_full_size_network_has_the_papers_parameters():
 # Position shift ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("words", "places"), [(9, 24), (31, 2), (1, 32)])
-def test_shift_draws_every_place_equally_often(words, places):
-    model, draws = model_of(text_length=32), 400 * places
+@pytest.mark.parametrize(("words", "offsets"), [(9, 24), (31, 2), (1, 32)])
+def test_shift_draws_every_offset_equally_often(words, offsets):
+    model, draws = model_of(text_length=32), 400 * offsets
     values = torch.arange(1, words + 1).expand(draws, words)
     torch.manual_seed(0)
     captions = Captions(values=values, lengths=torch.full((draws,), words))
     ids = model._placed(captions)
     starts = (ids == 1).long().argmax(1)
-    counts = torch.bincount(starts, minlength=places).double()
-    assert len(counts) == places
-    assert ((counts - 400).square() / 400).sum() < 1.5 * places + 15  # chi-square: mean places - 1
+    counts = torch.bincount(starts, minlength=offsets).double()
+    assert len(counts) == offsets
+    assert ((counts - 400).square() / 400).sum() < 1.5 * offsets + 15  # chi-square
     for row, start in zip(ids[:50].tolist(), starts[:50].tolist(), strict=True):
         assert row == naive.place(list(range(1, words + 1)), start, 32)
 
@@ -524,15 +524,15 @@ def test_training_crops_are_random_windows_of_each_image_mirrored_or_not():
     assert crops.shape == (200, 3, 14, 14) and crops.dtype == torch.uint8
     seen = Counter()
     for image, crop in zip(images, crops, strict=True):
-        places = [
+        offsets = [
             (top, left, mirrored)
             for top in range(3)
             for left in range(3)
             for mirrored in (False, True)
             if torch.equal(window(image, top, left, mirrored), crop)
         ]
-        assert len(places) == 1
-        seen[places[0]] += 1
+        assert len(offsets) == 1
+        seen[offsets[0]] += 1
     assert len(seen) == 18 and max(seen.values()) < 30  # 11 each on average
 
 

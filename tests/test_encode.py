@@ -1,11 +1,14 @@
-"""Encoders and the stage around them: safe weights, kills survived, statistics of train only."""
+"""The stage encode: a module per kind, kills survived, statistics of the training split only."""
 
 import json
-import pickle
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -13,17 +16,14 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
-from torchvision import models
 
-from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
-from benchmark.encode import __main__ as encode
-from benchmark.encode import scratch_arrays
-from benchmark.encoders import drawn_cnn, torchvision_cnn
-from benchmark.encoders.weight_files import read_state
+from benchmark.encode import __main__ as stage_encode
+from benchmark.encode import phrases, pictures, resumable_arrays, sentences, text_encoding, words
+from benchmark.encoders import drawn_cnn
 from benchmark.matching import retrieval_inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
@@ -80,11 +80,11 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
 def stage(tmp_path, monkeypatch):
     """Encode with the stub in an empty folder, four pictures at a time."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(encode, "CHUNK", 4)
+    monkeypatch.setattr(pictures, "CHUNK", 4)
     opened: list[str] = []
 
-    def run(pictures=None, data=None, dies_at=None, afresh=True, network=Stub, **settings):
-        pictures = pictures or pictures_of()
+    def run(shown=None, data=None, dies_at=None, afresh=True, network=Stub, **settings):
+        shown = shown or pictures_of()
         if afresh:
             shutil.rmtree(FOLDER, ignore_errors=True)  # as DVC does before it runs a stage
 
@@ -92,13 +92,13 @@ def stage(tmp_path, monkeypatch):
             if file == dies_at:
                 raise KeyboardInterrupt
             opened.append(file)
-            return pictures[file]
+            return shown[file]
 
         loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": "stub"}))
         dataset = SimpleNamespace(pictures=lambda: open_picture)
-        monkeypatch.setattr(encode, "raw_dataset", lambda params, name: dataset)
+        monkeypatch.setattr(pictures, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
-        encoding = FeatureSet(
+        feature_set = FeatureSet(
             dataset="tiny",
             reader="tiny",
             kind="pictures",
@@ -108,8 +108,8 @@ def stage(tmp_path, monkeypatch):
             image=image,
         )
         with monkeypatch.context() as patch:
-            patch.setattr(encode.encoders, "load", {"stub": loaded}.get)
-            encode.encode_images(PARAMS, encoding, data or data_of())
+            patch.setattr(pictures.encoders, "load", {"stub": loaded}.get)
+            pictures.encode(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
@@ -117,10 +117,11 @@ def stage(tmp_path, monkeypatch):
 
 
 def on_grid(found: dict[str, np.ndarray]) -> np.ndarray:
-    """Cells (I, 4, 4, F) where they were before the salient ones came first."""
-    cells = np.empty_like(found["regions"])
-    np.put_along_axis(cells, found["places"][:, :, None].astype(np.int64), found["regions"], axis=1)
-    return cells.reshape(len(cells), 4, 4, -1)
+    """Regions (I, 4, 4, F) where they were before the salient ones came first."""
+    grid = np.empty_like(found["regions"])
+    positions = found["positions"][:, :, None].astype(np.int64)
+    np.put_along_axis(grid, positions, found["regions"], axis=1)
+    return grid.reshape(len(grid), 4, 4, -1)
 
 
 def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
@@ -129,10 +130,10 @@ def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
     with torch.no_grad():
         pooled, maps = Stub().eval()(torch.tensor(pixels).permute(0, 3, 1, 2) / 255)
     np.testing.assert_allclose(found["pooled"], pooled, atol=2e-3)
-    cells = maps.unfold(2, 2, 2).unfold(3, 2, 2).mean((4, 5))  # of 8 x 8 cells 4 x 4
-    np.testing.assert_allclose(on_grid(found), cells.permute(0, 2, 3, 1), atol=2e-3)
+    grid = maps.unfold(2, 2, 2).unfold(3, 2, 2).mean((4, 5))  # 4 x 4 of 8 x 8
+    np.testing.assert_allclose(on_grid(found), grid.permute(0, 2, 3, 1), atol=2e-3)
     assert found["regions"].dtype == np.float16
-    assert set(found) == {"pooled", "regions", "places"}
+    assert set(found) == {"pooled", "regions", "positions"}
     ids = [f"p{n}" for n in range(11)]
     assert read_array(FOLDER, "regions", "tiny", ids).shape == (11, 16, 3)
     card = json.loads((FOLDER / "card.json").read_text())
@@ -145,11 +146,11 @@ def test_salient_regions_come_first(stage):
     norms = np.linalg.norm(found["regions"].astype(np.float32), axis=2)
     assert (np.diff(norms, axis=1) < 2e-3).all()
     assert norms[:, 0].min() > norms[:, -1].max() / 2 and np.ptp(norms) > 0.1
-    assert (np.sort(found["places"], axis=1) == np.arange(16)).all()
-    assert (found["places"] != found["places"][0]).any()  # picture by picture
+    assert (np.sort(found["positions"], axis=1) == np.arange(16)).all()
+    assert (found["positions"] != found["positions"][0]).any()  # picture by picture
 
 
-def test_cells_of_a_picture_and_of_its_mirror_image_line_up(stage):
+def test_grids_of_a_picture_and_of_its_mirror_image_line_up(stage):
     plain, mirror = stage(), stage(pictures_of(mirrored=True))
     np.testing.assert_allclose(plain["pooled"], mirror["pooled"], atol=2e-3)
     np.testing.assert_allclose(on_grid(plain), on_grid(mirror)[:, :, ::-1], atol=2e-3)
@@ -173,7 +174,7 @@ def contents() -> dict[str, bytes]:
 def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
     stage(**settings)
     unbroken = contents()
-    made = {"pooled.npy", "regions.npy", "places.npy", "card.json"}
+    made = {"pooled.npy", "regions.npy", "positions.npy", "card.json"}
     assert set(unbroken) == made | ({"pixels.npy", "network.pt"} if settings else set())
     with pytest.raises(KeyboardInterrupt):
         stage(dies_at="p6.png", grid=2, **settings)  # of other settings: not to be gone on with
@@ -190,7 +191,7 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
 def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     settings = {"pixels": 8, "standardise": True}
     stage(**settings)
-    unbroken, original = contents(), encode.write_json
+    unbroken, original = contents(), pictures.write_json
 
     def dies_at_the_card(path, data):
         if path.name == "card.json":
@@ -198,7 +199,7 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
         original(path, data)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(encode, "write_json", dies_at_the_card)
+        patch.setattr(pictures, "write_json", dies_at_the_card)
         stage(**settings)
     assert not FOLDER.exists()
     stage(**settings)
@@ -214,8 +215,11 @@ def test_encoding_again_replaces_the_folder(stage):
 
 
 def test_what_a_kill_before_the_first_mark_left_is_not_used(stage, monkeypatch):
+    def dies(path, data):
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(encode, "write_json", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(resumable_arrays, "write_json", dies)
         stage()
     found = stage(data=data_of(SPLITS[:9]))
     assert found["pooled"].shape == (9, 3)
@@ -240,9 +244,9 @@ def test_standardised_by_the_training_split(stage):
 def test_pixels_are_the_pictures_themselves(stage, flip):
     """Squashed to their own size and never mirrored, in the order of the table."""
     found = stage(pixels=32, flip=flip)
-    pictures = [np.asarray(x) for x in pictures_of().values()][:11]
+    expected = np.stack([np.asarray(x) for x in pictures_of().values()][:11])
     assert found["pixels"].dtype == np.uint8
-    assert (found["pixels"] == np.stack(pictures).transpose(0, 3, 1, 2)).all()
+    assert (found["pixels"] == expected.transpose(0, 3, 1, 2)).all()
     assert stage(pixels=8)["pixels"].shape == (11, 3, 8, 8)
     assert read_array(FOLDER, "pixels", "tiny", [f"p{n}" for n in range(11)]).shape[1] == 3
 
@@ -259,9 +263,9 @@ def random_network() -> drawn_cnn.Network:
 
 
 def cell_with(backbone: str) -> Cell:
-    facts = dict.fromkeys(("dataset", "preset", "method", "family", "texts", "words"), "tiny")
-    places = {"images": str(FOLDER), "start": "card.json", "folder": "results/a"}
-    return Cell(**facts, **places, backbone=backbone, seed=0, options={}, scaled=[], network=None)
+    names = dict.fromkeys(("dataset", "preset", "method", "family"), "tiny")
+    folders = {"images": str(FOLDER), "folder": "results/a"}
+    return Cell(**names, **folders, backbone=backbone, seed=0, options={}, scaled=[], network=None)
 
 
 @pytest.mark.parametrize("standardise", [False, True])
@@ -281,113 +285,6 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     assert structure.state_dict().keys() == network.state_dict().keys()
 
 
-# Weights --------------------------------------------------------------------------------------
-
-
-class Trap:
-    """Unpickling it leaves a file behind."""
-
-    def __reduce__(self):
-        return Path.touch, (Path("sprung").absolute(),)
-
-
-@pytest.fixture(scope="module")
-def mobilenet() -> nn.Module:
-    torch.manual_seed(0)
-    return models.mobilenet_v2(weights=None).eval()
-
-
-def test_a_pickle_is_refused_and_not_executed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "mobilenet_v2-1.pth"
-    writers = (
-        lambda: torch.save(Trap(), path),
-        lambda: torch.save({"weight": torch.zeros(2), "trap": Trap()}, path),
-        lambda: torch.save(Trap(), path, _use_new_zipfile_serialization=False),
-        lambda: path.write_bytes(pickle.dumps(Trap())),
-    )
-    for write in writers:
-        write()
-        with pytest.raises(UserError, match="mobilenet_v2-1.pth: expected a state dict of plain"):
-            torchvision_cnn.load("mobilenet_v2", tmp_path)
-        assert not Path("sprung").exists()
-    pickle.loads(path.read_bytes())
-    assert Path("sprung").exists()  # the trap works
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"<html>not found</html>"])
-def test_a_file_that_is_no_weights_is_refused(tmp_path, content):
-    path = tmp_path / "mobilenet_v2-1.pth"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="expected a state dict of plain tensors"):
-        read_state(path)
-
-
-@pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, torch.zeros(2)])
-def test_other_plain_content_is_refused(tmp_path, content):
-    path = tmp_path / "mobilenet_v2-1.pth"
-    torch.save(content, path)
-    with pytest.raises(UserError, match="state dict of plain tensors, found other objects"):
-        read_state(path)
-
-
-def other_names(state: dict) -> dict:
-    return {f"layer.{name}": value for name, value in state.items()}
-
-
-def fewer(state: dict) -> dict:
-    return dict(list(state.items())[:20])
-
-
-def other_shapes(state: dict) -> dict:
-    """As VGG-16 with the weights of VGG-19, and ResNets of different widths."""
-    return state | {"features.0.0.weight": torch.zeros(16, 3, 3, 3)}
-
-
-@pytest.mark.parametrize("change", [other_names, fewer, other_shapes])
-def test_weights_of_another_network_are_refused(tmp_path, mobilenet, change):
-    path = tmp_path / "mobilenet_v2-1.pth"
-    torch.save(change(mobilenet.state_dict()), path)
-    with pytest.raises(UserError, match="mobilenet_v2-1.pth: weights of another network"):
-        torchvision_cnn.load("mobilenet_v2", tmp_path)
-
-
-def test_missing_or_ambiguous_weights_are_told(tmp_path):
-    with pytest.raises(UserError, match="exactly one file mobilenet_v2-.*found none.*--weights-"):
-        torchvision_cnn.load("mobilenet_v2", tmp_path)
-    for name in ("mobilenet_v2-1.pth", "mobilenet_v2-2.pth"):
-        (tmp_path / name).touch()
-    with pytest.raises(UserError, match="found mobilenet_v2-1.pth, mobilenet_v2-2.pth"):
-        torchvision_cnn.load("mobilenet_v2", tmp_path)
-    with pytest.raises(UserError, match="no image network 'resnet51'; .*resnet50"):
-        torchvision_cnn.load("resnet51", tmp_path)
-
-
-def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
-    state = {k: v for k, v in mobilenet.state_dict().items() if not k.startswith("classifier")}
-    torch.save(state, tmp_path / "mobilenet_v2-1.pth")  # it stops before the classifier
-    network, facts = torchvision_cnn.load("mobilenet_v2", tmp_path)
-    pixels = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    normalised = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(resize_size=64, crop_size=64)
-    with torch.no_grad():
-        pooled, found = network(pixels)
-        expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
-        torch.testing.assert_close(mobilenet.classifier(pooled), expected)
-        folded = scratch_arrays.fused(network)(pixels)
-    network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
-    structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
-    structure.load_state_dict(network.state_dict())
-    with torch.no_grad():
-        torch.testing.assert_close(structure(pixels)[0], (pooled - 1) / 2)
-    assert (pooled.shape, found.shape) == ((2, 1280), (2, 1280, 2, 2))
-    torch.testing.assert_close(folded[1], found, rtol=1e-3, atol=1e-4)
-    assert facts["file"] == "mobilenet_v2-1.pth" and len(facts["sha256"]) == 64
-
-
-def _column(values: list[float]) -> torch.Tensor:
-    return torch.tensor(values).view(1, 3, 1, 1)
-
-
 # Words and sentences --------------------------------------------------------------------------
 
 CAPTIONS = pd.DataFrame(
@@ -400,18 +297,18 @@ CAPTIONS = pd.DataFrame(
 WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float32))
 
 
-def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
-    encoding = FeatureSet(
+def encode_captions(kind: ModuleType, encoder: str, source: str = "", **settings) -> None:
+    feature_set = FeatureSet(
         dataset="tiny",
         reader="tiny",
-        kind={"sentence": "sentences"}.get(kind, kind),
+        kind=kind.__name__.rpartition(".")[2],
         encoder=encoder,
         folder=str(FOLDER),
         source=source,
         **settings,
     )
-    run = {"words": encode.encode_words, "sentence": encode.encode_sentences}[kind]
-    run(encoding, Prepared(pd.DataFrame(), CAPTIONS, pd.DataFrame(), {}, Path("unused")))
+    data = Prepared(pd.DataFrame(), CAPTIONS, pd.DataFrame(), {}, Path("unused"))
+    kind.encode(PARAMS, feature_set, data)
 
 
 def write_words(folder: str = "data/features/tiny/words") -> str:
@@ -427,25 +324,25 @@ def empty_folder(tmp_path, monkeypatch):
 
 def test_words_are_of_the_training_captions_and_kept_for_all(empty_folder, monkeypatch):
     """A fit sees training captions, tokenised; a file of vectors may know words of any caption."""
-    asked = []
+    calls = []
 
-    def words(corpus, settings, keep):
-        asked.append((corpus, settings, keep))
+    def words_of(corpus, settings, keep):
+        calls.append((corpus, settings, keep))
         return WORDS, {"vectors": "made up", "epochs": 3}
 
-    loaded = SimpleNamespace(words=words)
-    monkeypatch.setattr(encode.encoders, "load", {"word2vec": loaded}.get)
+    loaded = SimpleNamespace(words=words_of)
+    monkeypatch.setattr(words.encoders, "load", {"word2vec": loaded}.get)
     settings = WordVectors(size=2)
-    encode_captions("words", "word2vec", words=settings)
+    encode_captions(words, "word2vec", words=settings)
     corpus = [["a", "dog", "runs"], ["a", "red", "dog"]]
-    assert asked == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
+    assert calls == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
     found = Words.read(FOLDER)
     assert (found.words, found.vectors.tolist()) == (WORDS.words, WORDS.vectors.tolist())
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["vectors"], card["epochs"], card["items"]) == ("made up", 3, 3)
     assert (card["dataset"], card["encoder"]) == ("tiny", "stub")
     assert card["settings"] == settings.model_dump()
-    encode_captions("words", "word2vec", words=settings)  # again: the folder is replaced
+    encode_captions(words, "word2vec", words=settings)  # again: the folder is replaced
     assert sorted(path.name for path in FOLDER.iterdir()) == [
         "card.json",
         "words.json",
@@ -455,7 +352,7 @@ def test_words_are_of_the_training_captions_and_kept_for_all(empty_folder, monke
 
 def test_sentence_features_are_written_in_the_order_of_the_captions(empty_folder):
     for _ in range(2):  # the second time the folder is replaced
-        encode_captions("sentence", "mean_words", write_words(), sentence=SentenceEncoder())
+        encode_captions(sentences, "mean_words", write_words(), sentence=SentenceEncoder())
         found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
         expected = [[2, 1], [8 / 3, 0], [4, -2], [0, 0]]
         np.testing.assert_allclose(found, expected, atol=2e-3)
@@ -465,34 +362,11 @@ def test_sentence_features_are_written_in_the_order_of_the_captions(empty_folder
 
 def test_sentence_features_are_standardised_by_the_training_captions(empty_folder):
     settings = SentenceEncoder(standardise=True)
-    encode_captions("sentence", "mean_words", write_words(), sentence=settings)
+    encode_captions(sentences, "mean_words", write_words(), sentence=settings)
     found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
     mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])  # of captions b and a
     expected = (np.array([[2, 1], [8 / 3, 0], [4, -2], [0, 0]]) - mean) / deviation
     np.testing.assert_allclose(found, expected, atol=5e-3)
-
-
-WAYS = {  # kind and settings of an encoding -> the function that makes it
-    "encode_images": ("image", {"image": ImageEncoder()}),
-    "import_features": ("image", {"image": ImageEncoder(features="precomp")}),
-    "encode_words": ("words", {}),
-    "encode_sentences": ("sentence", {}),
-    "encode_phrases": ("phrases", {}),
-    "encode_proposals": ("proposals", {}),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_each_kind_of_encoding_has_its_way(way, monkeypatch):
-    called = []
-    for name in WAYS:
-        monkeypatch.setattr(encode, name, lambda *given, name=name: called.append(name))
-    monkeypatch.setattr(encode.prepared_tables, "read", lambda dataset: data_of())
-    monkeypatch.setattr(encode, "raw_dataset", lambda params, name: name)
-    facts = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
-    kind, settings = WAYS[way]
-    encode.encode(PARAMS, FeatureSet(kind=kind, **settings, **facts))
-    assert called == [way]
 
 
 def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
@@ -509,16 +383,16 @@ def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
         seen.update(texts=texts, is_train=is_train.tolist())
         return np.arange(6, dtype=np.float32).reshape(3, 2), {"fitted": "stub"}
 
-    monkeypatch.setattr(encode.encoders, "load", lambda name: SimpleNamespace(encode=stub))
-    monkeypatch.setattr(encode.Words, "read", lambda folder: None)
+    monkeypatch.setattr(text_encoding.encoders, "load", lambda name: SimpleNamespace(encode=stub))
+    monkeypatch.setattr(text_encoding.Words, "read", lambda folder: None)
     write_json(Path("w/card.json"), {"vectors": "made up"})
-    encoding = FeatureSet(
+    feature_set = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="stub", folder="data/p",
         source="w", sentence=SentenceEncoder(standardise=True),
     )  # fmt: skip
-    encode.encode_phrases(encoding, data)
+    phrases.encode(PARAMS, feature_set, data)
     assert seen == {"texts": ["a dog", "the cat", "a wug"], "is_train": [True, True, False]}
-    found = read_array(Path(encoding.folder), "phrase", "tiny", seen["texts"])
+    found = read_array(Path(feature_set.folder), "phrase", "tiny", seen["texts"])
     np.testing.assert_allclose(found, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
 
 
@@ -528,10 +402,56 @@ def test_without_training_phrases_nothing_is_fitted(regions, tmp_path, monkeypat
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     table = pd.DataFrame(regions, columns=["image_id", "phrase"])
     write_json(Path("w/card.json"), {"vectors": "made up"})
-    encoding = FeatureSet(
+    feature_set = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="hglmm", folder="data/p", source="w",
         sentence=SentenceEncoder(),
     )  # fmt: skip
-    encode.encode_phrases(encoding, replace(data_of(), regions=table, captions=captions))
-    phrases = [phrase for _, phrase in regions]
-    assert read_array(Path("data/p"), "phrase", "tiny", phrases).tolist() == [[0.0]] * len(regions)
+    phrases.encode(PARAMS, feature_set, replace(data_of(), regions=table, captions=captions))
+    texts = [text for _, text in regions]
+    assert read_array(Path("data/p"), "phrase", "tiny", texts).tolist() == [[0.0]] * len(regions)
+
+
+# Kinds ----------------------------------------------------------------------------------------
+
+KINDS = get_args(FeatureSet.model_fields["kind"].annotation)
+LOADED = """
+import sys
+import benchmark.encode.__main__
+print(*(name for name in sys.modules if name.startswith("benchmark.")))
+"""
+
+
+def feature_set_of(kind: str, **settings) -> FeatureSet:
+    names = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
+    return FeatureSet(kind=kind, **names, **settings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_encoded_by_its_module(kind, monkeypatch):
+    calls, data = [], data_of()
+    monkeypatch.setattr(f"benchmark.encode.{kind}.encode", lambda *given: calls.append(given))
+    monkeypatch.setattr(stage_encode.prepared_tables, "read", {"tiny": data}.get)
+    stage_encode.encode(PARAMS, feature_set_of(kind))
+    assert calls == [(PARAMS, feature_set_of(kind), data)]
+
+
+def test_features_of_the_raw_folder_are_imported(monkeypatch):
+    calls, data = [], data_of()
+    monkeypatch.setattr(pictures, "import_features", lambda *given: calls.append(given))
+    monkeypatch.setattr(pictures, "raw_dataset", lambda params, name: f"raw {name}")
+    feature_set = feature_set_of("pictures", image=ImageEncoder(features="precomp"))
+    pictures.encode(PARAMS, feature_set, data)
+    assert calls == [(feature_set, data, "raw tiny")]
+
+
+def test_the_stage_imports_no_kind_by_itself():
+    """A changed kind leaves the features of the others as they are."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {name for name in run.stdout.split() if name.startswith("benchmark.encode")}
+    assert loaded == {"benchmark.encode", "benchmark.encode.__main__"}

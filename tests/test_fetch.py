@@ -14,8 +14,8 @@ from benchmark.core.errors import UserError
 from benchmark.fetch import __main__ as fetch
 from benchmark.fetch.checklist import downloads
 from benchmark.fetch.download import ChecksumError
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
 from datasets import Needed, RemoteFile, folder
 from seasons import params_of
 

@@ -12,46 +12,46 @@ THIRD = np.array([[-1.0, 0.1, 0.4], [0.2, -0.3, 0.6]], np.float32)
 
 
 def test_average_is_the_mean_in_both_directions():
-    found = fusion.average([FIRST, SECOND, THIRD])
+    fused = fusion.average([FIRST, SECOND, THIRD])
     expected = [[-0.4 / 3, -0.3 / 3, -0.2 / 3], [0.2, 0.1, 0.8 / 3]]
-    np.testing.assert_allclose(found["i2t"], expected, atol=1e-7)
-    np.testing.assert_allclose(found["t2i"], np.transpose(expected), atol=1e-7)
+    np.testing.assert_allclose(fused["i2t"], expected, atol=1e-7)
+    np.testing.assert_allclose(fused["t2i"], np.transpose(expected), atol=1e-7)
 
 
 def test_weights_are_inverse_positive_areas_normalised():
     # Areas of image 0: 0.5 + 0.3 = 0.8 and 0.1 + 0.1 = 0.2, so 1.25 and 5; of image 1: 0.4 and 1.
-    found = fusion.weights([FIRST, SECOND])
-    np.testing.assert_allclose(found, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
+    weights = fusion.weights([FIRST, SECOND])
+    np.testing.assert_allclose(weights, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
     # With areas 0.5 and 0.8 of the third: 1.25, 5, 2 of 8.25; 2.5, 1, 1.25 of 4.75.
-    found = fusion.weights([FIRST, SECOND, THIRD])
+    weights = fusion.weights([FIRST, SECOND, THIRD])
     expected = [[1.25 / 8.25, 2.5 / 4.75], [5 / 8.25, 1 / 4.75], [2 / 8.25, 1.25 / 4.75]]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    np.testing.assert_allclose(found.sum(0), 1)
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    np.testing.assert_allclose(weights.sum(0), 1)
 
 
 def test_adaptive_scores_of_images_by_hand():
-    found = fusion.adaptive([FIRST, SECOND])["i2t"]
+    fused = fusion.adaptive([FIRST, SECOND])["i2t"]
     expected = [
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],
         [(-0.2 + 0.4 * 0.6) / 1.4, (0.4 + 0.4 * 0.2) / 1.4, (0.4 * 0.2) / 1.4],
     ]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(fused, expected, atol=1e-6)
 
 
 def test_adaptive_scores_of_captions_have_weights_of_their_own():
     # Areas of captions: 0.5, 0.4, 0.3 in the first score, 0.7, 0.3, 0.2 in the second.
-    found = fusion.adaptive([FIRST, SECOND])["t2i"]
+    fused = fusion.adaptive([FIRST, SECOND])["t2i"]
     expected = [
         [(0.7 * 0.5 + 0.5 * 0.1) / 1.2, (0.7 * -0.2 + 0.5 * 0.6) / 1.2],
         [(0.3 * -0.5 + 0.4 * 0.1) / 0.7, (0.3 * 0.4 + 0.4 * 0.2) / 0.7],
         [(0.2 * 0.3 + 0.3 * -0.9) / 0.5, (0.2 * 0.0 + 0.3 * 0.2) / 0.5],
     ]
-    assert found.shape == (3, 2)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert fused.shape == (3, 2)
+    np.testing.assert_allclose(fused, expected, atol=1e-6)
 
 
 def test_three_scores_are_fused_like_two():
-    found = fusion.adaptive([FIRST, SECOND, THIRD])
+    fused = fusion.adaptive([FIRST, SECOND, THIRD])
     for way, scores in (
         ("i2t", [FIRST, SECOND, THIRD]),
         ("t2i", [FIRST.T, SECOND.T, THIRD.T]),
@@ -61,21 +61,21 @@ def test_three_scores_are_fused_like_two():
             for i in range(len(scores[0][0])):
                 parts = zip(inverse, scores, strict=True)
                 expected = sum(w / sum(inverse) * float(score[q, i]) for w, score in parts)
-                assert found[way][q, i] == pytest.approx(expected, abs=1e-6)
+                assert fused[way][q, i] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("how", fusion.HOW)
 def test_one_score_stays_as_it_is(how):
-    found = fusion.HOW[how]([FIRST])
-    assert np.array_equal(found["i2t"], FIRST) and np.array_equal(found["t2i"], FIRST.T)
+    fused = fusion.HOW[how]([FIRST])
+    assert np.array_equal(fused["i2t"], FIRST) and np.array_equal(fused["t2i"], FIRST.T)
 
 
 def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
     """The limit of Eq. 6.10 for a small area; nothing is divided by zero."""
     flat = -np.ones((2, 3), np.float32)
-    found = fusion.adaptive([FIRST, flat])
-    np.testing.assert_allclose(found["i2t"], flat, atol=1e-6)
-    np.testing.assert_allclose(found["t2i"], flat.T, atol=1e-6)
+    fused = fusion.adaptive([FIRST, flat])
+    np.testing.assert_allclose(fused["i2t"], flat, atol=1e-6)
+    np.testing.assert_allclose(fused["t2i"], flat.T, atol=1e-6)
     both = fusion.adaptive([flat, 3 * flat])  # of two such scores each takes half
     np.testing.assert_allclose(both["i2t"], 2 * flat)
     np.testing.assert_allclose(fusion.weights([flat, np.zeros((2, 3))]), 0.5)

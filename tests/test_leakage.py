@@ -19,10 +19,12 @@ from benchmark.matching import checkpoints, retrieval_inputs
 from benchmark.prepare import __main__ as prepare
 from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pairs
 from benchmark.prepare.table_checks import Picture, measure
-from benchmark.report.pages import leakage_section as page
+from benchmark.report.pages import integrity_tables as page
 from benchmark.season.method_options import configured, method_of
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 from benchmark.train import __main__ as train
 from benchmark.train.pseudo_classes import cluster
 
@@ -274,9 +276,10 @@ def fitted(params: Params) -> dict[str, object]:
         facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
-        assert checkpoints.load(Path(cell.folder) / "checkpoint.pt").status == "ok"
-        for name in ("checkpoint.pt", "training/history.csv"):
-            facts[f"{cell.preset}: {name}"] = (Path(cell.folder) / name).read_bytes()
+        assert checkpoints.load(Path(cell.checkpoint)).status == "ok"
+        facts[f"{cell.preset}: checkpoint"] = Path(cell.checkpoint).read_bytes()
+        history = Path(cell.folder) / "training/history.csv"
+        facts[f"{cell.preset}: history"] = history.read_bytes()
     return facts
 
 
@@ -305,8 +308,8 @@ def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(tmp_path, mo
         "pooled.npy",
         "regions.npy",
         "vocabulary of scan_t2i_avg",
-        "scan_t2i_avg: checkpoint.pt",
-        "two_branch_constraints: checkpoint.pt",
+        "scan_t2i_avg: checkpoint",
+        "two_branch_constraints: checkpoint",
     }
     assert ("words.npy" in changed) != loaded
 
@@ -329,13 +332,13 @@ def test_the_page_tells_what_the_splits_share():
     equal, near = page.twins(card).rows
     assert equal == ["train: a", "val: c", "equal", "0"]
     assert near[:3] == ["train: b", "test: d", "nearly"]
-    sentences = page.sentences(card)
+    sentences = page.integrity_sentences(card)
     assert sentences[0].startswith("All 4 pictures could be decoded") and len(sentences) == 4
 
 
 def test_the_page_of_a_card_of_before_these_checks():
     old = card_of({"pictures": [["train: a", "test: b"]], "captions": 3, "notes": ["A note."]})
-    assert page.sentences(old) == ["A note."]
+    assert page.integrity_sentences(old) == ["A note."]
     assert page.shared(old) is None
     assert page.twins(old).rows == [["train: a", "test: b", "equal", "0"]]
     assert page.twins(card_of({"notes": []})) is None

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 import torch
 
+from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import fingerprint
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate import evaluation
-from benchmark.matching import localisation
-from benchmark.matching.localisation import phrase_inputs
-from benchmark.protocol import rules
+from benchmark.matching import localisation_inputs, scoring
+from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 from methods import NotApplicableError
@@ -30,8 +30,8 @@ def pixels(box) -> set[tuple[int, int]]:
     return {(x, y) for x in range(x0, x1) for y in range(y0, y1)}
 
 
-def naive_overlap(one, other) -> float:
-    a, b = pixels(one), pixels(other)
+def naive_iou(box, other) -> float:
+    a, b = pixels(box), pixels(other)
     return len(a & b) / len(a | b) if a else float("nan")
 
 
@@ -40,13 +40,13 @@ def some_boxes(rng, shape) -> np.ndarray:
     return np.concatenate([low, low + rng.integers(1, 12, (*shape, 2))], -1).astype(np.float32)
 
 
-def test_overlaps_count_pixels():
+def test_ious_count_pixels():
     rng = np.random.default_rng(0)
     boxes, truths = some_boxes(rng, (4, 6)), some_boxes(rng, (10,))
     boxes[2, 3:] = 0  # an image with three proposals
     image = rng.integers(0, 4, 10)
-    found = localisation.overlaps(boxes, image, truths)
-    expected = [[naive_overlap(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
+    found = localisation_inputs.proposal_ious(boxes, image, truths)
+    expected = [[naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert np.isnan(found[image == 2, 3:]).all() and (image == 2).any()
 
@@ -54,24 +54,24 @@ def test_overlaps_count_pixels():
 def test_many_rows_are_done_in_chunks_without_a_seam(monkeypatch):
     rng = np.random.default_rng(1)
     boxes, truths, image = some_boxes(rng, (4, 6)), some_boxes(rng, (23,)), rng.integers(0, 4, 23)
-    whole = localisation.overlaps(boxes, image, truths)
-    monkeypatch.setattr(phrase_inputs, "CHUNK", 5)
-    np.testing.assert_array_equal(localisation.overlaps(boxes, image, truths), whole)
+    whole = localisation_inputs.proposal_ious(boxes, image, truths)
+    monkeypatch.setattr(localisation_inputs, "CHUNK", 5)
+    np.testing.assert_array_equal(localisation_inputs.proposal_ious(boxes, image, truths), whole)
 
 
-def test_an_overlap_of_exactly_one_half_is_right():
+def test_an_iou_of_exactly_one_half_is_right():
     truth = np.array([[0, 0, 10, 10]], np.float32)
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
-    found = localisation.overlaps(boxes, np.array([0]), truth)
+    found = localisation_inputs.proposal_ious(boxes, np.array([0]), truth)
     assert found.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert rules.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
+    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
 
 
-def naive_rank(scores, overlaps) -> int:
-    right = [s for s, o in zip(scores, overlaps, strict=True) if o >= 0.5]
+def naive_rank(scores, ious) -> int:
+    right = [s for s, o in zip(scores, ious, strict=True) if o >= 0.5]
     if not right:
         return max(len(scores), 10)
-    wrong = [s for s, o in zip(scores, overlaps, strict=True) if o < 0.5]
+    wrong = [s for s, o in zip(scores, ious, strict=True) if o < 0.5]
     return sum(s >= max(right) for s in wrong)
 
 
@@ -79,47 +79,47 @@ def naive_rank(scores, overlaps) -> int:
 def test_ranks_and_metrics_are_those_of_a_loop(seed):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 6, (60, P)).astype(np.float32)  # many ties
-    overlaps = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, P), p=[0.5, 0.2, 0.1, 0.05, 0.15])
-    overlaps[7] = 0.3
-    overlaps = overlaps.astype(np.float32)
-    scores[np.isnan(overlaps)] = np.nan
-    expected = [naive_rank(s, o) for s, o in zip(scores, overlaps, strict=True)]
-    ranks = rules.localisation_ranks(scores, overlaps)
+    ious = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, P), p=[0.5, 0.2, 0.1, 0.05, 0.15])
+    ious[7] = 0.3
+    ious = ious.astype(np.float32)
+    scores[np.isnan(ious)] = np.nan
+    expected = [naive_rank(s, o) for s, o in zip(scores, ious, strict=True)]
+    ranks = protocol.localisation_ranks(scores, ious)
     assert ranks.tolist() == expected and expected[7] == P
-    metrics = rules.localisation_metrics(ranks, overlaps)
+    metrics = protocol.localisation_metrics(ranks, ious)
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
     assert metrics["rsum"] == pytest.approx(sum(metrics[f"p2r_r{k}"] for k in (1, 5, 10)))
-    has_one = [any(o >= 0.5 for o in row) for row in overlaps]
+    has_one = [any(o >= 0.5 for o in row) for row in ious]
     assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
-    chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in overlaps]
+    chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
     assert metrics["p2r_chance_r1"] == pytest.approx(100 * np.mean(chances))
-    found = selection.localisation_recalls(torch.tensor(scores), torch.tensor(overlaps), 0.5)
+    found = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
     assert found == pytest.approx({key: metrics[key] for key in found})
     assert set(found) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
 
-def test_training_and_evaluation_call_the_same_overlap_right():
-    assert localisation.CORRECT == rules.CORRECT_OVERLAP == 0.5
+def test_training_and_evaluation_call_the_same_proposals_right():
+    assert selection.CORRECT_IOU == protocol.CORRECT_IOU == 0.5
 
 
 def test_scores_that_are_not_finite_are_refused():
-    overlaps = np.array([[0.6, np.nan]], np.float32)
-    assert rules.localisation_ranks(np.array([[1.0, np.nan]]), overlaps).tolist() == [0]
-    with pytest.raises(rules.RefusedError, match="1 of 1 scores are NaN"):
-        rules.localisation_ranks(np.array([[np.nan, 1.0]]), overlaps)
+    ious = np.array([[0.6, np.nan]], np.float32)
+    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), ious).tolist() == [0]
+    with pytest.raises(protocol.RefusedError, match="1 of 1 scores are NaN"):
+        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), ious)
     with pytest.raises(selection.NotFiniteError):
-        selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(overlaps), 0.5)
+        selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(ious))
 
 
 def test_the_best_box_of_every_phrase_is_kept():
     boxes = some_boxes(np.random.default_rng(0), (2, 3))
-    overlaps = np.array([[0.1, 0.6, 0.2], [0.7, 0.2, np.nan]], np.float32)
+    ious = np.array([[0.1, 0.6, 0.2], [0.7, 0.2, np.nan]], np.float32)
     scores = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, np.nan]], np.float32)
-    judged = evaluation.of_localisation(scores, overlaps, boxes, ["a", "b"])
-    assert judged.samples["p2r_boxes"].tolist() == [boxes[0, 2].tolist(), boxes[1, 1].tolist()]
-    assert judged.rank_table.to_dict("list") == {
+    result = evaluation.of_localisation(scores, ious, boxes, ["a", "b"])
+    assert result.samples["p2r_boxes"].tolist() == [boxes[0, 2].tolist(), boxes[1, 1].tolist()]
+    assert result.rank_table.to_dict("list") == {
         "direction": ["p2r", "p2r"], "query": ["a", "b"], "rank": [1, 1],
     }  # fmt: skip
 
@@ -165,10 +165,9 @@ def made() -> Prepared:
 
 
 def cell() -> Cell:
-    words = dict.fromkeys(("method", "family", "backbone", "words", "start", "folder"), "x")
     return Cell(
-        dataset="d", preset="p", seed=0, options={}, scaled=[], network=None,
-        images=str(IMAGES), texts=str(TEXTS), **words,
+        dataset="d", preset="p", seed=0, method="x", family="x", options={}, scaled=[],
+        network=None, images=str(IMAGES), texts=str(TEXTS), folder="x",
     )  # fmt: skip
 
 
@@ -192,18 +191,18 @@ def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
         own = batch.proposals[batch.image_of_row[b]]
         np.testing.assert_array_equal(own, features[image].astype(np.float32))
         truth = region[["x0", "y0", "x1", "y1"]]
-        expected = [naive_overlap(box, truth) for box in boxes[image]]
-        np.testing.assert_allclose(batch.overlaps[b], expected, rtol=1e-6)
+        expected = [naive_iou(box, truth) for box in boxes[image]]
+        np.testing.assert_allclose(batch.ious[b], expected, rtol=1e-6)
     same = regions["chain"].iloc[rows].to_numpy()
     np.testing.assert_array_equal(
         batch.chain_ids[:, None] == batch.chain_ids[None], same[:, None] == same[None]
     )
     assert len(batch.proposals) == regions["image_id"].iloc[rows].nunique() < len(rows)
-    assert batch.overlaps.isnan().any()
+    assert batch.ious.isnan().any()
 
 
 def regions_of_train() -> pd.DataFrame:
-    """The region table of `made`, in its order: rows of train, with their places."""
+    """The region table of `made`, in its order: rows of train, with their row numbers."""
     rng = np.random.default_rng(5)
     rows = []
     for n in range(len(SPLITS)):
@@ -228,7 +227,7 @@ def test_phrases_of_one_chain_are_siblings(inputs):
 
 
 def test_pairs_are_all_rows_in_chunks(inputs, monkeypatch):
-    monkeypatch.setattr(phrase_inputs, "CHUNK", 4)
+    monkeypatch.setattr(localisation_inputs, "CHUNK", 4)
     chunks = list(inputs.pairs())
     assert [len(regions) for regions, _ in chunks] == [4, 4, 1]
     whole = inputs.batch(np.arange(9))
@@ -240,7 +239,7 @@ def test_the_first_images_bring_their_phrases(inputs):
     fewer = inputs.first_images(2)
     kept = regions_of_train()["image_id"].isin(["i0", "i1"])
     kept = torch.tensor(kept.to_numpy())
-    assert torch.equal(fewer.overlaps.nan_to_num(-1), inputs.overlaps[kept].nan_to_num(-1))
+    assert torch.equal(fewer.ious.nan_to_num(-1), inputs.ious[kept].nan_to_num(-1))
     assert len(fewer.proposals) == len(fewer.boxes) == 2
     assert inputs.first_images(None) is inputs and inputs.first_images(3) is inputs
 
@@ -259,7 +258,7 @@ class Dot(torch.nn.Module):
 
 
 def test_every_phrase_meets_the_proposals_of_its_image(inputs):
-    scores = localisation.score_proposals(Dot(), inputs)
+    scores = scoring.score_proposals(Dot(), inputs)
     batch = inputs.batch(np.arange(9))
     for n in range(9):
         expected = batch.proposals[batch.image_of_row[n]][:, :4] @ batch.phrases.values[n]
@@ -267,7 +266,7 @@ def test_every_phrase_meets_the_proposals_of_its_image(inputs):
 
 
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
-    found = localisation.nearest_regions(Dot(), inputs)
+    found = scoring.nearest_regions(Dot(), inputs)
     boxes, wanted = np.load(IMAGES / "boxes.npy"), set(inputs.vector_of_phrase.tolist())
     for image in range(3):
         there = boxes[image].any(1)
@@ -288,5 +287,11 @@ def test_a_split_without_phrases_is_not_applicable():
 def test_features_of_other_boxes_are_refused():
     data = made()
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
-    with pytest.raises(UserError, match=r"^proposals/card.json: features of other phrases.*dvc"):
+    with pytest.raises(UserError) as error:
         phrase_inputs(replace(data, regions=other), cell(), "val", torch.device("cpu"))
+    assert (error.value.where, error.value.expected, error.value.found) == (
+        "proposals/card.json",
+        "features of the phrases of d",
+        "features of other phrases",
+    )
+    assert error.value.do == "delete proposals and run `dvc repro` again"

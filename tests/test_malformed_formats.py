@@ -21,8 +21,8 @@ from refusals import check, outcome
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Params
-from benchmark.season.resolving import write_params
 from datasets import DataError
 
 

@@ -1,4 +1,4 @@
-"""What every method of methods/ promises, whatever it does inside; and how it is configured."""
+"""What every method of methods/ promises, whatever it does inside, and how it is configured."""
 
 from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 from functools import cache
@@ -10,14 +10,14 @@ import torch
 from torch import nn
 
 import methods
+from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import rules
-from benchmark.season.method_options import configured, spelt_out
+from benchmark.season.method_options import configured, method_of, spelt_out
 from benchmark.season.presets import presets
 from benchmark.train.loop import optimiser_of
-from methods import Batch, Captions, Inputs, RegionBatch, Sizes
+from methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch, Sizes
 
 TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}
 NO_SIZES = {"batch_size", "pool_size"}
@@ -54,20 +54,24 @@ def tiny(method: ModuleType, options: dict | None = None) -> Case:
 
 @cache
 def cases() -> dict[str, Case]:
-    """Of every preset that trains; those that only differ in size are the same at a tiny one."""
-    found = {}
+    """One per preset that trains; presets that only differ in size are one case."""
+    by_config = {}
     for name, row in ROWS.items():
         method = methods.load(PRESETS[name][0])
-        found.setdefault(tiny(method, row.options).config, (name, method))
-    return {name: Case(method, config) for config, (name, method) in found.items()}
+        by_config.setdefault(tiny(method, row.options).config, (name, method))
+    return {name: Case(method, config) for config, (name, method) in by_config.items()}
+
+
+def cases_of(method: ModuleType) -> list[Case]:
+    return [case for case in cases().values() if case.method is method]
 
 
 READING = [name for name, case in cases().items() if case.takes.text not in VECTORS]
-TRAINED = [name for name, case in cases().items() if not hasattr(case.method.Model, "fit")]
-PART_SCORING = [name for name, case in cases().items() if hasattr(case.method.Model, "scores")]
-SENTENCE_SCORING = [
-    name for name, case in cases().items() if hasattr(case.method.Model, "caption_similarity")
-]
+TRAINED = [name for name, case in cases().items() if not case.takes.fit]
+PART_SCORING = [name for name, case in cases().items() if case.takes.scores]
+SENTENCE_SCORING = [name for name, case in cases().items() if case.takes.caption_similarity]
+ATTENTIVE = [name for name, case in cases().items() if case.takes.attention]
+OFFERS = ("fit", "scores", "caption_similarity", "attention")  # fields, and methods of a Model
 
 
 class TinyNetwork(nn.Module):
@@ -77,7 +81,7 @@ class TinyNetwork(nn.Module):
         super().__init__()
         self.convolution = nn.Conv2d(3, SIZES.image, 3, 4)
         self.norm = nn.BatchNorm2d(SIZES.image)
-        nn.init.normal_(self.convolution.weight)  # steep, so that colours are easily told apart
+        nn.init.normal_(self.convolution.weight)  # steep, so that colours differ clearly
         nn.init.normal_(self.convolution.bias)
 
     def forward(self, pixels):
@@ -94,7 +98,7 @@ def model_of(case: Case, seed: int = 0) -> nn.Module:
     if case.takes.image == "pixels":
         parts["image_network"] = TinyNetwork()
     model = case.method.Model(case.config, SIZES, **parts)
-    if hasattr(model, "fit"):
+    if case.takes.fit:
         model.fit([(images_of(case, 40), captions_of(case, 40))])
     return model
 
@@ -134,7 +138,7 @@ def batch_of(
     case: Case, group_ids: list[int], captions: Captions | None = None
 ) -> Batch | RegionBatch:
     """Rows of the images given, each image a class, with a pool where a phase has one."""
-    if case.takes.image == "proposals":
+    if case.takes.task == "localisation":
         return region_batch_of(case, group_ids)
     ids = torch.tensor(group_ids)
     facts = {}
@@ -159,17 +163,17 @@ def region_batch_of(case: Case, chains: list[int]) -> RegionBatch:
     true = images_of(case, 2 * pictures)
     proposals = images_of(case, PROPOSALS * pictures, seed=6).view(pictures, PROPOSALS, -1)
     proposals[:, :4] = 0.2 * proposals[:, :4] + true.view(pictures, 2, -1).repeat_interleave(2, 1)
-    overlaps = torch.full((len(ids), PROPOSALS), 0.1)
+    ious = torch.full((len(ids), PROPOSALS), 0.1)
     near = torch.arange(PROPOSALS) // 2 == ids[:, None] % 2
-    overlaps[near] = 0.8
+    ious[near] = 0.8
     proposals[-1, -1] = 0.0
-    overlaps[ids // 2 == pictures - 1, -1] = torch.nan
+    ious[ids // 2 == pictures - 1, -1] = torch.nan
     return RegionBatch(
         regions=true[ids],
         phrases=at(captions_of(case, 2 * pictures), ids),
         proposals=proposals,
         image_of_row=ids // 2,
-        overlaps=overlaps,
+        ious=ious,
         chain_ids=ids,
     )
 
@@ -201,7 +205,6 @@ def case(request) -> Case:
 
 def test_there_are_methods():
     assert {"scan", "two_branch_embedding"} <= set(methods.names())
-    assert not set(methods.names()) & set(methods.SHARED)
     of_presets = {PRESETS[name][0] for name in ROWS}
     assert of_presets == set(methods.names()), "a method without a preset"
 
@@ -212,9 +215,50 @@ def test_module_offers_the_contract(method):
     assert isinstance(method.inputs(config), Inputs)
     with pytest.raises(FrozenInstanceError):
         config.batch_size = 1
-    assert method.recipe(config) or hasattr(method.Model, "fit")
+    assert method.recipe(config) or method.inputs(config).fit
     for name in ("encode_images", "encode_captions", "similarity", "loss"):
         assert callable(getattr(method.Model, name))
+
+
+@pytest.mark.parametrize("offer", OFFERS)
+def test_what_a_model_offers_is_declared(method, offer):
+    declared = any(getattr(case.takes, offer) for case in cases_of(method))
+    assert declared == hasattr(method.Model, offer)
+
+
+def test_what_is_declared_is_true(case):
+    model, takes = model_of(case).eval(), case.takes
+    images, captions = encoded(model, case, 6, 6)
+    assert not takes.scores or tuple(model.scores(images, captions)) == takes.scores
+    if hasattr(model, "attention") and not takes.attention:
+        with pytest.raises(NotApplicableError, match="attention: "):
+            model.attention(images, captions)
+    assert takes.min_count == 1 or takes.text == "tokens", "counts of words that it is not fed"
+    assert all(phase.pool == 0 for phase in case.phases) or takes.task == "retrieval"
+
+
+@pytest.mark.parametrize("case", ATTENTIVE, indirect=True)
+def test_attention_of_every_word_sums_to_one(case):
+    model = model_of(case).eval()
+    images, captions = encoded(model, case, 6, 6)
+    weights = model.attention(images, captions)
+    assert weights.shape == (6, WORDS, REGIONS)
+    for row, length in zip(weights, captions_of(case, 6).lengths, strict=True):
+        torch.testing.assert_close(row[:length].sum(1), torch.ones(length))
+
+
+@pytest.mark.parametrize(
+    ("image", "text", "task"),
+    [
+        ("proposals", "phrase", "retrieval"),
+        ("pooled", "sentence", "localisation"),
+        ("proposals", "sentence", "localisation"),
+        ("pooled", "phrase", "retrieval"),
+    ],
+)
+def test_inputs_of_another_task_are_refused(image, text, task):
+    with pytest.raises(ValueError, match=f"found {image} and {text} for {task}"):
+        Inputs(image=image, text=text, task=task)
 
 
 def test_phases_can_be_played(case):
@@ -227,7 +271,7 @@ def test_phases_can_be_played(case):
 
 
 def test_every_rate_of_a_phase_is_of_a_parameter(method):
-    of_method = [case for case in cases().values() if case.method is method]
+    of_method = cases_of(method)
     names = {name for case in of_method for name, _ in model_of(case).named_parameters()}
     for case in of_method:
         for phase in case.phases:
@@ -236,7 +280,7 @@ def test_every_rate_of_a_phase_is_of_a_parameter(method):
                 assert any(name.startswith(start) for name in names), start
 
 
-def test_scores_are_one_a_pair(case):
+def test_there_is_one_score_per_pair(case):
     model = model_of(case).eval()
     images, captions = encoded(model, case)
     scores = model.similarity(images, captions)
@@ -247,7 +291,7 @@ def test_scores_are_one_a_pair(case):
 
 
 @pytest.mark.parametrize("case", PART_SCORING, indirect=True)
-def test_parts_of_a_score_are_one_a_pair(case):
+def test_there_is_one_named_score_per_pair(case):
     model = model_of(case).eval()
     images, captions = encoded(model, case)
     parts = model.scores(images, captions)
@@ -264,8 +308,7 @@ def test_parts_that_fusions_name_are_offered():
             preset, _, part = member.partition(":")
             if part:
                 case = tiny(methods.load(PRESETS[preset][0]), ROWS[preset].options)
-                model = model_of(case).eval()
-                assert part in model.scores(*encoded(model, case)), f"{name}: {member}"
+                assert part in case.takes.scores, f"{name}: {member}"
 
 
 @pytest.mark.parametrize("case", SENTENCE_SCORING, indirect=True)
@@ -390,8 +433,8 @@ def recalls_of(model: nn.Module, batch: Batch | RegionBatch) -> dict[str, float]
         images = model.encode_images(batch.images)
         captions = model.encode_captions(batch.captions)
         scores = model.similarity(images, captions).numpy()
-    ranks = rules.retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
-    return rules.retrieval_metrics(ranks)
+    ranks = protocol.retrieval_ranks({"i2t": scores, "t2i": scores.T}, np.eye(8, dtype=bool))
+    return protocol.retrieval_metrics(ranks)
 
 
 @torch.no_grad()
@@ -399,10 +442,10 @@ def found_regions(model: nn.Module, batch: RegionBatch) -> float:
     """Percent of the phrases whose best proposal of their picture is near to the true region."""
     phrases, found = model.encode_captions(batch.phrases), []
     for row, picture in enumerate(batch.image_of_row):
-        there = ~batch.overlaps[row].isnan()
+        there = ~batch.ious[row].isnan()
         regions = model.encode_images(batch.proposals[picture][there])
         scores = model.similarity(regions, tuple(x[[row]] for x in phrases))[:, 0]
-        found.append(batch.overlaps[row][there][scores.argmax()] >= 0.5)
+        found.append(batch.ious[row][there][scores.argmax()] >= 0.5)
     return 100 * float(torch.stack(found).float().mean())
 
 
@@ -438,24 +481,31 @@ def test_presets_are_accepted_by_their_config(name):
     method = methods.load(PRESETS[name][0])
     config = configured(method, ROWS[name].options, f"preset {name}")
     assert spelt_out(config) == spelt_out(method.Config()) | ROWS[name].options
-    given = ROWS[name].start or hasattr(method.Model, "fit")
+    given = ROWS[name].start or method.inputs(config).fit
     assert method.recipe(config) or given, "neither trained, nor fitted, nor from a checkpoint"
 
 
 def test_unknown_option_is_refused_with_the_valid_ones(method):
-    with pytest.raises(UserError, match=r"^preset mine: no option 'lamda2'; expected one of ") as e:
+    with pytest.raises(UserError) as error:
         configured(method, {"lamda2": 1.0}, "preset mine")
-    assert all(field.name in str(e.value) for field in fields(method.Config))
+    assert error.value.where == "preset mine: option 'lamda2'"
+    assert all(field.name in error.value.expected for field in fields(method.Config))
 
 
-def test_wrong_values_are_refused_with_their_place():
-    scan, two_branch = methods.load("scan"), methods.load("two_branch_embedding")
-    with pytest.raises(UserError, match=r"^preset p: margin: .*found 'wide'"):
-        configured(scan, {"margin": "wide"}, "preset p")
-    with pytest.raises(UserError, match=r"^preset p: .*expected t2i or i2t, found 'up'"):
-        configured(scan, {"direction": "up"}, "preset p")
-    with pytest.raises(UserError, match=r"^preset p: .*lambda4.*need neighbourhood_sampling"):
-        configured(two_branch, {"lambda4": 0.05}, "preset p")
+@pytest.mark.parametrize(
+    ("method", "options", "option", "expected", "found"),
+    [
+        ("scan", {"margin": "wide"}, "margin", "a valid number", "'wide'"),
+        ("scan", {"direction": "up"}, "direction", "t2i or i2t", "'up'"),
+        ("dual_path", {"stage": 3}, "stage", "1 or 2", "3"),
+        ("two_branch_embedding", {"lambda4": 0.05}, "lambda4", "neighbourhood_sampling", "0.05"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_option(method, options, option, expected, found):
+    with pytest.raises(UserError) as error:
+        configured(methods.load(method), options, "preset p")
+    assert error.value.where == f"preset p: {option}"
+    assert expected in error.value.expected and error.value.found == found
 
 
 def split_of(case: Case, images: int, captions: int) -> SplitInputs:
@@ -517,13 +567,16 @@ def test_a_part_of_a_score_is_scored_by_its_name(case):
 
 
 def test_names_are_checked():
-    for name in ("nothing", "scan/../x", "losses", "encoders", "__init__"):
+    for name in ("nothing", "scan/../x", "shared", "losses", "__init__"):
         with pytest.raises(ValueError, match="no method .*expected one of .*scan"):
             methods.load(name)
+        with pytest.raises(UserError) as error:
+            method_of(name)
+        assert error.value.where == f"method {name!r}" and "scan" in error.value.expected
 
 
 OUTSIDE = '''
-"""A method of one's own."""
+"""A method outside of the package."""
 
 {future}
 from dataclasses import dataclass

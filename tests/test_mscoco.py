@@ -14,8 +14,8 @@ from benchmark.core.command_line import run_stage
 from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
 from datasets import mscoco
 from datasets.mscoco import Options
 from seasons import params_of

@@ -7,7 +7,7 @@ import pytest
 from oracles import ranking as naive
 from scipy.stats import binom, ks_2samp, norm
 
-from benchmark.protocol import overlap
+from benchmark.protocol import distribution_overlap, one_minus_ks, overlap
 
 
 @pytest.mark.parametrize("bins", [1, 7, 200])
@@ -16,28 +16,28 @@ def test_overlap_is_that_of_counting(seed, bins):
     rng = np.random.default_rng(seed)
     matched, unmatched = rng.uniform(-0.4, 1, 60), rng.uniform(-1, 0.6, 90)
     expected = naive.overlap(matched, unmatched, bins, -1.0, 1.0)
-    assert overlap.overlap(matched, unmatched, bins=bins) == pytest.approx(expected, abs=1e-12)
+    assert overlap(matched, unmatched, bins=bins) == pytest.approx(expected, abs=1e-12)
 
 
 def test_values_on_edges_belong_to_the_bin_above_and_the_last_edge_to_the_last_bin():
     sample = np.array([-1.0, -0.5, 0.0, 0.5, 0.5, 1.0])
     expected = [1 / 6, 1 / 6, 1 / 6, 3 / 6]
-    assert overlap.shares(sample, 4, -1.0, 1.0).tolist() == expected
+    assert distribution_overlap.shares(sample, 4, -1.0, 1.0).tolist() == expected
     assert naive.shares(sample, 4, -1.0, 1.0) == expected
 
 
 def test_alike_is_one_and_apart_is_zero():
     sample = np.random.default_rng(0).uniform(-1, 1, 100)
-    assert overlap.overlap(sample, sample[::-1].copy()) == pytest.approx(1)
-    assert overlap.one_minus_ks(sample, sample[::-1].copy()) == pytest.approx(1)
-    assert overlap.overlap(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
-    assert overlap.one_minus_ks(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
+    assert overlap(sample, sample[::-1].copy()) == pytest.approx(1)
+    assert one_minus_ks(sample, sample[::-1].copy()) == pytest.approx(1)
+    assert overlap(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
+    assert one_minus_ks(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
 
 
 def test_a_matrix_of_scores_is_one_sample():
     scores = np.random.default_rng(1).uniform(-1, 1, (6, 8))
-    flat = overlap.overlap(scores[:3].ravel(), scores[3:].ravel())
-    assert overlap.overlap(scores[:3], scores[3:]) == flat < 1
+    flat = overlap(scores[:3].ravel(), scores[3:].ravel())
+    assert overlap(scores[:3], scores[3:]) == flat < 1
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 2.0, 4.0])
@@ -50,16 +50,14 @@ def test_two_gaussians_have_their_closed_form(distance):
     expected = 2 * norm.cdf(-distance / 2)
     span, bins = (distance / 2 - 8, distance / 2 + 8), 80
     quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    found = overlap.overlap(quantiles, quantiles + distance, bins=bins, range=span)
-    assert found == pytest.approx(expected, abs=80 / 100_000)
+    estimate = overlap(quantiles, quantiles + distance, bins=bins, range=span)
+    assert estimate == pytest.approx(expected, abs=80 / 100_000)
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=100_000), distance + rng.normal(size=100_000)
-    found = overlap.overlap(first, second, bins=bins, range=span)
-    assert found == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
+    estimate = overlap(first, second, bins=bins, range=span)
+    assert estimate == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
     # KS of the two is 1 - S: densities with one crossing
-    assert overlap.one_minus_ks(quantiles, quantiles + distance) == pytest.approx(
-        expected, abs=1e-4
-    )
+    assert one_minus_ks(quantiles, quantiles + distance) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -67,35 +65,35 @@ def test_ks_is_scipys_and_bounds_s(seed):
     rng = np.random.default_rng(seed)
     # whole numbers with a bin each: the histogram loses nothing, so the bound is exact
     matched, unmatched = rng.binomial(12, 0.6, 70), rng.binomial(12, 0.4, 130) - 1
-    bound = overlap.one_minus_ks(matched, unmatched)
+    bound = one_minus_ks(matched, unmatched)
     assert bound == pytest.approx(1 - ks_2samp(matched, unmatched).statistic, abs=1e-12)
-    s = overlap.overlap(matched, unmatched, bins=14, range=(-1.5, 12.5))
+    s = overlap(matched, unmatched, bins=14, range=(-1.5, 12.5))
     assert 0 < s <= bound + 1e-12
     apart = rng.uniform(-1, 1, 40), rng.uniform(-0.8, 1, 50)
-    found = overlap.one_minus_ks(*apart)
-    assert found == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
+    bound = one_minus_ks(*apart)
+    assert bound == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
 
 
 def test_s_can_be_far_below_its_bound():
     # two peaks around one: three bins, two of them crossed
     outside, inside = np.array([-0.9, 0.9]), np.array([0.0, 0.01])
-    assert overlap.overlap(outside, inside, bins=3) == 0
-    assert overlap.one_minus_ks(outside, inside) == 0.5
+    assert overlap(outside, inside, bins=3) == 0
+    assert one_minus_ks(outside, inside) == 0.5
 
 
 def test_range_none_is_the_common_support():
     matched, unmatched = np.array([3.0, 4.0, 7.0]), np.array([-5.0, 3.5, 4.5])
-    assert overlap.support(matched, unmatched) == (-5.0, 7.0)
+    assert distribution_overlap.support(matched, unmatched) == (-5.0, 7.0)
     expected = naive.overlap(matched, unmatched, 6, -5.0, 7.0)
-    assert overlap.overlap(matched, unmatched, bins=6, range=None) == pytest.approx(expected)
+    assert overlap(matched, unmatched, bins=6, range=None) == pytest.approx(expected)
     assert 0 < expected < 1
     same = np.full(3, 2.5)
-    assert overlap.overlap(same, same, range=None) == 1
+    assert overlap(same, same, range=None) == 1
 
 
 def test_rounding_beyond_a_cosine_is_clipped():
     just_over = np.array([np.float32(1.0) + np.float32(2e-7)])
-    assert overlap.overlap(just_over, np.array([1.0])) == 1
+    assert overlap(just_over, np.array([1.0])) == 1
 
 
 @pytest.mark.parametrize(
@@ -111,9 +109,9 @@ def test_rounding_beyond_a_cosine_is_clipped():
 def test_what_is_refused(sample, message):
     good = np.array([0.0])
     with pytest.raises(ValueError, match=message):
-        overlap.overlap(np.array(sample), good)
+        overlap(np.array(sample), good)
     with pytest.raises(ValueError, match=message):
-        overlap.overlap(good, np.array(sample))
+        overlap(good, np.array(sample))
 
 
 OWNERS = np.array([0, 0, 1, 2, 2, 2, 3])
@@ -146,11 +144,11 @@ def resampled(scores: np.ndarray, times: list[int], bins: int) -> float:
 def test_replicates_are_those_of_literal_resampling(seed, bins):
     times = [[1, 1, 1, 1], [3, 0, 1, 0], [2, 1, 0, 1], [0, 3, 1, 0], [0, 0, 2, 2]]
     scores = some_scores(seed)
-    found = overlap.replicates(
+    replicates = distribution_overlap.replicates(
         scores, np.arange(len(scores)), OWNERS, np.array(times), (-1.0, 1.0), bins
     )
     expected = [resampled(scores, row, bins) for row in times]
-    assert found.tolist() == pytest.approx(expected, abs=1e-12)
+    assert replicates.tolist() == pytest.approx(expected, abs=1e-12)
     assert max(expected) > 0
 
 
@@ -160,30 +158,32 @@ def test_every_image_once_is_s_itself(range):
     relevant = np.arange(4)[:, None] == OWNERS[None, :]
     once = np.ones((1, 4), dtype=np.int64)
     for bins in (4, 50, 200):
-        expected = overlap.overlap(scores[relevant], scores[~relevant], bins, range)
-        (found,) = overlap.replicates(scores, np.arange(len(scores)), OWNERS, once, range, bins)
-        assert found == pytest.approx(expected, abs=1e-12)
+        expected = overlap(scores[relevant], scores[~relevant], bins, range)
+        (replicate,) = distribution_overlap.replicates(
+            scores, np.arange(len(scores)), OWNERS, once, range, bins
+        )
+        assert replicate == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_resample_of_one_image_has_no_s():
-    found = overlap.replicates(
+    replicates = distribution_overlap.replicates(
         some_scores(0), np.arange(4), OWNERS, np.array([[0, 4, 0, 0]]), (-1.0, 1.0)
     )
-    assert np.isnan(found).all()
+    assert np.isnan(replicates).all()
 
 
 def test_rounding_beyond_a_cosine_is_clipped_in_replicates():
     scores = np.array([[1 + 2e-7, 1.0], [-1 - 2e-7, -1.0]], np.float32)
     owners, once = np.array([0, 1]), np.ones((1, 2))
-    assert overlap.replicates(
+    assert distribution_overlap.replicates(
         scores, np.arange(len(scores)), owners, once, (-1.0, 1.0)
     ).tolist() == [1.0]
 
 
 def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
-    drawn = overlap.resamples(50, 2000)
+    drawn = distribution_overlap.resamples(50, 2000)
     assert drawn.shape == (2000, 50) and (drawn.sum(1) == 50).all()
-    assert (drawn[:200] == overlap.resamples(50)).all()
+    assert (drawn[:200] == distribution_overlap.resamples(50)).all()
     assert drawn.mean(0) == pytest.approx(1, abs=0.1)
     assert drawn.var() == pytest.approx(1 - 1 / 50, rel=0.03)  # multinomial
 
@@ -195,16 +195,16 @@ def test_the_interval_covers_the_true_overlap():
     matched = np.arange(images)[:, None] == owners
     distance, deviation = 0.23, 0.18
     true = 2 * norm.cdf(-distance / 2 / deviation)
-    drawn = overlap.resamples(images)
+    drawn = distribution_overlap.resamples(images)
     reflected = below = 0
     for _ in range(runs):
         scores = np.clip(rng.normal(distance * matched, deviation), -1, 1)
-        estimate = overlap.overlap(scores[matched], scores[~matched])
-        found = overlap.replicates(
-            scores, np.arange(len(scores)), owners, drawn, overlap.COSINE_RANGE
+        estimate = overlap(scores[matched], scores[~matched])
+        replicates = distribution_overlap.replicates(
+            scores, np.arange(len(scores)), owners, drawn, distribution_overlap.COSINE_RANGE
         )
-        low, high = overlap.interval(estimate, found)
+        low, high = distribution_overlap.interval(estimate, replicates)
         reflected += low <= true <= high
-        below += found.mean() < estimate
+        below += replicates.mean() < estimate
     assert reflected >= binom.ppf(0.001, runs, 0.95)
     assert below > 0.9 * runs, "resamples are biased downwards: why the interval is reflected"

@@ -2,22 +2,18 @@
 
 import re
 import shutil
-from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from benchmark.analysis.boards import Board, Outcome, Standing
-from benchmark.core.files import write_json
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
-from benchmark.papers.printed_tables import About, Paper, Row, Table, papers
-from benchmark.protocol import rules
-from benchmark.report.pages.paper_tables import obstacles, paper_grids
-from benchmark.report.table_formats import Grid, as_markdown
-from benchmark.season.presets import Preset
+from benchmark.analysis.boards import Board
+from benchmark.papers import printed_tables
+from benchmark.papers.printed_tables import About, Paper, Row, papers
+from benchmark.report.pages.paper_tables import obstacles, paper_tables
+from benchmark.report.table_formats import Table, as_markdown
 
 IMAGES, EACH = 40, 2
 OWNER = np.repeat(np.arange(IMAGES), EACH)
@@ -38,113 +34,54 @@ def folder(tmp_path, monkeypatch) -> None:
     """Prepared datasets of the same size."""
     monkeypatch.chdir(tmp_path)
     for dataset in ("flickr30k", "mine"):
-        folder = Path(f"data/prepared/{dataset}")
-        folder.mkdir(parents=True)
-        ids = [f"i{n}" for n in range(IMAGES)]
-        images = {"image_id": ids, "split": "test", "group": ids}
-        captions = {
-            "caption_id": [f"c{n}" for n in range(IMAGES * EACH)],
-            "image_id": [f"i{owner}" for owner in OWNER],
-            "split": "test",
-        }
-        pd.DataFrame(images).to_parquet(folder / "images.parquet")
-        pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
-        pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
-        write_json(folder / "card.json", {})
-
-
-def outcome(dataset: str, preset: str, seed: int, ranks: dict, **changes: object) -> Outcome:
-    folder = Path(f"results/{dataset}/{preset}/{seed}")
-    folder.mkdir(parents=True, exist_ok=True)
-    ids = {"i2t": [f"i{n}" for n in range(IMAGES)], "t2i": [f"c{n}" for n in range(IMAGES * EACH)]}
-    frames = [
-        pd.DataFrame({"direction": way, "query": ids[way], "rank": found})
-        for way, found in ranks.items()
-    ]
-    none = pd.DataFrame({"direction": [], "query": [], "rank": []})
-    pd.concat(frames or [none]).to_parquet(folder / "scores/ranks.parquet")
-    facts = {
-        "protocol_version": rules.VERSION,
-        "season": "try",
-        "dataset": dataset,
-        "split": "made/test",
-        "images": IMAGES,
-        "captions": IMAGES * EACH,
-        "manifest_sha256": "m",
-        "preset": preset,
-        "method": "scan",
-        "family": "paper",
-        "seed": seed,
-        "options": {},
-        "scaled": [],
-        "image_features": {},
-        "text_features": {},
-        "deviations": [],
-        "parameters": 1,
-        "selected_epoch": 1,
-        "status": "ok" if ranks else "failed",
-        "metrics": rules.retrieval_metrics(ranks) if ranks else {},
-    }
-    cost = Provenance(
-        git_commit="",
-        packages={},
-        machine="",
-        device="cpu",
-        threads=1,
-        seconds={"per_pair": 2e-6},
-        peak_memory_mib=0.0,
-        peak_device_memory_mib=None,
-    )
-    return Outcome(
-        folder=folder,
-        record=Record(**(facts | changes)),
-        trainings=(cost,),
-        scoring=cost,
-        history=None,
-    )
+        builders.prepare(dataset, OWNER)
 
 
 def board(
     dataset: str = "flickr30k", preset: str = "own", seeds: tuple = (HALF,), **changes: object
 ) -> Board:
     """One preset, played with these ranks, on a dataset that is read by the module of its name."""
-    outcomes = [outcome(dataset, preset, n, ranks, **changes) for n, ranks in enumerate(seeds)]
-    standing = Standing(preset=preset, row=Preset(title=preset), outcomes=outcomes)
+    outcomes = []
+    for seed, ranks in enumerate(seeds):
+        facts = {"dataset": dataset, "status": "ok" if ranks else "failed"} | changes
+        made = builders.outcome(preset, seed, ranks=ranks, seconds={"per_pair": 2e-6}, **facts)
+        outcomes.append(made)
     card = {"title": f"The {dataset}", "split": "karpathy", "reader": dataset}
-    return Board(dataset=dataset, card=card, standings=[standing])
+    return builders.board(builders.standing(preset, outcomes), dataset=dataset, **card)
 
 
-def table(*rows: Row, metrics: list[str] | None = None) -> Table:
-    return Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
+def printed_table(*rows: Row, metrics: list[str] | None = None) -> printed_tables.Table:
+    return printed_tables.Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
 
 
 def own(numbers: list, place: str = FLICKR, **facts: object) -> Row:
     return Row(**({"label": "Ours", "preset": "own"} | facts), numbers={place: numbers})
 
 
-def grids(made: Table, *boards: Board) -> dict[str, Grid]:
+def tables(printed: printed_tables.Table, *boards: Board) -> dict[str, Table]:
     """By place."""
-    return paper_grids(paper_of(made), boards)["7"]
+    return paper_tables(paper_of(printed), boards)["7"]
 
 
-def paper_of(made: Table) -> Paper:
+def paper_of(printed: printed_tables.Table) -> Paper:
     splits = {"flickr30k": "karpathy"}
     about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
-    return Paper(paper=about, tables={"7": made}, claims=[])
+    return Paper(paper=about, tables={"7": printed}, claims=[])
 
 
-def rows(made: Table, *boards: Board) -> list[dict[str, str]]:
+def rows(printed: printed_tables.Table, *boards: Board) -> list[dict[str, str]]:
     """Of the only place, by column."""
-    (grid,) = grids(made, *boards).values()
-    return [dict(zip(grid.heads, (cell.text for cell in row), strict=True)) for row in grid.cells]
+    (table,) = tables(printed, *boards).values()
+    texts = [[entry.text for entry in row] for row in table.entries]
+    return [dict(zip(table.heads, row, strict=True)) for row in texts]
 
 
 def numbers(row: dict[str, str], heads: list[str] = HEADS) -> list[str]:
     return [row[head] for head in heads]
 
 
-def ends(cell: str) -> tuple[float, float]:
-    low, high = re.fullmatch(r"\[(.+),\N{NO-BREAK SPACE}(.+)\]", cell).groups()
+def ends(entry: str) -> tuple[float, float]:
+    low, high = re.fullmatch(r"\[(.+),\N{NO-BREAK SPACE}(.+)\]", entry).groups()
     return float(low), float(high)
 
 
@@ -155,33 +92,33 @@ class TestComparable:
     """The dataset and partition that the paper measured, its features and its budget."""
 
     def test_the_gap_is_ours_less_the_paper_s_with_its_sign(self):
-        *_, gap = rows(table(own(PRINTED)), board())
+        *_, gap = rows(printed_table(own(PRINTED)), board())
         assert gap["numbers of"] == "gap"
         assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
 
     def test_the_interval_is_over_the_images(self):
         """50 -+ 15 of 40 images; the others are the same in every resample."""
-        _, _, interval, _ = rows(table(own(PRINTED)), board())
+        _, _, interval, _ = rows(printed_table(own(PRINTED)), board())
         assert interval["numbers of"] == "95% interval"
         assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
-        points = [ends(cell) for cell in numbers(interval, HEADS[1:])]
+        points = [ends(entry) for entry in numbers(interval, HEADS[1:])]
         assert points == [(100, 100), (100, 100), (50, 50), (50, 50), (100, 100)]
         assert ends(interval["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
 
     def test_the_verdict_counts_printed_numbers_where_another_seed_would_lie(self):
         """Of 50, 100, 50 another seed lies anywhere; of 100, 100, 100 at 100, where 99.9 is not."""
-        *_, gap = rows(table(own(PRINTED)), board(seeds=(HALF, ALL, HALF)))
+        *_, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL, HALF)))
         assert "; 4 of 5 reported numbers lie where another seed would" in gap["remark"]
         assert gap["i2t R@10"] == "+0.1"
 
     def test_fewer_than_three_seeds_give_no_verdict(self):
         for seeds in ((HALF,), (HALF, ALL)):
             shutil.rmtree("results", ignore_errors=True)
-            *_, gap = rows(table(own(PRINTED)), board(seeds=seeds))
+            *_, gap = rows(printed_table(own(PRINTED)), board(seeds=seeds))
             assert gap["remark"] == "reproduced minus reported; a verdict needs 3 seeds"
 
     def test_what_was_measured_stands_under_what_is_printed(self):
-        printed, here, *_ = rows(table(own(PRINTED)), board())
+        printed, here, *_ = rows(printed_table(own(PRINTED)), board())
         assert numbers(printed) == ["60.0", "100.0", "99.9", "50.0", "49.0", "-"]
         assert (printed["row"], printed["numbers of"], printed["rsum"]) == ("Ours", "paper", "-")
         assert numbers(here) == ["50.0", "100.0", "100.0", "50.0", "50.0", "100.0"]
@@ -191,14 +128,14 @@ class TestComparable:
 
     def test_over_seeds_it_is_their_mean(self):
         """R@1 of 50 and of 100: mean 75, sample standard deviation 50 / sqrt(2)."""
-        _, here, _, gap = rows(table(own(PRINTED)), board(seeds=(HALF, ALL)))
+        _, here, _, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL)))
         assert here["i2t R@1"] == f"75.0 {PLUS_MINUS}35.4"
         assert here["remark"].startswith("2 seeds; ")
         assert gap["i2t R@1"] == "+15.0"
 
     def test_median_ranks_have_no_interval(self):
-        made = table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
-        _, here, interval, gap = rows(made, board())
+        printed = printed_table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
+        _, here, interval, gap = rows(printed, board())
         assert (here["i2t MedR"], interval["i2t MedR"]) == ("2", "-")  # floor(1.5) + 1
         assert gap["i2t MedR"] == "+0.0"
         assert "rsum" not in here
@@ -220,19 +157,19 @@ CASES = [
 
 @pytest.mark.parametrize(("place", "changes", "reason"), CASES)
 def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason):
-    found = board(**changes)
-    made = table(own(PRINTED, place))
-    told = obstacles(paper_of(made), found, found.standings[0], place)
-    assert f"not comparable: {', '.join(told)}" == reason
-    shown = rows(made, found)
+    played = board(**changes)
+    printed = printed_table(own(PRINTED, place))
+    reasons = obstacles(paper_of(printed), played, played.standings[0], place)
+    assert f"not comparable: {', '.join(reasons)}" == reason
+    shown = rows(printed, played)
     assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", "95% interval"]
     assert shown[1]["remark"] == f"1 seed; {reason}"
 
 
 def test_another_partition_of_the_same_dataset_is_not_compared():
-    found = board()
-    found.card["split"] = "entities"
-    _, here, *others = rows(table(own(PRINTED)), found)
+    played = board()
+    played.card["split"] = "entities"
+    _, here, *others = rows(printed_table(own(PRINTED)), played)
     assert here["remark"] == "1 seed; not comparable: other split"
     assert [row["numbers of"] for row in others] == ["95% interval"]
 
@@ -240,9 +177,9 @@ def test_another_partition_of_the_same_dataset_is_not_compared():
 class TestPlaces:
     """A season names its datasets as it likes: what they are, the reader and the partition say."""
 
-    def told(self, place: str, **card: object) -> str:
-        found = board("mine")
-        found.card.update(card)
+    def reasons(self, place: str, **card: object) -> str:
+        played = board("mine")
+        played.card.update(card)
         about = About(
             title="t",
             authors="a",
@@ -251,26 +188,26 @@ class TestPlaces:
             source="s",
             splits={"flickr30k": "karpathy", "mscoco_1k": "karpathy", "mscoco_5k": "karpathy"},
         )
-        paper = Paper(paper=about, tables={"7": table(own(PRINTED, place))}, claims=[])
-        return ", ".join(obstacles(paper, found, found.standings[0], place))
+        paper = Paper(paper=about, tables={"7": printed_table(own(PRINTED, place))}, claims=[])
+        return ", ".join(obstacles(paper, played, played.standings[0], place))
 
     def test_the_reader_and_the_partition_decide(self):
-        assert self.told(FLICKR, reader="flickr30k") == ""
+        assert self.reasons(FLICKR, reader="flickr30k") == ""
 
     def test_the_phrases_dataset_has_the_same_pictures_and_captions(self):
-        assert self.told(FLICKR, reader="flickr30k_entities") == ""
+        assert self.reasons(FLICKR, reader="flickr30k_entities") == ""
 
     def test_mscoco_is_one_dataset_judged_in_two_ways(self):
-        assert self.told(COCO, reader="mscoco") == ""
-        assert self.told("mscoco_5k/test", reader="mscoco") == ""
+        assert self.reasons(COCO, reader="mscoco") == ""
+        assert self.reasons("mscoco_5k/test", reader="mscoco") == ""
 
     def test_another_reader_is_another_dataset(self):
-        assert self.told(COCO, reader="flickr30k") == "other dataset"
-        assert self.told(FLICKR, reader="mine") == "other dataset"
+        assert self.reasons(COCO, reader="flickr30k") == "other dataset"
+        assert self.reasons(FLICKR, reader="mine") == "other dataset"
 
     def test_another_partition_is_another_split(self):
-        found = self.told(COCO, reader="mscoco", split="karpathy_without_restval")
-        assert found == "other split"
+        reasons = self.reasons(COCO, reader="mscoco", split="karpathy_without_restval")
+        assert reasons == "other split"
 
 
 class TestFolds:
@@ -292,20 +229,20 @@ class TestFolds:
 
     def board(self) -> Board:
         whole = {way: 1 + ranks for way, ranks in ALL.items()}
-        found = board("mine", seeds=(whole,))
-        found.card.update(reader="mscoco", folds=2)
-        (one,) = found.standings[0].outcomes
-        one.record.metrics.update(self.METRICS)
-        path = one.folder / "scores/ranks.parquet"
+        played = board("mine", seeds=(whole,))
+        played.card.update(reader="mscoco", folds=2)
+        (outcome,) = played.standings[0].outcomes
+        outcome.record.metrics.update(self.METRICS)
+        path = outcome.folder / "scores/ranks.parquet"
         frames = [pd.read_parquet(path)]
         for way, ranks in self.FOLD.items():
             queries = frames[0].loc[frames[0]["direction"] == way.removesuffix("_fold"), "query"]
             frames.append(pd.DataFrame({"direction": way, "query": queries, "rank": ranks}))
         pd.concat(frames).to_parquet(path)
-        return found
+        return played
 
     def test_1k_is_the_mean_of_the_folds(self):
-        _, here, interval = rows(table(own(PRINTED, COCO)), self.board())
+        _, here, interval = rows(printed_table(own(PRINTED, COCO)), self.board())
         assert numbers(here) == ["75.0", "100.0", "100.0", "100.0", "100.0", "100.0"]
         assert here["rsum"] == "575.0"
         # 30 of 40 images, resampled: 75 -+ 1.96 sqrt(0.75 x 0.25 / 40) = 75 -+ 13.4
@@ -314,21 +251,21 @@ class TestFolds:
         assert ends(interval["rsum"]) == pytest.approx((561.6, 588.4), abs=3)
 
     def test_5k_is_the_whole_split(self):
-        _, here, _ = rows(table(own(PRINTED, "mscoco_5k/test")), self.board())
+        _, here, _ = rows(printed_table(own(PRINTED, "mscoco_5k/test")), self.board())
         assert numbers(here) == ["0.0", "100.0", "100.0"] * 2
         assert here["rsum"] == "400.0"
 
     def test_of_other_datasets_too(self):
-        _, here, _ = rows(table(own(PRINTED)), self.board())
+        _, here, _ = rows(printed_table(own(PRINTED)), self.board())
         assert numbers(here, ["i2t R@1", "rsum"]) == ["0.0", "400.0"]
 
 
 def test_a_sum_of_one_direction_never_stands_under_one_of_both():
     t2i = {"t2i": ALL["t2i"]}
-    found = board("mine", seeds=(t2i,))
-    found.card["ways"] = ["t2i"]
-    assert found.standings[0].mean("rsum") == 300.0
-    _, here, interval = rows(table(own(PRINTED)), found)
+    played = board("mine", seeds=(t2i,))
+    played.card["ways"] = ["t2i"]
+    assert played.standings[0].mean("rsum") == 300.0
+    _, here, interval = rows(printed_table(own(PRINTED)), played)
     assert numbers(here) == ["-", "-", "-", "100.0", "100.0", "100.0"]
     assert here["rsum"] == interval["rsum"] == "-"
 
@@ -337,7 +274,7 @@ class TestReasons:
     """Why there is nothing under a row of the paper's own."""
 
     def test_a_preset_that_is_not_of_the_season(self):
-        _, here = rows(table(own(PRINTED)), board(preset="other"))
+        _, here = rows(printed_table(own(PRINTED)), board(preset="other"))
         assert (here["numbers of"], here["remark"]) == (
             "here: The flickr30k",
             "not played in this season",
@@ -345,37 +282,37 @@ class TestReasons:
         assert set(numbers(here)) == {"-"} == {here["rsum"]}
 
     @pytest.mark.parametrize(
-        ("status", "reason", "told"),
+        ("status", "reason", "remark"),
         [
             ("failed", "the loss is NaN", "failed: the loss is NaN"),
             ("not_applicable", "needs 5 captions", "not applicable: needs 5 captions"),
         ],
     )
-    def test_a_preset_without_a_result(self, status, reason, told):
-        found = board(seeds=({}, {}), status=status, reason=reason)
-        _, here = rows(table(own(PRINTED)), found)
-        assert here["remark"] == told
+    def test_a_preset_without_a_result(self, status, reason, remark):
+        played = board(seeds=({}, {}), status=status, reason=reason)
+        _, here = rows(printed_table(own(PRINTED)), played)
+        assert here["remark"] == remark
         assert set(numbers(here)) == {"-"}
 
     def test_of_a_preset_that_failed_with_one_seed_the_others_count(self):
-        _, here, *_ = rows(table(own(PRINTED)), board(seeds=({}, HALF)))
+        _, here, *_ = rows(printed_table(own(PRINTED)), board(seeds=({}, HALF)))
         assert here["remark"].startswith("1 seed; ")
         assert here["i2t R@1"] == "50.0"
 
     def test_a_row_that_no_preset_plays(self):
         unplayed = Row(label="Ours", unplayed="not yet", numbers={FLICKR: PRINTED})
-        _, here = rows(table(unplayed), board(), board("mine"))
+        _, here = rows(printed_table(unplayed), board(), board("mine"))
         assert (here["numbers of"], here["remark"]) == ("here", "not yet")
         assert set(numbers(here)) == {"-"}
 
     def test_a_metric_that_was_not_measured_is_a_dash(self):
-        made = table(own([60.0, 50.0, 7.0]), metrics=["i2t_r1", "s2s_r1", "per_pair"])
-        _, here, interval, _ = rows(made, board(deviations=[]))
+        printed = printed_table(own([60.0, 50.0, 7.0]), metrics=["i2t_r1", "s2s_r1", "per_pair"])
+        _, here, interval, _ = rows(printed, board(deviations=[]))
         assert here["s2s R@1"] == interval["s2s R@1"] == "-"
         assert here["score a pair (\N{MICRO SIGN}s)"] == "2.00"
 
     def test_there_is_one_for_every_dataset_and_first_for_that_of_the_paper(self):
-        shown = rows(table(own(PRINTED)), board("mine"), board())
+        shown = rows(printed_table(own(PRINTED)), board("mine"), board())
         assert [row["numbers of"] for row in shown] == [
             "paper",
             "here: The flickr30k",
@@ -388,7 +325,7 @@ class TestReasons:
 
 def test_a_row_of_others_stands_alone_as_printed():
     other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, *[None] * 5]})
-    (row,) = rows(table(other), board())
+    (row,) = rows(printed_table(other), board())
     assert [row[head] for head in ("row", "setting", "numbers of", "remark")] == [
         "VSE++",
         "VGG; [1]",
@@ -400,30 +337,30 @@ def test_a_row_of_others_stands_alone_as_printed():
 
 def test_rsum_is_added_where_all_its_terms_are_printed():
     full = Row(label="a", numbers={FLICKR: [10.1, 20.2, 30.3, 1.1, 2.2, 3.3]})
-    (row,) = rows(table(full))
+    (row,) = rows(printed_table(full))
     assert row["rsum"] == "67.2"
-    (row,) = rows(table(Row(label="a", numbers={FLICKR: [1.0]}), metrics=["i2t_r1"]))
+    (row,) = rows(printed_table(Row(label="a", numbers={FLICKR: [1.0]}), metrics=["i2t_r1"]))
     assert "rsum" not in row
 
 
 def test_places_that_are_printed_side_by_side_are_tables_of_their_own():
     both = Row(label="a", numbers={COCO: [1.0], FLICKR: [2.0]})
     single = Row(label="b", numbers={FLICKR: [3.0]})
-    found = grids(table(both, single, metrics=["i2t_r1"]))
-    assert list(found) == [COCO, FLICKR]
-    assert [[row[0], row[3]] for row in found[COCO].rows] == [["a", "1.0"]]
-    assert [[row[0], row[3]] for row in found[FLICKR].rows] == [["a", "2.0"], ["b", "3.0"]]
-    for place, grid in found.items():
-        assert "7" in grid.title and place in grid.title
+    by_place = tables(printed_table(both, single, metrics=["i2t_r1"]))
+    assert list(by_place) == [COCO, FLICKR]
+    assert [[row[0], row[3]] for row in by_place[COCO].rows] == [["a", "1.0"]]
+    assert [[row[0], row[3]] for row in by_place[FLICKR].rows] == [["a", "2.0"], ["b", "3.0"]]
+    for place, table in by_place.items():
+        assert "7" in table.title and place in table.title
 
 
 def test_without_a_board_all_tables_of_the_papers_have_their_rows():
     for paper in papers().values():
-        for number, found in paper_grids(paper, []).items():
-            made = paper.tables[number]
-            for place, grid in found.items():
-                printed = [row for row in grid.rows if row[2] == "paper"]
-                assert len(printed) == sum(place in row.numbers for row in made.rows)
+        for number, by_place in paper_tables(paper, []).items():
+            source = paper.tables[number]
+            for place, table in by_place.items():
+                printed = [row for row in table.rows if row[2] == "paper"]
+                assert len(printed) == sum(place in row.numbers for row in source.rows)
 
 
 @pytest.mark.parametrize("text", ["- item", "1. item", "+ a", "a | b", "<b>", "**x**", "# head"])
@@ -431,8 +368,8 @@ def test_remarks_below_a_table_are_text(text):
     """In Markdown they are a list, where a line may begin anything."""
     noted = Row(label="a", note=text, numbers={FLICKR: [2.0]})
     lost = board(seeds=({},), reason=text)
-    (grid,) = grids(table(noted, own([1.0]), metrics=["i2t_r1"]), lost).values()
-    tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(grid))
+    (table,) = tables(printed_table(noted, own([1.0]), metrics=["i2t_r1"]), lost).values()
+    tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(table))
     inline = [token for token in tokens if token.type == "inline"]
     shown = ["".join(child.content for child in token.children) for token in inline]
     assert text in shown and f"failed: {text}" in shown

@@ -6,7 +6,6 @@ import yaml
 
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import (
-    METRICS,
     Paper,
     as_printed,
     effects,
@@ -14,6 +13,7 @@ from benchmark.papers.printed_tables import (
     printed,
     read_paper,
 )
+from benchmark.protocol import METRICS
 from benchmark.season.presets import presets
 
 TABLES = {  # rows and printed numbers of every table, counted in the papers by a second hand
@@ -81,7 +81,7 @@ def read(tmp_path, data: dict) -> Paper:
 
 
 def test_every_table_is_there_with_all_its_rows_and_numbers():
-    found = {
+    counted = {
         name: {
             number: (
                 len(table.rows),
@@ -91,7 +91,7 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
         }
         for name, paper in papers().items()
     }
-    assert found == TABLES
+    assert counted == TABLES
 
 
 def test_recalls_do_not_fall_with_k_where_no_note_says_so():
@@ -99,33 +99,33 @@ def test_recalls_do_not_fall_with_k_where_no_note_says_so():
         for number, table in paper.tables.items():
             for row in table.rows:
                 for numbers in row.numbers.values():
-                    found = dict(zip(table.metrics, numbers, strict=True))
-                    assert_rising(found, f"{name}/{number}: {row.label}")
-                    odd = median_contradicts(found)
+                    value_of = dict(zip(table.metrics, numbers, strict=True))
+                    assert_rising(value_of, f"{name}/{number}: {row.label}")
+                    odd = median_contradicts(value_of)
                     assert not odd or row.note, f"{name}/{number}: {row.label}: {odd}"
 
 
-def assert_rising(found: dict, where: str) -> None:
+def assert_rising(value_of: dict, where: str) -> None:
     for way in ("i2t", "t2i", "s2s", "p2r"):
-        recalls = [found.get(f"{way}_r{k}") for k in (1, 5, 10)]
-        known = [recall for recall in recalls if recall is not None]
-        assert known == sorted(known), f"{where}: {way}"
-        assert all(0 < recall < 100 for recall in known), where
+        recalls = [value_of.get(f"{way}_r{k}") for k in (1, 5, 10)]
+        printed_recalls = [recall for recall in recalls if recall is not None]
+        assert printed_recalls == sorted(printed_recalls), f"{where}: {way}"
+        assert all(0 < recall < 100 for recall in printed_recalls), where
 
 
-def median_contradicts(found: dict) -> str:
+def median_contradicts(value_of: dict) -> str:
     """A median rank among the first K while R@K is below a half, or the reverse."""
     for way in ("i2t", "t2i"):
-        median = found.get(f"{way}_medr")
+        median = value_of.get(f"{way}_medr")
         for k in (1, 5, 10):
-            recall = found.get(f"{way}_r{k}")
+            recall = value_of.get(f"{way}_r{k}")
             if median is not None and recall is not None:
                 if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
                     return f"{way}: MedR {median}, R@{k} {recall}"
     return ""
 
 
-def test_own_rows_name_a_preset_or_tell_why_not():
+def test_own_rows_name_a_preset_or_the_reason_why_none_plays_them():
     own = {row.preset for p in papers().values() for t in p.tables.values() for row in t.rows}
     assert len(own - {None}) >= 60
     for paper in papers().values():
@@ -136,17 +136,19 @@ def test_own_rows_name_a_preset_or_tell_why_not():
 
 def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
     for preset in presets():
-        found: dict[tuple, set] = {}
+        values_of: dict[tuple, set] = {}
         for row in printed(preset):
             for metric, value in row.numbers.items():
                 if value is not None:
-                    found.setdefault((row.table.split("/")[0], row.place, metric), set()).add(value)
-        differing = {key: values for key, values in found.items() if len(values) > 1}
+                    values_of.setdefault((row.table.split("/")[0], row.place, metric), set()).add(
+                        value
+                    )
+        differing = {key: values for key, values in values_of.items() if len(values) > 1}
         assert not differing, preset
 
 
 def test_claims_are_about_forty_and_their_printed_effects_agree_with_them():
-    """What a paper claims and what it prints: contradictions must be told in the claim's note."""
+    """What a paper claims and what it prints: the claim's note explains contradictions."""
     claims = [(paper, claim) for paper in papers().values() for claim in paper.claims]
     assert len(claims) >= 40
     for paper, claim in claims:
@@ -178,7 +180,6 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
     ("path", "value", "message"),
     [
         (("tables", "1", "metrics", 0), "i2t_r2", "unknown 'i2t_r2'; expected one of i2t_r1"),
-        (("tables", "1", "rows", 1, "preset"), "latentmach", "row 'Own': no preset 'latentmach'"),
         (
             ("tables", "1", "rows", 0, "numbers"),
             {"flickr30k/test": [1.0]},
@@ -187,20 +188,35 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
         (("tables", "1", "rows", 0, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
         (("tables", "1", "rows", 0, "cells"), [], "tables.1.rows.0.cells: Extra inputs"),
         (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
-        (("claims", 0, "presets"), ["dualmatch", "none"], "claim better: no preset 'none'"),
         (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
         (("claims", 0, "presets"), [], "expected either presets or the reason"),
         (("claims", 0, "table"), "7", "claim better: table: unknown '7'"),
-        (("claims", 0, "printed"), [1.0], "one value a preset"),
+        (("claims", 0, "printed"), [1.0], "one value per preset"),
         (("claims",), PAPER["claims"] * 2, "the id 'better' is there twice"),
         (("claims", 0, "id"), "two words", "claims.0.id"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place(tmp_path, path, value, message):
-    with pytest.raises(UserError, match=message) as found:
+    with pytest.raises(UserError, match=message) as error:
         read(tmp_path, changed(*path, value=value))
-    assert str(found.value).startswith(str(tmp_path)) or "try.yaml" in str(found.value)
-    assert "\n" not in str(found.value)
+    assert error.value.where.startswith(f"{tmp_path}/try.yaml")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where", "found"),
+    [
+        (("tables", "1", "rows", 1, "preset"), "latentmach", "table 1, row 'Own'", "'latentmach'"),
+        (("claims", 0, "presets"), ["dualmatch", "none"], "claim better", "'none'"),
+    ],
+)
+def test_a_preset_that_does_not_exist_is_refused(tmp_path, path, value, where, found):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, changed(*path, value=value))
+    assert error.value.where == f"{tmp_path}/try.yaml: {where}"
+    assert error.value.expected == "a preset of methods/*.yaml"
+    assert error.value.found == found
+    assert "python -m benchmark list presets" in error.value.do
 
 
 def test_numbers_keep_the_decimals_that_are_printed():

@@ -11,6 +11,7 @@ import pytest
 from benchmark.commands import run
 from benchmark.encode import drawn_pretraining
 from benchmark.report import __main__ as report
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
@@ -18,7 +19,8 @@ from benchmark.season.parameters import (
     SentenceEncoder,
     WordVectors,
 )
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 VOLATILE = (
     "training/cost.json",

@@ -17,8 +17,8 @@ from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.resolving import write_params
 from datasets import Tables, folder
 from seasons import params_of
 

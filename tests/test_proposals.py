@@ -1,6 +1,7 @@
 """Boxes: selective search against a grouping written from its definition, and files by hand."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from scipy.io import savemat
 
 import datasets
 from benchmark.core.errors import UserError
-from benchmark.data.boxes import iou
-from benchmark.encode.box_sources import from_files, padded, selective_search, union
+from benchmark.data.boxes import iou, union
+from benchmark.encode import segment_boxes
+from benchmark.encode.box_files import read_boxes
+from benchmark.encode.segment_boxes import selective_search
 
 SIZE = (40, 30)  # width and height
 
@@ -51,8 +54,8 @@ def test_boxes_of_a_large_photograph_are_in_its_own_pixels():
     assert tall[0].tolist() == [0, 0, 375, 500]
 
 
-def noise(seed: int = 0, cells: int = 8) -> Image.Image:
-    values = np.random.default_rng(seed).integers(0, 256, (cells, cells, 3), dtype=np.uint8)
+def noise(seed: int = 0, squares: int = 8) -> Image.Image:
+    values = np.random.default_rng(seed).integers(0, 256, (squares, squares, 3), dtype=np.uint8)
     return Image.fromarray(values.repeat(6, axis=0).repeat(6, axis=1))
 
 
@@ -64,7 +67,7 @@ def test_boxes_differ_lie_inside_and_are_the_same_every_time():
     assert (found[:, 2:] > found[:, :2]).all()
     np.testing.assert_array_equal(found, selective_search(noise()))
     np.testing.assert_array_equal(found[:30], selective_search(noise(), 30))
-    assert len(selective_search(noise(cells=30))) == 200
+    assert len(selective_search(noise(squares=30))) == 200
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (96, 96), (600, 2)])
@@ -83,7 +86,7 @@ def naive_grouping(labels: np.ndarray, pixels: np.ndarray) -> set[tuple]:
         sides = (a[1:] & b[:-1], a[:-1] & b[1:], a[:, 1:] & b[:, :-1], a[:, :-1] & b[:, 1:])
         return any(side.any() for side in sides)
 
-    def likeness(a, b):
+    def similarity(a, b):
         edges = np.linspace(0, 256, 26)
         colour = sum(
             np.minimum(*(np.histogram(pixels[m][:, c], edges)[0] / m.sum() for m in (a, b))).sum()
@@ -98,7 +101,7 @@ def naive_grouping(labels: np.ndarray, pixels: np.ndarray) -> set[tuple]:
     found = {box(mask) for mask in masks}
     while len(masks) > 1:
         pairs = [pair for pair in combinations(masks, 2) if touch(*pair)]
-        a, b = max(pairs, key=lambda pair: likeness(*pair))
+        a, b = max(pairs, key=lambda pair: similarity(*pair))
         masks = [mask for mask in masks if mask is not a and mask is not b] + [a | b]
         found.add(box(masks[-1]))
     return {tuple(map(int, corners)) for corners in found}
@@ -110,7 +113,7 @@ def test_grouping_is_that_of_its_definition(seed):
     pixels = rng.integers(0, 256, (24, 20, 3), dtype=np.uint8)
     labels = np.arange(30).reshape(6, 5).repeat(4, axis=0).repeat(4, axis=1)
     labels[rng.random(labels.shape) < 0.1] = 7  # uneven, and in pieces
-    found = selective_search._grouped(selective_search._Segments.of(labels, pixels))
+    found = segment_boxes._grouped(segment_boxes._Segments.of(labels, pixels))
     assert len(found) == 59
     assert {tuple(map(int, box)) for box in found} == naive_grouping(labels, pixels)
     assert found[-1].tolist() == [0, 0, 20, 24]
@@ -135,22 +138,22 @@ def test_what_is_named_in_drawn_scenes_is_mostly_among_the_boxes():
 # Boxes ----------------------------------------------------------------------------------------
 
 
-def test_overlap_is_that_of_counted_pixels():
+def test_iou_is_that_of_counted_pixels():
     rng = np.random.default_rng(0)
     a, b = (np.sort(rng.integers(0, 13, (n, 2, 2)), axis=1).reshape(n, 4) for n in (9, 7))
     expected = np.zeros((9, 7))
-    for (i, one), (j, other) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
+    for (i, first), (j, second) in ((x, y) for x in enumerate(a) for y in enumerate(b)):
         masks = np.zeros((2, 13, 13), bool)
-        for mask, (x0, y0, x1, y1) in zip(masks, (one, other), strict=True):
+        for mask, (x0, y0, x1, y1) in zip(masks, (first, second), strict=True):
             mask[y0:y1, x0:x1] = True
-        either = (masks[0] | masks[1]).sum()
-        expected[i, j] = (masks[0] & masks[1]).sum() / either if either else 0
+        total = (masks[0] | masks[1]).sum()
+        expected[i, j] = (masks[0] & masks[1]).sum() / total if total else 0
     found = iou(a[:, None].astype(np.float32), b.astype(np.float32))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert found.dtype == np.float32 and (expected > 0.2).any()
 
 
-def test_a_box_without_area_overlaps_nothing_not_even_itself():
+def test_a_box_without_area_has_no_iou_not_even_with_itself():
     nothing, box = np.zeros((1, 4)), np.array([[0.0, 0, 4, 4]])
     assert iou(nothing, nothing).tolist() == iou(nothing, box).tolist() == [0]
     assert iou(np.zeros((0, 4)), box).shape == (0,)
@@ -160,102 +163,109 @@ def test_union_goes_around_all():
     assert union(np.array([[3, 4, 5, 6], [1, 5, 4, 9.5]])).tolist() == [1, 4, 5, 9.5]
 
 
-def test_padding_cuts_or_adds_zeros():
-    rows = np.arange(1, 9, dtype=np.float64).reshape(2, 4)
-    assert padded(rows, 3).tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [0, 0, 0, 0]]
-    assert padded(rows, 1).tolist() == [[1, 2, 3, 4]]
-    assert padded(rows[:0], 2).tolist() == [[0] * 4] * 2
-    assert padded(rows, 3).dtype == np.float32
-
-
 # Files ----------------------------------------------------------------------------------------
+
+
+def boxes_of(folder: Path, image_id: str, count: int = 200) -> np.ndarray:
+    return read_boxes(folder, image_id, SIZE, count)
 
 
 def test_npz_boxes_come_by_falling_score(tmp_path):
     boxes = np.array([[0, 0, 4, 4], [1, 2, 30.5, 20], [5, 5, 9, 9], [0, 0, 40, 30]])
     np.savez(tmp_path / "a.npz", boxes=boxes, scores=[0.1, 0.9, 0.1, 0.5])
-    found = from_files(tmp_path, "a", SIZE)
+    found = boxes_of(tmp_path, "a")
     assert found.tolist() == boxes[[1, 3, 0, 2]].tolist() and found.dtype == np.float32
-    assert from_files(tmp_path, "a", SIZE, 2).tolist() == boxes[[1, 3]].tolist()
+    assert boxes_of(tmp_path, "a", count=2).tolist() == boxes[[1, 3]].tolist()
     boxes[1, 2] = 30
     np.savez(tmp_path / "b.npz", boxes=boxes.astype(np.int16))
-    assert from_files(tmp_path, "b", SIZE).tolist() == boxes.tolist()
+    assert boxes_of(tmp_path, "b").tolist() == boxes.tolist()
 
 
 def test_edge_boxes_become_half_open_boxes(tmp_path):
     """x, y, w, h from pixel 1, read as inclusive corners x to x + w: w + 1 pixels."""
     bbs = np.array([[1, 1, 9, 4, 0.2], [11, 6, 29, 24, 0.7]])
     savemat(tmp_path / "a.mat", {"bbs": bbs})
-    assert from_files(tmp_path, "a", SIZE).tolist() == [[10, 5, 40, 30], [0, 0, 10, 5]]
+    assert boxes_of(tmp_path, "a").tolist() == [[10, 5, 40, 30], [0, 0, 10, 5]]
     savemat(tmp_path / "b.mat", {"bbs": bbs[:, :4].astype(np.uint16)})
-    assert from_files(tmp_path, "b", SIZE).tolist() == [[0, 0, 10, 5], [10, 5, 40, 30]]
+    assert boxes_of(tmp_path, "b").tolist() == [[0, 0, 10, 5], [10, 5, 40, 30]]
 
 
 def test_a_box_that_ends_at_the_last_pixel_is_cut_there(tmp_path):
     """EdgeBoxes' x + w of a box at the right border is one past the last inclusive pixel."""
     savemat(tmp_path / "a.mat", {"bbs": np.array([[31.0, 21, 10, 10, 1]])})
-    assert from_files(tmp_path, "a", SIZE).tolist() == [[30, 20, 40, 30]]
+    assert boxes_of(tmp_path, "a").tolist() == [[30, 20, 40, 30]]
     np.savez(tmp_path / "b.npz", boxes=[[-1, -0.5, 41, 30]])
-    assert from_files(tmp_path, "b", SIZE).tolist() == [[0, 0, 40, 30]]
+    assert boxes_of(tmp_path, "b").tolist() == [[0, 0, 40, 30]]
 
 
 def test_a_picture_may_have_no_proposals(tmp_path):
     np.savez(tmp_path / "a.npz", boxes=np.zeros((0, 4)))
-    assert from_files(tmp_path, "a", SIZE).shape == (0, 4)
+    assert boxes_of(tmp_path, "a").shape == (0, 4)
 
 
 GOOD = [0, 0, 5, 5]
-MALFORMED = {
+MALFORMED = {  # arrays of a.npz -> where, expected and found of the error
     "outside": (
         {"boxes": [GOOD, [0, 0, 42, 5]]},
-        r"a.npz: row 2: .*40 x 30 pixels, found 0, 0, 42",
+        ("a.npz: row 2", "40 x 30 pixels", "0, 0, 42, 5"),
     ),
-    "negative": ({"boxes": [[-3, 0, 5, 5]]}, "row 1: .*found -3, 0, 5, 5; 1 such"),
-    "turned": ({"boxes": [GOOD, GOOD, [9, 0, 5, 5]]}, "row 3: expected x0 < x1"),
-    "empty": ({"boxes": [GOOD, [4, 4, 4, 9]]}, "row 2: expected x0 < x1"),
-    "beside": ({"boxes": [[40, 0, 41, 5]]}, "row 1: .*found 40, 0, 41, 5"),
-    "not finite": ({"boxes": [GOOD, [0, 0, np.nan, 5]]}, "boxes: row 2: .*NaN or infinity"),
-    "shape": ({"boxes": [[0, 0, 5]]}, r"boxes: expected shape \(n, 4\), found \(1, 3\)"),
-    "flat": ({"boxes": GOOD}, r"boxes: expected shape \(n, 4\), found \(4,\)"),
-    "words": ({"boxes": [["a"] * 4]}, r"boxes: expected numbers \(n, 4\), found something else"),
-    "no boxes": ({"bbs": [GOOD]}, r"boxes: expected numbers \(n, 4\), found nothing"),
-    "scores": (
-        {"boxes": [GOOD], "scores": [1, 2]},
-        "scores: expected 1, one for each box, found 2",
+    "negative": ({"boxes": [[-3, 0, 5, 5]]}, ("row 1", "x0 < x1", "-3, 0, 5, 5, and 1 such rows")),
+    "turned": ({"boxes": [GOOD, GOOD, [9, 0, 5, 5]]}, ("row 3", "x0 < x1", "9, 0, 5, 5")),
+    "empty": ({"boxes": [GOOD, [4, 4, 4, 9]]}, ("row 2", "x0 < x1", "4, 4, 4, 9")),
+    "beside": ({"boxes": [[40, 0, 41, 5]]}, ("row 1", "inside", "40, 0, 41, 5")),
+    "not finite": (
+        {"boxes": [GOOD, [0, 0, np.nan, 5]]},
+        ("boxes: row 2", "finite numbers", "NaN or infinity"),
     ),
-    "no scores": ({"boxes": [GOOD], "scores": [np.inf]}, "scores: row 1: expected finite"),
+    "shape": ({"boxes": [[0, 0, 5]]}, ("boxes", "shape (n, 4)", "(1, 3)")),
+    "flat": ({"boxes": GOOD}, ("boxes", "shape (n, 4)", "(4,)")),
+    "words": ({"boxes": [["a"] * 4]}, ("boxes", "numbers (n, 4)", "something else")),
+    "no boxes": ({"bbs": [GOOD]}, ("boxes", "numbers (n, 4)", "nothing")),
+    "scores": ({"boxes": [GOOD], "scores": [1, 2]}, ("scores", "1, one per box", "2")),
+    "no scores": (
+        {"boxes": [GOOD], "scores": [np.inf]},
+        ("scores: row 1", "finite numbers", "NaN or infinity"),
+    ),
 }
 
 
-@pytest.mark.parametrize("arrays, message", MALFORMED.values(), ids=MALFORMED)
-def test_malformed_boxes_are_named(tmp_path, arrays, message):
+def refused(folder: Path, image_id: str) -> UserError:
+    with pytest.raises(UserError) as caught:
+        boxes_of(folder, image_id)
+    assert "\n" not in str(caught.value) and caught.value.do
+    return caught.value
+
+
+@pytest.mark.parametrize("arrays, fields", MALFORMED.values(), ids=MALFORMED)
+def test_malformed_boxes_are_refused(tmp_path, arrays, fields):
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(UserError, match=message) as caught:
-        from_files(tmp_path, "a", SIZE)
-    assert "\n" not in str(caught.value)
+    error, (where, expected, found) = refused(tmp_path, "a"), fields
+    assert error.where.startswith(str(tmp_path / "a.npz")) and error.where.endswith(where)
+    assert expected in error.expected and found in error.found
 
 
 @pytest.mark.parametrize("name", ["a.npz", "a.mat"])
 @pytest.mark.parametrize("content", [b"", b"nothing of the kind" * 20, b"PK\x03\x04 and no more"])
-def test_a_damaged_file_is_named(tmp_path, name, content):
+def test_a_damaged_file_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=f"{name}: expected a.* save it again") as caught:
-        from_files(tmp_path, "a", SIZE)
-    assert "\n" not in str(caught.value)
+    error = refused(tmp_path, "a")
+    assert error.where.endswith(name) and error.do == "save the file again"
+    assert error.found.startswith("something else (")
 
 
-def test_objects_are_refused_and_a_mat_without_boxes_is_named(tmp_path):
+def test_objects_are_refused_and_a_mat_without_boxes(tmp_path):
     np.savez(tmp_path / "a.npz", boxes=np.array([{"x": 1}], dtype=object))
-    with pytest.raises(UserError, match="a.npz: expected an .npz file of plain arrays"):
-        from_files(tmp_path, "a", SIZE)
+    assert refused(tmp_path, "a").expected == "an .npz file of plain arrays"
     savemat(tmp_path / "b.mat", {"boxes": np.ones((2, 4))})
-    with pytest.raises(UserError, match=r"b.mat: bbs: expected numbers \(n, 4\) or \(n, 5\)"):
-        from_files(tmp_path, "b", SIZE)
+    error = refused(tmp_path, "b")
+    assert error.where.endswith("b.mat: bbs")
+    assert error.expected == "numbers (n, 4) or (n, 5)"
     savemat(tmp_path / "c.mat", {"bbs": np.array([[1, 1, 3, 3], [30, 1, 20, 4]])})
-    with pytest.raises(UserError, match="c.mat: row 2: .*found 29, 0, 50, 5"):
-        from_files(tmp_path, "c", SIZE)
+    error = refused(tmp_path, "c")
+    assert error.where.endswith("c.mat: row 2") and error.found.startswith("29, 0, 50, 5")
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match="a.npz: not found, nor a.mat; .*proposals"):
-        from_files(tmp_path, "a", SIZE)
+def test_a_missing_file_is_reported(tmp_path):
+    error = refused(tmp_path, "a")
+    assert error.where == str(tmp_path / "a.npz") and "a.mat" in error.expected
+    assert error.found == "neither" and "proposals" in error.do

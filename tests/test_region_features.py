@@ -18,9 +18,9 @@ from torchvision.ops import MultiScaleRoIAlign
 from benchmark.core.errors import UserError
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
-from benchmark.encode import proposals
-from benchmark.encode.box_sources import selective_search
-from benchmark.encode.proposals import aligned, encode_proposals
+from benchmark.encode import proposals, standardisation
+from benchmark.encode.proposals import aligned, padded
+from benchmark.encode.segment_boxes import selective_search
 from benchmark.encoders import faster_rcnn
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of
@@ -70,7 +70,7 @@ def pictures_of(changed: int | None = None) -> dict[str, Image.Image]:
     return {f"{name}.png": Image.fromarray(x) for name, x in zip(IDS, pixels, strict=True)}
 
 
-# Two phrases an image, and they do not come in the order of the images.
+# Two phrases per image, and not in the order of the images.
 NAMED = [*IDS, *reversed(IDS)]
 CORNERS = np.array([[n % 7, n % 5, n % 7 + 20 + n, n % 5 + 12] for n in range(len(NAMED))], float)
 
@@ -87,7 +87,7 @@ def stage(tmp_path, monkeypatch):
     """Encode proposals with the stub in an empty folder, three pictures at a time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(proposals, "CHUNK", 3)
-    monkeypatch.setattr(proposals, "BLOCK", 50)
+    monkeypatch.setattr(standardisation, "BLOCK", 50)
     opened: list[str] = []
 
     def run(pictures=None, data=None, dies_at=None, network=Stub, **settings):
@@ -105,7 +105,7 @@ def stage(tmp_path, monkeypatch):
         monkeypatch.setattr(proposals, "raw_dataset", lambda params, name: dataset)
         monkeypatch.setattr(proposals.encoders, "load", {"stub": loaded}.get)
         chosen = {"count": 8, "network": "stub", "input_size": 32} | settings
-        encoding = FeatureSet(
+        feature_set = FeatureSet(
             dataset="tiny",
             reader="tiny",
             kind="proposals",
@@ -114,7 +114,7 @@ def stage(tmp_path, monkeypatch):
             source="data/prepared/tiny",
             proposals=ProposalEncoder(**chosen),
         )
-        encode_proposals(PARAMS, encoding, data or data_of())
+        proposals.encode(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
@@ -149,7 +149,7 @@ def plain_map() -> Stub:
 
 
 def test_a_box_on_the_grid_gets_the_means_of_its_quarters():
-    """Every quarter covers 2 x 2 whole cells of the map, so that nothing is interpolated."""
+    """Every quarter covers 2 x 2 whole numbers of the map, so that nothing is interpolated."""
     picture = noise(64, 64)
     boxes = [(0, 0, 16, 16), (16, 32, 32, 48), (48, 48, 64, 64)]
     found = aligned(plain_map(), 64, [picture], [np.array(boxes, np.float32)])[0]
@@ -198,8 +198,16 @@ def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
     assert card["settings"]["how"] == "selective_search" and card["items"] == 10
 
 
+def test_padding_cuts_or_adds_zeros():
+    rows = np.arange(1, 9, dtype=np.float64).reshape(2, 4)
+    assert padded(rows, 3).tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [0, 0, 0, 0]]
+    assert padded(rows, 1).tolist() == [[1, 2, 3, 4]]
+    assert padded(rows[:0], 2).tolist() == [[0] * 4] * 2
+    assert padded(rows, 3).dtype == np.float32
+
+
 def write_boxes(folder: str = "raw/boxes") -> dict[str, np.ndarray]:
-    """Files of one to six boxes an image, and none for the third."""
+    """Files of one to six boxes per image, but no box for the third."""
     Path(folder).mkdir(parents=True)
     boxes = {}
     for n, image_id in enumerate(IDS):
@@ -312,27 +320,30 @@ def test_a_detector_proposes_and_describes(stage):
 
 
 def test_a_detector_may_propose_for_another_network(stage, monkeypatch):
-    asked = []
+    loaded = []
 
     def load(network, weights_dir):
-        asked.append(network)
+        loaded.append(network)
         return detector(), {"file": "its own"}
 
     monkeypatch.setattr(faster_rcnn, "load", load)
     found = stage(how="rpn", count=6)
-    assert asked == ["fasterrcnn_resnet50_fpn_v2"]
+    assert loaded == ["fasterrcnn_resnet50_fpn_v2"]
     assert found["proposals"].shape == (10, 6, 12) and found["boxes"].any(-1).all()
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["weights"], card["detector"]) == ({"file": "stub"}, {"file": "its own"})
 
 
-# Settings that cannot be ------------------------------------------------------------------------
+# Wrong settings ---------------------------------------------------------------------------------
 
 
 def test_a_file_of_boxes_that_is_missing_is_named(stage):
     write_boxes()
     Path("raw/boxes/p4.npz").unlink()
-    with pytest.raises(UserError, match="raw/boxes/p4.npz: not found"):
+    with pytest.raises(UserError) as caught:
         stage(how="file", boxes="boxes")
-    with pytest.raises(UserError, match="how: file: expected a folder .* in `boxes`"):
+    assert (caught.value.where, caught.value.found) == ("raw/boxes/p4.npz", "neither")
+    with pytest.raises(UserError) as caught:
         stage(how="file")
+    assert caught.value.where == "params.yaml: proposals: how: file"
+    assert "in `boxes`" in caught.value.expected and caught.value.found == "none"

@@ -48,9 +48,11 @@ from benchmark.report.pages.explanations import explanations
 from benchmark.report.pages.gallery import chosen
 from benchmark.report.pages.illustrations import Picture
 from benchmark.report.pages.result_tables import spread
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
 from benchmark.season.presets import Fuse, presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"

@@ -9,10 +9,11 @@ from scipy.stats import pearsonr
 
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate import figure_samples
-from benchmark.evaluate.figure_samples import Played
+from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import ranking
-from methods import Captions, NotApplicableError
+from benchmark.protocol import positive_ranks
+from benchmark.protocol.metrics import recall_at
+from methods import Captions, Inputs
 
 TEXTS = [
     "A red dog.",
@@ -74,12 +75,10 @@ class Regions(Bag):
         return torch.eye(20)[None, :, : GRID_CELLS - 1].repeat(len(images[0]), 1, 1)
 
 
-class Inattentive(Regions):
-    def attention(self, images, captions):
-        raise NotApplicableError("attention: none")
-
-
-def played(model=Bag, vocabulary=None, images: torch.Tensor | None = None, **changes) -> Played:
+def on_split(
+    model=Bag, vocabulary=None, images: torch.Tensor | None = None, offers=None, **changes
+) -> ModelOnSplit:
+    """A model on the split of `TEXTS`; `offers` are fields of `Inputs`."""
     vocabulary = vocabulary or Vocabulary(words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN))
     values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(TEXTS))
     inputs = SplitInputs(
@@ -89,8 +88,10 @@ def played(model=Bag, vocabulary=None, images: torch.Tensor | None = None, **cha
         group_of_image=torch.arange(len(features())),
         device=torch.device("cpu"),
     )
-    given = {"inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS, "places": None}
-    return Played(**{"model": model(len(vocabulary))} | given | changes)
+    takes = Inputs(image="pooled", text="tokens", **(offers or {}))
+    facts = {"takes": takes, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
+    facts |= {"model": model(len(vocabulary)), "grid_positions": None}
+    return ModelOnSplit(**facts | changes)
 
 
 def features(*shape: int) -> torch.Tensor:
@@ -127,11 +128,11 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
     relevant[np.arange(40), rng.integers(0, 30, 40)] = True
     best = figure_samples.retrieved(scores, relevant)
     assert best.shape == (40, 10) and best.dtype == np.int32
-    ranks = ranking.positive_ranks(scores, relevant)
+    ranks = positive_ranks(scores, relevant)
     assert len(set(ranks.tolist())) > 5
     for k in (1, 5, 10):
         found = [any(relevant[q, item] for item in best[q, :k]) for q in range(40)]
-        assert 100 * sum(found) / 40 == pytest.approx(ranking.recall_at(k, ranks))
+        assert 100 * sum(found) / 40 == pytest.approx(recall_at(k, ranks))
     for row, items in zip(scores, best, strict=True):
         assert row[items].tolist() == sorted(row, reverse=True)[:10]
 
@@ -224,7 +225,7 @@ def test_few_points_have_a_map(points, size):
 
 
 def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
-    found = figure_samples.of_model(played())
+    found = figure_samples.of_model(on_split())
     assert set(found) == {
         *("correlation_before", "correlation_after", "tsne_joint"),
         *("words_captions", "words_drop"),
@@ -234,16 +235,17 @@ def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
 
 
 def test_the_map_holds_the_images_and_then_their_first_captions():
-    one = played()
-    captions = one.model.words[one.inputs.captions.values[[0, 2, 3, 5]]].sum(1)
+    model = on_split()
+    captions = model.model.words[model.inputs.captions.values[[0, 2, 3, 5]]].sum(1)
     points = torch.cat([features().float(), captions]).double().numpy()
     assert (
-        figure_samples.of_model(one)["tsne_joint"].tolist() == figure_samples.tsne(points).tolist()
+        figure_samples.of_model(model)["tsne_joint"].tolist()
+        == figure_samples.tsne(points).tolist()
     )
 
 
 def test_named_scores_name_the_spaces():
-    found = figure_samples.of_model(played(Spaces))
+    found = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
     assert {key for key in found if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
 
 
@@ -253,7 +255,7 @@ def test_pixels_have_no_correlation_before_training():
             return (images.float().mean((2, 3)).repeat(1, 2)[:, :SIZE],)
 
     pixels = torch.arange(IMAGES * 3 * 16).reshape(IMAGES, 3, 4, 4).to(torch.uint8)
-    found = figure_samples.of_model(played(Pixels, images=pixels))
+    found = figure_samples.of_model(on_split(Pixels, images=pixels))
     assert "correlation_before" not in found and "correlation_after" in found
 
 
@@ -265,11 +267,13 @@ def test_points_that_coincide_have_no_map():
         def encode_captions(self, captions):
             return (torch.ones(len(captions.values), SIZE),)
 
-    assert not [key for key in figure_samples.of_model(played(Collapsed)) if key.startswith("tsne")]
+    assert not [
+        key for key in figure_samples.of_model(on_split(Collapsed)) if key.startswith("tsne")
+    ]
 
 
 def test_regions_leave_correlations_but_no_map():
-    found = figure_samples.of_model(played(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
+    found = figure_samples.of_model(on_split(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
     assert set(found) == {"correlation_before", "correlation_after", "words_captions", "words_drop"}
 
 
@@ -278,7 +282,7 @@ def test_sentence_vectors_have_no_words():
     assert set(found) == {"correlation_before", "correlation_after", "tsne_joint"}
 
 
-def of_sentences() -> Played:
+def of_sentences() -> ModelOnSplit:
     class Sentences(Bag):
         def encode_captions(self, captions):
             return (captions.values,)
@@ -291,18 +295,25 @@ def of_sentences() -> Played:
         group_of_image=torch.arange(len(features())),
         device=torch.device("cpu"),
     )
-    return Played(model=Sentences(1), inputs=inputs, vocabulary=None, texts=TEXTS, places=None)
+    return ModelOnSplit(
+        model=Sentences(1),
+        takes=Inputs(image="pooled", text="sentence"),
+        inputs=inputs,
+        vocabulary=None,
+        texts=TEXTS,
+        grid_positions=None,
+    )
 
 
 # Words ----------------------------------------------------------------------------------------
 
 
 def test_a_word_is_worth_its_product_with_the_image():
-    one = played()
-    found = figure_samples.of_model(one)
+    model = on_split()
+    found = figure_samples.of_model(model)
     assert found["words_captions"].tolist() == [0, 1, 2, 3, 4, 5]
     assert found["words_drop"].shape == (6, 6) and found["words_drop"].dtype == np.float32
-    number = {word: i for i, word in enumerate(one.vocabulary.words)}
+    number = {word: i for i, word in enumerate(model.vocabulary.words)}
     for row, drops in enumerate(found["words_drop"]):
         words, image = tokenise(TEXTS[row]), features()[OWNERS[row]].float()
         assert np.isnan(drops[len(words) :]).all()
@@ -310,25 +321,25 @@ def test_a_word_is_worth_its_product_with_the_image():
             assert np.isnan(drops[0])
             continue
         for word, drop in zip(words, drops, strict=False):
-            worth = float(one.model.words[number.get(word, 3)] @ image)  # 3: <unk> is a word too
+            worth = float(model.model.words[number.get(word, 3)] @ image)  # 3: <unk> is a word too
             assert drop == pytest.approx(worth, abs=1e-4)
 
 
 def test_a_word_that_is_not_fed_has_no_worth():
-    one = played(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
-    drops = figure_samples.of_model(one)["words_drop"]
+    model = on_split(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
+    drops = figure_samples.of_model(model)["words_drop"]
     fed = [[word in KNOWN for word in tokenise(text)] for text in TEXTS]
     fed[1] = [False]  # the only word
     for row, kept in enumerate(fed):
         assert np.isfinite(drops[row])[: len(kept)].tolist() == kept
-    expected = float(one.model.words[4] @ features()[1].float())
+    expected = float(model.model.words[4] @ features()[1].float())
     assert drops[2, 4] == pytest.approx(expected, abs=1e-4)  # the red one: "red" follows "sleeps"
 
 
 def test_the_words_of_twelve_captions_are_tried():
-    one = played()
+    model = on_split()
     texts = [f"red dog {i}" for i in range(100)]
-    values, lengths = (torch.from_numpy(array) for array in one.vocabulary.encode(texts))
+    values, lengths = (torch.from_numpy(array) for array in model.vocabulary.encode(texts))
     inputs = SplitInputs(
         images=features(),
         captions=Captions(values=values, lengths=lengths),
@@ -336,7 +347,7 @@ def test_the_words_of_twelve_captions_are_tried():
         group_of_image=torch.arange(len(features())),
         device=torch.device("cpu"),
     )
-    found = figure_samples.of_model(played(inputs=inputs, texts=texts))
+    found = figure_samples.of_model(on_split(inputs=inputs, texts=texts))
     assert found["words_captions"].tolist() == [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
 
 
@@ -344,20 +355,19 @@ def test_positions_are_those_of_what_is_fed():
     words = tokenise("the zebra, a red zebra")
     frame = Vocabulary(words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN))
     known = Dictionary(words=("<pad>", *KNOWN))
-    assert figure_samples.positions(frame, words).tolist() == [1, 2, 3, 4, 5]
-    assert figure_samples.positions(known, words).tolist() == [0, -1, 1, 2, -1]
-    assert figure_samples.positions(known, []).tolist() == []
+    assert figure_samples.word_positions(frame, words).tolist() == [1, 2, 3, 4, 5]
+    assert figure_samples.word_positions(known, words).tolist() == [0, -1, 1, 2, -1]
+    assert figure_samples.word_positions(known, []).tolist() == []
 
 
 # Attention ------------------------------------------------------------------------------------
 
 
-def attended(model=Regions, vocabulary=None) -> dict[str, np.ndarray]:
-    places = np.stack([np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)])
-    images = features(IMAGES, GRID_CELLS, SIZE)
-    return figure_samples.of_model(played(model, vocabulary, images, places=places)) | {
-        "places": places
-    }
+def attended(vocabulary=None, attention: bool = True) -> dict[str, np.ndarray]:
+    positions = np.stack([np.random.default_rng(i).permutation(GRID_CELLS) for i in range(IMAGES)])
+    images, offers = features(IMAGES, GRID_CELLS, SIZE), {"attention": attention}
+    model = on_split(Regions, vocabulary, images, offers, grid_positions=positions)
+    return figure_samples.of_model(model) | {"positions": positions}
 
 
 def test_attention_lies_on_the_cells_that_the_regions_come_from():
@@ -370,7 +380,7 @@ def test_attention_lies_on_the_cells_that_the_regions_come_from():
         assert np.isnan(cells[n, len(words) :]).all()
         for w in range(min(len(words), GRID_CELLS - 2)):
             expected = [0.0] * GRID_CELLS
-            expected[found["places"][OWNERS[row], w + 1]] = 1.0  # region 0 is <start>'s
+            expected[found["positions"][OWNERS[row], w + 1]] = 1.0  # region 0 is <start>'s
             assert cells[n, w].tolist() == expected
 
 
@@ -378,15 +388,15 @@ def test_words_that_are_not_fed_attend_to_nothing():
     found = attended(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
     dog_and_zebra = found["attention"][3]
     assert np.isnan(dog_and_zebra[[2, 4]]).all()  # "and", "zebra"
-    places = found["places"][3]
-    assert [int(dog_and_zebra[w].argmax()) for w in (0, 1, 3)] == places[:3].tolist()
+    positions = found["positions"][3]
+    assert [int(dog_and_zebra[w].argmax()) for w in (0, 1, 3)] == positions[:3].tolist()
 
 
-def test_a_method_that_refuses_has_no_attention():
-    assert "attention" not in attended(Inattentive)
+def test_a_method_that_declares_no_attention_has_none():
+    assert "attention" not in attended(attention=False)
 
 
 def test_regions_of_no_grid_have_no_attention():
-    assert "attention" not in figure_samples.of_model(
-        played(Regions, images=features(IMAGES, GRID_CELLS, SIZE))
-    )
+    images = features(IMAGES, GRID_CELLS, SIZE)
+    model = on_split(Regions, images=images, offers={"attention": True})
+    assert "attention" not in figure_samples.of_model(model)

@@ -10,16 +10,17 @@ from benchmark.encoders import load as load_encoder
 from benchmark.papers.printed_tables import papers
 from benchmark.season import presets as preset_files
 from benchmark.season.method_options import configured
+from benchmark.season.parameter_files import read_params, write_params
 from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
     ProposalEncoder,
     SentenceEncoder,
     WordVectors,
-    read_params,
 )
 from benchmark.season.presets import Fuse, Preset, needs, presets
-from benchmark.season.resolving import Season, read_season, resolve, season_names, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season, read_season, season_names
 from methods import load
 
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"

@@ -73,24 +73,26 @@ class TestBootstrap:
         rng = np.random.default_rng(0)
         queries = [rng.random(rng.integers(1, 5)) for _ in range(8)]  # of each image
         counts = np.array([len(q) for q in queries])
-        found = significance.replicates(np.array([q.sum() for q in queries]), counts, 40)
-        for drawn, replicate in zip(significance.weights(8, 40), found, strict=True):
+        replicates = significance.replicates(np.array([q.sum() for q in queries]), counts, 40)
+        for drawn, replicate in zip(significance.weights(8, 40), replicates, strict=True):
             pooled = [v for times, q in zip(drawn, queries, strict=True) for v in [*q] * int(times)]
             assert replicate == pytest.approx(np.mean(pooled))
 
     def test_an_image_without_a_query_is_left_out(self):
         sums, counts = np.array([1.0, 0.0, 2.0]), np.array([1, 0, 2])
-        found = significance.replicates(sums, counts, 30)
-        assert (found == significance.replicates(sums[[0, 2]], counts[[0, 2]], 30)).all()
+        replicates = significance.replicates(sums, counts, 30)
+        assert (replicates == significance.replicates(sums[[0, 2]], counts[[0, 2]], 30)).all()
 
     def test_without_clusters_the_interval_is_scipys(self):
         values = np.random.default_rng(1).gamma(2.0, size=150)
-        ours = significance.replicates(values, np.ones(150), 20_000)
+        replicates = significance.replicates(values, np.ones(150), 20_000)
         scipys = stats.bootstrap(
             (values,), np.mean, n_resamples=20_000, method="percentile", rng=2
         ).confidence_interval
         width = scipys.high - scipys.low
-        assert significance.percentiles(ours) == pytest.approx(tuple(scipys), abs=0.03 * width)
+        assert significance.percentiles(replicates) == pytest.approx(
+            tuple(scipys), abs=0.03 * width
+        )
 
     def test_the_interval_covers_as_often_as_it_says_and_needs_the_clusters(self):
         """300 sets of 120 images with 5 captions each; the true mean is a half."""
@@ -112,8 +114,8 @@ class TestDifferenceInterval:
     def test_without_images_it_is_students(self):
         differences = np.array([1.0, 2.5, 1.7])
         expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-        found = significance.difference_interval(differences, None)
-        assert found == pytest.approx(tuple(expected))
+        interval = significance.difference_interval(differences, None)
+        assert interval == pytest.approx(tuple(expected))
 
     def test_of_one_seed_it_is_for_other_images_only(self):
         replicates = np.random.default_rng(0).normal(7, 3, 2000)
@@ -179,9 +181,9 @@ class TestPermutation:
         first, second = rng.integers(0, 2, (2, 10, 5))
         of_image = (first - second).sum(1) + rng.integers(0, 2, 10)
         exact = every_exchange([int(d) for d in of_image])
-        found = significance.permutation_p(of_image[:, None] / 7, 10_000)[0]
+        p = significance.permutation_p(of_image[:, None] / 7, 10_000)[0]
         least, most = bounds(10_000, float(exact))
-        assert least <= found * 10_001 - 1 <= most
+        assert least <= p * 10_001 - 1 <= most
 
     def test_without_clusters_it_is_scipys(self):
         rng = np.random.default_rng(8)
@@ -193,16 +195,16 @@ class TestPermutation:
             n_resamples=np.inf,
             vectorized=True,
         ).pvalue
-        found = significance.permutation_p((first - second)[:, None] / 12)[0]
+        p = significance.permutation_p((first - second)[:, None] / 12)[0]
         least, most = bounds(10_000, exact)
-        assert least <= found * 10_001 - 1 <= most
+        assert least <= p * 10_001 - 1 <= most
         assert 0.02 < exact < 0.98
 
     def test_ties_count_although_their_sums_are_rounded(self):
         tenths = [Fraction(n, 10) for n in (1, 2, 3, -3, 1, 2, -1, 7)]
-        found = significance.permutation_p(np.array([[float(d)] for d in tenths]))[0]
+        p = significance.permutation_p(np.array([[float(d)] for d in tenths]))[0]
         least, most = bounds(10_000, float(every_exchange(tenths)))
-        assert least <= found * 10_001 - 1 <= most
+        assert least <= p * 10_001 - 1 <= most
         observed, *_ = totals = exchanged_totals(tenths)
         beyond = sum(total > observed for total in totals) / len(totals)
         assert beyond * 10_000 < least  # so many are ties
@@ -213,10 +215,10 @@ class TestPermutation:
 
     def test_columns_do_not_touch_each_other_and_signs_do_not_matter(self):
         columns = np.random.default_rng(0).normal(0.1, 1, (50, 3))
-        found = significance.permutation_p(columns, 1200)
+        p = significance.permutation_p(columns, 1200)
         for number in range(3):
             alone = significance.permutation_p(-columns[:, [number]], 1200)
-            assert alone[0] == found[number]
+            assert alone[0] == p[number]
 
     def test_presets_that_are_alike_differ_as_often_as_chance_has_it(self):
         """And more often where captions change sides one by one."""
@@ -231,8 +233,8 @@ class TestPermutation:
 
 class TestHolm:
     def test_worked_by_hand(self):
-        found = significance.holm(np.array([0.01, 0.04, 0.03, 0.005]))
-        assert found == pytest.approx([0.03, 0.06, 0.06, 0.02])
+        adjusted = significance.holm(np.array([0.01, 0.04, 0.03, 0.005]))
+        assert adjusted == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
     @pytest.mark.parametrize("seed", range(5))
     def test_it_is_the_definition(self, seed):
@@ -279,6 +281,6 @@ def test_the_prediction_interval_is_student_s():
 def test_the_prediction_interval_covers_the_next_value():
     rng = np.random.default_rng(0)
     draws = rng.normal(50, 2, (2000, 4))
-    found = [significance.prediction_interval(row[:3]) for row in draws]
-    covered = sum(low <= row[3] <= high for (low, high), row in zip(found, draws, strict=True))
+    intervals = [significance.prediction_interval(row[:3]) for row in draws]
+    covered = sum(low <= row[3] <= high for (low, high), row in zip(intervals, draws, strict=True))
     assert stats.binom.ppf(0.001, 2000, 0.95) <= covered <= stats.binom.ppf(0.999, 2000, 0.95)

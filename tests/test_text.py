@@ -1,4 +1,4 @@
-"""Words, their numbers, and that only training captions are counted."""
+"""Words and their ids; vocabularies are built from training captions only."""
 
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def test_a_dictionary_has_the_words_that_are_known_alphabetically():
     assert Dictionary.of(["b", "a b"], {"a", "b"}) == Dictionary.of(["a", "b"], {"b", "a"})
 
 
-def test_unknown_words_are_dropped_and_a_row_of_none_is_padding():
+def test_unknown_words_are_dropped_and_a_caption_without_known_words_is_padding():
     dictionary = Dictionary.of(["a b c"], {"a", "b", "c"})
     ids, lengths = dictionary.encode(["B zebra a", "", "zebra", "<pad> c c c", "c"])
     assert ids.tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 0], [3, 3, 3], [3, 0, 0]]
@@ -84,10 +84,11 @@ def four_splits() -> Prepared:
     return Prepared(images, captions, regions, {}, Path("unused"))
 
 
-def cell_of(words: str = "none") -> Cell:
-    facts = dict.fromkeys(("dataset", "preset", "method", "family", "images", "texts"), "tiny")
-    places = {"backbone": "__init__", "start": "card.json", "folder": "results/a"}
-    return Cell(**facts, **places, words=words, seed=0, options={}, scaled=[], network=None)
+def cell_of(words: str | None = None) -> Cell:
+    names = dict.fromkeys(("dataset", "preset", "method", "family", "images"), "tiny")
+    return Cell(
+        **names, folder="results/a", words=words, seed=0, options={}, scaled=[], network=None
+    )
 
 
 TAKES = {text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")}

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from benchmark.train import loop
-from benchmark.train.loop import DivergedError, _Log, optimiser_of
+from benchmark.train.__main__ import history_csv
+from benchmark.train.loop import DivergedError, _LossLog, optimiser_of
 from methods import Phase
 
 
@@ -66,31 +67,52 @@ def test_optimisers_are_the_phases(optimiser):
             assert (group["momentum"], group["nesterov"]) == (0.9, True)
 
 
-def logged(values: list[float], looked_at: int, monkeypatch) -> _Log:
-    monkeypatch.setattr(loop, "LOOKED_AT", looked_at)
-    log = _Log(epoch=4, rate=0.025)
+def logged(values: list[float], check_every: int, monkeypatch) -> _LossLog:
+    monkeypatch.setattr(loop, "CHECK_EVERY", check_every)
+    log = _LossLog(epoch=4, rate=0.025)
     for value in values:
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(value)})
     return log
 
 
-@pytest.mark.parametrize("looked_at", [1, 2, 3, 4, 50])
-def test_the_means_of_an_epoch_do_not_depend_on_when_it_is_looked_at(looked_at, monkeypatch):
-    log = logged([1.0, 2.0, 6.0, 7.0], looked_at, monkeypatch)
+@pytest.mark.parametrize("check_every", [1, 2, 3, 4, 50])
+def test_the_means_of_an_epoch_do_not_depend_on_when_it_is_checked(check_every, monkeypatch):
+    log = logged([1.0, 2.0, 6.0, 7.0], check_every, monkeypatch)
     assert log.means() == {"near": 1.5, "far": 4.0}
 
 
-@pytest.mark.parametrize("looked_at", [1, 2, 3, 50])
+@pytest.mark.parametrize("check_every", [1, 2, 3, 50])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_the_first_step_that_is_not_finite_is_named(looked_at, bad, monkeypatch):
+def test_the_first_step_that_is_not_finite_is_named(check_every, bad, monkeypatch):
     message = (
         f"the loss is not finite in epoch 5, step 3, learning rate 0.025: near 1.5, far {bad:.4g}$"
     )
     with pytest.raises(DivergedError, match=message):
-        logged([1.0, 2.0, bad, float("nan"), 1.0], looked_at, monkeypatch).means()
+        logged([1.0, 2.0, bad, float("nan"), 1.0], check_every, monkeypatch).means()
 
 
-def test_a_loss_is_seen_after_so_many_steps_at_most(monkeypatch):
+def test_a_broken_loss_is_seen_at_the_next_check(monkeypatch):
     log = logged([float("nan"), 1.0], 3, monkeypatch)
     with pytest.raises(DivergedError, match="step 1,"):
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(1.0)})
+
+
+def test_a_history_is_written_in_full_and_with_gaps_where_a_phase_lacks_a_term():
+    rows = [
+        {
+            "epoch": 1,
+            "learning_rate": 1e-05,
+            "loss_near": 0.1 + 0.2,
+            "val_rsum": 28.000000000000004,
+        },
+        {"epoch": 2, "learning_rate": 0.5, "loss_far": 1e300, "val_rsum": 600.0},
+    ]
+    assert history_csv(rows) == (
+        "epoch,learning_rate,loss_near,val_rsum,loss_far\n"
+        "1,1e-05,0.30000000000000004,28.000000000000004,\n"
+        "2,0.5,,600.0,1e+300\n"
+    )
+
+
+def test_a_training_without_epochs_has_an_empty_history():
+    assert history_csv([]) == "epoch\n"

@@ -1,6 +1,5 @@
 """TREC files of evaluated cells: ir-measures reads them and finds the record's recalls."""
 
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -8,15 +7,14 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from builders import outcome, write_arrays
 from ir_measures import Success
 
+from benchmark import protocol
 from benchmark.analysis.boards import Outcome
 from benchmark.analysis.trec_export import write_trec
 from benchmark.core.errors import UserError
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
 from benchmark.data.prepared_tables import Prepared
-from benchmark.protocol import rules
 
 WAYS = ("i2t", "t2i")
 ODD = (
@@ -38,7 +36,7 @@ def ids(count: int, kind: str) -> list[str]:
 
 
 def prepared(images: int, rng: np.random.Generator) -> Prepared:
-    """A dataset of one to five captions an image, with a training split in front of the test's."""
+    """A dataset of one to five captions per image, with training images before the test images."""
     owners = np.repeat(np.arange(images), rng.integers(1, 6, images))
     splits = np.where(np.arange(images) < images // 3, "train", "test")
     image_ids = np.array(ids(images, "image"), dtype=object)
@@ -73,58 +71,27 @@ def played(
 ) -> Outcome:
     """A cell with scores of `levels` values: the fewer, the more ties."""
     split = data.split("test")
-    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     scores = rng.integers(0, levels, relevant.shape) + relevant * (levels // 3)
     both = {"i2t": (scores, relevant), "t2i": (scores.T, relevant.T)}
-    ranks = rules.retrieval_ranks({way: values for way, (values, _) in both.items()}, relevant)
-    retrieved = {way: best_first(*values) for way, values in both.items()}
-    return stored(folder / str(seed), seed, retrieved, rules.retrieval_metrics(ranks))
+    ranks = protocol.retrieval_ranks({way: matrix for way, (matrix, _) in both.items()}, relevant)
+    retrieved = {way: best_first(*matrices) for way, matrices in both.items()}
+    metrics = protocol.retrieval_metrics(ranks)
+    return stored(folder / str(seed), seed, retrieved, metrics=metrics)
 
 
-def stored(folder: Path, seed: int, retrieved: dict, metrics: dict, status: str = "ok") -> Outcome:
-    folder.mkdir(parents=True)
-    np.savez_compressed(folder / "scores/retrieved.npz", **retrieved)
-    record = Record(
-        protocol_version=rules.VERSION,
-        season="try",
-        dataset="made up",
-        split="made/test",
-        images=0,
-        captions=0,
-        manifest_sha256="",
-        preset="odd preset",
-        method="odd",
-        family="paper",
-        seed=seed,
-        options={},
-        scaled=[],
-        image_features={},
-        text_features={},
-        deviations=[],
-        parameters=0,
-        selected_epoch=None,
-        status=status,
-        metrics=metrics,
-    )
-    costs = Provenance(
-        git_commit="",
-        packages={},
-        machine="",
-        device="cpu",
-        threads=1,
-        seconds={},
-        peak_memory_mib=0.0,
-        peak_device_memory_mib=None,
-    )
-    return Outcome(folder=folder, record=record, trainings=(), scoring=costs, history=None)
+def stored(folder: Path, seed: int, retrieved: dict, **facts: object) -> Outcome:
+    """A cell with what it retrieved."""
+    write_arrays(folder, "retrieved", **retrieved)
+    return outcome("odd preset", seed, folder=folder, dataset="made up", **facts)
 
 
 def success(folder: Path, way: str, seed: int = 0) -> dict:
     """Success@1, 5 and 10 in percent, as ir-measures reads and computes them."""
     qrels = ir_measures.read_trec_qrels(str(folder / f"made%20up.{way}.qrels"))
     run = ir_measures.read_trec_run(str(folder / f"made%20up-odd%20preset-{seed}.{way}.run"))
-    found = ir_measures.calc_aggregate([Success @ k for k in (1, 5, 10)], qrels, run)
-    return {f"{way}_r{measure['cutoff']}": 100 * value for measure, value in found.items()}
+    shares = ir_measures.calc_aggregate([Success @ k for k in (1, 5, 10)], qrels, run)
+    return {f"{way}_r{measure['cutoff']}": 100 * value for measure, value in shares.items()}
 
 
 @pytest.mark.parametrize("levels", [1, 3, 40, 10**6])
@@ -132,10 +99,10 @@ def success(folder: Path, way: str, seed: int = 0) -> dict:
 def test_success_of_ir_measures_is_the_recall_of_the_record(tmp_path, images, levels):
     rng = np.random.default_rng([images, levels])
     data = prepared(images, rng)
-    outcome = played(tmp_path / "cells", data, rng, levels=levels)
-    write_trec([outcome], data, tmp_path / "trec")
+    cell = played(tmp_path / "cells", data, rng, levels=levels)
+    write_trec([cell], data, tmp_path / "trec")
     for way in WAYS:
-        expected = {f"{way}_r{k}": outcome.record.metrics[f"{way}_r{k}"] for k in (1, 5, 10)}
+        expected = {f"{way}_r{k}": cell.record.metrics[f"{way}_r{k}"] for k in (1, 5, 10)}
         assert success(tmp_path / "trec", way) == pytest.approx(expected)
 
 
@@ -144,16 +111,16 @@ def test_the_made_up_scores_tie_and_the_recalls_tell_something():
     rng = np.random.default_rng([60, 3])
     data = prepared(60, rng)
     split = data.split("test")
-    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     scores = rng.integers(0, 3, relevant.shape) + relevant
     both = {"i2t": scores, "t2i": scores.T}
-    ranks = rules.retrieval_ranks(both, relevant)
-    assert 0 < rules.retrieval_metrics(ranks)["i2t_r10"] < 100
-    assert rules.tie_gap(both, relevant, ranks)["i2t_r1_tie_gap"] > 0
+    ranks = protocol.retrieval_ranks(both, relevant)
+    assert 0 < protocol.retrieval_metrics(ranks)["i2t_r10"] < 100
+    assert protocol.tie_gap(both, relevant, ranks)["i2t_r1_tie_gap"] > 0
 
 
 def test_any_picture_of_a_person_is_relevant_and_only_captions_are_queries(tmp_path):
-    """Two pictures a person; the second one comes second, the caption's own not among the ten."""
+    """Two pictures per person: each caption finds the other one of its person, second or first."""
     images = ["a1", "b1", "a2", "b2"]
     captions = {"caption_id": ["on a2", "on b1"], "image_id": ["a2", "b1"], "split": "test"}
     data = Prepared(
@@ -163,7 +130,7 @@ def test_any_picture_of_a_person_is_relevant_and_only_captions_are_queries(tmp_p
         card={"ways": ["t2i"]},
         folder=Path("data/prepared/people"),
     )
-    played = stored(tmp_path / "0", 0, {"t2i": np.array([[1, 0], [3, 2]])}, {})
+    played = stored(tmp_path / "0", 0, {"t2i": np.array([[1, 0], [3, 2]])})
     write_trec([played], data, tmp_path / "trec")
     names = {path.name for path in (tmp_path / "trec").iterdir()}
     assert names == {"people.t2i.qrels", "made%20up-odd%20preset-0.t2i.run"}
@@ -174,19 +141,19 @@ def test_any_picture_of_a_person_is_relevant_and_only_captions_are_queries(tmp_p
         "on%20b1 0 b1 1",
         "on%20b1 0 b2 1",
     ]
-    found = ir_measures.calc_aggregate(
+    shares = ir_measures.calc_aggregate(
         [Success @ 1, Success @ 5],
         ir_measures.read_trec_qrels(str(tmp_path / "trec/people.t2i.qrels")),
         ir_measures.read_trec_run(str(tmp_path / "trec/made%20up-odd%20preset-0.t2i.run")),
     )
-    assert found == {Success @ 1: 0.5, Success @ 5: 1.0}
+    assert shares == {Success @ 1: 0.5, Success @ 5: 1.0}
 
 
 def test_phrase_localisation_has_no_files(tmp_path):
     data = prepared(6, np.random.default_rng(0))
-    played = stored(tmp_path / "0", 0, {}, {"p2r_r1": 50.0})
-    told = played.record.model_copy(update={"task": "localisation"})
-    write_trec([replace(played, record=told)], data, tmp_path / "trec")
+    metrics = {"p2r_r1": 50.0}
+    localised = stored(tmp_path / "0", 0, {}, metrics=metrics, task="localisation")
+    write_trec([localised], data, tmp_path / "trec")
     names = {path.name for path in (tmp_path / "trec").iterdir()}
     assert names == {"made%20up.i2t.qrels", "made%20up.t2i.qrels"}
 
@@ -214,8 +181,8 @@ def test_files_are_what_trec_tools_expect(tmp_path):
 def test_ids_can_be_read_back(tmp_path):
     rng = np.random.default_rng(0)
     data = prepared(30, rng)
-    outcome = played(tmp_path / "cells", data, rng, levels=5)
-    write_trec([outcome], data, tmp_path / "trec")
+    cell = played(tmp_path / "cells", data, rng, levels=5)
+    write_trec([cell], data, tmp_path / "trec")
     split = data.split("test")
     images = data.images["image_id"].iloc[split.image_rows].tolist()
     captions = data.captions["caption_id"].iloc[split.caption_rows].tolist()
@@ -223,8 +190,8 @@ def test_ids_can_be_read_back(tmp_path):
     pairs = [tuple(unquote(line.split(" ")[column]) for column in (0, 2)) for line in lines]
     assert pairs == [(images[i], captions[c]) for c, i in enumerate(split.image_of_caption)]
     lines = (tmp_path / "trec" / "made%20up-odd%20preset-0.t2i.run").read_text().splitlines()
-    found = outcome.arrays("scores/retrieved.npz")["t2i"]
-    expected = [(captions[q], images[item]) for q, row in enumerate(found) for item in row]
+    retrieved = cell.arrays("scores/retrieved.npz")["t2i"]
+    expected = [(captions[q], images[item]) for q, row in enumerate(retrieved) for item in row]
     assert [tuple(unquote(line.split(" ")[c]) for c in (0, 2)) for line in lines] == expected
 
 
@@ -232,7 +199,7 @@ def test_qrels_are_shared_and_a_failed_cell_has_no_run(tmp_path):
     rng = np.random.default_rng(0)
     data = prepared(30, rng)
     cells = [played(tmp_path / "cells", data, rng, levels=9, seed=seed) for seed in (0, 1)]
-    failed = stored(tmp_path / "cells" / "2", 2, {}, {}, status="failed")
+    failed = stored(tmp_path / "cells" / "2", 2, {}, status="failed")
     write_trec([*cells, failed], data, tmp_path / "trec")
     runs = {f"made%20up-odd%20preset-{seed}.{way}.run" for seed in (0, 1) for way in WAYS}
     qrels = {f"made%20up.{way}.qrels" for way in WAYS}
@@ -241,8 +208,12 @@ def test_qrels_are_shared_and_a_failed_cell_has_no_run(tmp_path):
 
 def test_retrieved_items_of_another_split_are_refused(tmp_path):
     rng = np.random.default_rng(0)
-    outcome = played(tmp_path / "cells", prepared(60, rng), rng, levels=9)
+    cell = played(tmp_path / "cells", prepared(60, rng), rng, levels=9)
     data = prepared(30, rng)
-    with pytest.raises(UserError, match="scores/retrieved.npz: i2t: expected 20 queries.*found 40"):
-        write_trec([outcome], data, tmp_path / "trec")
+    with pytest.raises(UserError) as error:
+        write_trec([cell], data, tmp_path / "trec")
+    assert error.value.where.endswith("scores/retrieved.npz: i2t")
+    assert error.value.expected.startswith("20 queries over ")
+    assert error.value.found.startswith("40 over ")
+    assert error.value.do == "run: dvc repro"
     assert not list((tmp_path / "trec").glob("*.run"))

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from methods import Batch, Captions, Inputs, Sizes
 from methods import two_branch_embedding as method
-from methods.losses import distance, text_neighbourhood
+from methods.shared.losses import distance, text_neighbourhood
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
@@ -212,7 +212,9 @@ def test_full_size_official_network_has_the_codes_parameters():
 
 @pytest.mark.parametrize(("option", "text"), [("sentence", "sentence"), ("lstm", "tokens")])
 def test_text_decides_the_inputs(option, text):
-    assert method.inputs(method.Config(text=option)) == Inputs(image="pooled", text=text)
+    assert method.inputs(method.Config(text=option)) == Inputs(
+        image="pooled", text=text, caption_similarity=True
+    )
 
 
 def test_lstm_sentence_is_the_last_state_of_its_words():
@@ -345,5 +347,7 @@ def test_wrong_options_are_refused():
     with pytest.raises(ValueError, match="text: expected sentence or lstm, found 'gru'"):
         method.Config(text="gru")
     for option in ({"text": "lstm"}, {"norm_first": True}):
-        with pytest.raises(ValueError, match="nonlinear: false has no lstm and no batch norm"):
+        with pytest.raises(
+            ValueError, match="nonlinear: expected true for an lstm or a batch norm"
+        ):
             method.Config(nonlinear=False, **option)

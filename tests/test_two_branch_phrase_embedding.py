@@ -11,19 +11,19 @@ from oracles import two_branch_phrases as naive
 from region_batches import (
     ALONE,
     IMAGE_SIZE,
-    OVERLAPS,
+    IOUS,
     TEXT_SIZE,
     batch_of,
     drawn_pictures,
     found_in_new_pictures,
-    overlaps_of,
+    ious_of,
 )
 from torch import Tensor
 
 from methods import Inputs, RegionBatch, Sizes
 from methods import two_branch_phrase_embedding as method
-from methods.encoders import encode_regions
-from methods.losses import distance, draw
+from methods.shared.branches import encode_regions
+from methods.shared.losses import distance, draw
 
 PAIRED = [4, 4, 9, 9, 2, 2, 7, 7, 4, 4, 5, 5]  # chains of the rows, with sampling
 HIDDEN, DIMENSIONS = 7, 4
@@ -63,17 +63,17 @@ def regions_of(model: method.Model, batch: RegionBatch, seed: int) -> tuple[list
     c = model.config
     true, proposals = (x.detach().numpy() for x in encode_regions(model, batch))
     targets = list(range(0, len(true), 2 if c.neighbourhood_sampling else 1))
-    overlaps = overlaps_of(batch)
+    ious = ious_of(batch)
     allowed = torch.zeros(len(targets), 6, dtype=torch.bool)
     for t, row in enumerate(targets):
-        allowed[t, naive.positives(overlaps[row])] = True
+        allowed[t, naive.positives(ious[row])] = True
     torch.manual_seed(seed)
-    places, found = draw(allowed, c.augmented + c.neighbourhood_sampling)
+    columns, found = draw(allowed, c.augmented + c.neighbourhood_sampling)
     regions = []
     for t, row in enumerate(targets):
         drawn = [] if c.augmented else [true[row]]
-        for place, there in zip(places[t].tolist(), found[t].tolist(), strict=True):
-            drawn.append(proposals[batch.image_of_row[row], place] if there else true[row])
+        for column, there in zip(columns[t].tolist(), found[t].tolist(), strict=True):
+            drawn.append(proposals[batch.image_of_row[row], column] if there else true[row])
         regions.append(drawn)
     return targets, regions
 
@@ -89,8 +89,8 @@ def test_loss_is_equation_6_over_algorithm_1(row, seed, k):
     targets, regions = regions_of(model, batch, seed)
     phrases = model.encode_captions(batch.phrases)[0].detach().numpy()
     proposals = encode_regions(model, batch)[1].detach().numpy()
-    images, overlaps, chains = batch.image_of_row, overlaps_of(batch), batch.chain_ids.tolist()
-    sampled = (images, overlaps, targets, regions, 0.4, k)
+    images, ious, chains = batch.image_of_row, ious_of(batch), batch.chain_ids.tolist()
+    sampled = (images, ious, targets, regions, 0.4, k)
     expected = {"phrase_anchor": c.lambda2 * naive.phrase_anchor(phrases, proposals, *sampled)}
     if c.lambda1:
         term = naive.image_anchor(phrases, chains, targets, regions, n, 0.4, k)
@@ -132,16 +132,16 @@ def test_terms_by_hand():
     assert found == pytest.approx(sum(hinges) / 6, abs=1e-5)
 
 
-@pytest.mark.parametrize("chain", OVERLAPS)
+@pytest.mark.parametrize("chain", IOUS)
 @pytest.mark.parametrize("options", [{}, {"neighbourhood_sampling": True}])
 def test_augmented_positives_are_drawn_uniformly_among_near_proposals(chain, options):
     draws, config = 3000, config_of(**options)
-    overlaps = torch.tensor([OVERLAPS[chain]] * draws)
-    places = torch.arange(6.0).repeat(draws, 1)[..., None]  # the encoding tells which one it is
+    ious = torch.tensor([IOUS[chain]] * draws)
+    columns = torch.arange(6.0).repeat(draws, 1)[..., None]  # the encoding tells which one it is
     true = torch.full((draws, 1), -1.0)
     torch.manual_seed(0)
-    found = method.positive_regions(true, places, overlaps >= 0.7, config)[..., 0].int().tolist()
-    allowed = naive.positives(OVERLAPS[chain])
+    found = method.positive_regions(true, columns, ious >= 0.7, config)[..., 0].int().tolist()
+    allowed = naive.positives(IOUS[chain])
     for s, counts in enumerate(Counter(column) for column in zip(*found, strict=True)):
         left = len(allowed) - s  # a second one is another one, where there is any
         if left <= 0:
@@ -156,12 +156,12 @@ def test_augmented_positives_are_drawn_uniformly_among_near_proposals(chain, opt
 
 
 def test_a_single_positive_is_the_true_region():
-    true, places = torch.full((50, 1), -1.0), torch.arange(6.0).repeat(50, 1)[..., None]
-    near = torch.tensor([OVERLAPS[4]] * 50) >= 0.7
-    found = method.positive_regions(true, places, near, config_of(augmented=False))
+    true, columns = torch.full((50, 1), -1.0), torch.arange(6.0).repeat(50, 1)[..., None]
+    near = torch.tensor([IOUS[4]] * 50) >= 0.7
+    found = method.positive_regions(true, columns, near, config_of(augmented=False))
     assert (found == -1).all() and found.shape == (50, 1, 1)
     sampling = config_of(augmented=False, neighbourhood_sampling=True)
-    found = method.positive_regions(true, places, near, sampling)[..., 0]
+    found = method.positive_regions(true, columns, near, sampling)[..., 0]
     assert (found[:, 0] == -1).all()
     assert set(found[:, 1].tolist()) == {0.0, 1.0, 2.0}
 
@@ -286,7 +286,9 @@ def test_recipe_is_section_4_3():
     assert (phase.batch_size, phase.captions_per_image) == (100, 1)
     (phase,) = method.recipe(method.Config(**ROWS["sampling"]))
     assert phase.captions_per_image == 2
-    assert method.inputs(method.Config()) == Inputs(image="proposals", text="phrase")
+    assert method.inputs(method.Config()) == Inputs(
+        task="localisation", image="proposals", text="phrase"
+    )
 
 
 def test_neighbourhood_terms_count_in_two_more_epochs_only():
@@ -314,7 +316,7 @@ def test_hyper_parameters_are_the_papers():
 
 @pytest.mark.parametrize("option", ["lambda3", "lambda4"])
 def test_constraints_need_neighbourhood_sampling(option):
-    with pytest.raises(ValueError, match="constraints need neighbourhood_sampling"):
+    with pytest.raises(ValueError, match="0 without neighbourhood_sampling: true"):
         method.Config(**{option: 0.1})
 
 

@@ -11,20 +11,20 @@ from oracles import two_branch_phrases as naive
 from region_batches import (
     ALONE,
     IMAGE_SIZE,
+    IOUS,
     LOOKS_SIZE,
-    OVERLAPS,
     TEXT_SIZE,
     WORDS_SIZE,
     batch_of,
     drawn_pictures,
     found_in_new_pictures,
-    overlaps_of,
+    ious_of,
 )
 from torch import nn
 
 from methods import Inputs, Sizes
 from methods import two_branch_phrase_similarity as method
-from methods.encoders import encode_regions
+from methods.shared.branches import encode_regions
 
 VARIANTS = [  # table 1 (c), in its order, and two of Section 4.4
     {"nonlinear": False, "augmented": False},
@@ -56,8 +56,8 @@ def joint_layers(model: method.Model) -> list[tuple[np.ndarray, np.ndarray]]:
 def drawn_pairs(chains: list[int], config: method.Config, seed: int = 0) -> tuple[list, list]:
     """Pairs as the oracle names them, -1 for the true region, and the wrong region of each."""
     torch.manual_seed(seed)
-    overlaps = torch.tensor([OVERLAPS[chain] for chain in chains])
-    rows, regions, wrong = (x.tolist() for x in method.pairs(overlaps, config))
+    ious = torch.tensor([IOUS[chain] for chain in chains])
+    rows, regions, wrong = (x.tolist() for x in method.pairs(ious, config))
     return [(row, r - 1) for row, r in zip(rows, regions, strict=True)], [r - 1 for r in wrong]
 
 
@@ -70,7 +70,7 @@ def test_loss_is_equation_7_over_algorithm_1(options, seed):
     terms = model.loss(batch)
     true, proposals = (x.detach().numpy() for x in encode_regions(model, batch))
     phrases = model.encode_captions(batch.phrases)[0].detach().numpy()
-    pairs = naive.positive_pairs(overlaps_of(batch), model.config.augmented)
+    pairs = naive.positive_pairs(ious_of(batch), model.config.augmented)
     given = phrases, true, proposals, batch.image_of_row, pairs, wrong, joint_layers(model)
     expected = naive.similarity_loss(*given)
     assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
@@ -181,7 +181,7 @@ def test_recipe_is_section_4_3():
     assert (phase.optimiser, phase.weight_decay, phase.clip_norm) == ("adam", 0.0, None)
     assert phase.learning_rates == (0.001,) * 8
     assert (phase.batch_size, phase.captions_per_image) == (100, 1)
-    assert method.inputs(config) == Inputs(image="proposals", text="phrase")
+    assert method.inputs(config) == Inputs(task="localisation", image="proposals", text="phrase")
 
 
 def test_unknown_number_of_joint_layers_is_refused():

@@ -11,7 +11,7 @@ from torch import nn
 
 from methods import Batch, Captions, Inputs, Sizes
 from methods import two_branch_similarity as method
-from methods.losses import logistic
+from methods.shared.losses import logistic
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4

@@ -1,4 +1,4 @@
-"""Word vectors: kept and read back, trained on training captions only, loaded, never unpickled."""
+"""Word vectors: stored, trained on training captions only, or loaded, and never unpickled."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ class Trap:
 # Words ----------------------------------------------------------------------------------------
 
 
-def test_known_words_have_rows():
+def test_words_with_a_vector_have_rows():
     assert "dog" in WORDS and "zebra" not in WORDS and len(WORDS) == 3
     assert WORDS.ids(["red", "zebra", "cat", "red"]).tolist() == [2, 0, 2]
     assert WORDS.rows(["red", "zebra", "cat", "red"]).tolist() == [[4, 5], [0, 1], [4, 5]]
@@ -70,8 +71,11 @@ def test_words_are_read_as_they_were_saved(tmp_path):
     assert np.array_equal(found.vectors, WORDS.vectors) and found.vectors.dtype == np.float32
 
 
-def break_json(folder: Path) -> None:
-    (folder / "words.json").write_text("[", encoding="utf-8")
+def refused(read: Callable[..., object], *given: object) -> UserError:
+    with pytest.raises(UserError) as caught:
+        read(*given)
+    assert "\n" not in str(caught.value) and caught.value.do
+    return caught.value
 
 
 def other_json(folder: Path) -> None:
@@ -116,29 +120,36 @@ def flat_vectors(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "file", "expected", "found"),
     [
-        (break_json, "words.json: not JSON"),
-        (other_json, r'words.json: expected a list of words, found \["cat", 3'),
-        (repeat_a_word, "words.json: expected every word once, found 'red' twice"),
-        (drop_a_word, "words.npy: expected 2 vectors, one a word of words.json, found 3"),
-        (cut_vectors, "words.npy: expected an array of word vectors"),
-        (empty_vectors, "words.npy: expected an array of word vectors"),
-        (remove_vectors, "words.npy: expected an array of word vectors"),
-        (pickle_vectors, "words.npy: expected an array of word vectors"),
-        (bare_pickle, "words.npy: expected an array of word vectors"),
-        (double_vectors, r"words.npy: expected float32 \(V, E\), found float64"),
-        (flat_vectors, r"words.npy: expected float32 \(V, E\), found float32 \(3,\)"),
+        (other_json, "words.json", "a list of words", '["cat", 3'),
+        (repeat_a_word, "words.json", "every word once", "'red' twice"),
+        (drop_a_word, "words.npy", "2 vectors, one per word of words.json", "3"),
+        (cut_vectors, "words.npy", "an array of word vectors", "none ("),
+        (empty_vectors, "words.npy", "an array of word vectors", "none ("),
+        (remove_vectors, "words.npy", "an array of word vectors", "none ("),
+        (pickle_vectors, "words.npy", "an array of word vectors", "none ("),
+        (bare_pickle, "words.npy", "an array of word vectors", "none ("),
+        (double_vectors, "words.npy", "float32 (V, E)", "float64"),
+        (flat_vectors, "words.npy", "float32 (V, E)", "float32 (3,)"),
     ],
 )
-def test_malformed_words_are_refused(tmp_path, monkeypatch, change, message):
+def test_malformed_words_are_refused(tmp_path, monkeypatch, change, file, expected, found):
     monkeypatch.chdir(tmp_path)
     WORDS.save(tmp_path)
     change(tmp_path)
-    with pytest.raises(UserError, match=message) as caught:
+    error = refused(Words.read, tmp_path)
+    assert (error.where, error.expected) == (str(tmp_path / file), expected)
+    assert error.found.startswith(found)
+    assert not Path("sprung").exists()
+
+
+def test_broken_json_is_refused(tmp_path):
+    WORDS.save(tmp_path)
+    (tmp_path / "words.json").write_text("[", encoding="utf-8")
+    with pytest.raises(UserError, match="words.json: .*JSON") as caught:
         Words.read(tmp_path)
     assert "\n" not in str(caught.value)
-    assert not Path("sprung").exists()
 
 
 # Trained --------------------------------------------------------------------------------------
@@ -175,9 +186,9 @@ def test_words_that_share_contexts_come_close(monkeypatch):
     assert red @ green > red @ sleeps + 0.1
 
 
-def test_training_captions_without_words_are_told():
-    with pytest.raises(UserError, match="expected words in the training captions, found none"):
-        word2vec.words([[], []], WordVectors(size=8), {"dog"})
+def test_training_captions_without_words_are_refused():
+    error = refused(word2vec.words, [[], []], WordVectors(size=8), {"dog"})
+    assert (error.expected, error.found) == ("words in the training captions", "none")
 
 
 def test_two_fits_agree_whatever_the_hash_seed():
@@ -237,20 +248,21 @@ def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_another_size_is_told_before_the_file_is_read(tmp_path, monkeypatch, name):
+def test_another_size_is_refused_before_the_file_is_read(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
     monkeypatch.setattr(word2vec, "_entries", None)
     monkeypatch.setattr(word2vec, "_row", None)
-    message = f"{name}: expected vectors of size 300, found 2; set `size`"
-    with pytest.raises(UserError, match=message):
-        load(tmp_path / name, 300)
+    error = refused(load, tmp_path / name, 300)
+    assert (error.where, error.expected, error.found) == (name, "vectors of size 300", "2")
+    assert error.do.startswith("set `size`")
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_file_without_words_of_the_captions_is_told(tmp_path, name):
+def test_a_file_without_words_of_the_captions_is_refused(tmp_path, name):
     WRITERS[name](tmp_path / name)
-    with pytest.raises(UserError, match=f"{name}: expected vectors for words of the captions"):
-        load(tmp_path / name, keep={"lion"})
+    error = refused(load, tmp_path / name, 2, {"lion"})
+    assert error.where == name
+    assert (error.expected, error.found) == ("vectors for words of the captions", "none")
 
 
 def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:
@@ -263,13 +275,13 @@ def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:
 @pytest.mark.parametrize("chunk", [6, 17, 1 << 20])
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_bin_is_read_alike_whatever_its_line_ends_and_chunks(tmp_path, monkeypatch, end, chunk):
-    """Of the values 10.0 has the byte of a space in it, and 8.625 that of a line end."""
+    """The value 10.0 contains the byte of a space, and 8.625 that of a line end."""
     monkeypatch.setattr(word2vec, "CHUNK", chunk)
     names = [*"abcdefghijk", "dog", "café", "dog"]
     (tmp_path / "some.bin").write_bytes(entries(14, *names, end=end))
     words, _ = load(tmp_path / "some.bin", keep=("dog", "café", "k", "lion"))
     assert words.words == ("café", "dog", "k")
-    assert words.vectors[:, 0].tolist() == [12, 11, 10]  # of the two dogs the first one
+    assert words.vectors[:, 0].tolist() == [12, 11, 10]  # that of the first dog
     assert (words.vectors[:, 1] == 8.625).all()
 
 
@@ -284,8 +296,9 @@ def test_a_bin_is_read_alike_whatever_its_line_ends_and_chunks(tmp_path, monkeyp
 )
 def test_a_bin_whose_count_is_wrong_is_refused(tmp_path, content, message):
     (tmp_path / "some.bin").write_bytes(content)
-    with pytest.raises(UserError, match=f"some.bin: expected a word2vec .bin file.*{message}"):
-        load(tmp_path / "some.bin")
+    error = refused(load, tmp_path / "some.bin")
+    assert (error.where, error.expected) == ("some.bin", "a word2vec .bin file")
+    assert error.found == f"something else ({message})"
 
 
 def test_only_the_words_of_the_captions_are_kept_of_a_bin(tmp_path, monkeypatch):
@@ -308,11 +321,10 @@ def test_a_broken_bin_is_refused(tmp_path, monkeypatch):
     whole = (tmp_path / "some.bin").read_bytes()
     for content in (b"", whole[:-5], b"\x00\x01\x02", b"<html>", pickle.dumps(Trap())):
         (tmp_path / "some.bin").write_bytes(content)
-        with pytest.raises(UserError, match="some.bin: expected a word2vec .bin file") as caught:
-            load(tmp_path / "some.bin")
-        assert "\n" not in str(caught.value)
-    with pytest.raises(UserError, match="other.bin: expected a word2vec .bin file"):
-        load(tmp_path / "other.bin")
+        error = refused(load, tmp_path / "some.bin")
+        assert (error.where, error.expected) == ("some.bin", "a word2vec .bin file")
+    error = refused(load, tmp_path / "other.bin")
+    assert (error.where, error.expected) == ("other.bin", "a word2vec .bin file")
     assert not Path("sprung").exists()
 
 
@@ -320,26 +332,27 @@ def test_a_broken_txt_is_refused(tmp_path):
     path = tmp_path / "some.txt"
     for content in ("dog 1 2\nred 4\n", "dog 1 2\nred 4 x\n"):
         path.write_text(content, encoding="utf-8")
-        with pytest.raises(UserError, match="some.txt: expected a GloVe .txt file"):
-            load(path)
+        error = refused(load, path)
+        assert (error.where, error.expected) == ("some.txt", "a GloVe .txt file")
     for content in ("", "<html>\n"):
         path.write_text(content, encoding="utf-8")
-        with pytest.raises(UserError, match="some.txt: expected vectors of size 2, found 0"):
-            load(path)
-    with pytest.raises(UserError, match="other.txt: expected a GloVe .txt file"):
-        load(tmp_path / "other.txt")
+        error = refused(load, path)
+        assert (error.expected, error.found) == ("vectors of size 2", "0")
+    error = refused(load, tmp_path / "other.txt")
+    assert (error.where, error.expected) == ("other.txt", "a GloVe .txt file")
 
 
-def test_what_is_no_number_is_refused(tmp_path):
+def test_vectors_with_nan_are_refused(tmp_path):
     (tmp_path / "some.txt").write_text("dog 1 nan\nred 4 2\n", encoding="utf-8")
-    with pytest.raises(UserError, match="some.txt: expected numbers, found NaN or infinity"):
-        load(tmp_path / "some.txt")
+    error = refused(load, tmp_path / "some.txt")
+    assert str(error) == ("some.txt: expected numbers, found NaN or infinity; get the file again")
 
 
 def test_other_kinds_of_files_are_refused(tmp_path):
     (tmp_path / "some.pkl").write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(UserError, match="some.pkl: expected a word2vec .bin or a GloVe .txt"):
-        load(tmp_path / "some.pkl")
+    error = refused(load, tmp_path / "some.pkl")
+    assert (error.where, error.found) == ("some.pkl", "'.pkl'")
+    assert error.expected == "a word2vec .bin or a GloVe .txt"
 
 
 def test_words_json_is_readable(tmp_path):

@@ -1,6 +1,11 @@
-"""What the declared grid left behind: every declared cell and no other.
+"""From the records of a season to outcomes, standings and boards.
 
-A cell whose record is missing, or is not a record of this grid, is an error that names it.
+outcome    one declared cell, (dataset, preset, seed), with its record and its cost
+standing   one preset on a dataset, with the outcomes of all its seeds
+board      one dataset, with the standings of all presets that are played on it
+
+A season declares its cells. Every declared cell is read, and no other; one without a record, or
+with a record of another season, protocol or data, is an error that names the command to run.
 """
 
 from collections.abc import Iterable
@@ -16,7 +21,8 @@ from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json
 from benchmark.core.provenance import Provenance, read_provenance
 from benchmark.core.records import SCHEMA_VERSION, Record
-from benchmark.protocol import rules
+from benchmark.protocol import METRICS, VERSION
+from benchmark.protocol.metrics import FORMULA_VERSIONS, outdated
 from benchmark.season.parameters import Cell, Fusion, Params
 from benchmark.season.presets import Preset, presets
 
@@ -30,23 +36,24 @@ class Outcome:
 
     folder: Path
     record: Record
-    trainings: tuple[Provenance, ...]  # one; of a fusion, those of all members
+    trainings: tuple[Provenance, ...]  # its training's; of a fusion, those of all members
     scoring: Provenance
-    history: pd.DataFrame | None  # one row an epoch; None: it has no training of its own
+    history: pd.DataFrame | None  # one row per epoch; None: it has no training of its own
 
     @property
     def is_ok(self) -> bool:
+        """Whether the cell has a result."""
         return self.record.status == "ok"
 
     @property
     def training_seconds(self) -> float:
-        """Of a fusion, its members' together."""
+        """Duration of the training; of a fusion, of all its members together."""
         return sum(facts.seconds["training"] for facts in self.trainings)
 
-    def ranks(self, way: str) -> np.ndarray:
+    def ranks(self, direction: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, in the split's order."""
         frame = pd.read_parquet(self.folder / "scores/ranks.parquet")
-        return frame.loc[frame["direction"] == way, "rank"].to_numpy()
+        return frame.loc[frame["direction"] == direction, "rank"].to_numpy()
 
     def arrays(self, file: str) -> dict[str, np.ndarray]:
         """The arrays of scores/similarities.npz, scores/retrieved.npz or scores/samples.npz."""
@@ -56,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """A preset on a dataset, over all seeds."""
+    """One preset on a dataset, over all its seeds."""
 
     preset: str
     row: Preset
@@ -64,6 +71,7 @@ class Standing:
 
     @property
     def played(self) -> list[Outcome]:
+        """The outcomes with a result."""
         return [outcome for outcome in self.outcomes if outcome.is_ok]
 
     @property
@@ -72,34 +80,48 @@ class Standing:
 
     @property
     def task(self) -> str:
+        """retrieval or localisation"""
         return self.outcomes[0].record.task
 
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
-        """What the first seed that left samples left for the figures; see samples.py."""
-        found = (outcome.arrays("scores/samples.npz") for outcome in self.played)
-        return next((arrays for arrays in found if arrays), {})
+        """The samples for figures of the first seed that has some; empty where none has."""
+        stored = (outcome.arrays("scores/samples.npz") for outcome in self.played)
+        return next((arrays for arrays in stored if arrays), {})
 
-    def values(self, metric: str) -> list[float]:
-        """The metric of every seed that was played to the end."""
-        return [outcome.record.metrics[metric] for outcome in self.played]
+    def values(self, metric: str) -> list:
+        """The metric of every seed with a result; empty if the record of one of them lacks it."""
+        records = [outcome.record.metrics for outcome in self.played]
+        if not all(metric in metrics for metrics in records):
+            return []
+        return [metrics[metric] for metrics in records]
 
-    def mean(self, metric: str) -> float:
-        return fmean(self.values(metric))
+    def by_fold(self, metric: str) -> list[list[float]]:
+        """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a result;
+        empty if the record of one of them lacks it."""
+        records = [outcome.record.metrics.get("fold_values", {}) for outcome in self.played]
+        if not all(metric in values for values in records):
+            return []
+        return [values[metric] for values in records]
+
+    def mean(self, metric: str) -> float | None:
+        """Mean of `values`; None where they are empty."""
+        values = self.values(metric)
+        return fmean(values) if values else None
 
     def means(self) -> dict[str, float]:
         """Every metric that is a number and that all seeds have, as its mean over the seeds."""
-        records = [outcome.record.metrics for outcome in self.played]
-        return {
-            name: self.mean(name)
-            for name, value in records[0].items()
-            if isinstance(value, int | float) and all(name in other for other in records)
-        }
+        numbers = [
+            name
+            for name, value in self.played[0].record.metrics.items()
+            if isinstance(value, int | float)
+        ]
+        return {name: self.mean(name) for name in numbers if self.values(name)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A dataset with the standings on it, in season order: of all tasks, or of one."""
+    """One dataset with the standings on it, in season order: of all tasks, or of one."""
 
     dataset: str
     card: dict  # of the prepared dataset
@@ -107,26 +129,28 @@ class Board:
 
     @cached_property
     def retrieval(self) -> "Board":
-        """The same dataset with nothing but standings of retrieval."""
+        """The same dataset with its standings of retrieval only."""
         return self._of_task("retrieval")
 
     @cached_property
     def localisation(self) -> "Board":
-        """The same dataset with nothing but standings of phrase localisation."""
+        """The same dataset with its standings of phrase localisation only."""
         return self._of_task("localisation")
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The directions that are retrieved; cards that do not say have both."""
+        """The directions that are retrieved, i2t and t2i or one of them."""
         return tuple(self.card.get("ways", ("i2t", "t2i")))
 
     @property
     def folds(self) -> int:
-        """Consecutive parts of the test split that are judged on their own as well; 1: none."""
+        """Number of consecutive parts of the test split that are ranked on their own as well;
+        1: none."""
         return self.card.get("folds", 1)
 
     @property
     def outcomes(self) -> list[Outcome]:
+        """The outcomes of all standings."""
         return [outcome for standing in self.standings for outcome in standing.outcomes]
 
     def standing(self, preset: str) -> Standing | None:
@@ -135,49 +159,52 @@ class Board:
 
     @property
     def ranked(self) -> list[Standing]:
-        """Highest mean rsum first; the order of the season on ties. Failures are left out.
+        """The standings with a result, highest mean rsum first; season order on ties.
 
-        Sums of different recalls are not compared: the tasks follow each other.
+        Retrieval comes first, then localisation: rsum adds up different recalls in the two tasks.
         """
-        played = [standing for standing in self.standings if standing.played]
-        return sorted(played, key=lambda s: (TASKS.index(s.task), -s.mean("rsum")))
+        with_result = [standing for standing in self.standings if standing.played]
+        return sorted(with_result, key=lambda s: (TASKS.index(s.task), -s.mean("rsum")))
 
     def _of_task(self, task: str) -> "Board":
         return replace(self, standings=[s for s in self.standings if s.task == task])
 
 
 def read_boards(params: Params) -> list[Board]:
-    """Every dataset of the season with every declared cell; raises UserError for a missing one."""
-    known = presets()
-    return [_board(params, dataset, known) for dataset in params.datasets]
+    """One board per dataset of the season. Raises UserError for a cell that is not played, or
+    that was played with other data or another protocol."""
+    methods_and_presets = presets()
+    return [_board(params, dataset, methods_and_presets) for dataset in params.datasets]
 
 
-def _board(params: Params, dataset: str, known: dict[str, tuple[str, Preset]]) -> Board:
+def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
     card = read_json(CARDS / dataset / "card.json")
-    found: dict[str, list[Outcome]] = {}
+    outcomes_of: dict[str, list[Outcome]] = {}
     for key, cell in {**params.cells, **params.fusions}.items():
         if cell.dataset == dataset:
             outcome = _outcome(params, key, cell)
             _check_data(key, cell, outcome.record, card)
-            found.setdefault(cell.preset, []).append(outcome)
+            outcomes_of.setdefault(cell.preset, []).append(outcome)
     standings = [
-        Standing(preset=preset, row=_row(preset, known), outcomes=outcomes)
-        for preset, outcomes in found.items()
+        Standing(preset=preset, row=_row(preset, methods_and_presets), outcomes=outcomes)
+        for preset, outcomes in outcomes_of.items()
     ]
     return Board(dataset=dataset, card=card, standings=standings)
 
 
-def _row(preset: str, known: dict[str, tuple[str, Preset]]) -> Preset:
-    return known[preset][1] if preset in known else Preset(title=preset)
+def _row(preset: str, methods_and_presets: dict[str, tuple[str, Preset]]) -> Preset:
+    """The preset's row; a title alone for a method that is no file of methods/."""
+    if preset not in methods_and_presets:
+        return Preset(title=preset)
+    return methods_and_presets[preset][1]
 
 
 def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     is_fusion = isinstance(cell, Fusion)
     folder = Path(cell.folder)
     trained = list(dict.fromkeys(map(Path, cell.members))) if is_fusion else [folder]
-    arrays = ("scores/similarities.npz", "scores/retrieved.npz", "scores/samples.npz")
-    left_behind = ("scores/cost.json", "scores/ranks.parquet", *arrays)
-    _check_there(key, cell, [folder / name for name in left_behind])
+    files = ("cost.json", "ranks.parquet", "similarities.npz", "retrieved.npz", "samples.npz")
+    _check_there(key, cell, [folder / "scores" / name for name in files])
     _check_there(key, cell, [path / "training/cost.json" for path in trained])
     return Outcome(
         folder=folder,
@@ -194,7 +221,7 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     data = read_json(path)
     expected = {
         "schema_version": SCHEMA_VERSION,
-        "protocol_version": rules.VERSION,
+        "protocol_version": VERSION,
         "season": params.season,
         "dataset": cell.dataset,
         "preset": cell.preset,
@@ -203,10 +230,17 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     for name, value in expected.items():
         if data.get(name) != value:
             raise UserError(
-                f"{path}: {name}: expected {value!r}, found {data.get(name)!r}; "
-                f"run: {_command(key, cell)}"
+                f"{path}: {name}", repr(value), repr(data.get(name)), f"run: {_command(key, cell)}"
             )
-    return checked(Record, data, str(path))
+    record = checked(Record, data, str(path))
+    for name in outdated(record.metrics):
+        raise UserError(
+            f"{path}: metrics.{name}",
+            f"version {METRICS[name].version} of its formula",
+            f"version {record.metrics.get(FORMULA_VERSIONS, {}).get(name, 1)}",
+            f"run: {_command(key, cell)}",
+        )
+    return record
 
 
 def _history(key: str, cell: Cell, path: Path) -> pd.DataFrame | None:
@@ -226,19 +260,21 @@ def _check_data(key: str, cell: Cell | Fusion, record: Record, card: dict) -> No
     }
     if record.task == "localisation" and record.status == "ok":
         expected["phrases"] = counted.get("phrases", 0)
+    recorded = record.model_dump()
     for name, value in expected.items():
-        if getattr(record, name) != value:
+        if recorded[name] != value:
             raise UserError(
-                f"{cell.folder}/record.json: {name}: expected {value!r} as in "
-                f"{CARDS / cell.dataset}/card.json, found {getattr(record, name)!r}; "
-                f"run: {_command(key, cell)}"
+                f"{cell.folder}/record.json: {name}",
+                f"{value!r} as in {CARDS / cell.dataset}/card.json",
+                repr(recorded[name]),
+                f"run: {_command(key, cell)}",
             )
 
 
 def _check_there(key: str, cell: Cell | Fusion, paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.is_file():
-            raise UserError(f"{path}: not found: {key} is not played; run: {_command(key, cell)}")
+            raise UserError(path, f"a file of {key}", "nothing", f"run: {_command(key, cell)}")
 
 
 def _command(key: str, cell: Cell | Fusion) -> str:

@@ -1,11 +1,10 @@
 """What a board's records say about its metrics: intervals, paired comparisons, rank groups.
 
-Recalls and rsum are means over queries: their images are resampled and exchanged, with all their
-captions and phrases; images of one group, such as a person's, together. S brings its own
-replicates. Every other metric, times among them, has its seeds and nothing else.
+Recalls and rsum are means over queries: their images are resampled and exchanged, each with all
+its captions and phrases; images of one group, such as those of a person, together. S has
+replicates of its own. Every other metric, times among them, varies with its seeds only.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,43 +19,39 @@ from benchmark.analysis import significance
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
-from benchmark.papers.printed_tables import METRICS
-from benchmark.protocol import overlap
-from benchmark.protocol.ranking import CUTOFFS
+from benchmark.protocol import METRICS, distribution_overlap
+from benchmark.protocol.metrics import TIMES, Metric, query_terms
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
-TIMES = {"per_image": 1e6, "per_caption": 1e6, "per_pair": 1e6, "per_batch": 1e3}  # of a second
-RECALL = re.compile(r"(fold_)?(i2t|t2i|s2s|p2r)_r(\d+)")
-SUMMED = ("i2t", "t2i", "p2r")  # directions whose recalls rsum adds up, those that a record has
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """How much better one preset is than another, over the seeds that both were played with.
 
-    Positive: the first is better, which is to say less where less is better. In the metric's unit.
+    A difference is in the metric's unit, and positive where the first preset is better.
     """
 
     first: str
     second: str
     metric: str
-    firsts: list[float]  # the metric of every common seed
-    seconds: list[float]
+    firsts: list[float]  # the first preset's metric, one value per common seed
+    seconds: list[float]  # the second preset's
     difference: float  # of the means
-    std: float | None  # of the seeds' differences; None of one seed
-    interval: tuple[float, float] | None  # None: one seed, and no images to resample
-    p: float | None  # of exchanged images; None: the metric is no mean over queries
+    std: float | None  # of the seeds' differences; None: a single seed
+    interval: tuple[float, float] | None  # None: a single seed, and no images to resample
+    p: float | None  # of exchanged images; None: the metric is not a mean over queries
 
     @property
     def seeds(self) -> int:
-        """How many seeds the two have in common."""
+        """Number of common seeds."""
         return len(self.firsts)
 
 
 class PerImage(NamedTuple):
-    """A direction's queries, gathered by the group of their image: (G,) each."""
+    """The queries of one direction, added up over each group of images: (G,) each."""
 
-    sums: np.ndarray  # of the queries' values
+    sums: np.ndarray  # of the metric's values of single queries
     counts: np.ndarray  # of queries
 
 
@@ -66,11 +61,11 @@ class Paired(NamedTuple):
     first: str
     second: str
     metric: str
-    firsts: list[float]  # by seed
+    firsts: list[float]  # one value per common seed
     seconds: list[float]
     by_seed: list[float]  # differences; positive: the first is better
-    by_image: list[PerImage]  # the same, the seeds' mean; empty: the metric has no queries
-    replicates: np.ndarray | None  # (T,) of the difference of the means; None: cannot be known
+    by_image: list[PerImage]  # differences, the mean of the seeds; empty: not a mean over queries
+    replicates: np.ndarray | None  # (T,) of the difference of the means; None: there are none
 
 
 class Owners(NamedTuple):
@@ -79,34 +74,34 @@ class Owners(NamedTuple):
     A group is an image, or all images of a person.
     """
 
-    of_image: np.ndarray  # in the split's order
-    of_caption: pd.Series  # by caption id, in the split's order
-    of_phrase: np.ndarray  # in the order of the regions
+    of_image: np.ndarray  # (I,) in the split's order
+    of_caption: pd.Series  # (C,) by caption id, in the split's order
+    of_phrase: np.ndarray  # (N,) in the order of the regions
 
     @property
     def groups(self) -> int:
         return int(self.of_image.max()) + 1
 
-    def of(self, way: str, queries: pd.DataFrame) -> np.ndarray:
-        """(Q,) of the queries of a direction. Sentence queries are some captions, not all."""
-        if way == "s2s":
+    def of(self, direction: str, queries: pd.DataFrame) -> np.ndarray:
+        """The groups of the queries of a direction, (Q,). Not every caption is a query of s2s."""
+        if direction == "s2s":
             return self.of_caption.loc[queries["query"]].to_numpy()
-        of_way = {"i2t": self.of_image, "t2i": self.of_caption.to_numpy(), "p2r": self.of_phrase}
-        return of_way[way.removesuffix("_fold")]
+        groups = {"i2t": self.of_image, "t2i": self.of_caption.to_numpy(), "p2r": self.of_phrase}
+        return groups[direction]
 
 
 def measure(outcome: Outcome, metric: str) -> float | None:
     """The metric of one cell; None where it was not measured."""
-    if metric in TIMES:
+    if METRICS[metric] in TIMES:
         seconds = outcome.trainings[0].seconds | outcome.scoring.seconds
-        return seconds[metric] * TIMES[metric] if metric in seconds else None
+        return METRICS[metric].compute(seconds[metric]) if metric in seconds else None
     return outcome.record.metrics.get(metric)
 
 
 def values(standing: Standing, metric: str) -> list[float]:
     """The metric of every seed that has it."""
-    found = [measure(outcome, metric) for outcome in standing.played]
-    return [value for value in found if value is not None]
+    measured = [measure(outcome, metric) for outcome in standing.played]
+    return [value for value in measured if value is not None]
 
 
 def is_coarse(standing: Standing) -> bool:
@@ -115,7 +110,10 @@ def is_coarse(standing: Standing) -> bool:
 
 
 def interval(board: Board, standing: Standing, metric: str) -> tuple[float, float] | None:
-    """95% interval of the seeds' mean, had other images been drawn; None for seeds-only metrics."""
+    """95% interval of the seeds' mean, had other images been drawn.
+
+    None where the metric was not measured, or varies with its seeds only.
+    """
     outcomes = list(_usable(standing, metric).values())
     if not outcomes:
         return None
@@ -124,11 +122,11 @@ def interval(board: Board, standing: Standing, metric: str) -> tuple[float, floa
         return significance.percentiles(_resampled(by_image))
     replicates = _own_replicates(outcomes, metric)
     mean = fmean(measure(outcome, metric) for outcome in outcomes)
-    return None if replicates is None else overlap.interval(mean, replicates)
+    return None if replicates is None else distribution_overlap.interval(mean, replicates)
 
 
 def compare(board: Board, first: Standing, second: Standing, metric: str) -> Comparison | None:
-    """Paired over the seeds that both have the metric for; None where they share no seed."""
+    """The difference over the seeds that have the metric for both; None where there is none."""
     return compare_all(board, [(first, second, metric)])[0]
 
 
@@ -137,15 +135,15 @@ def compare_all(
 ) -> list[Comparison | None]:
     """`compare` of every pair and its metric; images are exchanged for all of them at once."""
     paired = [_paired(board, first, second, metric) for first, second, metric in pairs]
-    p_values = _p_values([one.by_image if one else [] for one in paired])
-    return [one and _compared(one, p) for one, p in zip(paired, p_values, strict=True)]
+    p_values = _p_values([pair.by_image if pair else [] for pair in paired])
+    return [pair and _compared(pair, p) for pair, p in zip(paired, p_values, strict=True)]
 
 
 def rank_groups(board: Board) -> list[int]:
     """Group number of each of `board.ranked`, by rsum (significance.rank_groups); of one task.
 
-    Told apart are two presets by the permutation test over the images, and, where they share two
-    seeds or more, only if the interval over images and seeds leaves zero out.
+    Two presets are distinguishable by the permutation test over the images; where they share two
+    seeds or more, only if the interval over images and seeds does not cover zero either.
     """
     shares = [
         {o.record.seed: _shares(_per_image(board, [o], "rsum")) for o in standing.played}
@@ -164,7 +162,8 @@ def rank_groups(board: Board) -> list[int]:
 
 
 def _is_luck(board: Board, first: Standing, second: Standing) -> bool:
-    """Whether the difference of rsum may be that of the seeds; of one seed nobody knows."""
+    """Whether the interval of the difference of rsum covers zero; False for a single seed, which
+    has no such interval."""
     paired = _paired(board, first, second, "rsum")
     if paired is None or len(paired.by_seed) < 2:
         return False
@@ -173,7 +172,7 @@ def _is_luck(board: Board, first: Standing, second: Standing) -> bool:
 
 
 def _mean_difference(first: dict[int, np.ndarray], second: dict[int, np.ndarray]) -> np.ndarray:
-    """(G,) over the common seeds; zeros, which nothing can be told from, where there is none."""
+    """Mean difference over the common seeds, (G,); all zeros if they share no seed."""
     firsts, seconds = _common(first, second)
     if not firsts:
         return np.zeros_like(next(iter(first.values())))
@@ -181,31 +180,27 @@ def _mean_difference(first: dict[int, np.ndarray], second: dict[int, np.ndarray]
 
 
 def _common(first: dict, second: dict) -> tuple[list, list]:
-    """The values of the keys that both have, in the same order."""
+    """The values of the keys that both have, in the first one's order."""
     keys = [key for key in first if key in second]
     return [first[key] for key in keys], [second[key] for key in keys]
 
 
 def _usable(standing: Standing, metric: str) -> dict[int, Outcome]:
-    """By seed: those that have the metric and, where it is a mean over queries, its ranks."""
+    """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
     return {
         outcome.record.seed: outcome
         for outcome in standing.played
         if measure(outcome, metric) is not None
-        and all(way in _ranks(outcome) for way in _recalls(outcome, metric))
+        and all(term.ranks in _ranks(outcome) for term in _terms(outcome, metric))
     }
 
 
-def _recalls(outcome: Outcome, metric: str) -> dict[str, tuple[int, ...]]:
-    """The recalls that a metric adds up: direction -> cutoffs. Empty: no mean over queries.
+def _terms(outcome: Outcome, metric: str) -> list[Metric]:
+    """The means over queries that add up to the metric; empty: it is not such a mean.
 
-    Those of the folds are means over folds of the same number of images, so of all queries.
+    A mean over folds of the same number of images is a mean over all queries.
     """
-    if metric in ("rsum", "fold_rsum"):
-        end = "_fold" if metric == "fold_rsum" else ""
-        return {f"{way}{end}": CUTOFFS for way in SUMMED if f"{way}_r1" in outcome.record.metrics}
-    found = RECALL.fullmatch(metric)
-    return {found[2] + ("_fold" if found[1] else ""): (int(found[3]),)} if found else {}
+    return query_terms(metric, outcome.record.metrics)
 
 
 def _paired(board: Board, first: Standing, second: Standing, metric: str) -> Paired | None:
@@ -213,15 +208,16 @@ def _paired(board: Board, first: Standing, second: Standing, metric: str) -> Pai
     if not firsts:
         return None
     sign = -1 if METRICS[metric].less_is_better else 1
-    ours, others = ([measure(outcome, metric) for outcome in one] for one in (firsts, seconds))
+    first_values = [measure(outcome, metric) for outcome in firsts]
+    second_values = [measure(outcome, metric) for outcome in seconds]
     by_image = _differences(_per_image(board, firsts, metric), _per_image(board, seconds, metric))
     return Paired(
         first=first.preset,
         second=second.preset,
         metric=metric,
-        firsts=ours,
-        seconds=others,
-        by_seed=[sign * (a - b) for a, b in zip(ours, others, strict=True)],
+        firsts=first_values,
+        seconds=second_values,
+        by_seed=[sign * (a - b) for a, b in zip(first_values, second_values, strict=True)],
         by_image=by_image,
         replicates=_resampled(by_image) if by_image else _own_differences(firsts, seconds, metric),
     )
@@ -243,72 +239,82 @@ def _compared(paired: Paired, p: float | None) -> Comparison:
 
 
 def _p_values(by_image: list[list[PerImage]]) -> list[float | None]:
-    """Of each comparison; None of one that has no queries."""
+    """p of each comparison; None where the metric is not a mean over queries."""
     columns = [_shares(parts) for parts in by_image if parts]
-    found = iter(significance.permutation_p(np.stack(columns, axis=1)) if columns else ())
-    return [float(next(found)) if parts else None for parts in by_image]
+    p_values = iter(significance.permutation_p(np.stack(columns, axis=1)) if columns else ())
+    return [float(next(p_values)) if parts else None for parts in by_image]
 
 
 def _differences(firsts: list[PerImage], seconds: list[PerImage]) -> list[PerImage]:
-    """First less second, direction by direction. They answered the same queries."""
-    both = zip(firsts, seconds, strict=True)
-    return [PerImage(first.sums - second.sums, first.counts) for first, second in both]
+    """First minus second in every direction; both have the same queries."""
+    pairs = zip(firsts, seconds, strict=True)
+    return [PerImage(first.sums - second.sums, first.counts) for first, second in pairs]
 
 
 def _shares(parts: list[PerImage]) -> np.ndarray:
-    """(G,) what every image adds to the metric."""
+    """What every group of images adds to the metric, (G,)."""
     return sum(part.sums / part.counts.sum() for part in parts)
 
 
 def _resampled(parts: list[PerImage]) -> np.ndarray:
-    """(T,) of the metric, had other images been drawn."""
+    """The metric in every resample of the images, (T,)."""
     return sum(significance.replicates(part.sums, part.counts) for part in parts)
 
 
 def _own_replicates(outcomes: list[Outcome], metric: str) -> np.ndarray | None:
-    """(200,) of S, the mean over the outcomes; None where one has none, and for other metrics."""
-    found = [_overlap_replicates(o.folder) for o in outcomes] if metric == "overlap_s" else [None]
-    return None if any(one is None for one in found) else np.mean(found, axis=0)
+    """Replicates of S, (200,), the mean over the outcomes; None for every other metric, and where
+    an outcome has none."""
+    if metric != "overlap_s":
+        return None
+    replicates = [_overlap_replicates(outcome.folder) for outcome in outcomes]
+    return None if any(r is None for r in replicates) else np.mean(replicates, axis=0)
 
 
 def _own_differences(
     firsts: list[Outcome], seconds: list[Outcome], metric: str
 ) -> np.ndarray | None:
-    """The resamples are the same for every cell, so the difference is a paired one."""
+    """Replicates of the difference of S. All cells share their resamples, so it is paired."""
     first, second = _own_replicates(firsts, metric), _own_replicates(seconds, metric)
     return None if first is None or second is None else first - second
 
 
 def _per_image(board: Board, outcomes: list[Outcome], metric: str) -> list[PerImage]:
-    """Of every direction of the metric, the outcomes' mean; empty: it is no mean over queries."""
-    found = []
-    for way, cutoffs in _recalls(outcomes[0], metric).items():
+    """The mean of the outcomes, one entry per direction of the metric; empty: it is not a mean
+    over queries."""
+    terms_of: dict[str, list[Metric]] = {}
+    for term in _terms(outcomes[0], metric):
+        terms_of.setdefault(term.ranks, []).append(term)
+    per_image = []
+    for terms in terms_of.values():
         owners = _owners(board.dataset)
-        parts = [_of_outcome(outcome, way, cutoffs, owners) for outcome in outcomes]
+        parts = [_of_outcome(outcome, terms, owners) for outcome in outcomes]
         sums = np.mean([part.sums for part in parts], axis=0)
-        found.append(PerImage(sums, parts[0].counts))
-    return found
+        per_image.append(PerImage(sums, parts[0].counts))
+    return per_image
 
 
-def _of_outcome(outcome: Outcome, way: str, cutoffs: tuple[int, ...], owners: Owners) -> PerImage:
-    """Hits of a direction in percent, added up over the cutoffs."""
-    queries = _ranks(outcome)[way]
-    owner = owners.of(way, queries)
+def _of_outcome(outcome: Outcome, terms: list[Metric], owners: Owners) -> PerImage:
+    """The values of the queries of one direction, added up over its terms."""
+    direction = terms[0].ranks
+    queries = _ranks(outcome)[direction]
+    owner = owners.of(terms[0].direction, queries)
     if len(owner) != len(queries):
         raise UserError(
-            f"{outcome.folder}/ranks.parquet: {way}: expected the {len(owner)} queries of the test "
-            f"split, found {len(queries)}; run: dvc repro"
+            f"{outcome.folder}/scores/ranks.parquet: {direction}",
+            f"the {len(owner)} queries of the test split",
+            len(queries),
+            "run: dvc repro",
         )
-    ranks = queries["rank"].to_numpy()
-    hits = 100.0 * sum(ranks < cutoff for cutoff in cutoffs)
+    ranks_Q = queries["rank"].to_numpy()
+    values_Q = sum(term.of_queries(ranks_Q) for term in terms)
     return PerImage(
-        sums=np.bincount(owner, hits, minlength=owners.groups),
+        sums=np.bincount(owner, values_Q, minlength=owners.groups),
         counts=np.bincount(owner, minlength=owners.groups),
     )
 
 
 def _overlap_replicates(folder: Path) -> np.ndarray | None:
-    """(200,) of S; None in records that are older than samples."""
+    """Replicates of S, (200,); None for records that are older than they."""
     path = folder / "scores/samples.npz"
     if not path.is_file():
         return None
@@ -316,11 +322,11 @@ def _overlap_replicates(folder: Path) -> np.ndarray | None:
         return stored["overlap_replicates"] if "overlap_replicates" in stored else None
 
 
-# A report asks for the same files again and again; one that was written anew is read anew.
+# A report reads the same files many times: they are cached until they are written again.
 
 
 def _ranks(outcome: Outcome) -> dict[str, pd.DataFrame]:
-    """The rows of scores/ranks.parquet by direction."""
+    """The rows of scores/ranks.parquet, by direction."""
     path = (outcome.folder / "scores/ranks.parquet").absolute()
     return _read_ranks(path, path.stat().st_mtime_ns)
 
@@ -332,7 +338,7 @@ def _read_ranks(path: Path, written: int) -> dict[str, pd.DataFrame]:
 
 def _owners(dataset: str) -> Owners:
     path = (prepared_tables.ROOT / dataset / "captions.parquet").absolute()
-    written = path.stat().st_mtime_ns if path.is_file() else 0  # `read` says what is missing
+    written = path.stat().st_mtime_ns if path.is_file() else 0  # reading says what is missing
     return _read_owners(path, written)
 
 

@@ -1,8 +1,7 @@
 """How sure a mean over queries is, and whether two presets differ: arrays in, numbers out.
 
-Queries of one image are alike, so images are resampled and exchanged, never single queries. An
-array that ends in G has an entry an image, P a column a preset or a comparison, T an entry a
-resample, S an entry a seed. Knows no torch.
+Queries of one image are alike, so images are resampled and exchanged, never single queries. Array
+names end in their axes: G = images, P = comparisons, T = resamples, S = seeds. Knows no torch.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ ROUNDING = 1e-10  # of the largest possible statistic: closer than this is a tie
 
 @lru_cache(maxsize=2)
 def weights(images: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """How often each image is drawn in each resample, (T, G); the same for every caller."""
+    """How often each image is drawn in each resample, (T, G); every caller gets the same array."""
     generator = np.random.default_rng(SEED)
     even = np.full(images, 1 / images)
     drawn_TG = generator.multinomial(images, even, size=resamples).astype(np.float64)
@@ -33,17 +32,17 @@ def weights(images: int, resamples: int = RESAMPLES) -> np.ndarray:
 def replicates(sums_G: np.ndarray, counts_G: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
     """Mean over queries in every resample of the images, (T,).
 
-    `sums_G` adds up the values of an image's queries, `counts_G` counts them. An image without a
-    query is left out. All calls for the same images share their resamples, so that the difference
-    of two is a paired one.
+    `sums_G` adds up the values of each image's queries, `counts_G` counts them. An image without a
+    query is left out. All calls for the same images share their resamples, so the difference of
+    two results is paired.
     """
-    asked = counts_G > 0
-    drawn_TG = weights(int(asked.sum()), resamples)
-    return drawn_TG @ sums_G[asked] / (drawn_TG @ counts_G[asked])
+    has_query_G = counts_G > 0
+    drawn_TG = weights(int(has_query_G.sum()), resamples)
+    return drawn_TG @ sums_G[has_query_G] / (drawn_TG @ counts_G[has_query_G])
 
 
 def percentiles(replicates_T: np.ndarray) -> tuple[float, float]:
-    """The percentile interval at LEVEL."""
+    """The percentile interval at LEVEL: its lower and its upper end."""
     low, high = np.quantile(replicates_T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
@@ -53,11 +52,12 @@ def difference_interval(
 ) -> tuple[float, float] | None:
     """Interval of the mean of the seeds' differences, for other images and other seeds.
 
-    Its variance is that of the replicates of this mean over resampled images (none: zero) plus
-    the seeds' variance of the mean, s^2 / S. Student's t has Welch and Satterthwaite's degrees of
-    freedom: those of the seeds, S - 1, grow without bound as the images' part takes over. One seed
-    says nothing about others: the interval is then for other images only, None without replicates.
-    Luck that a seed has with single images is in both parts, so it errs on the wide side.
+    `replicates_T` are this mean over resampled images. Its variance is that of the replicates
+    (None: zero) plus the seeds' variance of the mean, s^2 / S. Student's t has Welch and
+    Satterthwaite's degrees of freedom: S - 1 where only seeds vary, more the larger the images'
+    part is. A single seed says nothing about others: the interval is then for other images only,
+    and None without replicates. A seed's luck with single images is in both parts, so the interval
+    is rather too wide than too narrow.
     """
     seeds = len(differences_S)
     if seeds == 1 and replicates_T is None:
@@ -72,18 +72,22 @@ def difference_interval(
 
 
 def prediction_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where one more value of the same kind lies at LEVEL: mean -+ t s sqrt(1 + 1/n), n >= 2."""
+    """Where another value from the same distribution lies at LEVEL: mean -+ t s sqrt(1 + 1/n).
+
+    Needs n >= 2 values.
+    """
     n, mean = len(values), float(np.mean(values))
     reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / n)
     return mean - float(reach), mean + float(reach)
 
 
 def permutation_p(differences_GP: np.ndarray, permutations: int = PERMUTATIONS) -> np.ndarray:
-    """Two-sided p (P,) of paired differences, one column a comparison.
+    """Two-sided p (P,) of paired differences, one column per comparison.
 
-    `differences_GP` says what each image adds to the difference of two means. If the two presets
-    were alike, an image with all its queries might as well have changed sides, which turns its
-    sign: the statistic is the absolute sum. Ties count, and so does the observed arrangement (+1).
+    `differences_GP` is what each image adds to the difference of two means. If the two presets
+    were alike, exchanging their results on an image, with all its queries, would only change the
+    sign of its entry: the statistic is the absolute sum. Ties count, and so does the observed
+    arrangement (+1).
     """
     observed_P = differences_GP.sum(0)
     reached_P = np.abs(observed_P) - ROUNDING * np.abs(differences_GP).sum(0)
@@ -98,7 +102,8 @@ def permutation_p(differences_GP: np.ndarray, permutations: int = PERMUTATIONS) 
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's adjustment: the k-th smallest of n times n - k + 1, never below a smaller one's."""
+    """Holm's adjusted p: the k-th smallest of n is multiplied by n - k + 1, at most 1, and is never
+    below the adjusted p of a smaller one."""
     order = np.argsort(p_values, kind="stable")
     factors = np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))
@@ -107,11 +112,11 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def rank_groups(size: int, p_behind: Callable[[int], np.ndarray]) -> list[int]:
-    """Group number, from 1, of each of `size` presets sorted best first.
+    """Group number, from 1, of each of `size` presets that are sorted best first.
 
-    The best leads the first group, which reaches down to the last one that cannot be told apart
-    from it; the next one leads the next group. `p_behind(leader)` is the p of the leader against
-    each one behind it, adjusted here as one family.
+    The best preset leads the first group, which reaches down to the last preset that is not
+    distinguishable from it; the next preset leads the next group. `p_behind(leader)` is the p of
+    the leader against each preset behind it, adjusted here as one family.
     """
     groups: list[int] = []
     while len(groups) < size:

@@ -1,15 +1,15 @@
 """What evaluated cells retrieved, as TREC files, so that outside tools can check the metrics.
 
-    <dataset>.<way>.qrels                      query 0 item 1
-    <dataset>-<preset>-<seed>.<way>.run        query Q0 item rank score tag
+    <dataset>.<direction>.qrels                      query 0 item 1
+    <dataset>-<preset>-<seed>.<direction>.run        query Q0 item rank score tag
 
-`way` is i2t or t2i, of the ways that the dataset asks for. Relevant is what is of the query's
-group: the captions of an image, all pictures of a person. Phrase localisation is left out: its
-items are boxes, which have no ids.
+The direction is i2t or t2i, as far as the dataset has them. An item is relevant if it is of the
+query's group: the captions of an image, all pictures of a person. Phrase localisation is left out:
+its items are boxes, which have no ids.
 
-The literature's R@K is trec_eval's success_K (ir-measures: Success@K): the run holds the ten best
-items of a query, and no K is larger. Ties are broken as evaluate does, against the method. Ids are
-percent-encoded, so that none holds a space; urllib's `unquote` undoes it.
+The literature's R@K is trec_eval's success_K (ir-measures: Success@K). A run holds the ten best
+items of a query, so it gives R@K up to K = 10. Ties are broken as in the evaluation, against the
+method. Ids are percent-encoded, so that none contains a space; urllib's `unquote` undoes it.
 """
 
 from collections.abc import Iterable
@@ -25,11 +25,12 @@ from benchmark.core.files import write_text
 from benchmark.data.prepared_tables import Prepared
 
 SPLIT = "test"
-WAYS = ("i2t", "t2i")
+DIRECTIONS = ("i2t", "t2i")
 
 
 def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
-    """Write the qrels of a dataset and the runs of its cells of retrieval that were played."""
+    """Write the qrels of a dataset, and one run per direction and outcome of retrieval with a
+    result. Raises as `write_runs`."""
     write_qrels(data, folder)
     for outcome in outcomes:
         if outcome.is_ok and outcome.record.task == "retrieval":
@@ -37,40 +38,41 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
 
 
 def write_qrels(data: Prepared, folder: Path) -> None:
-    """Write which test captions are of the group of which test image."""
+    """Write which test captions and test images are of the same group."""
     split, ids = data.split(SPLIT), _ids(data)
     images = pd.DataFrame({"image": ids["image"], "group": split.group_of_image})
     captions = pd.DataFrame({"caption": ids["caption"], "group": split.group_of_caption})
     pairs = captions.merge(images, on="group")  # in the order of the captions, then of the images
-    for way, query, item in (("i2t", "image", "caption"), ("t2i", "caption", "image")):
-        if way in data.card.get("ways", WAYS):
+    for direction, query, item in (("i2t", "image", "caption"), ("t2i", "caption", "image")):
+        if direction in data.card.get("ways", DIRECTIONS):
             rows = pd.DataFrame({"query": pairs[query], "iteration": 0, "item": pairs[item]})
-            path = folder / f"{_name(data.folder.name)}.{way}.qrels"
+            path = folder / f"{_name(data.folder.name)}.{direction}.qrels"
             _write(path, rows.assign(relevance=1))
 
 
 def write_runs(outcome: Outcome, data: Prepared, folder: Path) -> None:
-    """Write what a cell retrieved, in the directions that it was asked for.
+    """Write what a cell retrieved, one file per direction.
 
-    Raises UserError where scores/retrieved.npz is not of this split.
+    Raises UserError where scores/retrieved.npz is of another split.
     """
     record, ids = outcome.record, _ids(data)
     name = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
     retrieved = outcome.arrays("scores/retrieved.npz")
-    for way, queries, items in (
+    for direction, queries, items in (
         ("i2t", ids["image"], ids["caption"]),
         ("t2i", ids["caption"], ids["image"]),
     ):
-        if way not in retrieved:
+        if direction not in retrieved:
             continue
-        found_QK = retrieved[way]
-        if len(found_QK) != len(queries) or found_QK.max() >= len(items):
+        items_QK = retrieved[direction]
+        if len(items_QK) != len(queries) or items_QK.max() >= len(items):
             raise UserError(
-                f"{outcome.folder}/retrieved.npz: {way}: expected {len(queries)} queries over "
-                f"{len(items)} items as in {data.folder}, found {len(found_QK)} over "
-                f"{found_QK.max() + 1} or more; run evaluate again"
+                f"{outcome.folder}/scores/retrieved.npz: {direction}",
+                f"{len(queries)} queries over {len(items)} items as in {data.folder}",
+                f"{len(items_QK)} over {items_QK.max() + 1} or more",
+                "run: dvc repro",
             )
-        _write(folder / f"{name}.{way}.run", _run(queries, items[found_QK], name))
+        _write(folder / f"{name}.{direction}.run", _run(queries, items[items_QK], name))
 
 
 def _run(queries_Q: np.ndarray, items_QK: np.ndarray, tag: str) -> pd.DataFrame:
@@ -82,7 +84,7 @@ def _run(queries_Q: np.ndarray, items_QK: np.ndarray, tag: str) -> pd.DataFrame:
             "Q0": "Q0",
             "item": items_QK.ravel(),
             "rank": np.tile(ranks_K, count),
-            # Tools sort by score and break ties their own way: these say the order, nothing more.
+            # Tools sort by score, and break ties in different ways: these scores have none.
             "score": np.tile(depth + 1 - ranks_K, count),
             "tag": tag,
         }
@@ -101,7 +103,7 @@ def _ids(data: Prepared) -> dict[str, np.ndarray]:
 
 
 def _name(text: str) -> str:
-    """`text` without spaces, separators and quotes; different texts stay different."""
+    """`text`, percent-encoded: without spaces, separators and quotes."""
     return quote(text, safe="#")
 
 

@@ -1,7 +1,7 @@
-"""Features are imported a block at a time, in under 1 GB however many: `pytest benchmark/`.
+"""Importing features takes less than 1 GB of memory, however many there are: `pytest benchmark/`.
 
-A folder of 36 x 2048 float32 features as SCAN's, with a twentieth and then a tenth of Flickr30k's
-images: the memory of the process must not grow with it.
+The folder has 36 x 2048 float32 features per image, as SCAN's, for a twentieth and then for a tenth
+of Flickr30k's images: the memory of the process must not grow.
 """
 
 import json
@@ -18,15 +18,14 @@ ROOT = Path(__file__).parents[2]
 REGIONS, CHANNELS = 36, 2048
 IMAGES = {"train": 2900, "dev": 101, "test": 100}  # a tenth of Flickr30k
 BLOCK = 50  # images made at once
-MEBIBYTES, GROWTH = 954, 32  # 1 GB; what may differ between two runs
-# The memory of the stage, torch included. What counts is the peak of this program alone:
-# ru_maxrss has in it that of the process it was started from.
+MEBIBYTES, GROWTH = 954, 32  # limits: 1 GB, and the difference of two runs
+# The peak memory of the stage, torch included. ru_maxrss counts that of the parent process as well,
+# so the status file is read where there is one.
 MEASURED = """
 import json, resource, sys, time
 from pathlib import Path
 import pandas as pd
-from benchmark.encode import __main__ as encode
-from benchmark.encode.feature_import import import_features
+from benchmark.encode import pictures
 from benchmark.season.parameters import FeatureSet, ImageEncoder
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
@@ -34,14 +33,14 @@ from datasets.shared import precomp
 parts = precomp.layout(Path("data/raw/made/f30k_precomp"))
 images = precomp.tables(parts, {}, []).images
 settings = ImageEncoder(features="f30k_precomp", standardise=sys.argv[1] == "standardised")
-encoding = FeatureSet(
+feature_set = FeatureSet(
     dataset="made", reader="made", kind="pictures", encoder="torchvision_cnn", source="made",
     folder="data/features/made/imported", image=settings,
 )
 data = Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("data/prepared/made"))
 raw = RawDataset(name="made", reader="made", options={}, source=None, module=None)
 started = time.perf_counter()
-import_features(encoding, data, raw, {})
+pictures.import_features(feature_set, data, raw)
 seconds = time.perf_counter() - started
 status = Path("/proc/self/status")
 if status.exists():
@@ -54,14 +53,14 @@ print(json.dumps({"seconds": seconds, "mebibytes": peak}))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Gigabytes, which pytest would keep for its next two runs."""
+    """A folder for gigabytes; it is removed, while pytest would keep it for two more runs."""
     monkeypatch.chdir(tmp_path)
     yield Path("data/raw/made/f30k_precomp")
     shutil.rmtree(tmp_path)
 
 
 def generate(folder: Path, share: float) -> float:
-    """Write the three splits, `share` of the images each; gigabytes of features."""
+    """Write `share` of the images of each split; gives the gigabytes of features."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     rng, first = np.random.default_rng(0), 0
@@ -90,18 +89,18 @@ def imported(how: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("how", ["plain", "standardised"])
-def test_an_import_takes_as_much_memory_for_twice_the_images(folder, benchmark, how):
+def test_an_import_of_twice_the_images_takes_the_same_memory(folder, benchmark, how):
     generate(folder, 0.5)
     half = imported(how)
     gigabytes = generate(folder, 1.0)
     whole = benchmark.pedantic(imported, args=(how,), rounds=1)
-    found = {
+    measured = {
         "gigabytes": gigabytes,
         "seconds_per_gigabyte": whole["seconds"] / gigabytes,
         "peak_mebibytes": whole["mebibytes"],
         "peak_mebibytes_of_half": half["mebibytes"],
     }
-    benchmark.extra_info |= {name: round(value, 2) for name, value in found.items()}
+    benchmark.extra_info |= {name: round(value, 2) for name, value in measured.items()}
     print(how, json.dumps(benchmark.extra_info))
     assert whole["mebibytes"] < MEBIBYTES
     assert whole["mebibytes"] < half["mebibytes"] + GROWTH

@@ -1,8 +1,8 @@
-"""What was played must be far better than chance: `pytest benchmark/`.
+"""Every played cell must be far better than chance: `pytest benchmark/`.
 
-A method that broke without raising falls to chance; an unlucky seed does not. Two rows of the
-instance-loss paper are there to be poor, and are on small data: the ranking loss from the start,
-and pseudo-classes. Of them only better than chance is asked.
+A method that broke without raising an error falls to chance; an unlucky seed does not. Two rows of
+the instance-loss paper are meant to be poor, and on small data they are: the ranking loss from the
+start, and pseudo-classes. They must only be better than chance.
 """
 
 import json
@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RECORDS = sorted(ROOT.glob("results/*/*/*/*/record.json"))
 BETTER_THAN_CHANCE = 10
-LOCALISED_BETTER = 5  # R@1 of a phrase, with several right boxes among its proposals
-PERSONS_AHEAD = 15  # by chance about a fifth of the pictures, here less than a fifteenth
+LOCALISED_BETTER = 5  # R@1 of phrases, which have several right boxes among their proposals
+PERSONS_AHEAD = 15  # median rank: by chance a fifth of the pictures, here below a fifteenth
 POOR_BY_DESIGN = {
     "dual_path_rank_1": 1.5,
     "dual_path_kmeans_3000": 1.5,
@@ -23,7 +23,7 @@ POOR_BY_DESIGN = {
 
 
 def chance(images: int, captions: int) -> float:
-    """rsum that random scores expect, with as many captions for every image; a little more."""
+    """Upper bound of the expected rsum of random scores, with equally many captions per image."""
     per_image = captions / images
     return sum(100 * k / images + 100 * k * per_image / captions for k in (1, 5, 10))
 

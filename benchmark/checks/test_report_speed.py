@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from benchmark import protocol
 from benchmark.core.files import write_json
 from benchmark.core.provenance import Provenance, write_provenance
 from benchmark.core.records import Record, write_record
@@ -26,11 +27,12 @@ from benchmark.evaluate.figure_samples import (
     TOP,
     WORD_CAPTIONS,
 )
-from benchmark.protocol import overlap, rules
-from benchmark.protocol.ranking import summary
+from benchmark.protocol import distribution_overlap
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion
 from benchmark.season.presets import presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 ROOT = Path(__file__).parents[2]
 CELLS = 300
@@ -117,10 +119,10 @@ def play(cell: Cell | Fusion) -> None:
     ranks = made_up_ranks(cell.preset, rng)
     matched, unmatched = np.sort(np.clip(rng.normal([[0.4], [0.0]], 0.2, (2, SCORES)), -1, 1))
     retrieved = {way: ranks[way] for way in ("i2t", "t2i")}
-    metrics = rules.retrieval_metrics(retrieved) | {"i2t_r1_tie_gap": 0.0, "t2i_r1_tie_gap": 0.0}
-    metrics |= rules.overlap_metrics(matched, unmatched)
+    metrics = protocol.retrieval_metrics(retrieved) | {"i2t_r1_tie_gap": 0.0, "t2i_r1_tie_gap": 0.0}
+    metrics |= protocol.score_metrics(matched, unmatched)
     metrics |= {"overlap_s_low": 0.2, "overlap_s_high": 0.5}
-    metrics |= summary("s2s", ranks["s2s"]) if "s2s" in ranks else {}
+    metrics |= protocol.rank_metrics("s2s", ranks["s2s"]) if "s2s" in ranks else {}
     write_record(folder, record(cell, metrics))
     table_of(ranks).to_parquet(folder / "scores/ranks.parquet", index=False)
     np.savez(folder / "scores/similarities.npz", matched_sample=matched, unmatched_sample=unmatched)
@@ -166,7 +168,9 @@ def samples(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarr
     square = rng.uniform(-1, 1, (ITEMS, ITEMS)).astype(np.float32)
     found = {
         "similarity": square,
-        "overlap_replicates": rng.uniform(0.2, 0.5, overlap.RESAMPLES).astype(np.float32),
+        "overlap_replicates": rng.uniform(0.2, 0.5, distribution_overlap.RESAMPLES).astype(
+            np.float32
+        ),
     }
     if isinstance(cell, Cell):
         found |= dict.fromkeys(
@@ -198,7 +202,7 @@ def explained(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def record(cell: Cell | Fusion, metrics: dict) -> Record:
     return Record(
-        protocol_version=rules.VERSION,
+        protocol_version=protocol.VERSION,
         season="large",
         dataset="made",
         split="made/test",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.protocol import ranking
+from benchmark.protocol import positive_ranks
 from methods import Batch, Captions, Sizes, scan
 
 
@@ -104,8 +104,8 @@ def test_ranks_are_faster_than_sorting(benchmark):
         order = np.argsort(-scores, axis=1, kind="stable")
         return [int(np.flatnonzero(relevant[q, row])[0]) for q, row in enumerate(order)]
 
-    assert ranking.positive_ranks(scores, relevant).tolist() == sorting()
-    counting = partial(ranking.positive_ranks, scores, relevant)
+    assert positive_ranks(scores, relevant).tolist() == sorting()
+    counting = partial(positive_ranks, scores, relevant)
     faster = ratio(counting, sorting, pairs=40)
     benchmark(counting)
     benchmark.extra_info["times_faster"] = round(faster, 2)

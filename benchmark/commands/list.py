@@ -20,9 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    rows = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
-    found = rows[arguments.what]()
-    print(json.dumps(found, indent=2) if arguments.json else _lines(found))
+    lists = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
+    rows = lists[arguments.what]()
+    print(json.dumps(rows, indent=2) if arguments.json else _lines(rows))
 
 
 def _methods() -> list[dict]:
@@ -30,10 +30,10 @@ def _methods() -> list[dict]:
     for name in methods.names():
         module = methods.load(name)
         title = re.sub(r"\s+", " ", module.__doc__.split("\n\n")[0])
-        asked = module.inputs(module.Config())
-        takes = {"image": asked.image, "text": asked.text}
+        takes = module.inputs(module.Config())
         options = {field.name: field.default for field in fields(module.Config)}
-        rows.append({"name": name, "title": title, **takes, "options": options})
+        row = {"name": name, "title": title, "image": takes.image, "text": takes.text}
+        rows.append(row | {"options": options})
     return rows
 
 
@@ -88,6 +88,6 @@ def _reported(row: Printed) -> dict:
 
 
 def _line(reported: dict) -> str:
-    """A reported row on one line: table, place, and the numbers with their names."""
+    """A reported row as one line: table, dataset and split, and the numbers with their names."""
     numbers = [f"{key} {as_printed(value, key)}" for key, value in reported["numbers"].items()]
     return f"{reported['table']}, {reported['place']}: {' '.join(numbers)}"

@@ -20,21 +20,18 @@ from benchmark.encoders import drawn_cnn
 from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.season.parameters import (
-    PARAMS,
-    DatasetSettings,
-    FeatureSet,
-    Option,
-    Params,
-    read_params,
-)
+from benchmark.protocol import METRICS, table_metrics
+from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
+from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
 from benchmark.season.presets import Preset, needs, presets
-from benchmark.season.resolving import Season, read_season, resolve, season_names
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season, read_season, season_names
 from benchmark.train.__main__ import train_cell
 
 NAME = "run"  # folder of results/
-RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i", "p2r") for k in (1, 5, 10))
-SHOWN = (*RECALLS, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
+DIRECTIONS = ("i2t", "t2i", "p2r")
+OF_QUERIES = [name for d in DIRECTIONS for name in table_metrics(d) if METRICS[name].of_queries]
+SHOWN = (*OF_QUERIES, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +54,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     known = chosen(arguments.preset, arguments.method)
     name = next(iter(known)) if arguments.method else arguments.preset
-    params = resolve(NAME, _season(arguments, name, known), known)
+    local = read_local()
+    if arguments.weights_dir:
+        local = local.model_copy(update={"weights_dir": arguments.weights_dir})
+    params = placed(resolve(NAME, _season(arguments, name, known), known), local)
     play(params, arguments.dataset, arguments.source)
     played = [*params.fusions.values(), *params.cells.values()]
     cell = next(cell for cell in played if cell.preset == name)  # not what it needs
@@ -73,7 +73,7 @@ def main(arguments: argparse.Namespace) -> None:
 def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Preset]]:
     """The presets a run may use: all of methods/, or a method file with its defaults."""
     if (preset is None) == (method is None):
-        raise UserError("run: expected either a preset or --method")
+        raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
     if method is None:
         return presets()
     name = Path(method).stem
@@ -119,27 +119,30 @@ def _encoded_otherwise(encoding: FeatureSet) -> bool:
 def _season(
     arguments: argparse.Namespace, name: str, known: dict[str, tuple[str, Preset]]
 ) -> Season:
-    active = read_params() if PARAMS.is_file() else None
+    """A season of one preset, and of those that it needs."""
     if name not in known:
-        raise UserError(f"no preset {name!r}; expected one of {', '.join(sorted(known))}")
+        raise UserError(
+            f"preset {name!r}",
+            f"one of {', '.join(sorted(known))}",
+            "no such preset",
+            "see: python -m benchmark list presets",
+        )
     played = needs(name, known)
     options = dict(_option(text) for text in arguments.option)
+    trained = [preset for preset in played if not known[preset][1].fuse]
     return Season(
         title=f"{name} on {arguments.dataset}",
-        datasets={arguments.dataset: _settings(arguments.dataset, active)},
+        datasets={arguments.dataset: _settings(arguments.dataset)},
         presets=played,
         seeds=[arguments.seed],
-        weights_dir=arguments.weights_dir or (active.weights_dir if active else None),
-        options={preset: options for preset in played if not known[preset][1].fuse}
-        if options
-        else {},
+        options=dict.fromkeys(trained, options) if options else {},
     )
 
 
-def _settings(dataset: str, active: Params | None) -> DatasetSettings:
+def _settings(dataset: str) -> DatasetSettings:
     """As the active season has the dataset, else as the first ready-made one that does."""
-    seasons = [read_season(name) for name in season_names()]
-    for season in ([active] if active else []) + seasons:
+    active = [active_season()] if PARAMS.is_file() else []
+    for season in map(read_season, active + season_names()):
         if dataset in season.datasets:
             return season.datasets[dataset].model_copy(update={"presets": ["*"]})
     return DatasetSettings()
@@ -148,5 +151,5 @@ def _settings(dataset: str, active: Params | None) -> DatasetSettings:
 def _option(text: str) -> tuple[str, Option]:
     key, separator, value = text.partition("=")
     if not separator:
-        raise UserError(f"--option: expected KEY=VALUE, found {text!r}")
+        raise UserError("--option", "KEY=VALUE", repr(text), "name an option and its value")
     return key, yaml.safe_load(value)

@@ -1,15 +1,37 @@
-"""Make a season the active one: spell out every cell in params.yaml."""
+"""Make a season the one that `dvc repro` plays; without a name, say which one that is.
+
+Spells out every cell and its pipeline in seasons/NAME/, and what seasons share in seasons/shared/.
+Folders of this machine are kept in local.yaml.
+"""
 
 import argparse
+import shutil
 from pathlib import Path
 
 from benchmark.core.errors import UserError
-from benchmark.season.parameters import DatasetSettings, SentenceEncoder, WordVectors
-from benchmark.season.resolving import Season, read_season, resolve, write_params
+from benchmark.season.parameter_files import (
+    SHARED,
+    Local,
+    placed,
+    read_local,
+    read_params,
+    write_local,
+    write_params,
+)
+from benchmark.season.parameters import Params
+from benchmark.season.pipeline import write_pipelines
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import (
+    SEASON_FILE,
+    SEASONS,
+    read_season,
+    season_name,
+    season_path,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", help="a season of seasons/, or the path of a season file")
+    parser.add_argument("name", nargs="?", help="a season of seasons/, or the path of a file")
     parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
     parser.add_argument(
         "--source",
@@ -21,52 +43,48 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    season = placed(read_season(arguments.name), arguments.weights_dir, arguments.source)
-    params = resolve(Path(arguments.name).stem, season)
+    if arguments.name is None:
+        show(read_params())
+        return
+    name = season_name(arguments.name)
+    if name == SHARED.name:
+        raise UserError(f"season {name}", "another name", "a reserved one", "rename the file")
+    params = resolve(name, read_season(arguments.name))
+    local = completed(read_local(), params, arguments.weights_dir, arguments.source)
+    _keep_file(season_path(arguments.name), SEASONS / name / SEASON_FILE)
     write_params(params)
-    trainings, fusions = len(params.cells), len(params.fusions)
-    print(f"params.yaml: season {params.season}, {trainings} trainings, {fusions} fusions")
+    write_pipelines(params)
+    if local != Local():
+        write_local(local)
+    show(placed(params, local))
     print("next: dvc repro")
 
 
-def placed(season: Season, weights_dir: str | None, sources: list[str]) -> Season:
-    """The season with the folders of this machine filled in."""
-    datasets = dict(season.datasets)
+def show(params: Params) -> None:
+    """The season on one line, and its report."""
+    trainings, fusions = len(params.cells), len(params.fusions)
+    print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
+    report = Path("reports") / params.season / "README.md"
+    if report.is_file():
+        print(f"report: {report}")
+
+
+def completed(local: Local, params: Params, weights_dir: str | None, sources: list[str]) -> Local:
+    """The folders of this machine with those that the command line names."""
+    readers = {settings.reader for settings in params.datasets.values()}
+    known = {*params.datasets, *readers}
+    folders = dict(local.sources)
     for source in sources:
         name, _, folder = source.partition("=")
-        named = [one for one, known in datasets.items() if name in (one, known.reader)]
-        if not named or not folder:
-            readers = {known.reader for known in datasets.values() if known.reader}
-            raise UserError(
-                f"--source: expected DATASET=DIR with a dataset of "
-                f"{', '.join(sorted({*datasets, *readers}))}, found {source!r}"
-            )
-        datasets |= {one: _at(datasets[one], folder) for one in named}
-    if weights_dir is None:
-        return season.model_copy(update={"datasets": datasets})
-    datasets = {name: _weighed(settings, Path(weights_dir)) for name, settings in datasets.items()}
-    return season.model_copy(update={"datasets": datasets, "weights_dir": weights_dir})
+        if name not in known or not folder:
+            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
+            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
+        folders[name] = folder
+    return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
 
 
-def _at(settings: DatasetSettings, folder: str) -> DatasetSettings:
-    return settings.model_copy(update={"source": folder})
-
-
-def _weighed(settings: DatasetSettings, folder: Path) -> DatasetSettings:
-    """The settings with the files of word vectors and text encoders in the folder of weights."""
-    texts = {
-        kind: {name: _text_weights(one, folder) for name, one in getattr(settings, kind).items()}
-        for kind in ("sentence", "phrases")
-    }
-    return settings.model_copy(update={"words": _vectors(settings.words, folder), **texts})
-
-
-def _text_weights(settings: SentenceEncoder, folder: Path) -> SentenceEncoder:
-    words = settings.words and _vectors(settings.words, folder)
-    weights = settings.weights and str(folder / settings.weights)
-    return settings.model_copy(update={"words": words, "weights": weights})
-
-
-def _vectors(settings: WordVectors, folder: Path) -> WordVectors:
-    vectors = settings.vectors and str(folder / settings.vectors)
-    return settings.model_copy(update={"vectors": vectors})
+def _keep_file(source: Path, target: Path) -> None:
+    """A season file from elsewhere is kept with what is made from it."""
+    if source.resolve() != target.resolve():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)

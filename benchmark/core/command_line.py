@@ -16,6 +16,11 @@ Configure = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[argparse.Namespace], None]
 
 
+def add_season(parser: argparse.ArgumentParser) -> None:
+    """The option that names a season."""
+    parser.add_argument("--season", metavar="NAME", help="default: the active one")
+
+
 def run_stage(
     description: str, configure: Configure, main: Main, argv: Sequence[str] | None = None
 ) -> int:

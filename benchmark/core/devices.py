@@ -14,9 +14,11 @@ def pick(device: str) -> torch.device:
     try:
         picked = torch.device(device)
     except RuntimeError as error:
-        raise UserError(f"device: expected auto, cpu or cuda[:N], found {device!r}") from error
+        raise UserError(
+            "device", "auto, cpu or cuda[:N]", repr(device), "correct it in the season file"
+        ) from error
     if picked.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"device: expected a CUDA device for {device!r}, found none; use auto")
+        raise UserError(f"device {device!r}", "a CUDA device", "none", "use auto or cpu")
     return picked
 
 

@@ -19,9 +19,22 @@ def checked(model: type[M], data: object, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "(top level)"
-        known = ", ".join(sorted(model.model_fields))
-        hint = f"; known keys: {known}" if first["type"] == "extra_forbidden" else ""
-        found = first["input"]
-        raise UserError(f"{where}: {place}: {first['msg']}, found {found!r}{hint}") from error
+        raise unfit(error, where, sorted(model.model_fields)) from error
+
+
+def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
+    """The first thing that pydantic found wrong, as a `UserError`; `known` are the valid keys."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "(top level)"
+    if first["type"] == "extra_forbidden":
+        return UserError(
+            f"{where}: {key}", f"one of {', '.join(known)}", "an unknown key", "correct the key"
+        )
+    return UserError(f"{where}: {key}", _plain(first["msg"]), repr(first["input"]), "correct it")
+
+
+def _plain(message: str) -> str:
+    """Pydantic's "Input should be an integer" as what is expected: "an integer"."""
+    for start in ("Input should be ", "Value error, "):
+        message = message.removeprefix(start)
+    return message

@@ -12,6 +12,8 @@ import yaml
 
 from benchmark.core.errors import UserError
 
+YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
+
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
@@ -70,21 +72,24 @@ def read_json(path: Path) -> dict:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UserError(f"{path}: not found; run the stage that writes it") from error
+        raise UserError(path, "a JSON file", "nothing", "run the stage that writes it") from error
     except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error})") from error
+        raise UserError(
+            path, "JSON", f"something else ({error})", "write the file again"
+        ) from error
 
 
 def read_yaml(path: Path) -> dict:
     """The mapping in a YAML file, read with the safe loader."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), YAML_LOADER)
     except FileNotFoundError as error:
-        raise UserError(f"{path}: not found") from error
+        raise UserError(path, "a YAML file", "nothing", "check the path") from error
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({str(error).splitlines()[0]})") from error
+        reason = str(error).splitlines()[0]
+        raise UserError(path, "YAML", f"something else ({reason})", "correct the file") from error
     if not isinstance(data, dict):
-        raise UserError(f"{path}: expected a mapping, found {type(data).__name__}")
+        raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
     return data
 
 

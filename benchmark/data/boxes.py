@@ -1,7 +1,7 @@
-"""Boxes x0, y0, x1, y1 in pixels of a picture, half-open: (..., 4). Knows no torch.
+"""Boxes x0, y0, x1, y1 in pixels of a picture, half-open: the width is x1 - x0. Knows no torch.
 
-A box without area is none: feature folders fill up with them where a picture has fewer proposals
-than others.
+Arrays of boxes are (..., 4). A box without area stands for no box: feature folders are padded with
+them where a picture has fewer proposals than others.
 """
 
 import numpy as np
@@ -10,16 +10,23 @@ CORNERS = ["x0", "y0", "x1", "y1"]  # columns of the region table
 
 
 def area(boxes: np.ndarray) -> np.ndarray:
-    """In square pixels, (...)."""
+    """Areas (...) in square pixels; 0 where a box ends before it starts."""
     return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(-1)
 
 
 def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union (...) of boxes that broadcast against each other; 0 where neither
-    has an area. Pixels that are counted inclusively, as the two-branch paper's evaluation does,
-    give the same number: half-open boxes end one pixel later."""
+    """Intersection over union (...), in [0, 1], of boxes that broadcast against each other.
+
+    It is 0 where neither box has an area. Inclusive pixel coordinates, as in the two-branch
+    paper's evaluation, give the same number: half-open boxes end one pixel later.
+    """
     low = np.maximum(boxes[..., :2], others[..., :2])
     high = np.minimum(boxes[..., 2:], others[..., 2:])
-    shared = np.clip(high - low, 0, None).prod(-1)
-    either = area(boxes) + area(others) - shared
-    return np.divide(shared, either, out=np.zeros_like(either), where=either > 0)
+    intersection = np.clip(high - low, 0, None).prod(-1)
+    total = area(boxes) + area(others) - intersection
+    return np.divide(intersection, total, out=np.zeros_like(total), where=total > 0)
+
+
+def union(boxes: np.ndarray) -> np.ndarray:
+    """The smallest box (4,) around all of `boxes` (n, 4), n >= 1."""
+    return np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)])

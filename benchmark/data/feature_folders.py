@@ -1,4 +1,4 @@
-"""Feature folders: float16 memory maps with a card that says what they are features of."""
+"""Feature folders: float16 memory maps, and a card that says what they are features of."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -8,44 +8,60 @@ import numpy as np
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
+from benchmark.season.parameters import FeatureSet
 
-DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of arrays that are no features
+DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not features
+ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
 
 
 def fingerprint(ids: Sequence[str]) -> str:
-    """Identifies a list of items and their order."""
+    """A hash of a list of items and their order."""
     return sha256("\n".join(ids).encode()).hexdigest()
 
 
+def card_of(feature_set: FeatureSet, ids: Sequence[str]) -> dict:
+    """The card of a feature folder: which dataset and items, encoded with which settings."""
+    settings = (
+        feature_set.image or feature_set.words or feature_set.sentence or feature_set.proposals
+    )
+    return {
+        "dataset": feature_set.dataset,
+        "encoder": Path(feature_set.folder).name,
+        "settings": settings.model_dump(),
+        "items": len(ids),
+        "items_sha256": fingerprint(ids),
+    }
+
+
 def as_float16(values: np.ndarray) -> np.ndarray:
-    """Features as they are kept: a value beyond the range of float16 becomes its end."""
+    """Features as they are stored; values beyond the range of float16 are clipped to it."""
     largest = np.finfo(np.float16).max
     return np.clip(values, -largest, largest).astype(np.float16)
 
 
 def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.ndarray:
-    """The array `name` of a feature folder, memory-mapped: one row an item of `ids`.
+    """The array `name` of a feature folder, memory-mapped, with one row per item of `ids`.
 
     Raises UserError when the folder holds features of another dataset, of another encoder or of
-    other items.
+    other items, and when the file is not such an array.
     """
-    card = read_json(folder / "card.json")
-    if card.get("dataset") != dataset:
-        raise UserError(
-            f"{folder}/card.json: expected features of {dataset!r}, found {card.get('dataset')!r}"
-        )
-    if card.get("encoder") != folder.name:
-        raise UserError(
-            f"{folder}/card.json: expected features of encoder {folder.name!r}, found "
-            f"{card.get('encoder')!r}; delete the folder and run `dvc repro` again"
-        )
+    path = folder / "card.json"
+    card = read_json(path)
+    _check(path, f"features of {dataset!r}", dataset, card.get("dataset"))
+    _check(path, f"features of encoder {folder.name!r}", folder.name, card.get("encoder"))
     if card.get("items_sha256") != fingerprint(ids):
         raise UserError(
-            f"{folder}/card.json: features of other items than data/prepared/{dataset} has; "
-            f"expected {len(ids)} items, found {card.get('items')}; delete the folder and run "
-            f"`dvc repro` again"
+            where=path,
+            expected=f"features of the {len(ids)} items of data/prepared/{dataset}",
+            found=f"{card.get('items')} other items",
+            do=ENCODE_AGAIN,
         )
     return _mapped(folder / f"{name}.npy", len(ids))
+
+
+def _check(path: Path, expected: str, name: str, found: object) -> None:
+    if found != name:
+        raise UserError(where=path, expected=expected, found=repr(found), do=ENCODE_AGAIN)
 
 
 def _mapped(path: Path, rows: int) -> np.ndarray:
@@ -53,11 +69,15 @@ def _mapped(path: Path, rows: int) -> np.ndarray:
         # Copy-on-write: torch wraps it without a copy, and nothing can write to the file.
         array = np.load(path, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read as an array ({error})") from error
+        raise UserError(
+            where=path, expected="an array", found=f"something else ({error})", do=ENCODE_AGAIN
+        ) from error
     dtype = DTYPES.get(path.stem, np.float16)
     if array.dtype != dtype or array.shape[0] != rows:
         raise UserError(
-            f"{path}: expected {rows} rows of {np.dtype(dtype)}, found {array.shape[0]} of "
-            f"{array.dtype}"
+            where=path,
+            expected=f"{rows} rows of {np.dtype(dtype)}",
+            found=f"{array.shape[0]} of {array.dtype}",
+            do=ENCODE_AGAIN,
         )
     return array

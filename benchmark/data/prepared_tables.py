@@ -1,4 +1,4 @@
-"""Prepared datasets, as the stages after `prepare` read them. Knows no torch."""
+"""Prepared datasets: the tables that `prepare` writes and later stages read. Knows no torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,20 @@ TABLES = ("images", "captions", "regions")
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of one split. Captions follow their images: `image_of_caption` never decreases."""
+    """Rows of one split: I images, C captions, N regions.
+
+    Captions are in the order of their images, so `image_of_caption` never decreases.
+    """
 
     image_rows: np.ndarray  # (I,) int64, rows of Prepared.images
     caption_rows: np.ndarray  # (C,) int64, rows of Prepared.captions
     image_of_caption: np.ndarray  # (C,) int64, in [0, I): index into image_rows
-    group_of_image: np.ndarray  # (I,) int64, numbered from 0 in order of first appearance
+    group_of_image: np.ndarray  # (I,) int64, numbered from 0 by first appearance
     region_rows: np.ndarray  # (N,) int64, rows of Prepared.regions, in their order
 
     @property
     def group_of_caption(self) -> np.ndarray:
-        """(C,) int64"""
+        """The group of each caption's image, (C,) int64."""
         return self.group_of_image[self.image_of_caption]
 
 
@@ -34,9 +37,10 @@ class Split:
 class Prepared:
     """The content of data/prepared/<dataset>.
 
-    images    image_id, file, split, group, width, height; train, val, test, unused in this order
+    images    image_id, file, split, group, width, height; sorted by split: train, val, test, unused
     captions  caption_id, image_id, text (verbatim), split; in the order of their images
     regions   phrase_id, image_id, caption_id, phrase, x0, y0, x1, y1, chain; may be empty
+    card      the content of card.json
     """
 
     images: pd.DataFrame
@@ -45,8 +49,16 @@ class Prepared:
     card: dict
     folder: Path
 
+    @property
+    def used_images(self) -> pd.DataFrame:
+        """The images of the used splits: those that have features."""
+        return self.images[self.images["split"] != "unused"]
+
     def split(self, name: str) -> Split:
-        """The rows of split `name`, one of SPLITS; one without images has empty arrays."""
+        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images.
+
+        Raises ValueError for any other name.
+        """
         if name not in SPLITS:
             raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
         image_rows = np.flatnonzero(self.images["split"] == name)
@@ -66,11 +78,16 @@ class Prepared:
 
 
 def read(dataset: str) -> Prepared:
-    """The prepared dataset, or a `UserError` that tells how to make it."""
+    """The prepared dataset. Raises UserError if one of its files is missing."""
     folder = ROOT / dataset
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
     for path in (*paths.values(), folder / "card.json"):
         if not path.is_file():
-            raise UserError(f"{path}: not found; run: python -m benchmark.prepare {dataset}")
+            raise UserError(
+                where=path,
+                expected="a file of the prepared dataset",
+                found="nothing",
+                do=f"run: python -m benchmark.prepare {dataset}",
+            )
     tables = {table: pd.read_parquet(path) for table, path in paths.items()}
     return Prepared(**tables, card=read_json(folder / "card.json"), folder=folder)

@@ -8,7 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 import datasets
 from benchmark.core.errors import UserError
-from benchmark.season.parameters import PARAMS, Option, Params, entry
+from benchmark.season.parameter_files import PARAMS, entry
+from benchmark.season.parameters import Option, Params
 
 
 @dataclass(frozen=True, kw_only=True)

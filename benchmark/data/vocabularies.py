@@ -1,4 +1,4 @@
-"""Words and their numbers. Whatever is fitted here sees training captions only."""
+"""Words and their ids. Vocabularies are built from training captions only."""
 
 import re
 from collections import Counter
@@ -12,19 +12,19 @@ SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # ids 0 to 3, as in SCAN's cod
 
 
 def tokenise(text: str) -> list[str]:
-    """Lower-case words and numbers of `text`; punctuation is dropped."""
+    """The words and numbers of `text` in lower case, without punctuation."""
     return WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words in order of their ids; the first four are `SPECIAL`."""
+    """Words in the order of their ids; the first four are `SPECIAL`."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, captions: Iterable[str], min_count: int) -> "Vocabulary":
-        """The words that occur at least `min_count` times in `captions`, alphabetically."""
+        """The words that occur at least `min_count` times in `captions`, in alphabetical order."""
         counts = Counter(word for caption in captions for word in tokenise(caption))
         kept = sorted(word for word, count in counts.items() if count >= min_count)
         return cls(words=(*SPECIAL, *kept))
@@ -33,7 +33,7 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Ids (C, W), padded with 0, each row between <start> and <end>; lengths (C,)."""
+        """Ids (C, W) of the words between <start> and <end>, padded with 0, and lengths (C,)."""
         number = {word: i for i, word in enumerate(self.words)}
         rows = [[1, *(number.get(word, 3) for word in tokenise(text)), 2] for text in captions]
         return _padded(rows)
@@ -41,21 +41,27 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Words in order of their ids, <pad> first; a word that is not in it is dropped."""
+    """Words in the order of their ids, <pad> first; words that it lacks are dropped."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, captions: Iterable[str], known: Container[str]) -> "Dictionary":
-        """The words of `captions` that are `known`, alphabetically (instance-loss paper, III-B)."""
-        found = {word for caption in captions for word in tokenise(caption)}
-        return cls(words=(SPECIAL[0], *sorted(word for word in found if word in known)))
+        """The words of `captions` that are `known`, in alphabetical order.
+
+        Source: instance-loss paper, Section III-B.
+        """
+        words = {word for caption in captions for word in tokenise(caption)}
+        return cls(words=(SPECIAL[0], *sorted(word for word in words if word in known)))
 
     def __len__(self) -> int:
         return len(self.words)
 
     def encode(self, captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Ids (C, W), padded with 0; lengths (C,), 1 or more: no known word is a padding."""
+        """Ids (C, W), padded with 0, and lengths (C,).
+
+        A caption without known words is a single padding word, so that every length is at least 1.
+        """
         number = {word: i for i, word in enumerate(self.words)}
         rows = [[number[w] for w in tokenise(text) if w in number] or [0] for text in captions]
         return _padded(rows)

@@ -1,4 +1,4 @@
-"""Words and their vectors, as the encode stage keeps them: words.json beside words.npy."""
+"""Words and their vectors, as they are stored: words.json and words.npy. Knows no torch."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,14 @@ import numpy as np
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, write_json
+from benchmark.data.feature_folders import ENCODE_AGAIN
 
-FRAME = ("<s>", "</s>")  # no caption's words, but sentence encoders may set them around it
+FRAME = ("<s>", "</s>")  # marks that a sentence encoder may put around a caption
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words that have a vector: word v's is vectors[v], (V, E) float32."""
+    """V words and their vectors (V, E), float32: that of words[v] is vectors[v]."""
 
     words: tuple[str, ...]
     vectors: np.ndarray
@@ -32,22 +33,22 @@ class Words:
         return {word: v for v, word in enumerate(self.words)}
 
     def ids(self, tokens: Iterable[str]) -> np.ndarray:
-        """The number of every known token, in order; the others are left out."""
-        known = (self._number.get(token) for token in tokens)
-        return np.array([v for v in known if v is not None], dtype=np.int64)
+        """The row of each token that has a vector, in order; other tokens are left out."""
+        numbers = (self._number.get(token) for token in tokens)
+        return np.array([v for v in numbers if v is not None], dtype=np.int64)
 
     def rows(self, tokens: Iterable[str]) -> np.ndarray:
-        """The vector of every known token, (n, E)."""
+        """The vector of each token that has one, (n, E), in order."""
         return self.vectors[self.ids(tokens)]
 
     def coverage(self, captions: Sequence[Sequence[str]]) -> dict[str, int]:
-        """How much of tokenised captions has a vector, for the card of an encoding."""
-        known = [sum(token in self for token in tokens) for tokens in captions]
+        """How many tokens of tokenised captions have a vector, for the card of a feature folder."""
+        known_tokens = [sum(token in self for token in tokens) for tokens in captions]
         return {
             "words": len(self),
             "tokens": sum(map(len, captions)),
-            "known_tokens": sum(known),
-            "captions_without_known_words": known.count(0),
+            "known_tokens": sum(known_tokens),
+            "captions_without_known_words": known_tokens.count(0),
         }
 
     def save(self, folder: Path) -> None:
@@ -58,12 +59,14 @@ class Words:
 
     @classmethod
     def read(cls, folder: Path) -> "Words":
-        """What `save` wrote. Raises UserError when a file is malformed or counts disagree."""
+        """What `save` wrote. Raises UserError if a file is malformed or their lengths differ."""
         words, vectors = _read_words(folder / "words.json"), _read_vectors(folder / "words.npy")
         if len(words) != len(vectors):
             raise UserError(
-                f"{folder}/words.npy: expected {len(words)} vectors, one a word of words.json, "
-                f"found {len(vectors)}; delete the folder and run `dvc repro` again"
+                where=folder / "words.npy",
+                expected=f"{len(words)} vectors, one per word of words.json",
+                found=len(vectors),
+                do=ENCODE_AGAIN,
             )
         return cls(tuple(words), vectors)
 
@@ -71,16 +74,12 @@ class Words:
 def _read_words(path: Path) -> list[str]:
     words = read_json(path)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        found = json.dumps(words, ensure_ascii=False)[:40]
-        raise UserError(
-            f"{path}: expected a list of words, found {found}; delete the folder and run "
-            f"`dvc repro` again"
-        )
+        start = json.dumps(words, ensure_ascii=False)[:40]
+        raise UserError(where=path, expected="a list of words", found=start, do=ENCODE_AGAIN)
     if len(set(words)) < len(words):
-        twice = next(word for v, word in enumerate(words) if word in words[:v])
+        repeated = next(word for v, word in enumerate(words) if word in words[:v])
         raise UserError(
-            f"{path}: expected every word once, found {twice!r} twice; delete the folder and run "
-            f"`dvc repro` again"
+            where=path, expected="every word once", found=f"{repeated!r} twice", do=ENCODE_AGAIN
         )
     return words
 
@@ -91,13 +90,13 @@ def _read_vectors(path: Path) -> np.ndarray:
     except (OSError, ValueError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
-            f"{path}: expected an array of word vectors, found none ({reason}); delete the folder "
-            f"and run `dvc repro` again"
+            where=path,
+            expected="an array of word vectors",
+            found=f"none ({reason})",
+            do=ENCODE_AGAIN,
         ) from error
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
-        found = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else "others"
-        raise UserError(
-            f"{path}: expected float32 (V, E), found {found}; delete the folder and run "
-            f"`dvc repro` again"
-        )
+        is_array = isinstance(vectors, np.ndarray)
+        kind = f"{vectors.dtype} {vectors.shape}" if is_array else "several arrays"
+        raise UserError(where=path, expected="float32 (V, E)", found=kind, do=ENCODE_AGAIN)
     return vectors

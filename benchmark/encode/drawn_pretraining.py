@@ -1,10 +1,10 @@
-"""Stage pretrain: the weights of the network for drawn scenes, data/weights/drawn_cnn.pt.
+"""Stage pretrain: weights of the network for drawn scenes, written to data/weights/drawn_cnn.pt.
 
     python -m benchmark.encode.drawn_pretraining
 
-It learns to name what close-ups of single things show, taken from scenes that no benchmark split
-contains, and is then fixed. Apart from the encoder, so that a changed drawing makes no training of
-photographs stale.
+The network learns to name what close-ups of single things show. These come from scenes that no
+benchmark split contains. It stands apart from the encoder, so that a changed drawing makes no
+training on photographs stale.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def write_weights() -> None:
 
 
 def pretrained() -> Network:
-    """Trained to name the attributes of the thing in a picture, one softmax an attribute."""
+    """The network, trained to name each attribute of the thing in a picture with a softmax."""
     shapes = datasets.load(DATASET)
     pixels, labels = _close_ups(shapes)
     classes = [len(shapes.VALUES[kind]) for kind in shapes.KINDS]
@@ -56,8 +56,8 @@ def pretrained() -> Network:
     for _ in range(EPOCHS):
         order = torch.randperm(len(pixels))
         for rows in order.split(BATCH)[: len(pixels) // BATCH]:
-            said = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
-            loss = sum(F.cross_entropy(x, y) for x, y in zip(said, labels[rows].T, strict=True))
+            logits = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
+            loss = sum(F.cross_entropy(x, y) for x, y in zip(logits, labels[rows].T, strict=True))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
@@ -68,6 +68,7 @@ def pretrained() -> Network:
 
 
 def _close_ups(shapes: ModuleType) -> tuple[Tensor, Tensor]:
+    """Pixels (N, 3, S, S) uint8 of CLOSE_UPS pictures, and their labels (N, attributes)."""
     pictures, labels = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
     pixels = torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures]))
     return pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(labels))

@@ -1,12 +1,12 @@
-"""Image features as the field shares them, read a block at a time. Knows no torch.
+"""File formats of published image features, read a block at a time. Knows no torch.
 
     folder of {train,dev,test,testall}_ims.npy      SCAN's and VSE++'s "precomp" folders
     .tsv, or a folder of .tsv, .tsv.0, .tsv.1 ...   bottom-up attention (Anderson et al. 2018)
     .mat with a variable `feats` (F, N)             Karpathy's vgg_feats.mat
-    .npy (N, F) or (N, R, F)                        anyone's own, beside <name>_ids.txt
+    .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
 
-This module checks that a file is what its format says, `imports` that the features can be used.
-A .mat is read as a whole: its compressed variables cannot be read in parts, and hold 2 GB at most.
+This module checks that a file follows its format; feature_import checks that the features can be
+used. A .mat is read as a whole: its variables are compressed, and hold 2 GB at most.
 """
 
 import binascii
@@ -27,10 +27,7 @@ from benchmark.core.errors import UserError
 from datasets.shared import archives, karpathy, precomp
 
 BLOCK = 1 << 23  # bytes read at once, roughly
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+GET_AGAIN = "get the file again"
 TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 BAD_MAT = (OSError, ValueError, TypeError, LookupError, zlib.error, MatReadError)
@@ -40,7 +37,7 @@ class Block(NamedTuple):
     """Features of some images: `values` (n, F) or (n, R, F), of any floating type."""
 
     path: Path
-    keys: Sequence[str]  # what the file calls the images
+    keys: Sequence[str]  # the names of the images in the file
     values: np.ndarray
 
 
@@ -49,27 +46,22 @@ class Source:
     """Features of images; every call of `blocks` reads them from the start."""
 
     files: list[Path]
-    key_of: Callable[[str, str], str]  # image_id and file of an image -> its key
+    key_of: Callable[[str, str], str]  # image_id and file name of an image -> its key
     blocks: Callable[[], Iterator[Block]]
 
 
-@dataclass(frozen=True)
-class _Array:
-    """A .npy file whose header is sound: what follows it has the size that it says."""
-
-    path: Path
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    offset: int  # of the first value
-
-
 def open_source(path: Path, raw: Path) -> Source:
-    """The features at `path`; `raw` is the dataset's folder, which may tell their order.
+    """The features at `path`; annotations in `raw`, the dataset's folder, may give their order.
 
-    Raises UserError or DataError when there is nothing, or nothing of a known format.
+    Raises UserError or DataError if there is nothing, or nothing in a known format.
     """
     if not path.exists():
-        raise UserError(f"{path}: not found; place it there, or mend `features` in the season")
+        raise UserError(
+            where=path,
+            expected="the features that the season names",
+            found="nothing",
+            do="place them there, or correct `features` in the season",
+        )
     if path.is_dir():
         return _folder(path)
     if TSV_NAME.fullmatch(path.name):
@@ -79,8 +71,10 @@ def open_source(path: Path, raw: Path) -> Source:
     if path.suffix == ".mat":
         return _matlab(path, raw)
     raise UserError(
-        f"{path}: expected a folder, .tsv, .mat or .npy, found {path.suffix or 'no suffix'}; "
-        f"unpack it, or mend `features` in the season"
+        where=path,
+        expected="a folder, .tsv, .mat or .npy",
+        found=path.suffix or "no suffix",
+        do="unpack it, or correct `features` in the season",
     )
 
 
@@ -89,11 +83,13 @@ def _folder(path: Path) -> Source:
         return _precomputed(path)
     tables = sorted(file for file in path.iterdir() if TSV_NAME.fullmatch(file.name))
     if not tables:
-        raise UserError(f"{path}: expected *_ims.npy or *.tsv, found neither; unpack them there")
+        raise UserError(
+            where=path, expected="*_ims.npy or *.tsv", found="neither", do="unpack them there"
+        )
     return _tables(tables)
 
 
-# What the files call an image ------------------------------------------------------------------
+# The names of images in the files --------------------------------------------------------------
 
 
 def _by_id(image_id: str, file: str) -> str:
@@ -112,7 +108,7 @@ def _by_number(image_id: str, file: str) -> str:
 
 
 def _by_number_of_coco(stem_of: Mapping[str, str], image_id: str, file: str) -> str:
-    """Of an image of COCO that has no file here, the stem that it would have."""
+    """The stem that the file of an image of COCO has, or would have."""
     return stem_of.get(image_id) or _by_stem(image_id, file)
 
 
@@ -120,76 +116,83 @@ def _by_number_of_coco(stem_of: Mapping[str, str], image_id: str, file: str) -> 
 
 
 def _plain(path: Path) -> Source:
-    array, sidecar = _array(path), _sidecar(path)
-    ids = _ids(sidecar, array.shape[0], path)
+    array, sidecar = _mapped(path), _sidecar(path)
+    ids = _ids(sidecar, len(array), path)
     return Source([path, sidecar], _by_id, partial(_array_blocks, [(array, ids)]))
 
 
 def _precomputed(folder: Path) -> Source:
-    """Rows and ids were counted by `layout`."""
-    parts = precomp.layout(folder)
-    members = [(_array(part.ims), part.ids) for part in parts]
+    parts = precomp.layout(folder)  # checks that rows and ids agree
+    members = [(_mapped(part.ims), part.ids) for part in parts]
     return Source([part.ims for part in parts], _by_id, partial(_array_blocks, members))
 
 
-def _array_blocks(members: list[tuple[_Array, list[str]]]) -> Iterator[Block]:
-    """Of each array, with the ids of its images."""
+def _array_blocks(members: list[tuple[np.memmap, list[str]]]) -> Iterator[Block]:
+    """The rows of each array, with the ids of its images."""
     for array, ids in members:
-        each = array.shape[0] // len(ids)
-        size = each * math.prod(array.shape[1:])  # values of an image
-        step = max(1, BLOCK // (size * array.dtype.itemsize))
+        path, rows_per_image = Path(array.filename), len(array) // len(ids)
+        size = rows_per_image * math.prod(array.shape[1:])  # values per image
+        step = max(1, BLOCK // (size * array.itemsize))
         for start in range(0, len(ids), step):
             keys = ids[start : start + step]
-            # Not mapped: the pages of a map count as memory of the process.
+            # Read, not mapped: the pages of a map count as memory of the process.
             flat = np.fromfile(
-                array.path,
+                path,
                 array.dtype,
                 count=len(keys) * size,
-                offset=array.offset + start * size * array.dtype.itemsize,
+                offset=array.offset + start * size * array.itemsize,
             )
-            values = flat.reshape(len(keys), each, *array.shape[1:])
-            _check_repeats(array.path, keys, values)
-            yield Block(array.path, keys, values[:, 0])
+            values = flat.reshape(len(keys), rows_per_image, *array.shape[1:])
+            _check_repeats(path, keys, values)
+            yield Block(path, keys, values[:, 0])
 
 
 def _check_repeats(path: Path, keys: list[str], values: np.ndarray) -> None:
-    """VSE++ writes an image once for each of its captions."""
+    """Check that rows of the same image are equal: VSE++ has one row per caption."""
     bits = values.view(f"u{values.dtype.itemsize}").reshape(*values.shape[:2], -1)
     differ = (bits[:, 1:] != bits[:, :1]).any(axis=(1, 2))
     if differ.any():
         raise UserError(
-            f"{path}: image {keys[differ.argmax()]!r}: expected {values.shape[1]} equal rows in a "
-            f"row, one a caption, found others; check the order of the file"
+            where=f"{path}: image {keys[differ.argmax()]!r}",
+            expected=f"{values.shape[1]} equal rows one after the other, one per caption",
+            found="different ones",
+            do="check the order of the file",
         )
 
 
-def _array(path: Path) -> _Array:
+def _mapped(path: Path) -> np.memmap:
+    """A .npy file of features; its values are not read."""
     try:
-        with path.open("rb") as file:
-            read_header = HEADERS[np.lib.format.read_magic(file)]
-            shape, fortran, dtype = read_header(file)
-            offset = file.tell()
+        array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError as error:
-        raise UserError(f"{path}: not found; get the file") from error
-    except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            f"{path}: expected a .npy file, found something else "
-            f"({' '.join(str(error).split())}); get the file again"
+            where=path, expected="a .npy file", found="nothing", do="get the file"
         ) from error
-    known = dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
-    if not known or len(shape) not in (2, 3) or fortran or 0 in shape:
-        order = " in Fortran's order" if fortran else ""
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"{path}: expected floating-point numbers (N, F) or (N, R, F), found {dtype} "
-            f"{shape}{order}; save it again as np.ascontiguousarray(x, np.float32)"
-        )
-    expected, found = math.prod(shape) * dtype.itemsize, path.stat().st_size - offset
-    if found != expected:
+            where=path,
+            expected="a whole .npy file of numbers",
+            found=f"something else ({error})",
+            do=GET_AGAIN,
+        ) from error
+    is_float = array.dtype.kind == "f" and array.itemsize in (2, 4, 8)
+    if not is_float or array.ndim not in (2, 3) or not array.flags.c_contiguous or not array.size:
+        order = "" if array.flags.c_contiguous else " in Fortran's order"
         raise UserError(
-            f"{path}: expected {expected} bytes for {dtype} {shape}, found {found}; "
-            f"get the file again"
+            where=path,
+            expected="floating-point numbers (N, F) or (N, R, F)",
+            found=f"{array.dtype} {array.shape}{order}",
+            do="save it again as np.ascontiguousarray(x, np.float32)",
         )
-    return _Array(path, dtype, shape, offset)
+    size = path.stat().st_size - array.offset
+    if size != array.nbytes:
+        raise UserError(
+            where=path,
+            expected=f"{array.nbytes} bytes for {array.dtype} {array.shape}",
+            found=size,
+            do=GET_AGAIN,
+        )
+    return array
 
 
 def _sidecar(path: Path) -> Path:
@@ -197,22 +200,29 @@ def _sidecar(path: Path) -> Path:
 
 
 def _ids(sidecar: Path, count: int, of: Path) -> list[str]:
-    """The `count` image ids of the rows of `of`, a line each."""
+    """The image ids of the `count` rows of the file `of`, one per line."""
     try:
         ids = [line.strip() for line in sidecar.read_text(encoding="utf-8").rstrip().split("\n")]
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{sidecar}: expected the image ids of {of.name}, a line each, found none "
-            f"({type(error).__name__}); write them in the order of its rows"
+            where=sidecar,
+            expected=f"the image ids of {of.name}, one per line",
+            found=f"none ({type(error).__name__})",
+            do="write them in the order of its rows",
         ) from error
     if "" in ids:
         raise UserError(
-            f"{sidecar}: line {ids.index('') + 1}: expected an image id, found none; mend the line"
+            where=f"{sidecar}: line {ids.index('') + 1}",
+            expected="an image id",
+            found="none",
+            do="correct the line",
         )
     if len(ids) != count:
         raise UserError(
-            f"{sidecar}: expected {count} image ids, as many as {of.name} has images, found "
-            f"{len(ids)}; mend the file, or get both again"
+            where=sidecar,
+            expected=f"{count} image ids, as many as {of.name} has images",
+            found=len(ids),
+            do="correct the file, or get both again",
         )
     return ids
 
@@ -232,12 +242,15 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
 
 
 def _table_row(line: bytes, path: Path, number: int) -> Block:
-    """One image. Boxes come by falling confidence where their number is fixed."""
+    """The features of one image. Boxes come by falling confidence if their number is fixed."""
+    where = f"{path}: line {number}"
     fields = line.rstrip(b"\r\n").split(b"\t")
     if len(fields) != len(TSV_FIELDS):
         raise UserError(
-            f"{path}: line {number}: expected the {len(TSV_FIELDS)} fields "
-            f"{', '.join(TSV_FIELDS)}, found {len(fields)}; get the file again"
+            where=where,
+            expected=f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}",
+            found=len(fields),
+            do=GET_AGAIN,
         )
     try:
         key, boxes = str(int(fields[0])), int(fields[3])
@@ -245,8 +258,10 @@ def _table_row(line: bytes, path: Path, number: int) -> Block:
         return Block(path, [key], values.reshape(1, boxes, -1))
     except ValueError as error:
         raise UserError(
-            f"{path}: line {number}: expected numbers, and in `features` float32 values of every "
-            f"box as base64, found something else ({error}); get the file again"
+            where=where,
+            expected="numbers, and in `features` the float32 values of every box as base64",
+            found=f"something else ({error})",
+            do=GET_AGAIN,
         ) from error
 
 
@@ -265,8 +280,10 @@ def _matlab(path: Path, raw: Path) -> Source:
         return Source([path, sidecar], _by_id, partial(_matlab_blocks, path, ids))
     if not annotations:
         raise UserError(
-            f"{path}: expected {sidecar.name} or one dataset*.json beside it, which tells the "
-            f"order of its columns, found neither; place one there"
+            where=path,
+            expected=f"{sidecar.name} or one dataset*.json beside it, for the order of its columns",
+            found="neither",
+            do="place one there",
         )
     stem_of = {str(entry.cocoid): name for entry, name in zip(entries, names, strict=True)}
     key_of = partial(_by_number_of_coco, stem_of)
@@ -274,22 +291,26 @@ def _matlab(path: Path, raw: Path) -> Source:
 
 
 def _columns(path: Path) -> int:
-    """How many images `feats` has."""
+    """The number of images in `feats`."""
     try:
-        found = {name: (shape, kind) for name, shape, kind in whosmat(path)}
+        variables = {name: (shape, kind) for name, shape, kind in whosmat(path)}
     except NotImplementedError as error:
         raise UserError(
-            f"{path}: expected MATLAB's format 7 or older, found 7.3; save it again in MATLAB "
-            f"with -v7, or as .npy (N, F) beside {_sidecar(path).name}"
+            where=path,
+            expected="MATLAB's format 7 or older",
+            found="7.3",
+            do=f"save it again with -v7, or as .npy (N, F) beside {_sidecar(path).name}",
         ) from error
     except BAD_MAT as error:
         raise _bad_matlab(path, error) from error
-    shape, kind = found.get("feats", ((), "none"))
+    shape, kind = variables.get("feats", ((), "none"))
     if kind not in ("single", "double") or len(shape) != 2 or 0 in shape:
+        listed = [f"{name} {kind} {shape}" for name, (shape, kind) in variables.items()]
         raise UserError(
-            f"{path}: expected a variable `feats` of numbers (F, N), found "
-            f"{', '.join(f'{name} {kind} {shape}' for name, (shape, kind) in found.items())}; "
-            f"get the file again, or save it with this name"
+            where=path,
+            expected="a variable `feats` of numbers (F, N)",
+            found=", ".join(listed),
+            do="get the file again, or save it with this name",
         )
     return shape[1]
 
@@ -306,25 +327,29 @@ def _matlab_blocks(path: Path, keys: list[str]) -> Iterator[Block]:
 
 def _bad_matlab(path: Path, error: Exception) -> UserError:
     return UserError(
-        f"{path}: expected a .mat file, found something else or a part of one "
-        f"({' '.join(str(error).split())}); get the file again"
+        where=path,
+        expected="a .mat file",
+        found=f"something else or a part of one ({error})",
+        do=GET_AGAIN,
     )
 
 
 def _annotations(folder: Path) -> Path | None:
-    """Karpathy's JSON in a folder, where there is one and no other."""
-    found = list(folder.glob("dataset*.json"))
-    return found[0] if len(found) == 1 else None
+    """Karpathy's JSON in a folder; None if there is none or more than one."""
+    paths = list(folder.glob("dataset*.json"))
+    return paths[0] if len(paths) == 1 else None
 
 
 def _entries(annotations: Path, count: int, of: Path) -> list[karpathy.Entry]:
-    """The images of Karpathy's JSON, in its order."""
+    """The images of Karpathy's JSON, in its order; as many as the `count` columns of `of`."""
     text = archives.text(annotations, annotations.name)
     entries = karpathy.parse(text, str(annotations))
     if len(entries) != count:
         raise UserError(
-            f"{of}: expected {len(entries)} columns, one an image of {annotations.name}, found "
-            f"{count}; place the JSON that belongs to it beside it"
+            where=of,
+            expected=f"{len(entries)} columns, one per image of {annotations.name}",
+            found=count,
+            do="place the JSON that belongs to it beside it",
         )
     return entries
 
@@ -332,11 +357,13 @@ def _entries(annotations: Path, count: int, of: Path) -> list[karpathy.Entry]:
 def _check_agreement(
     sidecar: Path, ids: list[str], annotations: Path | None, names: list[str]
 ) -> None:
-    """Two orders of the same names: one of them is wrong."""
+    """Refuse two different orders of the same names, since one of them is wrong."""
     if ids == names or sorted(ids) != sorted(names):
         return
     row = next(row for row, pair in enumerate(zip(ids, names, strict=True)) if len(set(pair)) > 1)
     raise UserError(
-        f"{sidecar}: line {row + 1}: expected {names[row]!r} as in {annotations.name}, found "
-        f"{ids[row]!r}; remove the file, or mend its order"
+        where=f"{sidecar}: line {row + 1}",
+        expected=f"{names[row]!r} as in {annotations.name}",
+        found=repr(ids[row]),
+        do="remove the file, or correct its order",
     )

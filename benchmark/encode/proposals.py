@@ -1,14 +1,13 @@
 """Proposals of every picture and their features: the folder that phrase localisation reads.
 
-A fixed network looks at a picture once. Of an image network a box gets the cells of the feature
-map under it (RoIAlign, He et al. 2017), 2 x 2 of them side by side: where in the box something is
-tells how well the box fits. Of a detector it gets what the box head makes of it; a detector sees
-the picture with its shorter side, not both, at `input_size`.
+A fixed network sees each picture once. With an image network, the features of a box are those of
+the feature map under it (RoIAlign, He et al. 2017), averaged in 2 x 2 parts and concatenated: the
+parts in which something is show how well the box fits. With a detector, they are the output of its
+box head, and `input_size` is the shorter side of the picture instead of both.
 """
 
-import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,94 +20,98 @@ from PIL import Image
 from torch import nn
 from torchvision.models.detection import FasterRCNN
 from torchvision.ops import roi_align
-from tqdm import tqdm
 
 from benchmark import encoders
 from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_json
 from benchmark.data.boxes import CORNERS
-from benchmark.data.feature_folders import as_float16, fingerprint
+from benchmark.data.feature_folders import card_of, fingerprint
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.encode.box_sources import from_files, padded, selective_search
-from benchmark.encode.scratch_arrays import card_of, fused, resume, scratch_array, stacked
-from benchmark.encode.standardisation import Moments
+from benchmark.encode.box_files import read_boxes
+from benchmark.encode.picture_networks import fused, stacked
+from benchmark.encode.resumable_arrays import chunks, scratch_array
+from benchmark.encode.segment_boxes import selective_search
+from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameters import PARAMS, FeatureSet, Params, ProposalEncoder
+from benchmark.season.parameter_files import PARAMS
+from benchmark.season.parameters import FeatureSet, Params, ProposalEncoder
 
-CHUNK = 16  # images encoded at once; a kill loses at most these
-BLOCK = 1 << 22  # numbers standardised at once
-CELLS = 2  # of a box, each way. Chosen on validation scenes of `shapes`, against their mean
+CHUNK = 16  # images encoded at once, and at most lost when a run is killed
+CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
 
 Pictures = list[Image.Image]
-Find = Callable[[Pictures, list[str]], list[np.ndarray]]  # ids of images -> boxes (n, 4) of each
+Propose = Callable[[Pictures, list[str]], list[np.ndarray]]  # image ids -> boxes (n, 4) of each
 Describe = Callable[[Pictures, list[np.ndarray]], list[np.ndarray]]  # boxes -> features (n, F)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
+class _Job:
     """What is encoded, and how."""
 
     images: pd.DataFrame  # I rows: those of the used splits
     regions: pd.DataFrame  # N rows
     count: int  # P
     open_picture: Callable[[str], Image.Image]
-    find: Find
+    propose: Propose
     describe: Describe
 
 
 class _Networks(NamedTuple):
     describer: nn.Module
     detector: FasterRCNN | None
-    facts: dict  # of their weights, for the card
+    weights: dict  # where the weights come from, for the card
 
 
-def encode_proposals(params: Params, encoding: FeatureSet, data: Prepared) -> None:
-    """Write boxes.npy (I, P, 4), proposals.npy (I, P, F) and truths.npy (N, F): of the images of
-    the used splits, and of the box of every row of the region table.
+def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+    """Write P proposals of each of I images, and the features of N boxes that phrases name:
 
-    Absent proposals, and phrases of unused images, are rows of zeros.
+    boxes.npy      (I, P, 4) float32, in pixels of the picture
+    proposals.npy  (I, P, F) float16, the features of these boxes
+    truths.npy     (N, F) float16, the features of the box of every row of the region table
+
+    Images are those of the used splits. Rows of absent proposals and of phrases of other images
+    are zeros.
     """
-    settings = encoding.proposals
-    used = data.images[data.images["split"] != "unused"]
-    networks = _networks(params, encoding)
-    card = card_of(encoding, used["image_id"].tolist()) | networks.facts
+    settings, images = feature_set.proposals, data.used_images
+    networks = _networks(params, feature_set)
+    card = card_of(feature_set, images["image_id"].tolist()) | networks.weights
     card |= {"regions_sha256": fingerprint(data.regions["phrase_id"].tolist())}
-    dataset = raw_dataset(params, encoding.dataset)
-    task = _Task(
-        images=used,
+    dataset = raw_dataset(params, feature_set.dataset)
+    job = _Job(
+        images=images,
         regions=data.regions.reset_index(drop=True),
         count=settings.count,
         open_picture=dataset.pictures(),
-        find=_finder(settings, networks.detector, dataset.folder),
+        propose=_proposer(settings, networks.detector, dataset.folder),
         describe=_describer(settings, networks.describer),
     )
-    scratch = Path(".scratch") / encoding.folder
-    _run(task, scratch, card)
-    _finish(task, scratch, Path(encoding.folder), card)
+    scratch = Path(".scratch") / feature_set.folder
+    _fill(job, scratch, card)
+    _finish(job, scratch, Path(feature_set.folder), card)
 
 
 # Networks ---------------------------------------------------------------------------------------
 
 
-def _networks(params: Params, encoding: FeatureSet) -> _Networks:
-    settings = encoding.proposals
+def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
+    settings = feature_set.proposals
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
-    network, weights = encoders.load(encoding.encoder).load(settings.network, weights_dir)
-    facts = {"weights": weights}
+    network, origin = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
+    weights = {"weights": origin}
     detector = network if isinstance(network, FasterRCNN) else None
     if settings.how == "rpn" and detector is None:
-        detector, facts["detector"] = faster_rcnn.load(faster_rcnn.NETWORKS[0], weights_dir)
+        detector, weights["detector"] = faster_rcnn.load(faster_rcnn.NETWORKS[0], weights_dir)
     if detector is not None:
         detector.transform.min_size = (settings.input_size,)
         detector = detector.to(pick(params.device))
     if network is not detector:
         network = fused(network).to(pick(params.device), memory_format=torch.channels_last)
-    return _Networks(network, detector, facts)
+    return _Networks(network, detector, weights)
 
 
-def _finder(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path) -> Find:
+def _proposer(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path) -> Propose:
     count = settings.count
     if settings.how == "rpn":
         return lambda pictures, ids: faster_rcnn.proposals_of(detector, pictures, count)
@@ -116,15 +119,19 @@ def _finder(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path) -
         return lambda pictures, ids: [selective_search(picture, count) for picture in pictures]
     if settings.boxes is None:
         raise UserError(
-            f"{PARAMS}: proposals: how: file: expected a folder of the raw folder in `boxes`, "
-            f"found none; name it in the season"
+            where=f"{PARAMS}: proposals: how: file",
+            expected="a folder of the raw folder in `boxes`",
+            found="none",
+            do="name it in the season",
         )
-    return partial(_filed, raw / settings.boxes, count)
+    return partial(_boxes_of_files, raw / settings.boxes, count)
 
 
-def _filed(folder: Path, count: int, pictures: Pictures, ids: list[str]) -> list[np.ndarray]:
+def _boxes_of_files(
+    folder: Path, count: int, pictures: Pictures, ids: list[str]
+) -> list[np.ndarray]:
     return [
-        from_files(folder, image_id, picture.size, count)
+        read_boxes(folder, image_id, picture.size, count)
         for picture, image_id in zip(pictures, ids, strict=True)
     ]
 
@@ -141,8 +148,8 @@ def aligned(
 ) -> list[np.ndarray]:
     """Features (n, CELLS * CELLS * F') float32 of the boxes (n, 4) of every picture.
 
-    Cells row by row from the top left, each the mean of four points of the map; the network sees
-    the pictures squashed to `size` x `size` pixels.
+    The parts of a box come row by row from the top left; each is the mean of four points of the
+    feature map. The network sees the pictures squashed to `size` x `size` pixels.
     """
     device = next(network.parameters()).device
     pixels = (stacked(pictures, size).to(device).float() / 255).to(
@@ -150,16 +157,16 @@ def aligned(
     )
     map_BFhw = network(pixels)[1]
     on_map = [
-        torch.from_numpy(found).to(device) * torch.tensor(_zoom(picture, map_BFhw), device=device)
-        for picture, found in zip(pictures, boxes, strict=True)
+        torch.from_numpy(corners).to(device) * torch.tensor(_zoom(picture, map_BFhw), device=device)
+        for picture, corners in zip(pictures, boxes, strict=True)
     ]
-    cells = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
-    rows = cells.permute(0, 2, 3, 1).flatten(1).float().cpu()
-    return [part.numpy() for part in rows.split([len(found) for found in boxes])]
+    parts = roi_align(map_BFhw, on_map, CELLS, sampling_ratio=2, aligned=True)
+    features = parts.permute(0, 2, 3, 1).flatten(1).float().cpu()
+    return [rows.numpy() for rows in features.split([len(corners) for corners in boxes])]
 
 
 def _zoom(picture: Image.Image, map_BFhw: torch.Tensor) -> list[float]:
-    """Cells of the map to a pixel of the picture, for x0, y0, x1, y1."""
+    """Columns and rows of the feature map per pixel of the picture, for x0, y0, x1, y1."""
     height, width = map_BFhw.shape[2:]
     return [width / picture.width, height / picture.height] * 2
 
@@ -167,86 +174,71 @@ def _zoom(picture: Image.Image, map_BFhw: torch.Tensor) -> list[float]:
 # The folder -------------------------------------------------------------------------------------
 
 
-def _run(task: _Task, scratch: Path, card: dict) -> None:
-    """Encode the images into scratch/, going on where a killed run of the same card stopped."""
-    total, done = len(task.images), resume(scratch, card)
-    rows_of = task.regions.groupby("image_id").indices
-    bar = tqdm(total=total, initial=done, unit="image", desc="encode proposals", disable=None)
-    for start in range(done, total, CHUNK):
-        chunk = task.images.iloc[start : start + CHUNK]
-        named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in chunk["image_id"]]
-        _store(task, scratch, start, named, *_seen(task, chunk, named))
-        write_json(scratch / "progress.json", {"done": start + len(chunk), "card": card})
-        bar.update(len(chunk))
-    bar.close()
+def _fill(job: _Job, scratch: Path, card: dict) -> None:
+    """Encode the images into `scratch`."""
+    rows_of = job.regions.groupby("image_id").indices
+    for rows in chunks(scratch, card, len(job.images), CHUNK, "encode proposals"):
+        images = job.images.iloc[rows]
+        named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in images["image_id"]]
+        _store(job, scratch, rows.start, named, *_encoded(job, images, named))
 
 
-def _seen(
-    task: _Task, chunk: pd.DataFrame, named: list[np.ndarray]
+def _encoded(
+    job: _Job, images: pd.DataFrame, named: list[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Of every image: its proposals (n, 4); features of these and then of its true boxes."""
-    pictures = [task.open_picture(file) for file in chunk["file"]]
-    boxes = task.find(pictures, chunk["image_id"].tolist())
-    truths = task.regions[CORNERS].to_numpy(np.float32)
-    asked = [np.concatenate([x, truths[rows]]) for x, rows in zip(boxes, named, strict=True)]
-    return boxes, task.describe(pictures, asked)
+    """For every image, its proposals (n, 4), and the features of these and then its true boxes.
+
+    `named` are the rows of each image in the region table.
+    """
+    pictures = [job.open_picture(file) for file in images["file"]]
+    proposals = job.propose(pictures, images["image_id"].tolist())
+    truths = job.regions[CORNERS].to_numpy(np.float32)
+    boxes = [np.concatenate([x, truths[rows]]) for x, rows in zip(proposals, named, strict=True)]
+    return proposals, job.describe(pictures, boxes)
 
 
 def _store(
-    task: _Task,
+    job: _Job,
     scratch: Path,
     start: int,
     named: list[np.ndarray],
     boxes: list[np.ndarray],
     features: list[np.ndarray],
 ) -> None:
-    shape, width = (len(task.images), task.count), features[0].shape[1]
+    """Write what `_encoded` gives for the images from row `start` on."""
+    shape, width = (len(job.images), job.count), features[0].shape[1]
     of_box = scratch_array(scratch / "boxes.npy", (*shape, 4), np.float32)
     of_proposal = scratch_array(scratch / "proposals.npy", (*shape, width), np.float16)
-    of_truth = scratch_array(scratch / "truths.npy", (len(task.regions), width), np.float16)
-    for offset, (rows, found, values) in enumerate(zip(named, boxes, features, strict=True)):
-        of_box[start + offset] = padded(found, task.count)
-        of_proposal[start + offset] = padded(values[: len(found)], task.count)
-        of_truth[rows] = values[len(found) :]
+    of_truth = scratch_array(scratch / "truths.npy", (len(job.regions), width), np.float16)
+    for row, (regions, corners, values) in enumerate(
+        zip(named, boxes, features, strict=True), start
+    ):
+        of_box[row] = padded(corners, job.count)
+        of_proposal[row] = padded(values[: len(corners)], job.count)
+        of_truth[regions] = values[len(corners) :]
 
 
-def _finish(task: _Task, scratch: Path, folder: Path, card: dict) -> None:
+def padded(rows: np.ndarray, count: int) -> np.ndarray:
+    """The first `count` of the n `rows`, as float32, followed by zeros if n is less."""
+    out = np.zeros((count, rows.shape[1]), np.float32)
+    out[: len(rows)] = rows[:count]
+    return out
+
+
+def _finish(job: _Job, scratch: Path, folder: Path, card: dict) -> None:
     """Turn a complete scratch folder into the feature folder, in one move."""
     present = np.load(scratch / "boxes.npy", allow_pickle=False).any(-1)
-    named = task.regions["image_id"].isin(task.images["image_id"]).to_numpy()
+    named = job.regions["image_id"].isin(job.images["image_id"]).to_numpy()
     with replaced(folder) as part:
         if card["settings"]["standardise"]:
-            is_train = (task.images["split"] == "train").to_numpy()
-            moments = _moments(scratch / "proposals.npy", present & is_train[:, None])
-            _standardise(scratch / "proposals.npy", part / "proposals.npy", present, moments)
-            _standardise(scratch / "truths.npy", part / "truths.npy", named, moments)
+            is_train = (job.images["split"] == "train").to_numpy()
+            raw = np.load(scratch / "proposals.npy", mmap_mode="r", allow_pickle=False)
+            standardiser = Standardiser.of(raw, present & is_train[:, None])
+            for name, kept in (("proposals.npy", present), ("truths.npy", named)):
+                write_standardised(scratch / name, part / name, standardiser, kept)
         else:
             for name in ("proposals.npy", "truths.npy"):
                 shutil.copyfile(scratch / name, part / name)
         shutil.copyfile(scratch / "boxes.npy", part / "boxes.npy")
         write_json(part / "card.json", card)
     shutil.rmtree(scratch)
-
-
-def _moments(source: Path, counted: np.ndarray) -> Moments:
-    """Of the rows of the features where `counted` (I, P)."""
-    raw = np.load(source, mmap_mode="r", allow_pickle=False)
-    moments = Moments()
-    for rows in _blocks(raw):
-        moments.add(raw[rows][counted[rows]])
-    return moments
-
-
-def _standardise(source: Path, target: Path, kept: np.ndarray, moments: Moments) -> None:
-    """Zero mean and unit deviation by `moments` in the rows that are `kept`; zeros in others."""
-    raw = np.load(source, mmap_mode="r", allow_pickle=False)
-    out = np.lib.format.open_memmap(target, mode="w+", dtype=np.float16, shape=raw.shape)
-    for rows in _blocks(raw):
-        values = (raw[rows].astype(np.float32) - moments.mean) / moments.deviation
-        out[rows] = as_float16(np.where(kept[rows][..., None], values, 0))
-    out.flush()
-
-
-def _blocks(raw: np.ndarray) -> Iterator[slice]:
-    size = max(1, BLOCK // max(1, math.prod(raw.shape[1:])))
-    return (slice(start, start + size) for start in range(0, len(raw), size))

@@ -1,22 +1,39 @@
-"""Fixed feature extractors. One module per family, loaded by file name.
+"""Fixed feature extractors, one module per family, loaded by file name.
 
-An image encoder module offers `load(network, weights_dir) -> (nn.Module, facts)`: pixels
-(B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w); `structure(network, size)`, the
-same without weights; and `whereabouts(network, weights_dir) -> str`, where they are or come from.
-A detector's gives boxes and features of boxes instead: see faster_rcnn.
+A module that encodes pictures has
 
-A sentence encoder module offers `encode(captions, is_train, words, settings) -> (vectors, facts)`:
-texts, which of them are training captions (C,), `Words` and a `SentenceEncoder` -> (C, F) float32.
-What it fits sees the training captions only; a caption without known words counts as zeros.
+    load(network, weights_dir) -> (network, facts)      the network in evaluation mode
+    whereabouts(network, weights_dir) -> str            where its weights are or come from
 
-The words come from `word2vec.words(corpus, settings, keep) -> (Words, facts)`: tokenised training
-captions, `WordVectors` and the words of all captions. All facts go into the card.
+drawn_cnn and torchvision_cnn load networks from pixels (B, 3, S, S) in [0, 1] to a pooled vector
+(B, F) and a feature map (B, F', h, w). To train from pixels, they have as well
+
+    structure(network, size) -> network                 without weights; `size` is F
+
+faster_rcnn loads detectors, and gives boxes and the features of boxes:
+
+    proposals_of(detector, pictures, count) -> boxes
+    features_of(detector, pictures, boxes) -> features
+    regions_of(detector, pictures, count) -> (features, boxes)
+
+A module that encodes texts has
+
+    encode(texts, is_train, words, settings) -> (vectors (C, F) float32, facts)
+
+where `is_train` (C,) marks the texts that may be fitted to, `words` are `Words`, and `settings` a
+`SentenceEncoder`. A text without known words is zero, from which hglmm subtracts its mean.
+
+word2vec makes these words, with `settings` a `WordVectors`:
+
+    words(corpus, settings, keep) -> (Words, facts)     from tokenised training captions
+
+Facts go into the card of the feature folder.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-DRAWN = "drawn_cnn"  # the one network that is not torchvision's
+DRAWN = "drawn_cnn"  # the network for drawn scenes; all others are torchvision's
 DETECTORS = "faster_rcnn"
 
 

@@ -1,7 +1,7 @@
-"""A small network for drawn scenes: plays the part that ImageNet's classifiers play elsewhere.
+"""A small network for drawn scenes, in the role that ImageNet's classifiers have for photographs.
 
-Its weights come from benchmark/encode/drawn_pretraining.py. The same code on the same machine gives
-the same weights.
+benchmark/encode/drawn_pretraining.py makes its weights: the same code on the same machine gives the
+same ones.
 """
 
 import hashlib
@@ -11,16 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError
+from benchmark.encoders import DRAWN
 from benchmark.encoders.weight_files import read_state
 
 WEIGHTS = Path("data/weights/drawn_cnn.pt")
-CLOSE_UPS, EPOCHS = 10_000, 6  # of its pretraining
+CLOSE_UPS, EPOCHS = 10_000, 6  # pictures and passes of the pretraining
 
 
 class Network(nn.Module):
     """Pixels (B, 3, 96, 96) in [0, 1] -> pooled (B, 2F), mean and maximum, and map (B, F, 6, 6).
 
-    A cell of the map sees 63 pixels around its own 16: more than the largest thing.
+    The receptive field of a grid cell is 63 pixels wide, more than the largest drawn thing.
     """
 
     def __init__(self, width: int = 192) -> None:
@@ -29,7 +30,7 @@ class Network(nn.Module):
             _block(3, 32, 2), _block(32, 64, 2), _block(64, 128, 2), _block(128, width, 2),
             _block(width, width, 1),
         )  # fmt: skip
-        # Of the training pictures where the features are standardised.
+        # Those of the training pictures, if the features are standardised.
         self.register_buffer("pooled_mean", torch.zeros(2 * width))
         self.register_buffer("pooled_deviation", torch.ones(2 * width))
 
@@ -40,14 +41,19 @@ class Network(nn.Module):
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
-    """The pretrained network in evaluation mode, and a sha256 of its weights.
+    """The pretrained network in evaluation mode, and the sha256 of its weights.
 
-    `weights_dir` is not used: the weights are made here. Raises UserError where they are missing.
+    `weights_dir` is not used. Raises UserError for another network, and if WEIGHTS is missing.
     """
-    if network != "drawn_cnn":
-        raise UserError(f"no image network {network!r} here; expected drawn_cnn")
+    if network != DRAWN:
+        raise UserError(where="network", expected=DRAWN, found=repr(network), do=f"use {DRAWN}")
     if not WEIGHTS.is_file():
-        raise UserError(f"{WEIGHTS}: not found; run: python -m benchmark.encode.drawn_pretraining")
+        raise UserError(
+            where=WEIGHTS,
+            expected="the pretrained weights",
+            found="nothing",
+            do="run: python -m benchmark.encode.drawn_pretraining",
+        )
     model = Network()
     model.load_state_dict(read_state(WEIGHTS))
     model = model.to(memory_format=torch.channels_last).eval()

@@ -5,36 +5,39 @@ Reference code: Klein's package in github.com/BryanPlummer/pl-clc at 41ee493.
 
 Words. Vectors of unit length -> independent components (ICA) -> unit length, times SCALE.
 
-Mixture. p(x) = 1/K sum_k prod_d f_kd(x_d), where f_kd is Gaussian or Laplacian, whichever is more
-likely, for each component k and dimension d. EM, with w_n = p(k | x_n) and W = sum_n w_n:
+Mixture. p(x) = 1/K sum_k prod_d f_kd(x_d), where each f_kd (of component k and dimension d) is
+Gaussian or Laplacian, whichever is more likely. EM, with w_n = p(k | x_n) and W = sum_n w_n:
     Gaussian   mu = sum w x / W           sigma^2 = sum w (x - mu)^2 / W
     Laplacian  m = weighted median of x   s = sum w |x - m| / W
 m minimises sum w |x - m|, whose slope in m is the weight below m minus the weight above it. Both
-scales maximise a function with one peak, so under a floor the best is the larger of peak and
-floor. All of it maximises the expected log-likelihood: EM never lowers the likelihood.
+scales maximise a function with a single peak, so that with a floor the best scale is the larger of
+peak and floor. Each step maximises the expected log-likelihood: EM never lowers the likelihood.
 
-Fisher vector. Of N words, the gradient of sum_n log p(x_n), each parameter's divided by the root
-of its Fisher information. Where words belong to one component alone that information is N/K times
-the expected square of the density's own slope:
+Fisher vector. The gradient of sum_n log p(x_n) over N words, that of each parameter divided by the
+root of its Fisher information. If each word belongs to one component only, that information is N/K
+times the expected square of the derivative of the component's log-density:
     d/dmu     (x - mu) / sigma^2               N/K / sigma^2     E[u^2] = 1
     d/dsigma  ((x - mu)^2/sigma^2 - 1)/sigma   2 N/K / sigma^2   E[(u^2 - 1)^2] = 2
     d/dm      sign(x - m) / s                  N/K / s^2         E[sign^2] = 1
     d/ds      (|x - m|/s - 1) / s              N/K / s^2         |x - m|/s is Exp(1): variance 1
-so that component k gets, with p_n = p(k | x_n) and u = (x - mu) / sigma,
+With p_n = p(k | x_n) and u = (x - mu) / sigma, component k gives
     Gaussian   sum p_n u_n / sqrt(N/K)             then  sum p_n (u_n^2 - 1) / sqrt(2 N/K)
     Laplacian  sum p_n sign(x_n - m) / sqrt(N/K)   then  sum p_n (|x_n - m|/s - 1) / sqrt(N/K)
 all locations first (component by component), then all scales: 2 x 30 x 300 = 18,000 numbers. Then
 the signed square root, unit length, and PCA to 6,000.
 
-As the reference code: uniform priors, 10 iterations of EM from random words as locations, FLOOR,
-SCALE.
-Departs from it: ICA and mixture are fitted on the distinct words of the training captions (each
-once: types, not tokens), the code's on 300,000 random words of Google News; words are those of
-benchmark.data.vocabularies. PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory.
-Its mean is subtracted on every split (CITE's code: of training only); so a caption without known
-words, whose Fisher vector is zero, becomes minus that mean, projected.
+As in the reference code: uniform priors, 10 iterations of EM from random words as locations,
+FLOOR, SCALE.
+
+Departs from the code:
+- ICA and mixture are fitted on the distinct words of the training captions (types, not tokens), not
+  on 300,000 random words of Google News. Words are those of benchmark.data.vocabularies.
+- PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory. Its mean is
+  subtracted on every split (CITE's code: of training only); so a caption without known words, whose
+  Fisher vector is zero, becomes minus that mean, projected.
+
 Assumed: components start as Gaussians with the deviation of all words; SCALE comes last (it only
-weighs against FLOOR); randomised PCA with POWER_ITERATIONS.
+matters relative to FLOOR); randomised PCA with POWER_ITERATIONS.
 """
 
 import warnings
@@ -56,12 +59,12 @@ from benchmark.season.parameters import SentenceEncoder
 # Shape legend: N = words, E = dimensions of a word, K = components, C = captions, V = distinct
 # words of the captions, F = 2 K E.
 
-SIZE = 6000  # paper 002, Section 4.3; less where the training captions do not span as much
-ITERATIONS = 10  # reference code: of EM
-FLOOR = 1e-3  # reference code: least sigma and s
+SIZE = 6000  # paper 002, Section 4.3; less if the training captions do not span as much
+ITERATIONS = 10  # of EM; reference code
+FLOOR = 1e-3  # least sigma and s; reference code
 SCALE = 10.0  # reference code
-FIT_AT_MOST = 20_000  # assumed: 1.4 GB of Fisher vectors, more than they have dimensions
-POWER_ITERATIONS = 3  # assumed: of the randomised PCA
+FIT_AT_MOST = 20_000  # assumed; 1.4 GB of Fisher vectors, more than they have dimensions
+POWER_ITERATIONS = 3  # of the randomised PCA; assumed
 BLOCK = 1000  # captions or words at once
 SEED = 0  # one fit per dataset: cells of different seeds share their features
 
@@ -70,7 +73,7 @@ SEED = 0  # one fit per dataset: cells of different seeds share their features
 class Mixture:
     """K components with independent dimensions and equal priors; all arrays are (K, E)."""
 
-    laplacian: np.ndarray  # bool; else Gaussian
+    laplacian: np.ndarray  # bool; False is Gaussian
     location: np.ndarray  # m or mu
     scale: np.ndarray  # s or sigma
 
@@ -78,7 +81,10 @@ class Mixture:
 def encode(
     captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
 ) -> tuple[np.ndarray, dict]:
-    """Vectors (C, size) float32 and the card's facts. Fitted on the training captions."""
+    """Vectors (C, size) float32, and facts for the card. Fitted on the training captions.
+
+    Raises UserError if they have too few words for the `centres` or for the `size` of `settings`.
+    """
     tokens = [tokenise(text) for text in captions]
     counts_CV, ids = _counts(tokens, words)
     train = np.flatnonzero(is_train)
@@ -104,46 +110,51 @@ def encode(
 
 
 def _counts(captions: list[list[str]], words: Words) -> tuple[csr_matrix, np.ndarray]:
-    """How often a caption has a word, divided by the root of its length: (C, V), and the V ids."""
-    known = [words.ids(tokens) for tokens in captions]
-    lengths = np.array([len(ids) for ids in known])
-    ids, columns = np.unique(np.concatenate(known), return_inverse=True)
+    """Counts (C, V) of words in captions, over the root of each caption's length, and the V ids."""
+    ids_of = [words.ids(tokens) for tokens in captions]
+    lengths = np.array([len(row) for row in ids_of])
+    ids, columns = np.unique(np.concatenate(ids_of), return_inverse=True)
     rows = np.repeat(np.arange(len(captions)), lengths)
     share = (1 / np.sqrt(lengths[rows])).astype(np.float32)
     return csr_matrix((share, (rows, columns)), shape=(len(captions), len(ids))), ids
 
 
-def _check_enough(found: int, centres: int) -> None:
-    if found < centres:
+def _check_enough(count: int, centres: int) -> None:
+    if count < centres:
         raise UserError(
-            f"hglmm: centres: expected at most {found}, the distinct words of the training "
-            f"captions that have a vector, found {centres}; lower it"
+            where="hglmm: centres",
+            expected=f"at most {count}, the distinct words of training captions with a vector",
+            found=centres,
+            do="lower it",
         )
 
 
 def _independent(x_VE: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, dict]:
-    """Independent components of unit vectors, again of unit length; fitted on the `seen` rows.
+    """Independent components of unit vectors, scaled to the length SCALE, and facts for the card.
 
-    As many as these rows span: a tiny vocabulary has fewer words than a vector has numbers.
+    Fitted on the rows `seen`. There are as many components as these rows span, which may be fewer
+    than E for a tiny vocabulary.
     """
     x_VE = _unit(x_VE)
     fitted = x_VE[seen]
     rank = int(np.linalg.matrix_rank(fitted - fitted.mean(0)))
     if rank == 0:
         raise UserError(
-            "hglmm: expected words with different vectors in the training captions, found none; "
-            "check the season's `words`"
+            where="hglmm",
+            expected="words with different vectors in the training captions",
+            found="none",
+            do="check the season's `words`",
         )
     ica = FastICA(rank, random_state=SEED, whiten="unit-variance")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the card tells the iterations
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the card has the iterations
         ica.fit(fitted)
     facts = {"components": rank, "ica_iterations": ica.n_iter_, "ica_most_iterations": ica.max_iter}
     return SCALE * _unit(ica.transform(x_VE)), facts
 
 
 def _unit(x: np.ndarray) -> np.ndarray:
-    """Rows of unit length; a row of zeros stays."""
+    """The rows scaled to unit length; rows of zeros stay zero."""
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     return x / np.where(norms > 0, norms, 1)
 
@@ -152,7 +163,7 @@ def _unit(x: np.ndarray) -> np.ndarray:
 
 
 def start(x_NE: np.ndarray, centres: int) -> Mixture:
-    """Gaussians around `centres` random words, as wide as all words are."""
+    """Gaussians around `centres` random words, with the deviation of all words."""
     chosen = np.random.default_rng(SEED).choice(len(x_NE), centres, replace=False)
     shape = (centres, x_NE.shape[1])
     scale = np.broadcast_to(np.maximum(x_NE.std(0), FLOOR), shape)
@@ -160,7 +171,10 @@ def start(x_NE: np.ndarray, centres: int) -> Mixture:
 
 
 def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
-    """EM from `mixture` on; the mean log-likelihood of a word before each iteration and after."""
+    """The mixture after EM from `mixture`, and mean log-likelihoods.
+
+    These are per word, before each of the ITERATIONS and after the last.
+    """
     order_EN = np.argsort(x_NE.T, axis=1, kind="stable")
     likelihoods = []
     for _ in tqdm(range(ITERATIONS), desc="fit hglmm", unit="iteration", disable=None):
@@ -171,7 +185,7 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
 
 
 def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
-    """p(k | x_n), (N, K), and the mean of log p(x_n)."""
+    """The posterior p(k | x_n), (N, K), and the mean of log p(x_n)."""
     joint_NK = _log_densities(x_NE, mixture) - np.log(len(mixture.location))
     evidence_N1 = logsumexp(joint_NK, axis=1, keepdims=True)
     return np.exp(joint_NK - evidence_N1), float(evidence_N1.mean())
@@ -193,7 +207,7 @@ def maximisation(
 ) -> Mixture:
     """The most likely family, location and scale of every component and dimension.
 
-    `order_EN` sorts each dimension of x. A component that no word belongs to stays as it was.
+    `order_EN` sorts each dimension of x. A component without words stays as it was.
     """
     laplacian, location, scale = old.laplacian.copy(), old.location.copy(), old.scale.copy()
     for k, w_N in enumerate(posterior_NK.T):
@@ -206,7 +220,10 @@ def maximisation(
 def _best(
     x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one component whose weights sum to one: is Laplacian, location and scale, (E,) each."""
+    """Whether each dimension is Laplacian, its location and scale, (E,) each.
+
+    `w_N` are the weights of the words in the component; they sum to one.
+    """
     mean_E, median_E = w_N @ x_NE, _weighted_median(x_NE, order_EN, w_N)
     variance_E, deviation_E = w_N @ (x_NE - mean_E) ** 2, w_N @ np.abs(x_NE - median_E)
     sigma_E = np.maximum(np.sqrt(variance_E), FLOOR)
@@ -218,7 +235,7 @@ def _best(
 
 
 def _weighted_median(x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray) -> np.ndarray:
-    """The least value of each dimension up to which half of the weight lies."""
+    """The weighted median of each dimension: the least value with half of the weight up to it."""
     below_EN = np.cumsum(w_N[order_EN], axis=1)
     at_E = (below_EN < below_EN[:, -1:] / 2).sum(1)
     dimensions = np.arange(len(order_EN))
@@ -229,7 +246,7 @@ def _weighted_median(x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray) ->
 
 
 def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
-    """What each word adds to a caption's Fisher vector, before the division by sqrt(N): (N, F)."""
+    """What each word adds to a caption's Fisher vector before the division by sqrt(N), (N, F)."""
     K, E = mixture.location.shape
     posterior_NK = expectation(x_NE, mixture)[0] * np.sqrt(K)
     parts_N2KE = np.empty((len(x_NE), 2, K, E))
@@ -243,7 +260,7 @@ def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
 
 
 def _in_float32(x_VE: np.ndarray, mixture: Mixture) -> np.ndarray:
-    """`gradients` of all words, once a distinct word: a caption's is a sparse sum of them."""
+    """`gradients` of the distinct words, in float32; a caption's is a sparse sum of them."""
     gradients_VF = np.empty((len(x_VE), 2 * mixture.location.size), dtype=np.float32)
     for rows in _blocks(len(x_VE), "gradients hglmm"):
         gradients_VF[rows] = gradients(x_VE[rows], mixture)
@@ -251,20 +268,23 @@ def _in_float32(x_VE: np.ndarray, mixture: Mixture) -> np.ndarray:
 
 
 def fisher_vectors(counts_CV: csr_matrix, gradients_VF: np.ndarray) -> np.ndarray:
-    """Signed roots of unit length, (C, F); zero for a caption without known words."""
+    """Fisher vectors (C, F): signed roots, of unit length; zero without known words."""
     sums_CF = counts_CV @ gradients_VF
     return _unit(np.copysign(np.sqrt(np.abs(sums_CF)), sums_CF))
 
 
 def _pca(counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None) -> PCA:
-    """Fitted on the Fisher vectors of training captions."""
+    """A PCA fitted on the Fisher vectors of training captions."""
     C, F = counts_CV.shape[0], gradients_VF.shape[1]
     chosen = np.random.default_rng(SEED).permutation(C)[:FIT_AT_MOST]
     most = min(len(chosen), F)
     if size is not None and size > most:
         raise UserError(
-            f"hglmm: size: expected at most {most}, the smaller of training captions and Fisher "
-            f"dimensions, found {size}; lower it or leave it out"
+            where="hglmm: size",
+            expected=f"at most {most}, the smaller of the numbers of training captions and of "
+            f"Fisher dimensions",
+            found=size,
+            do="lower it or leave it out",
         )
     vectors_CF = np.empty((len(chosen), F), dtype=np.float32)
     for rows in _blocks(len(chosen), "fit hglmm"):
@@ -279,6 +299,6 @@ def _pca(counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None) -> P
     return pca.fit(vectors_CF)
 
 
-def _blocks(rows: int, what: str) -> tqdm:
-    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
-    return tqdm(blocks, desc=what, unit="block", disable=None)
+def _blocks(rows: int, title: str) -> tqdm:
+    blocks = [slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK)]
+    return tqdm(blocks, desc=title, unit="block", disable=None)

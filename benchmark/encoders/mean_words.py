@@ -1,4 +1,4 @@
-"""A caption as the mean of its words' vectors: paper 003, Table 6.6, row "word2vec"."""
+"""A caption as the mean of the vectors of its words: paper 003, Table 6.6, row "word2vec"."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,18 @@ from benchmark.season.parameters import SentenceEncoder
 def encode(
     captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
 ) -> tuple[np.ndarray, dict]:
-    """Mean vectors (C, E) float32 and the card's facts. A caption of unknown words is zero.
+    """Mean vectors (C, E) float32, and facts for the card.
 
-    Nothing is fitted here, so `is_train` is not looked at.
+    A caption without known words is zero. Nothing is fitted, so `is_train` is not used. Raises
+    UserError if `settings` ask for another size than that of the word vectors.
     """
     size = words.vectors.shape[1]
     if settings.size not in (None, size):
         raise UserError(
-            f"mean_words: size: expected {size}, that of the word vectors, found {settings.size}; "
-            f"leave it out, or choose other word vectors"
+            where="mean_words: size",
+            expected=f"{size}, that of the word vectors",
+            found=settings.size,
+            do="leave it out, or choose other word vectors",
         )
     tokens = [tokenise(text) for text in captions]
     means = np.zeros((len(captions), size), dtype=np.float32)

@@ -1,8 +1,8 @@
-"""A caption as tf-idf weights of its words, made dense: the cheap control.
+"""A caption as the tf-idf weights of its words, reduced to a dense vector: a cheap baseline.
 
-Paper 002, Section 4.3, finds results close to its Fisher vectors' on top of tf-idf and does not
-say which. Here: scikit-learn's (raw counts, smoothed idf, unit length, no stop words), then the
-leading singular directions, without subtracting a mean. Assumed.
+Paper 002, Section 4.3, reports that tf-idf comes close to its Fisher vectors, and does not say
+which variant. Assumed: that of scikit-learn (raw counts, smoothed idf, unit length, no stop words),
+projected on the leading singular directions without subtracting a mean.
 """
 
 from collections.abc import Sequence
@@ -16,19 +16,20 @@ from benchmark.data.vocabularies import tokenise
 from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
 
-SIZE = 1000  # assumed; less where the training captions do not span as much
+SIZE = 1000  # assumed; less if the training captions do not span as much
 SEED = 0  # one fit per dataset: cells of different seeds share their features
 
 
 def encode(
     captions: Sequence[str], is_train: np.ndarray, words: Words, settings: SentenceEncoder
 ) -> tuple[np.ndarray, dict]:
-    """Vectors (C, size) float32 and the card's facts.
+    """Vectors (C, size) float32, and facts for the card.
 
-    Fitted on the training captions; their words, not those of `words`, are the known ones. A
-    caption without any is zero.
+    Fitted on the training captions. The known words are theirs, and `words` is not used; a caption
+    without known words is zero. Raises UserError if there are no words to fit to, and if `settings`
+    ask for a larger size than they span.
     """
-    train = [text for text, fitted in zip(captions, is_train, strict=True) if fitted]
+    train = [text for text, is_fitted in zip(captions, is_train, strict=True) if is_fitted]
     vectorizer = TfidfVectorizer(
         tokenizer=tokenise, token_pattern=None, lowercase=False, dtype=np.float32
     )
@@ -36,8 +37,10 @@ def encode(
         weights = vectorizer.fit_transform(train)
     except ValueError as error:  # empty vocabulary
         raise UserError(
-            "tfidf: expected words in the training captions, found none; "
-            "check the captions of the dataset"
+            where="tfidf",
+            expected="words in the training captions",
+            found="none",
+            do="check the captions of the dataset",
         ) from error
     svd = TruncatedSVD(_size(settings.size, min(weights.shape)), random_state=SEED).fit(weights)
     vectors = svd.transform(vectorizer.transform(captions))
@@ -52,7 +55,9 @@ def encode(
 def _size(wanted: int | None, most: int) -> int:
     if wanted is not None and wanted > most:
         raise UserError(
-            f"tfidf: size: expected at most {most}, the smaller of training captions and their "
-            f"words, found {wanted}; lower it or leave it out"
+            where="tfidf: size",
+            expected=f"at most {most}, the smaller of the numbers of training captions and words",
+            found=wanted,
+            do="lower it or leave it out",
         )
     return wanted or min(SIZE, most)

@@ -1,8 +1,8 @@
 """torchvision's ImageNet classifiers as fixed feature extractors.
 
-A network gives a pooled vector and a feature map. For the ResNets and MobileNet the pooled vector
-is the mean of the map; for the VGGs it is fc7 before its ReLU, as in the two-branch and Klein
-et al. pipelines.
+A network gives a pooled vector and a feature map. The pooled vector is the mean of the map for the
+ResNets and MobileNet, and fc7 before its ReLU for the VGGs, as in the two-branch paper and in Klein
+et al.
 """
 
 from pathlib import Path
@@ -14,18 +14,18 @@ from torchvision import models
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
-from benchmark.encoders import published_weights
+from benchmark.encoders import weight_files
 
 NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
-MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB in [0, 1]
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB values in [0, 1]
 STD = (0.229, 0.224, 0.225)
 
 
 class Network(nn.Module):
     """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w).
 
-    `pooled_mean` and `pooled_deviation` are those of the training pictures where the features are
-    standardised, else 0 and 1.
+    If the features are standardised, `pooled_mean` and `pooled_deviation` are those of the training
+    pictures, else 0 and 1.
     """
 
     def __init__(self, trunk: nn.Module, head: nn.Module | None) -> None:
@@ -50,32 +50,38 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
     plain tensor file, or of another network.
     """
-    path = published_weights.locate(_url(network), weights_dir)
-    model = getattr(models, network)(weights=None)
-    published_weights.fill(model, path, optional=("classifier.", "fc."))  # no classifier is enough
+    path = weight_files.locate(_url(network), weights_dir)
+    model = models.get_model(network, weights=None)
+    weight_files.fill(model, path, optional=("classifier.", "fc."))  # the classifier is not needed
     wrapped = Network(*_parts(network, model)).eval()
     return wrapped, {"file": path.name, "sha256": sha256(path)}
 
 
 def structure(network: str, size: int) -> Network:
     """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
-    model = Network(*_parts(network, getattr(models, network)(weights=None)))
+    model = Network(*_parts(network, models.get_model(network, weights=None)))
     model.pooled_mean, model.pooled_deviation = torch.zeros(size), torch.ones(size)
     return model
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
-    """Where the weights are or come from. Raises UserError when `weights_dir` lacks them."""
-    return published_weights.whereabouts(_url(network), weights_dir)
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
+    return weight_files.whereabouts(_url(network), weights_dir)
 
 
 def _url(network: str) -> str:
     if network not in NETWORKS:
-        raise UserError(f"no image network {network!r}; expected one of {', '.join(NETWORKS)}")
+        raise UserError(
+            where="network",
+            expected=f"one of {', '.join(NETWORKS)}",
+            found=repr(network),
+            do="choose one of these",
+        )
     return models.get_model_weights(network).IMAGENET1K_V1.url
 
 
 def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
+    """The layers up to the feature map, and those from there to the pooled vector, if any."""
     if name.startswith("resnet"):
         return nn.Sequential(*list(model.children())[:-2]), None
     if name.startswith("vgg"):

@@ -1,10 +1,10 @@
 """Vectors of words: skip-gram (Mikolov et al. 2013), trained here or loaded from a file.
 
-Files: word2vec's .bin (Google News) and GloVe's .txt; neither is ever unpickled. They are read
-here, word by word, not by gensim: it keeps all 3 million vectors where some thousand are needed,
-and stops at the tokens with spaces of glove.840B.
-Captions are lower-cased (benchmark.data.vocabularies.tokenise), vector files are not: the entry in lower case
-counts. The papers match case, so names and sentence starts differ.
+Files: word2vec's .bin (Google News) and GloVe's .txt; neither is ever unpickled. They are read here
+and not by gensim, which keeps all 3 million vectors when a few thousand are needed, and fails at
+the tokens with spaces of glove.840B.
+Captions are in lower case (benchmark.data.vocabularies.tokenise), vector files are not: only their
+lower-case entries are used. The papers match case, so names and sentence starts differ.
 """
 
 import math
@@ -21,8 +21,9 @@ from benchmark.core.files import sha256
 from benchmark.data.word_vectors import FRAME, Words
 from benchmark.season.parameters import WordVectors
 
-# Assumed: no paper trains its own vectors. Small corpora, so all words, and passes until about
-# five million words were seen: with fewer, words that share contexts (red, blue) stay alike.
+# Assumed: no paper trains its own vectors. The corpora are small, so all words are kept, and epochs
+# repeat until about five million words were seen: with fewer, words that share contexts (red, blue)
+# stay alike.
 TRAINING = {"sg": 1, "window": 5, "negative": 5, "min_count": 1}
 WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
 SEED = 0  # one fit per dataset: cells of different seeds share their features
@@ -32,11 +33,12 @@ CHUNK = 1 << 20  # bytes of a .bin read at once; more than any word and its vect
 def words(
     corpus: Sequence[Sequence[str]], settings: WordVectors, keep: set[str]
 ) -> tuple[Words, dict]:
-    """Words with their vectors, in alphabetical order, and the card's facts.
+    """Words with their vectors, in alphabetical order, and facts for the card.
 
-    `corpus` are the tokenised training captions: vectors trained here know no other word. `keep`
-    are the words of all captions, to which a file is restricted (FRAME is kept as well): a word
-    that no training caption has is of use when its vector was made elsewhere.
+    `corpus` are the tokenised training captions. Vectors that are trained here are those of their
+    words. Vectors of a file are those of `keep`, the words of all captions, and of FRAME: there, a
+    word that only test captions have is not fitted to them. Raises UserError for a corpus without
+    words, and for a malformed file.
     """
     if settings.vectors is None:
         return _trained(corpus, settings.size)
@@ -44,13 +46,16 @@ def words(
 
 
 def _trained(corpus: Sequence[Sequence[str]], size: int) -> tuple[Words, dict]:
-    seen = sum(map(len, corpus))
-    if seen == 0:
+    count = sum(map(len, corpus))
+    if count == 0:
         raise UserError(
-            "word2vec: expected words in the training captions, found none; check the captions of "
-            "the dataset, or name a file of vectors in the season's `words`"
+            where="word2vec",
+            expected="words in the training captions",
+            found="none",
+            do="check the captions of the dataset, or name a file of vectors in the season's "
+            "`words`",
         )
-    epochs = min(math.ceil(WORDS_SEEN / seen), MOST_EPOCHS)
+    epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
     # One worker: with more, gensim's updates race and two runs differ.
     model = Word2Vec(corpus, vector_size=size, seed=SEED, workers=1, epochs=epochs, **TRAINING)
     facts = {"vectors": "trained on the training captions", "epochs": epochs, "seed": SEED}
@@ -61,44 +66,51 @@ def _trained(corpus: Sequence[Sequence[str]], size: int) -> tuple[Words, dict]:
 def _loaded(path: Path, size: int, keep: set[str]) -> tuple[Words, dict]:
     if path.suffix not in READERS:
         raise UserError(
-            f"{path.name}: expected a word2vec .bin or a GloVe .txt, found {path.suffix!r}; "
-            f"unpack the file, or name another one in the season's `words`"
+            where=path.name,
+            expected="a word2vec .bin or a GloVe .txt",
+            found=repr(path.suffix),
+            do="unpack the file, or name another one in the season's `words`",
         )
-    found = READERS[path.suffix](path, size, keep)
-    if not found.keys() & (keep - set(FRAME)):
+    vectors = READERS[path.suffix](path, size, keep)
+    if not vectors.keys() & (keep - set(FRAME)):
         raise UserError(
-            f"{path.name}: expected vectors for words of the captions, found none; "
-            f"is the file of another language?"
+            where=path.name,
+            expected="vectors for words of the captions",
+            found="none",
+            do="check that the file is of their language",
         )
-    if not all(np.isfinite(vector).all() for vector in found.values()):
-        raise UserError(f"{path.name}: expected numbers, found NaN or infinity; get the file again")
-    return _sorted(found), {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
+    if not all(np.isfinite(vector).all() for vector in vectors.values()):
+        raise UserError(
+            where=path.name, expected="numbers", found="NaN or infinity", do="get the file again"
+        )
+    return _sorted(vectors), {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
 
 
 def _binary(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
-    """Of a word2vec .bin: how many vectors of which size, then each word and its float32 values."""
-    asked, found = {word.encode(): word for word in keep}, {}
+    """The vectors of `keep` in a word2vec .bin.
+
+    The file starts with the number of vectors and their size; then come the words, each followed by
+    its float32 values.
+    """
+    word_of, vectors = {word.encode(): word for word in keep}, {}
     try:
         with path.open("rb") as file:
             count, width = map(int, file.readline(100).split())
             _check_size(path, size, width)
             for written, values in _entries(file, count, 4 * width):
-                word = asked.pop(written, None)  # of a word that comes twice the first vector
+                word = word_of.pop(written, None)  # if a word comes twice, its first vector counts
                 if word is not None:
-                    found[word] = np.frombuffer(values, "<f4")
+                    vectors[word] = np.frombuffer(values, "<f4")
     except UserError:
         raise
     except (OSError, ValueError, EOFError) as error:
-        raise UserError(
-            f"{path.name}: expected a word2vec .bin file, found something else ({error}); "
-            f"check the path, or get the file again"
-        ) from error
-    return found
+        raise _unreadable(path, "a word2vec .bin file", error) from error
+    return vectors
 
 
 def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
     """`count` words, each with the `width` bytes after its space; some files add a newline."""
-    ahead, at = b"", 0  # what was read, and how much of it is done with
+    ahead, at = b"", 0  # bytes that were read, and where the next word starts in them
     for number in tqdm(range(count), desc="read word vectors", unit="word", disable=None):
         end = ahead.find(b" ", at)
         while end < 0 or len(ahead) <= end + width:
@@ -116,8 +128,11 @@ def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, by
 
 
 def _text(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
-    """Of a GloVe .txt: a line a word, which may itself hold spaces, then its numbers."""
-    found: dict[str, np.ndarray] = {}
+    """The vectors of `keep` in a GloVe .txt.
+
+    Each line is a word, which may contain spaces, followed by its numbers.
+    """
+    vectors: dict[str, np.ndarray] = {}
     try:
         # Only \n ends a line: some tokens of GloVe are other separators.
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
@@ -126,16 +141,22 @@ def _text(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
             for line in tqdm(file, desc=f"read {path.name}", unit="word", disable=None):
                 if line.partition(" ")[0] in keep:
                     word, *numbers = line.rstrip().rsplit(" ", size)
-                    if word in keep and word not in found:
-                        found[word] = _row(numbers, size)
+                    if word in keep and word not in vectors:
+                        vectors[word] = _row(numbers, size)
     except UserError:
         raise
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path.name}: expected a GloVe .txt file, found something else ({error}); "
-            f"check the path, or get the file again"
-        ) from error
-    return found
+        raise _unreadable(path, "a GloVe .txt file", error) from error
+    return vectors
+
+
+def _unreadable(path: Path, expected: str, error: Exception) -> UserError:
+    return UserError(
+        where=path.name,
+        expected=expected,
+        found=f"something else ({error})",
+        do="check the path, or get the file again",
+    )
 
 
 def _row(numbers: list[str], size: int) -> np.ndarray:
@@ -147,11 +168,13 @@ def _row(numbers: list[str], size: int) -> np.ndarray:
 READERS = {".bin": _binary, ".txt": _text}
 
 
-def _check_size(path: Path, expected: int, found: int) -> None:
-    if found != expected:
+def _check_size(path: Path, expected: int, size: int) -> None:
+    if size != expected:
         raise UserError(
-            f"{path.name}: expected vectors of size {expected}, found {found}; "
-            f"set `size` of the season's `words` to the file's"
+            where=path.name,
+            expected=f"vectors of size {expected}",
+            found=size,
+            do="set `size` of the season's `words` to the file's",
         )
 
 

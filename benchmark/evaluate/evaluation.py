@@ -1,4 +1,4 @@
-"""From the scores of a cell to its metrics, ranks and samples. Knows no model."""
+"""From the scores of a split to metrics, ranks and samples for figures. Knows no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -6,89 +6,99 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from benchmark import protocol
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.evaluate import figure_samples
-from benchmark.protocol import overlap, rules
+from benchmark.protocol import distribution_overlap
+
+SPLIT = "test"  # the split that is evaluated
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What follows from the scores of a whole split: the content of a cell's folder."""
+class Evaluation:
+    """How the evaluation of a cell ended, and what follows from its scores, if it has any."""
 
-    metrics: dict
-    ranks: dict[str, tuple[np.ndarray, np.ndarray]]  # direction -> ids of queries, their ranks
+    status: str = "ok"  # ok, failed or not_applicable
+    reason: str = ""
+    metrics: dict = field(default_factory=dict)
+    ranks: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # direction ->
+    # ids of the queries, their ranks
     similarities: dict[str, np.ndarray] = field(default_factory=dict)
     retrieved: dict[str, np.ndarray] = field(default_factory=dict)
     samples: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def with_samples(self, more: dict[str, np.ndarray]) -> "Judged":
+    def with_samples(self, more: dict[str, np.ndarray]) -> "Evaluation":
         return replace(self, samples=self.samples | more)
 
     @property
     def rank_table(self) -> pd.DataFrame:
-        """A row a query and direction: direction, query, rank."""
+        """One row per query and direction: direction, query, rank (0-based)."""
         frames = [pd.DataFrame({"direction": [], "query": [], "rank": []})]
         frames += [
-            pd.DataFrame({"direction": way, "query": queries, "rank": found})
-            for way, (queries, found) in self.ranks.items()
+            pd.DataFrame({"direction": way, "query": queries, "rank": ranks_Q})
+            for way, (queries, ranks_Q) in self.ranks.items()
         ]
         return pd.concat(frames)
 
 
-def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) -> Judged:
-    """Judge scores with a row a query: i2t (I, C), t2i (C, I); of them the ways that the dataset
-    asks for. Raises protocol.RefusedError for scores that are not finite."""
+def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) -> Evaluation:
+    """Evaluate scores with one row per query, i2t (I, C) and t2i (C, I), in the directions that
+    the dataset's card names. Raises protocol.RefusedError for scores that are not finite."""
     ways, folds = data.card["ways"], data.card["folds"]
-    relevant = rules.relevance(split.group_of_image, split.group_of_caption)
+    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     scores, matrix = {way: scores[way] for way in ways}, scores["i2t"]
-    ranks = rules.retrieval_ranks(scores, relevant)
-    metrics = rules.retrieval_metrics(ranks)
-    metrics |= rules.tie_gap(scores, relevant, ranks)
-    metrics |= rules.overlap_metrics(matrix[relevant], matrix[~relevant])
-    drawn = overlap.resamples(int(split.group_of_image.max()) + 1)
+    ranks = protocol.retrieval_ranks(scores, relevant)
+    metrics = protocol.retrieval_metrics(ranks)
+    metrics |= protocol.tie_gap(scores, relevant, ranks)
+    metrics |= protocol.score_metrics(matrix[relevant], matrix[~relevant])
+    drawn = distribution_overlap.resamples(int(split.group_of_image.max()) + 1)
     groups = split.group_of_image, split.group_of_caption
-    replicates = overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
-    metrics |= rules.overlap_interval(metrics["overlap_s"], replicates)
+    replicates = distribution_overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
+    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
     if folds > 1:
-        in_fold = rules.fold_ranks(scores, relevant, split.image_of_caption, folds)
-        metrics |= rules.fold_metrics(in_fold, split.image_of_caption, folds)
-        ranks |= {f"{way}_fold": found for way, found in in_fold.items()}
+        in_fold = protocol.fold_ranks(scores, relevant, split.image_of_caption, folds)
+        metrics |= protocol.fold_metrics(in_fold, split.image_of_caption, folds)
+        ranks |= {f"{way}_fold": ranks_Q for way, ranks_Q in in_fold.items()}
     kept = figure_samples.of_scores(matrix, split.image_of_caption)
-    return Judged(
+    return Evaluation(
         metrics=metrics,
         ranks=_with_queries(ranks, data, split),
         similarities=figure_samples.distributions(matrix, relevant, metrics["overlap_range"]),
         retrieved={
-            way: figure_samples.retrieved(scores[way], rules.of_way(way, relevant)) for way in ways
+            way: figure_samples.retrieved(scores[way], protocol.by_query(way, relevant))
+            for way in ways
         },
         samples=kept | {"overlap_replicates": replicates.astype(np.float32)},
     )
 
 
 def of_localisation(
-    scores_NP: np.ndarray, overlaps_NP: np.ndarray, boxes_NP4: np.ndarray, phrase_ids: Sequence[str]
-) -> Judged:
-    """Judge the scores of N phrases with the P proposals of their images.
+    scores_NP: np.ndarray, ious_NP: np.ndarray, boxes_NP4: np.ndarray, phrase_ids: Sequence[str]
+) -> Evaluation:
+    """Evaluate the scores of N phrases with the P proposals of their images.
 
-    Overlaps are NaN where an image has fewer than P. Raises protocol.RefusedError for scores that
+    `ious_NP` is NaN where an image has fewer than P. Raises protocol.RefusedError for scores that
     are not finite.
     """
-    ranks = rules.localisation_ranks(scores_NP, overlaps_NP)
-    best_N = np.where(np.isnan(overlaps_NP), -np.inf, scores_NP).argmax(1)
-    return Judged(
-        metrics=rules.localisation_metrics(ranks, overlaps_NP),
+    ranks = protocol.localisation_ranks(scores_NP, ious_NP)
+    best_N = np.where(np.isnan(ious_NP), -np.inf, scores_NP).argmax(1)
+    return Evaluation(
+        metrics=protocol.localisation_metrics(ranks, ious_NP),
         ranks={"p2r": (np.asarray(phrase_ids), ranks)},
         samples={"p2r_boxes": boxes_NP4[np.arange(len(best_N)), best_N].astype(np.float32)},
     )
 
 
-def with_sentences(judged: Judged, ranks: np.ndarray, data: Prepared, split: Split) -> Judged:
-    """With sentence-to-sentence retrieval, asked of every caption that has a sibling."""
-    queries = _caption_ids(data, split)[rules.has_sibling(split.image_of_caption)]
+def with_sentences(
+    evaluation: Evaluation, ranks: np.ndarray, data: Prepared, split: Split
+) -> Evaluation:
+    """With the ranks of sentence-to-sentence retrieval, whose queries are the captions that have a
+    sibling."""
+    queries = _caption_ids(data, split)[protocol.has_sibling(split.image_of_caption)]
     return replace(
-        judged,
-        metrics=judged.metrics | rules.sentence_metrics(ranks),
-        ranks=judged.ranks | {"s2s": (queries, ranks)},
+        evaluation,
+        metrics=evaluation.metrics | protocol.rank_metrics("s2s", ranks),
+        ranks=evaluation.ranks | {"s2s": (queries, ranks)},
     )
 
 
@@ -97,7 +107,7 @@ def _with_queries(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     images = data.images["image_id"].iloc[split.image_rows].to_numpy()
     queries = {"i2t": images, "t2i": _caption_ids(data, split)}
-    return {way: (queries[way.removesuffix("_fold")], found) for way, found in ranks.items()}
+    return {way: (queries[way.removesuffix("_fold")], ranks_Q) for way, ranks_Q in ranks.items()}
 
 
 def _caption_ids(data: Prepared, split: Split) -> np.ndarray:

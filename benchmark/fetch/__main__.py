@@ -22,19 +22,20 @@ from benchmark.core.files import atomic, read_json, sha256, write_json
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.fetch.download import ChecksumError, download
-from benchmark.season.parameters import Params, read_params
+from benchmark.season.parameter_files import read_shared
+from benchmark.season.parameters import Params
 from datasets import DataError, RemoteFile
 
 HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="a dataset of the active season")
+    parser.add_argument("dataset", help="a dataset of any season")
     parser.add_argument("--source", type=Path, help="folder that already holds the raw files")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    fetch(read_params(), arguments.dataset, arguments.source)
+    fetch(read_shared(), arguments.dataset, arguments.source)
 
 
 def fetch(params: Params, name: str, source: Path | None = None) -> None:

@@ -1,1 +1,1 @@
-"""Where a method meets data: inputs, tiles of scores, checkpoints."""
+"""Where a method meets data: inputs, scores, checkpoints."""

@@ -13,10 +13,10 @@ from methods import Sizes
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a training leaves. One that failed has the last good weights and the reason; one that
-    was never possible has only the reason."""
+    """What a training leaves behind. A failed one has the last good weights and the reason; one
+    that was not applicable has only the reason."""
 
-    words: tuple[str, ...] | None = None  # vocabulary, of methods that read words
+    words: tuple[str, ...] | None = None  # the vocabulary; None: the method takes vectors
     sizes: Sizes = Sizes(image=0, text=0)
     parameters: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
@@ -29,7 +29,8 @@ class Checkpoint:
         return cls(status="not_applicable", reason=reason)
 
     def ended(self, state: dict[str, Tensor], epoch: int | None, failure: str) -> "Checkpoint":
-        """With the weights of the selected epoch; `failure` tells why training stopped early."""
+        """The same with the weights of the selected epoch; `failure` is the reason why training
+        stopped early, or empty."""
         status = "failed" if failure else "ok"
         return replace(self, state=state, epoch=epoch, status=status, reason=failure)
 
@@ -49,10 +50,20 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises UserError where the file is missing or holds anything else."""
     if not path.is_file():
-        raise UserError(f"{path}: not found; run: dvc repro, or python -m benchmark.train CELL")
+        raise UserError(
+            where=path,
+            expected="a checkpoint",
+            found="nothing",
+            do="run `dvc repro`, or `python -m benchmark.train CELL`",
+        )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         words = tuple(content["words"]) if content["words"] else None
         return Checkpoint(**content | {"words": words, "sizes": Sizes(**content["sizes"])})
     except Exception as error:  # torch raises many types here, depending on what the bytes are
-        raise UserError(f"{path}: not a checkpoint of this version ({error})") from error
+        raise UserError(
+            where=path,
+            expected="a checkpoint of this version",
+            found=f"something else ({type(error).__name__})",
+            do="delete it and run `dvc repro` again",
+        ) from error

@@ -1,4 +1,4 @@
-"""What a cell's method is fed: features and captions of one split, as tensors."""
+"""What a method of retrieval is fed: features and captions of one split, as tensors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from benchmark import encoders
 from benchmark.core.files import read_json
-from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
@@ -18,12 +17,12 @@ from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import Cell
 from methods import Batch, Captions, Inputs, NotApplicableError
 
-CHUNK = 4096  # rows at a time where all of them would take too much memory
+CHUNK = 4096  # rows gathered at a time, to bound the memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitInputs:
-    """One split on one device. Images stay float16, or uint8, until a batch asks for them."""
+    """One split on one device. Images stay float16, or uint8, until a batch needs them."""
 
     images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
     captions: Captions
@@ -53,7 +52,7 @@ class SplitInputs:
 
     @property
     def relevant(self) -> Tensor:
-        """(I, C) bool: which caption describes an image of the same group."""
+        """(I, C) bool: whether a caption describes an image of the same group."""
         group_C = self.group_of_image[self.image_of_caption]
         return self.group_of_image[:, None] == group_C[None, :]
 
@@ -93,35 +92,28 @@ class SplitInputs:
         )
 
     def with_classes(self, class_of_image: np.ndarray) -> "SplitInputs":
-        """The same split, its images classified."""
+        """The same split with a class for each image, (I,) int64."""
         return replace(self, class_of_image=torch.from_numpy(class_of_image).to(self.device))
 
     def _index(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(rows).to(self.captions.values.device)
 
 
-def read_data(cell: Cell) -> Prepared:
-    """The prepared dataset of a cell."""
-    return prepared_tables.read(cell.dataset)
-
-
-def vocabulary_for(
-    data: Prepared, cell: Cell, takes: Inputs, min_count: int
-) -> Vocabulary | Dictionary | None:
+def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
     """Words of the training captions only; None for methods that take sentence vectors."""
     if takes.text == "sentence":
         return None
     texts = data.captions["text"].iloc[data.split("train").caption_rows]
     if takes.text == "tokens":
-        return Vocabulary.of(texts, min_count)
+        return Vocabulary.of(texts, takes.min_count)
     return Dictionary.of(texts, Words.read(Path(cell.words)))
 
 
-def vocabulary_from(takes: Inputs, known: tuple[str, ...] | None) -> Vocabulary | Dictionary | None:
-    """The vocabulary that a checkpoint kept."""
-    if known is None:
+def vocabulary_from(takes: Inputs, words: tuple[str, ...] | None) -> Vocabulary | Dictionary | None:
+    """The vocabulary of the words that a checkpoint holds; None where it holds none."""
+    if words is None:
         return None
-    return Vocabulary(words=known) if takes.text == "tokens" else Dictionary(words=known)
+    return Vocabulary(words=words) if takes.text == "tokens" else Dictionary(words=words)
 
 
 def split_inputs(
@@ -134,7 +126,8 @@ def split_inputs(
 ) -> SplitInputs:
     """Split `name` of a cell's dataset, in the form its method takes.
 
-    Raises NotApplicableError where the split has none of it.
+    Raises NotApplicableError where the split has no captions or its features lack what the method
+    takes, and UserError where the feature folders hold features of something else.
     """
     split = data.split(name)
     if not len(split.caption_rows):
@@ -162,9 +155,8 @@ def pooled_features(data: Prepared, cell: Cell, name: str) -> np.ndarray:
 
 def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
     """(V, E), row v for word id v; zeros for padding."""
-    known = Words.read(Path(cell.words))
-    rows = known.rows(vocabulary.words[1:])
-    return torch.from_numpy(np.vstack([np.zeros_like(rows[:1]), rows]))
+    vectors = Words.read(Path(cell.words)).rows(vocabulary.words[1:])
+    return torch.from_numpy(np.vstack([np.zeros_like(vectors[:1]), vectors]))
 
 
 def image_network(cell: Cell) -> nn.Module:
@@ -176,21 +168,21 @@ def image_network(cell: Cell) -> nn.Module:
 
 
 def network_structure(cell: Cell, size: int) -> nn.Module:
-    """The same network, of pooled size `size`, for a checkpoint to fill."""
+    """The same network without its weights, of pooled size `size`, for a checkpoint to fill."""
     name = read_json(Path(cell.images) / "card.json")["settings"]["network"]
     return encoders.load(cell.backbone).structure(name, size)
 
 
 def _features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
     if not (Path(cell.images) / f"{kind}.npy").is_file():
-        wanted = "; set image.pixels in the season" if kind == "pixels" else ""
-        raise NotApplicableError(f"{cell.images}: expected {kind}.npy, found none{wanted}")
+        hint = "; set image.pixels in the season" if kind == "pixels" else ""
+        raise NotApplicableError(f"{cell.images}: expected {kind}.npy, found none{hint}")
     used = data.images["image_id"][data.images["split"] != "unused"].tolist()
     return read_array(Path(cell.images), kind, cell.dataset, used)
 
 
 def _span(rows: np.ndarray) -> slice:
-    """The rows of a split lie together (prepared.py), so that a slice of the file is enough."""
+    """The rows of a split are consecutive (prepared_tables.py): a slice of the file is enough."""
     return slice(int(rows[0]), int(rows[-1]) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Scores of all pairs of a split, tile by tile."""
+"""Scores of a split: images with captions, tile by tile, and phrases with proposals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from methods import Encoding, Matcher
 
@@ -19,7 +20,7 @@ IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cac
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Scores (I, C) float32, where the model is, and what they cost."""
+    """Scores (I, C) float32, on the device of the model, and what they cost."""
 
     matrix: Tensor
     image_seconds: float  # to encode all images
@@ -31,7 +32,7 @@ class Scores:
 def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = "") -> Scores:
     """Score every image of a split with every caption; the tile size changes no score.
 
-    `part` names one of the model's `scores`; without it, its similarity is meant.
+    `part` names one of the model's `scores`; "" stands for its similarity.
     """
     started = perf_counter()
     images = encode_images(model, inputs)
@@ -48,6 +49,36 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
     )
 
 
+@torch.inference_mode()
+def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
+    """Scores (N, P) float32 of every phrase with the proposals of its image, on the host."""
+    scores = torch.full(inputs.ious.shape, torch.nan)
+    order = inputs.image_of_phrase.argsort(stable=True)
+    images, counts = inputs.image_of_phrase[order].unique_consecutive(return_counts=True)
+    for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
+        phrases = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[rows]))
+        regions = model.encode_images(inputs.proposals_of(image))
+        scores[rows] = model.similarity(regions, phrases).float().T.cpu()
+    return scores
+
+
+@torch.inference_mode()
+def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
+    """Score (I, V) float32 of every image's best proposal for every distinct phrase, on the host.
+
+    Phrases of other splits, and images without proposals, have NaN.
+    """
+    wanted = inputs.vector_of_phrase.unique()
+    scores = torch.full((len(inputs.proposals), len(inputs.vectors)), torch.nan)
+    phrases = model.encode_captions(inputs.phrases_at(wanted))
+    is_there = inputs.boxes.any(-1)
+    for image in is_there.any(1).nonzero()[:, 0].tolist():
+        proposals = inputs.proposals_of(image)[is_there[image].to(inputs.device)]
+        scores_PV = model.similarity(model.encode_images(proposals), phrases)
+        scores[image, wanted] = scores_PV.amax(0).float().cpu()
+    return scores
+
+
 def encode_images(model: Matcher, inputs: SplitInputs) -> Encoding:
     """Encodings of all images, in order."""
     chunks = _chunks(len(inputs.images), ENCODE_CHUNK)
@@ -61,7 +92,8 @@ def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
 
 
 def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[slice, Tensor]]:
-    """Scores (Q, C) of captions with all captions, a block of queries at a time."""
+    """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
+    queries, and their scores."""
     with torch.inference_mode():
         captions = encode_captions(model, inputs)
     for rows in _chunks(len(captions[0]), ENCODE_CHUNK):
@@ -82,7 +114,10 @@ def score_pairs(
     quiet: bool = False,
     tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
 ) -> Tensor:
-    """Scores (I, C) float32. Captions meet in order of length: tiles hold little padding."""
+    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions).
+
+    Captions are sorted by length first, so that tiles hold little padding.
+    """
     num_images, num_captions = len(images[0]), len(captions[0])
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
@@ -98,7 +133,7 @@ def score_pairs(
 
 
 def _by_length(captions: Encoding) -> Tensor:
-    """Caption order by the last tensor of the encoding where that counts words."""
+    """Rows of the captions by length, where the last tensor of the encoding counts words."""
     last = captions[-1]
     if last.dim() == 1 and not last.is_floating_point():
         return last.argsort(stable=True)

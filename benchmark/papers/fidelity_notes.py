@@ -1,8 +1,9 @@
-"""Where the methods stand to their papers, as data: what a paper prints, what its authors' code
+"""How the methods differ from their papers, as data: what a paper prints, what its authors' code
 does, and what is done here.
 
-One YAML file a method of methods/, and protocol.yaml for data and evaluation: a list `entries` of
-topics. Transcribed from the papers, the authors' repositories and methods/*.py. Knows no torch.
+One YAML file for each method of a paper, and protocol.yaml for data and evaluation: a list
+`entries` of topics. Transcribed from the papers, the authors' repositories and methods/*.py. A
+method of your own needs none. Knows no torch.
 """
 
 from functools import cache
@@ -17,17 +18,17 @@ from benchmark.season.presets import shown
 
 FOLDER = Path(__file__).parent / "fidelity"
 
-LONGEST = 160  # characters: entries become cells of a table
+LONGEST = 160  # characters: an entry has to fit a column of a table
 
 
 class Entry(Strict):
-    """One topic, side by side."""
+    """One topic: what paper, official code and this implementation do."""
 
     topic: str = Field(min_length=1, max_length=40)
     paper: str = Field(min_length=1, max_length=LONGEST)  # what is printed, and where
     code: str = Field(min_length=1, max_length=LONGEST)  # what the authors' code does, if published
-    ours: str = Field(min_length=1, max_length=LONGEST)
-    why: str = Field("", max_length=LONGEST)  # where ours departs from the paper, or it is silent
+    ours: str = Field(min_length=1, max_length=LONGEST)  # what is done here
+    why: str = Field("", max_length=LONGEST)  # why ours departs from the paper, or it is silent
     option: str | None = None  # field of the method's Config that switches it
 
 
@@ -37,21 +38,21 @@ class Entries(Strict):
 
 @cache
 def fidelity() -> dict[str, list[Entry]]:
-    """The entries of every method, and of `protocol`, by the name of their file.
+    """The entries of every file, by its name: a method or `protocol`.
 
-    Raises UserError that names the place of a mistake.
+    Raises UserError that names file, entry and field of a mistake.
     """
     return {path.stem: read_entries(path) for path in sorted(FOLDER.glob("*.yaml"))}
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The entries in a file, in its order; every topic is there once."""
+    """The entries of a file, in its order. Raises UserError, also for a repeated topic."""
     listed = checked(Entries, read_yaml(path), shown(path)).entries
     entries: dict[str, Entry] = {}
     for number, data in enumerate(listed, start=1):
         where = f"{shown(path)}: entry {number} ({data.get('topic', 'without a topic')})"
         entry = checked(Entry, data, where)
         if entry.topic in entries:
-            raise UserError(f"{where}: expected every topic once, found this one twice; join them")
+            raise UserError(where, "every topic once", "this one twice", "join the two entries")
         entries[entry.topic] = entry
     return list(entries.values())

@@ -1,10 +1,11 @@
 """The papers as data: every results table, every printed number, every comparative claim.
 
-One YAML file a paper, transcribed from the paper and checked here against this schema. A number is
-as printed, in the order of its table's metrics; null stands for a dash, or for what the scan of the
-paper lost (the row's note says so). Knows no torch.
+There is one YAML file per paper, transcribed from it and checked here against this schema. Numbers
+are as printed, in the order of their table's metrics; null stands for a dash, or for what the scan
+of the paper lost (the row's note says so). Knows no torch.
 """
 
+from collections.abc import Container, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,46 +14,13 @@ from pydantic import Field, model_validator
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
+from benchmark.protocol import METRICS
+from benchmark.protocol.metrics import rsum_terms
 from benchmark.season.parameters import Strict
 from benchmark.season.presets import presets, shown
 
 FOLDER = Path(__file__).parent
-
-
-class Metric(NamedTuple):
-    """A metric as a column head, with its decimals, and which end of it is the good one."""
-
-    head: str
-    decimals: int
-    less_is_better: bool = False
-
-
-def _of_folds(head: str, less_is_better: bool = False) -> Metric:
-    """A mean over the folds of the test split."""
-    return Metric(f"{head}, mean of folds", 1, less_is_better)
-
-
-METRICS = {
-    **{f"{way}_r{k}": Metric(f"{way} R@{k}", 1) for way in ("i2t", "t2i") for k in (1, 5, 10)},
-    **{f"{way}_medr": Metric(f"{way} MedR", 0, True) for way in ("i2t", "t2i", "s2s")},
-    **{f"s2s_r{k}": Metric(f"s2s R@{k}", 1) for k in (1, 5, 10)},
-    **{f"p2r_r{k}": Metric(f"p2r R@{k}", 1) for k in (1, 5, 10)},
-    "p2r_medr": Metric("p2r MedR", 0, True),
-    "p2r_bound": Metric("upper bound", 1),
-    "p2r_chance_r1": Metric("R@1 by chance", 1),
-    "rsum": Metric("rsum", 1),
-    **{f"fold_{way}_r{k}": _of_folds(f"{way} R@{k}") for way in ("i2t", "t2i") for k in (1, 5, 10)},
-    **{f"fold_{way}_medr": _of_folds(f"{way} MedR", True) for way in ("i2t", "t2i")},
-    "fold_rsum": _of_folds("rsum"),
-    "overlap_s": Metric("S", 4, True),
-    "mean_matched": Metric("mean of matched", 4),
-    "mean_unmatched": Metric("mean of unmatched", 4, True),
-    "per_pair": Metric("score a pair (\N{MICRO SIGN}s)", 2, True),
-    "per_image": Metric("encode an image (\N{MICRO SIGN}s)", 2, True),
-    "per_caption": Metric("encode a caption (\N{MICRO SIGN}s)", 2, True),
-    "per_batch": Metric("train a batch (ms)", 0, True),
-}
-RECALLS = tuple(f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))  # terms of rsum
+RECALLS = rsum_terms(("i2t", "t2i"))  # the recalls that the papers' tables have for rsum
 PLACES = (  # where the papers measured: dataset/split
     "flickr30k/test",
     "flickr30k/val",
@@ -67,14 +35,15 @@ class Row(Strict):
     """A row of a table: of the literature, or the paper's own."""
 
     label: str
-    setting: str = ""  # what further columns of words print: encoders, ticks, references
-    preset: str | None = None  # own row: the preset that plays it
-    unplayed: str = ""  # own row without a preset: why
-    numbers: dict[str, list[float | None]]  # place -> a number for each metric of the table
+    setting: str = ""  # what columns without numbers print: encoders, ticks, references
+    preset: str | None = None  # of an own row: the preset that plays it
+    unplayed: str = ""  # of an own row without a preset: why no preset plays it
+    numbers: dict[str, list[float | None]]  # place -> one number per metric of the table
     note: str = ""
 
     @property
     def is_own(self) -> bool:
+        """Whether the row is about the paper's own method."""
         return bool(self.preset or self.unplayed)
 
 
@@ -97,14 +66,14 @@ class Table(Strict):
         return [*self.metrics, *["rsum"] * (set(RECALLS) <= set(self.metrics))]
 
     def numbers(self, row: Row, place: str) -> dict[str, float | None]:
-        """What a row prints at a place, by column; rsum is added up."""
-        found = dict(zip(self.metrics, row.numbers[place], strict=True))
-        terms = [found.get(metric) for metric in RECALLS]
-        found["rsum"] = None if None in terms else sum(terms)
-        return {column: found[column] for column in self.columns}
+        """What a row prints at a place, by column; rsum is the sum of what it prints."""
+        numbers = dict(zip(self.metrics, row.numbers[place], strict=True))
+        terms = [numbers.get(metric) for metric in RECALLS]
+        numbers["rsum"] = None if None in terms else sum(terms)
+        return {column: numbers[column] for column in self.columns}
 
     def decimals(self, metric: str) -> int:
-        """How many the table prints for a metric: 39.60 stands beside 43.15."""
+        """How many decimals the table prints for a metric: 39.60 stands beside 43.15."""
         if metric not in self.metrics:
             return METRICS[metric].decimals
         column = self.metrics.index(metric)
@@ -114,24 +83,24 @@ class Table(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> "Table":
-        _check_known("metric", self.metrics, METRICS)
-        _check_known("place", self.places, PLACES)
+        _check_names("metric", self.metrics, METRICS)
+        _check_names("place", self.places, PLACES)
         for row in self.rows:
             for place, numbers in row.numbers.items():
                 if len(numbers) != len(self.metrics):
                     raise ValueError(
-                        f"row {row.label!r}, {place}: expected {len(self.metrics)} numbers, one a "
-                        f"metric, found {len(numbers)}"
+                        f"row {row.label!r}, {place}: expected {len(self.metrics)} numbers, one "
+                        f"per metric, found {len(numbers)}"
                     )
         return self
 
 
 class Claim(Strict):
-    """A comparative statement about results, as something that can be tested.
+    """A comparative statement of a paper, in a form that can be tested.
 
-    ordered: each preset beats the next one.
-    alike: the first and the second preset differ by no more than the margin.
-    not_better: the first preset does not beat the second by more than the margin.
+    ordered     each preset beats the next one
+    alike       the first and the second preset differ by no more than the margin
+    not_better  the first preset does not beat the second by more than the margin
     """
 
     id: str = Field(pattern=r"^[a-z0-9_]+$")
@@ -148,30 +117,32 @@ class Claim(Strict):
 
     @property
     def margin(self) -> float:
-        """Points within which a difference is none, the same for every claim: one a recall."""
+        """Points within which a difference counts as none: one per recall, for every claim."""
         if self.kind == "ordered":
             return 0.0
         return 6.0 if self.metric == "rsum" else 1.0
 
     @model_validator(mode="after")
     def _check(self) -> "Claim":
-        _check_known("metric", [self.metric], METRICS)
-        _check_known("place", [self.place] if self.place else [], PLACES)
+        _check_names("metric", [self.metric], METRICS)
+        _check_names("place", [self.place] if self.place else [], PLACES)
         if bool(self.presets) == bool(self.unplayed):
             raise ValueError("expected either presets or the reason why it is unplayed")
         if len(self.presets) == 1 or (self.kind != "ordered" and len(self.presets) > 2):
             raise ValueError(f"{len(self.presets)} presets cannot be {self.kind}")
         if self.presets and self.printed and len(self.printed) != len(self.presets):
-            raise ValueError("printed: expected one value a preset")
+            raise ValueError("printed: expected one value per preset")
         return self
 
 
 class About(Strict):
+    """The paper itself, and which version of it was transcribed."""
+
     title: str
     authors: str
     year: int
     venue: str
-    source: str  # which version was transcribed, and what it lost
+    source: str  # the version that was transcribed, and what it lost
     splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
 
 
@@ -189,14 +160,14 @@ class Paper(Strict):
         if twice:
             raise ValueError(f"claims: the id {sorted(twice)[0]!r} is there twice")
         for claim in self.claims:
-            _check_known(
+            _check_names(
                 f"claim {claim.id}: table", [claim.table] if claim.table else [], self.tables
             )
         return self
 
 
 class Printed(NamedTuple):
-    """What a paper prints for a preset in one table at one place."""
+    """What a paper prints for a preset, in one table at one place."""
 
     table: str  # <paper>/<number>
     place: str  # <dataset>/<split>
@@ -205,25 +176,26 @@ class Printed(NamedTuple):
 
 @cache
 def papers() -> dict[str, Paper]:
-    """Every paper by the name of its file. Raises UserError that names the place of a mistake."""
-    known = presets()
-    return {path.stem: read_paper(path, known) for path in sorted(FOLDER.glob("*.yaml"))}
+    """Every paper, by the name of its file. Raises UserError that names file and field of a
+    mistake."""
+    names = presets()
+    return {path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))}
 
 
-def read_paper(path: Path, known: dict) -> Paper:
-    """The paper in a file; every preset it names must be one of `known`."""
+def read_paper(path: Path, preset_names: Container[str]) -> Paper:
+    """The paper in a file. Raises UserError, also for a preset that is not in `preset_names`."""
     paper = checked(Paper, read_yaml(path), shown(path))
     for number, table in paper.tables.items():
         for row in table.rows:
             where = f"{shown(path)}: table {number}, row {row.label!r}"
-            _check_presets(where, [row.preset] if row.preset else [], known)
+            _check_presets(where, [row.preset] if row.preset else [], preset_names)
     for claim in paper.claims:
-        _check_presets(f"{shown(path)}: claim {claim.id}", claim.presets, known)
+        _check_presets(f"{shown(path)}: claim {claim.id}", claim.presets, preset_names)
     return paper
 
 
 def printed(preset: str) -> list[Printed]:
-    """Every printed row of a preset, paper by paper and table by table."""
+    """What the papers print for a preset, in their order; every row at every place."""
     return [
         Printed(f"{name}/{number}", place, dict(zip(table.metrics, numbers, strict=True)))
         for name, paper in papers().items()
@@ -235,9 +207,9 @@ def printed(preset: str) -> list[Printed]:
 
 
 def as_printed(value: float | None, metric: str, decimals: int | None = None) -> str:
-    """The number with the decimals of its table, else of its metric or its own; or a dash.
+    """The number as text, or a dash: with the most decimals of its table, its metric and itself.
 
-    Median ranks are whole but for a few, and stay as they are.
+    Most median ranks are whole numbers: they are written with no more decimals than they have.
     """
     if value is None:
         return "-"
@@ -247,17 +219,19 @@ def as_printed(value: float | None, metric: str, decimals: int | None = None) ->
 
 
 def _decimals(value: float) -> int:
+    """How many decimals a number is printed with, at most four."""
     return len(f"{value:.4f}".rstrip("0").partition(".")[2])
 
 
 def effects(paper: Paper, claim: Claim) -> list[float] | None:
-    """The printed value of each preset of a claim: from its table, or what the text prints."""
+    """The printed value of each preset of a claim, from its table or the text; None where one of
+    them is not printed."""
     if claim.printed:
         return claim.printed
     if claim.table is None:
         return None
-    found = [_value(paper.tables[claim.table], preset, claim) for preset in claim.presets]
-    return None if None in found else found
+    printed_values = [_value(paper.tables[claim.table], p, claim) for p in claim.presets]
+    return None if None in printed_values else printed_values
 
 
 def _value(table: Table, preset: str, claim: Claim) -> float | None:
@@ -267,13 +241,14 @@ def _value(table: Table, preset: str, claim: Claim) -> float | None:
     return None
 
 
-def _check_known(what: str, names: list[str], known) -> None:
+def _check_names(what: str, names: list[str], valid: Iterable[str]) -> None:
     for name in names:
-        if name not in known:
-            raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(known)}")
+        if name not in valid:
+            raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(valid)}")
 
 
-def _check_presets(where: str, names: list[str], known: dict) -> None:
+def _check_presets(where: str, names: list[str], preset_names: Container[str]) -> None:
     for name in names:
-        if name not in known:
-            raise UserError(f"{where}: no preset {name!r}; see: python -m benchmark list presets")
+        if name not in preset_names:
+            do = "choose one of: python -m benchmark list presets"
+            raise UserError(where, "a preset of methods/*.yaml", repr(name), do)

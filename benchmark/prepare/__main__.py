@@ -21,16 +21,17 @@ from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.prepare.leakage import leakage
 from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
-from benchmark.season.parameters import Params, read_params
+from benchmark.season.parameter_files import read_shared
+from benchmark.season.parameters import Params
 from datasets import SPLITS, Tables
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="a dataset of the active season")
+    parser.add_argument("dataset", help="a dataset of any season")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    prepare(read_params(), arguments.dataset)
+    prepare(read_shared(), arguments.dataset)
 
 
 def prepare(params: Params, name: str) -> None:

@@ -1,7 +1,8 @@
-"""Late fusion: several scores of the same pairs as one. Knows no torch.
+"""Late fusion: several scores of the same pairs become one. Knows no torch.
 
-CycleMatch (paper 003, Section 6.3.4); SCAN's ensembles are the average. Two-branch networks mix
-the distance of whole images with that of regions (paper 002, Section 5.6).
+Average and adaptive fusion are those of CycleMatch (paper 003, Section 6.3.4); SCAN's ensembles are
+the average. Two-branch networks mix the distance of whole images with that of regions (paper 002,
+Section 5.6). I = images, C = captions, N = phrases, Q = queries, S = scores to be fused.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,19 +11,22 @@ import numpy as np
 from scipy.sparse import csr_array
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
-SMALLEST = 1e-12  # area of a score that is nowhere positive: it takes all the weight, as its limit
+SMALLEST = (
+    1e-12  # area of a score that is nowhere positive: it gets all the weight, as in the limit
+)
 
 
 def average(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Eq. 6.8: the mean of scores (I, C), for either direction: i2t (I, C), t2i (C, I)."""
+    """The mean of scores (I, C), Eq. 6.8: i2t (I, C) and t2i (C, I)."""
     mean_IC = np.mean(scores, axis=0)
     return {"i2t": mean_IC, "t2i": mean_IC.T}
 
 
 def adaptive(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Eqs. 6.9 to 6.11: each query weights its scores by how steeply they fall.
+    """The sum of scores (I, C), weighted for each query, Eqs. 6.9 to 6.11: i2t (I, C), t2i (C, I).
 
-    The weights of image queries and of caption queries differ, so the two directions do too.
+    A score gets more weight the more steeply it falls over the query's items. Image queries and
+    caption queries have different weights, so the two directions differ.
     """
     return {
         "i2t": _adapted(scores),
@@ -31,23 +35,27 @@ def adaptive(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def weighted(whole_IC: np.ndarray, regions_IC: np.ndarray, alpha: float) -> dict[str, np.ndarray]:
-    """Eq. 8 of paper 002, of distances; as scores, so that the nearest are the best."""
+    """The negative of mixed distances (I, C), Eq. 8 of paper 002: i2t (I, C), t2i (C, I).
+
+    `alpha` in [0, 1] is the weight of `regions_IC`.
+    """
     score_IC = -((1 - alpha) * whole_IC + alpha * regions_IC)
     return {"i2t": score_IC, "t2i": score_IC.T}
 
 
 def distance(cosine: np.ndarray) -> np.ndarray:
-    """Euclidean, of unit vectors."""
+    """Euclidean distance of unit vectors with this cosine, in [0, 2]."""
     return np.sqrt(np.maximum(2 - 2 * cosine, 0))
 
 
 def mean_of_phrases(
     distance_IN: np.ndarray, caption_of_phrase_N: np.ndarray, whole_IC: np.ndarray
 ) -> np.ndarray:
-    """d_rp of Eq. 8: mean over a caption's phrases of the distances to their nearest regions.
+    """d_rp of Eq. 8, (I, C): mean over a caption's phrases of the distance to the nearest region.
 
-    A caption without phrases, and an image without regions (NaN), keep the distance of the whole
-    image (assumed; the paper does not say).
+    `distance_IN` is the distance of each phrase to the nearest region of each image. A caption
+    without phrases, and an image without regions (NaN), get the distance of the whole image
+    (assumed; the paper does not say).
     """
     captions = whole_IC.shape[1]
     mean_NC = csr_array(
@@ -63,7 +71,10 @@ def mean_of_phrases(
 
 
 def weights(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """w(q) of Eq. 6.10, normalised: (number of scores, Q) for (Q, N) scores."""
+    """Weight of each score for each query, w(q) of Eq. 6.10, (S, Q); sums to 1 over S.
+
+    Each score has one row per query, (Q, items).
+    """
     area_SQ = np.stack([np.maximum(score_QN, 0).sum(1, dtype=np.float64) for score_QN in scores])
     inverse_SQ = 1 / np.maximum(area_SQ, SMALLEST)
     return inverse_SQ / inverse_SQ.sum(0)

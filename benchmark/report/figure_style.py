@@ -1,8 +1,8 @@
-"""What all figures share: colours, styles, panels, text, and how a figure becomes a file.
+"""What all figures share: colours, styles, panels, text, and how a figure is saved.
 
-No pyplot, so no global state and no window; the colours are Okabe and Ito's, told apart by
-colour-blind readers; every figure has an opaque white ground, for dark pages too. Text is never
-mathematics: a caption may hold `$`.
+No pyplot, so no global state and no window. The colours are those of Okabe and Ito, which
+colour-blind readers can distinguish. The background is opaque white, on dark pages too. Text is
+never read as mathematics: a caption may contain `$`.
 """
 
 from collections import Counter
@@ -13,6 +13,7 @@ from functools import cache
 from itertools import accumulate
 from math import ceil
 from pathlib import Path
+from statistics import stdev
 from textwrap import wrap
 
 import matplotlib
@@ -24,23 +25,24 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from benchmark.analysis.boards import Board
 from benchmark.core.files import atomic
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 DASHES = ("-", "--", "-.", ":")
-GREY = "#767676"  # of what is context: zero lines, the papers' curves
+GREY = "#767676"  # of context: zero lines, the papers' curves
 WIDTH = 10.0  # inches
 DPI = 110
-DIGITS = 5  # of a place, as a share of the figure
-WIDE = 5.0  # ratio of the largest to the smallest value that asks for a logarithmic axis
-VERY_WIDE = 100.0  # ratio from which such an axis has room for powers of ten only
+DIGITS = 5  # of a position, as a share of the figure
+WIDE = 5.0  # ratio of the largest to the smallest value above which an axis is logarithmic
+VERY_WIDE = 100.0  # ratio above which such an axis has room for powers of ten only
 LEGEND_COLUMNS = 3
 LEGEND_ROW = 0.165  # inches
-FONT = "DejaVu Sans"  # matplotlib's default, and comes with it: the same everywhere
+FONT = "DejaVu Sans"  # comes with matplotlib: the same on every machine
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 UNKNOWN = "?"  # for a character that the font has no glyph for
-LOOK = {
+RC_PARAMS = {
     "font.size": 9,
     "text.parse_math": False,
     "axes.titlesize": 9,
@@ -53,8 +55,8 @@ LOOK = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "figure.dpi": DPI,
-    "svg.fonttype": "none",  # text as text: a third of the size, and it can be searched
-    "svg.hashsalt": "rematch",  # else the ids in an SVG are random
+    "svg.fonttype": "none",  # text, not outlines: a third of the size, and searchable
+    "svg.hashsalt": "rematch",  # without it the ids in an SVG are random
 }
 METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
@@ -69,8 +71,8 @@ class Style:
 
 
 def styles(methods: Sequence[str]) -> list[Style]:
-    """A style for each preset, of which `methods` names the method: the marker tells the method,
-    the colour the preset. A method with more presets than colours has several markers."""
+    """One style per preset, whose methods are given: the marker shows the method, the colour the
+    preset. A method with more presets than colours gets several markers."""
     counts = Counter(methods)  # in the order of first appearance
     markers = [ceil(count / len(COLOURS)) for count in counts.values()]
     first = dict(zip(counts, accumulate(markers, initial=0), strict=False))
@@ -79,8 +81,19 @@ def styles(methods: Sequence[str]) -> list[Style]:
     ]
 
 
+def preset_styles(board: Board) -> dict[str, Style]:
+    """The style of each preset in every figure of the board."""
+    of_standings = styles([standing.method for standing in board.standings])
+    return {s.preset: style for s, style in zip(board.standings, of_standings, strict=True)}
+
+
+def error_bar(values: Sequence[float]) -> float:
+    """Sample standard deviation over the seeds; 0 for fewer than two."""
+    return stdev(values) if len(values) > 1 else 0.0
+
+
 def save(figure: Figure, path: Path) -> None:
-    """Write a .png or .svg that holds nothing of the place and time it was made at."""
+    """Write a .png or .svg without a date, a version or anything else of this machine."""
     kind = path.suffix.removeprefix(".")
     with atomic(path) as part, drawing():
         _settle(figure)
@@ -88,7 +101,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _settle(figure: Figure) -> None:
-    """Keep the places that the layout has found, rounded: the last digits of its solver hang on
+    """Compute the layout once and round its positions: the last digits of the solver depend on
     memory addresses, and so would the bytes of the file."""
     if figure.get_layout_engine() is None:
         return
@@ -99,9 +112,9 @@ def _settle(figure: Figure) -> None:
         axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
 
 
-def _style(first: int, place: int) -> Style:
-    """Of the preset at `place` of its method, whose first marker is `first`."""
-    turn, colour = divmod(place, len(COLOURS))  # colours used up: the next marker and dash
+def _style(first: int, number: int) -> Style:
+    """Style of preset `number` of a method whose first marker is `first`."""
+    turn, colour = divmod(number, len(COLOURS))  # colours used up: the next marker and dash
     return Style(
         colour=COLOURS[colour],
         marker=MARKERS[(first + turn) % len(MARKERS)],
@@ -111,16 +124,18 @@ def _style(first: int, place: int) -> Style:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """matplotlib's own defaults with ours over them, whatever the user's matplotlibrc says."""
+    """Draw with matplotlib's defaults and RC_PARAMS over them, without the user's matplotlibrc."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(LOOK)
+        matplotlib.rcParams.update(RC_PARAMS)
         yield
 
 
 def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels in rows of `columns` or fewer; heights in inches, `head` for
-    what is above and below all of them."""
+    """A figure with `count` panels in rows of up to `columns`.
+
+    `row` is the height of a row and `head` the height above and below all rows, in inches.
+    """
     columns = min(columns, count)
     rows = ceil(count / columns)
     figure = Figure(figsize=(WIDTH, head + row * rows), layout="constrained")
@@ -132,8 +147,10 @@ def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, l
 
 
 def shown(text: str, width: int, lines: int = 3) -> str:
-    """Any text as a figure can hold it: in up to `lines` lines of `width` characters, with no line
-    breaks but ours and no glyph that the font lacks."""
+    """Any text wrapped to up to `lines` lines of `width` characters, the rest cut off.
+
+    Line breaks of the text become spaces, characters without a glyph in the font UNKNOWN.
+    """
     clean = "".join(c if ord(c) in _glyphs() else UNKNOWN for c in " ".join(text.split()))
     rows = wrap(clean, width)
     if len(rows) > lines:
@@ -142,18 +159,18 @@ def shown(text: str, width: int, lines: int = 3) -> str:
 
 
 def legend_above(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
-    """A legend over all panels, in rows for which the figure grows."""
+    """Add a legend above all panels; the figure grows by its height."""
     _legend(figure, handles, titles, "outside upper center")
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
-    """A legend under all panels, in rows for which the figure grows; no place for it under a
-    label of the whole figure."""
+    """Add a legend below all panels; the figure grows by its height. It would overlap a label of
+    the whole figure."""
     _legend(figure, handles, titles, "outside lower center")
 
 
 def _legend(figure: Figure, handles: Sequence[Artist], titles: Sequence[str], where: str) -> None:
-    """The titles are handed over explicitly: matplotlib drops labels that begin with `_`."""
+    """Titles are passed explicitly because matplotlib drops labels that begin with `_`."""
     labels = [shown(title, 48) for title in titles]
     columns = min(LEGEND_COLUMNS, len(labels))
     lines = ceil(sum(label.count("\n") + 1 for label in labels) / columns)
@@ -163,7 +180,7 @@ def _legend(figure: Figure, handles: Sequence[Artist], titles: Sequence[str], wh
 
 
 def log_if_wide(axis: Axis, values: Sequence[float]) -> bool:
-    """Make `axis` logarithmic if the values ask for it; else it would have hardly a tick."""
+    """Make `axis` logarithmic if the values span more than WIDE; returns whether it is."""
     low, high = min(values), max(values)
     is_wide = low > 0 and high / low > WIDE
     if is_wide:
@@ -172,8 +189,10 @@ def log_if_wide(axis: Axis, values: Sequence[float]) -> bool:
 
 
 def log_scale(axis: Axis, values: Sequence[float]) -> None:
-    """Make `axis` logarithmic, with plain numbers at 1, 2, 5, 10 and so on; at powers of ten only
-    where the values, all above 0, span many."""
+    """Make `axis` logarithmic, with plain numbers at 1, 2, 5, 10 and so on.
+
+    Values are above 0; if they span more than VERY_WIDE, only powers of ten have a number.
+    """
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     is_long = max(values, default=1) > VERY_WIDE * min(values, default=1)
     axis.set_major_locator(LogLocator(subs=(1,) if is_long else (1, 2, 5)))

@@ -1,36 +1,37 @@
 """A table as data, and its three renderings: Markdown for pages, LaTeX and CSV for export.
 
-Cells are plain text from anywhere; each rendering escapes what means something to its readers.
+Entries are plain text from anywhere; each rendering escapes the characters that are special in its
+language.
 """
 
-import csv
-import io
 import re
 import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmark.report.markdown import bold, escaped, inside, table
+import pandas as pd
+
+from benchmark.report.markdown import bold, escaped, inside, pipe_table
 
 
-class Cell(NamedTuple):
-    """The text of a cell that is more than text."""
+class Entry(NamedTuple):
+    """An entry of a table that is not plain type."""
 
     text: str
     is_bold: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A table; its first `names` columns hold words and the others numbers.
+class Table:
+    """A table whose first `names` columns hold words and the others numbers.
 
-    Where it has remarks, they are the last column. Markdown tells them below the table, since a
+    With `has_remarks`, the last column holds remarks. Markdown lists them below the table, since a
     sentence between numbers makes a row as tall as a page.
     """
 
     title: str
     heads: list[str]
-    rows: list[list[str | Cell]]
+    rows: list[list[str | Entry]]
     names: int = 1
     has_remarks: bool = False
 
@@ -41,78 +42,70 @@ class Grid:
         for number, row in enumerate(self.rows, start=1):
             if len(row) != len(self.heads):
                 raise ValueError(
-                    f"{self.title}: row {number}: expected {len(self.heads)} cells, one a head, "
-                    f"found {len(row)}"
+                    f"{self.title}: row {number}: expected {len(self.heads)} entries, one per "
+                    f"heading, found {len(row)}"
                 )
 
     @property
     def aligned(self) -> str:
-        """A letter a column: l for words, r for numbers."""
+        """One letter per column: l for words, r for numbers."""
         numbers = len(self.heads) - self.names - self.has_remarks
         return "l" * self.names + "r" * numbers + "l" * self.has_remarks
 
     @property
-    def cells(self) -> list[list[Cell]]:
-        """The rows, every cell a Cell."""
-        return [[x if isinstance(x, Cell) else Cell(x) for x in row] for row in self.rows]
+    def entries(self) -> list[list[Entry]]:
+        """The rows, with every text as an Entry."""
+        return [[x if isinstance(x, Entry) else Entry(x) for x in row] for row in self.rows]
 
 
-def as_markdown(grid: Grid) -> str:
-    """The table and its remarks, numbered; pages set its title as their own heading."""
-    rows = [[_markdown(cell) for cell in row] for row in grid.cells]
-    told = [escaped(row[-1].text) for row in grid.cells] if grid.has_remarks else []
-    remarks = list(dict.fromkeys(filter(None, told)))
-    for row, remark in zip(rows, told, strict=False):
+def as_markdown(table: Table) -> str:
+    """The table and its remarks, numbered; the title is left to the heading of the page."""
+    rows = [[_markdown(entry) for entry in row] for row in table.entries]
+    by_row = [escaped(row[-1].text) for row in table.entries] if table.has_remarks else []
+    remarks = list(dict.fromkeys(filter(None, by_row)))
+    for row, remark in zip(rows, by_row, strict=False):
         row[-1] = str(remarks.index(remark) + 1) if remark else ""
-    heads = [inside(head) for head in grid.heads]
-    listed = [f"{number}. {remark}" for number, remark in enumerate(remarks, start=1)]
-    lines = [table(heads, rows, grid.aligned), *([""] * bool(listed)), *listed]
+    heads = [inside(head) for head in table.heads]
+    numbered = [f"{number}. {remark}" for number, remark in enumerate(remarks, start=1)]
+    lines = [pipe_table(heads, rows, table.aligned), *([""] * bool(numbered)), *numbered]
     return "\n".join(lines) + "\n"
 
 
-def as_latex(grid: Grid) -> str:
+def as_latex(table: Table) -> str:
     """A `table` in UTF-8 with its title as caption; the document has to load booktabs."""
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_escaped(grid.title)}}}",
-        rf"\begin{{tabular}}{{{grid.aligned}}}",
-        r"\toprule",
-        _latex_row([latex_escaped(head) for head in grid.heads]),
-        r"\midrule",
-        *(_latex_row([_latex(cell) for cell in row]) for row in grid.cells),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    heads = [latex_escaped(head) for head in table.heads]
+    rows = [[_latex(entry) for entry in row] for row in table.entries]
+    return (
+        pd.DataFrame(rows, columns=heads)
+        .style.hide(axis="index")
+        .to_latex(
+            column_format=table.aligned,
+            position_float="centering",
+            hrules=True,
+            caption=latex_escaped(table.title),
+        )
+    )
 
 
-def as_csv(grid: Grid) -> str:
-    """Heads and rows (RFC 4180, but lines end with \\n); title and bold type are left out.
+def as_csv(table: Table) -> str:
+    r"""Headings and rows (RFC 4180, but lines end with \n); title and bold type are left out.
 
-    Spreadsheets run a cell that begins like a formula. Such a cell gets an apostrophe in front,
-    unless it is a number ("-1.5", "-1.5 \N{PLUS-MINUS SIGN} 0.3") or a dash.
+    Spreadsheets run an entry that begins like a formula. Such an entry gets an apostrophe in
+    front, unless it is a dash or a number, with its deviation or without.
     """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_harmless(head) for head in grid.heads])
-    writer.writerows([_harmless(cell.text) for cell in row] for row in grid.cells)
-    return file.getvalue()
+    heads = [_harmless(head) for head in table.heads]
+    rows = [[_harmless(entry.text) for entry in row] for row in table.entries]
+    return pd.DataFrame(rows, columns=heads).to_csv(index=False, lineterminator="\n")
 
 
-def _markdown(cell: Cell) -> str:
-    text = inside(cell.text)
-    return bold(text) if cell.is_bold and text else text
+def _markdown(entry: Entry) -> str:
+    text = inside(entry.text)
+    return bold(text) if entry.is_bold and text else text
 
 
-def _latex(cell: Cell) -> str:
-    text = latex_escaped(cell.text)
-    return rf"\textbf{{{text}}}" if cell.is_bold else text
-
-
-def _latex_row(cells: list[str]) -> str:
-    return " & ".join(cells) + r" \\"
+def _latex(entry: Entry) -> str:
+    text = latex_escaped(entry.text)
+    return rf"\textbf{{{text}}}" if entry.is_bold else text
 
 
 # What begins a formula in a spreadsheet; the wide forms do where the keyboard is Japanese.
@@ -122,7 +115,7 @@ FORMULA = re.compile(
 )
 
 
-# To a spreadsheet no function, no file and no other cell: a number, with its deviation or not.
+# What a spreadsheet takes for a number and never for a formula; a deviation may follow it.
 AMOUNT, BLANK = r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", r"[ \N{NO-BREAK SPACE}]?"
 NUMBER = re.compile(rf"{AMOUNT}({BLANK}\N{{PLUS-MINUS SIGN}}{BLANK}{AMOUNT})?|-")
 

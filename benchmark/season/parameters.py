@@ -1,4 +1,4 @@
-"""The active season, spelt out: what params.yaml holds and every stage reads."""
+"""A season spelt out: its datasets, feature sets, cells and fusions, as every stage reads them."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import read_yaml
-
-PARAMS = Path("params.yaml")
-
 Option = bool | int | float | str | None
+Precision = Literal["float32", "bfloat16"]
 
 
 class Strict(BaseModel):
@@ -129,6 +125,8 @@ class Cell(Strict):
     family: str
     options: dict[str, Option]  # the preset's, then the season's
     scaled: list[str]  # options the season set to fit its budget
+    precision: Precision = "float32"
+    validation_images: int | None = None  # checkpoint selection sees the first n; None: all
     network: str | None  # image network that the paper feeds the preset
     images: str  # feature folder
     backbone: str | None = None  # module of benchmark/encoders/ with the image network, for pixels
@@ -136,6 +134,12 @@ class Cell(Strict):
     words: str | None = None  # feature folder of word vectors, for methods that take words
     start: str | None = None  # checkpoint that training goes on from
     folder: str
+
+    @property
+    def checkpoint(self) -> str:
+        """The file of the trained weights. DVC keeps it and git does not, so it lies apart from the
+        results."""
+        return f"data/checkpoints/{self.folder.removeprefix('results/')}.pt"
 
 
 class Fusion(Strict):
@@ -147,33 +151,18 @@ class Fusion(Strict):
     how: Literal["average", "adaptive", "weighted"]
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
+    precision: Precision = "float32"
     folder: str
 
 
 class Params(Strict):
-    """An active season, spelt out: the content of params.yaml."""
+    """A season spelt out, with the folders of this machine."""
 
     season: str
     title: str
     device: str
-    precision: Literal["float32", "bfloat16"]
-    validation_images: int | None
     weights_dir: str | None
     datasets: dict[str, DatasetSettings]
     feature_sets: dict[str, FeatureSet]
     cells: dict[str, Cell]
     fusions: dict[str, Fusion]
-
-
-def read_params() -> Params:
-    """The active season."""
-    if not PARAMS.is_file():
-        raise UserError(f"{PARAMS}: not found; choose a season: python -m benchmark season demo")
-    return checked(Params, read_yaml(PARAMS), str(PARAMS))
-
-
-def entry(group: dict, key: str, what: str):
-    """`group[key]`, or a `UserError` that lists what the active season has."""
-    if key not in group:
-        raise UserError(f"{PARAMS}: no {what} {key!r}; expected one of {', '.join(group)}")
-    return group[key]

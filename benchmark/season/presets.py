@@ -28,7 +28,9 @@ class Preset(Strict):
     title: str
     family: Literal["paper", "official"] = "paper"
     network: str | None = None  # image network the paper feeds it
-    grid: int | None = None  # cells a side, where the row needs more regions than the season's
+    grid: int | None = (
+        None  # side of the image grid, where a row needs more regions than the season's
+    )
     sentence: str | None = None  # encoder of benchmark/encoders, for sentence vectors
     start: str | None = None  # preset whose checkpoint training starts from
     options: dict[str, Option] = {}
@@ -38,13 +40,18 @@ class Preset(Strict):
 
 def presets() -> dict[str, tuple[str, Preset]]:
     """Every preset: name -> (method, preset), read from the YAML file beside each method."""
-    found: dict[str, tuple[str, Preset]] = {}
+    by_name: dict[str, tuple[str, Preset]] = {}
     for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
         for name, data in read_yaml(path).items():
-            if name in found:
-                raise UserError(f"{shown(path)}: preset {name!r} is already in {found[name][0]}")
-            found[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
-    return found
+            if name in by_name:
+                raise UserError(
+                    f"{shown(path)}: preset {name!r}",
+                    "every preset once",
+                    f"another in methods/{by_name[name][0]}.yaml",
+                    "rename one of them",
+                )
+            by_name[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
+    return by_name
 
 
 def needs(name: str, known: dict[str, tuple[str, Preset]]) -> list[str]:
@@ -55,8 +62,8 @@ def needs(name: str, known: dict[str, tuple[str, Preset]]) -> list[str]:
     row = known[name][1]
     others = [member.partition(":")[0] for member in row.fuse.of] if row.fuse else []
     others += [row.start] if row.start else []
-    found = [preset for other in others for preset in needs(other, known)]
-    return list(dict.fromkeys([*found, name]))
+    needed = [preset for other in others for preset in needs(other, known)]
+    return list(dict.fromkeys([*needed, name]))
 
 
 def shown(path: Path) -> str:

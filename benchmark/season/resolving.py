@@ -1,62 +1,24 @@
-"""Seasons and presets: which cells are played, with which options, on which features.
-
-A season file names datasets, presets, seeds and a budget. `resolve` spells every cell out, and
-`python -m benchmark season NAME` writes the result to params.yaml.
-"""
+"""From a season file to its cells: which presets are played, with which options and features."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Literal
 
-import yaml
-from pydantic import Field
-
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import read_yaml, write_text
-from benchmark.encoders import module_of
+from benchmark.core.errors import UserError
 from benchmark.season.method_options import configured, method_of
+from benchmark.season.networks import module_of
 from benchmark.season.parameters import (
-    PARAMS,
     Cell,
-    DatasetSettings,
     FeatureSet,
     Fusion,
     Option,
     Params,
     SentenceEncoder,
-    Strict,
     WordVectors,
 )
-from benchmark.season.presets import PACKAGE_ROOT, Fuse, Preset, presets, shown
+from benchmark.season.presets import Fuse, Preset, presets
+from benchmark.season.season_files import Season
 
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
-
-
-class Season(Strict):
-    title: str
-    datasets: dict[str, DatasetSettings]
-    presets: list[str] | Literal["all"]
-    seeds: list[int]
-    seeds_of: dict[str, list[int]] = {}  # method, or pattern of presets -> seeds instead of these
-    device: str = "auto"
-    precision: Literal["float32", "bfloat16"] = "float32"
-    validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
-    weights_dir: str | None = None  # folder of pretrained networks; None: torchvision's download
-    options: dict[str, dict[str, Option]] = {}  # method, or pattern of presets -> budget's changes
-
-
-def season_names() -> list[str]:
-    """Every ready-made season, in alphabetical order."""
-    return sorted(path.stem for path in (PACKAGE_ROOT / "seasons").glob("*.yaml"))
-
-
-def read_season(name: str) -> Season:
-    """A ready-made season by name, or any season file by path."""
-    path = Path(name) if name.endswith(".yaml") else PACKAGE_ROOT / "seasons" / f"{name}.yaml"
-    if not path.is_file():
-        raise UserError(f"no season {name!r}; expected one of {', '.join(season_names())}")
-    return checked(Season, read_yaml(path), shown(path))
 
 
 def resolve(
@@ -72,37 +34,33 @@ def resolve(
     unknown = [preset for preset in season.presets if preset not in known]
     if unknown:
         raise UserError(
-            f"season {name}: no preset {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
+            f"season {name}: preset {unknown[0]!r}",
+            f"some of {', '.join(sorted(known))}",
+            "no such preset",
+            "correct `presets` of the season file",
         )
     _check_keys(name, season, known, "options", season.options)
     _check_keys(name, season, known, "seeds_of", season.seeds_of)
     for dataset, settings in season.datasets.items():
         _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
-    grid = _Grid(name, season, known)
+    resolver = _Resolver(name, season, known)
     for dataset in season.datasets:
-        for preset in grid.presets(dataset):
-            for seed in grid.seeds(preset):
-                grid.add(dataset, preset, seed)
-    shared = season.model_dump(include={"title", "device", "precision", "validation_images"})
+        for preset in resolver.presets(dataset):
+            for seed in resolver.seeds(preset):
+                resolver.add(dataset, preset, seed)
     return Params(
         season=name,
-        weights_dir=season.weights_dir,
+        title=season.title,
+        device=season.device,
+        weights_dir=None,
         datasets={
             key: settings.model_copy(update={"reader": settings.reader or key})
             for key, settings in season.datasets.items()
         },
-        feature_sets=grid.feature_sets,
-        cells=grid.cells,
-        fusions=grid.fusions,
-        **shared,
+        feature_sets=resolver.feature_sets,
+        cells=resolver.cells,
+        fusions=resolver.fusions,
     )
-
-
-def write_params(params: Params) -> None:
-    """Make `params` the active season."""
-    head = "# Written by `python -m benchmark season`: the active season, every cell spelt out.\n"
-    body = yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False, width=100)
-    write_text(PARAMS, head + body)
 
 
 def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
@@ -110,13 +68,15 @@ def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterab
     for key in keys:
         if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
             raise UserError(
-                f"season {name}: {field}.{key}: neither a method of this season nor a pattern that "
-                f"fits one of its presets; expected one of "
-                f"{', '.join(sorted(played | set(season.presets)))}"
+                f"season {name}: {field}.{key}",
+                f"a method of this season, or a pattern that fits one of its presets: "
+                f"{', '.join(sorted(played | set(season.presets)))}",
+                "neither",
+                "correct the key in the season file",
             )
 
 
-class _Grid:
+class _Resolver:
     """Cells, fusions and feature_sets of a season, in the order they are asked for."""
 
     def __init__(self, name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
@@ -128,13 +88,13 @@ class _Grid:
     def presets(self, dataset: str) -> list[str]:
         """Those of the season that are played on a dataset."""
         patterns = self.season.datasets[dataset].presets
-        wanted = [one for one in patterns if not one.startswith("!")] or ["*"]
-        unwanted = [one[1:] for one in patterns if one.startswith("!")]
+        wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
+        unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
         return [
             preset
             for preset in self.season.presets
-            if any(fnmatchcase(preset, one) for one in wanted)
-            and not any(fnmatchcase(preset, one) for one in unwanted)
+            if any(fnmatchcase(preset, pattern) for pattern in wanted)
+            and not any(fnmatchcase(preset, pattern) for pattern in unwanted)
         ]
 
     def seeds(self, preset: str) -> list[int]:
@@ -178,6 +138,8 @@ class _Grid:
             family=row.family,
             options=options,
             scaled=sorted(scaled),
+            precision=self.season.precision,
+            validation_images=self.season.validation_images,
             network=row.network,
             images=self._images(dataset, row, takes.image),
             backbone=backbone,
@@ -191,7 +153,7 @@ class _Grid:
         if row.start is None:
             return None
         self._check_played(dataset, preset, "starts from", row.start, seed)
-        return f"{self._folder(dataset, row.start, seed)}/checkpoint.pt"
+        return f"data/checkpoints/{self.name}/{dataset}/{row.start}/{seed}.pt"
 
     def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
         fuse = self.known[preset][1].fuse
@@ -207,20 +169,23 @@ class _Grid:
             how=fuse.how,
             members=folders,
             parts=list(parts),
+            precision=self.season.precision,
             folder=self._folder(dataset, preset, seed),
         )
 
     def _check_tasks(self, preset: str, fuse: Fuse, names: tuple[str, ...]) -> None:
         """Scores of whole images alone can be averaged; a distance is mixed with one of regions."""
-        found = [self._feeds(member) for member in names]
-        expected, ok = "all of images", "proposals" not in found
+        images = [self._feeds(member) for member in names]
+        expected, ok = "all of images", "proposals" not in images
         if fuse.how == "weighted":
             expected = "one of images, one of regions"
-            ok = len(found) == 2 and found[0] != "proposals" and found[1] == "proposals"
+            ok = len(images) == 2 and images[0] != "proposals" and images[1] == "proposals"
         if not ok:
             raise UserError(
-                f"season {self.name}: {preset}: how: {fuse.how}: expected presets "
-                f"{expected}, found {', '.join(names)}"
+                f"season {self.name}: {preset}: how: {fuse.how}",
+                f"presets {expected}",
+                ", ".join(names),
+                "correct `fuse` of the preset",
             )
 
     def _feeds(self, preset: str) -> str:
@@ -231,11 +196,18 @@ class _Grid:
 
     def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
         if other not in self.presets(dataset):
-            raise UserError(f"season {self.name}: {preset} {verb} {other!r}; add it to presets")
+            raise UserError(
+                f"season {self.name}: {preset}",
+                f"the preset that it {verb}, {other}",
+                f"a season that does not play it on {dataset}",
+                "add it to `presets`",
+            )
         if seed not in self.seeds(other):
             raise UserError(
-                f"season {self.name}: {preset} {verb} {other!r}, which has no seed {seed}; "
-                f"expected one of {', '.join(map(str, self.seeds(other)))}: see seeds_of"
+                f"season {self.name}: {preset}: seed {seed}",
+                f"a seed of {other}, which it {verb}: {', '.join(map(str, self.seeds(other)))}",
+                "no such seed",
+                "correct `seeds` or `seeds_of`",
             )
 
     def _images(self, dataset: str, row: Preset, kind: str) -> str:
@@ -264,8 +236,10 @@ class _Grid:
             return chosen
         if row.network is None:
             raise UserError(
-                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}: {row.title} "
-                f"names no network; name one for the dataset"
+                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}",
+                f"a network of the preset {row.title}",
+                "none",
+                "name a network for the dataset",
             )
         return row.network
 
@@ -306,11 +280,11 @@ class _Grid:
 
 def _options(options: dict[str, dict[str, Option]], method: str, preset: str) -> dict[str, Option]:
     """What is set for a preset: the method's options, then those of patterns, in their order."""
-    found = dict(options.get(method, {}))
+    chosen = dict(options.get(method, {}))
     for key, values in options.items():
         if key != method and fnmatchcase(preset, key):
-            found |= values
-    return found
+            chosen |= values
+    return chosen
 
 
 def _name_and_part(member: str) -> tuple[str, str]:

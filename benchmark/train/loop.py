@@ -1,4 +1,4 @@
-"""The training loop: plays the phases of any method's recipe. Can be killed and goes on."""
+"""The training loop: plays the phases of any method's recipe. Killed, it resumes where it was."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from benchmark.core.files import atomic
 from benchmark.train import sampling, selection
 from methods import Batch, Phase, RegionBatch
 
-LOOKED_AT = 50  # steps between looks at the loss: each look makes a GPU wait
+CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
 
 
 class TrainingRows(Protocol):
@@ -27,27 +27,40 @@ class TrainingRows(Protocol):
 
     @property
     def owners(self) -> np.ndarray:
-        """(rows,): those of one owner are siblings."""
+        """(rows,) the image, or chain, of each row: rows of one owner are siblings."""
 
     def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch | RegionBatch:
-        """The rows at these places."""
+        """The rows at the given indices; `pool_rows` for phases with a pool."""
 
 
 class DivergedError(ArithmeticError):
-    """The loss, or a validation score, is no longer a number."""
+    """The loss, or a validation score, is no longer finite."""
 
 
 @dataclass
 class Progress:
-    """Everything a training needs to go on after a kill, except the weights themselves."""
+    """What a training needs to resume after a kill, apart from weights and optimiser."""
 
     epoch: int = 0  # epochs done
-    seconds: float = 0.0
-    history: list[dict] = field(default_factory=list)
+    seconds: float = 0.0  # of training and validation
+    history: list[dict] = field(default_factory=list)  # one row per epoch
 
 
 class Run:
-    """A model, its data and its recipe; `play` trains, `best_state` is what is kept."""
+    """The training of one model by one recipe.
+
+    `play` trains, and resumes from `scratch` what was killed; then `best_state` holds the weights
+    of the best epoch by validation rsum, and `progress` the history.
+
+    model       on its device, with the weights that training starts from
+    phases      the recipe
+    train       rows to draw batches from
+    validate    model -> recalls in percent and their sum, rsum
+    seed        of batches, dropout and everything else that is drawn at random
+    autocast    whether losses and scores are computed in bfloat16 where that is safe
+    scratch     folder of the state after the last epoch, of this training alone
+    name        for progress messages
+    """
 
     def __init__(
         self,
@@ -55,7 +68,7 @@ class Run:
         model: nn.Module,
         phases: list[Phase],
         train: TrainingRows,
-        validate: Callable[[nn.Module], dict[str, float]],  # recalls in percent and their sum
+        validate: Callable[[nn.Module], dict[str, float]],
         seed: int,
         autocast: bool,
         scratch: Path,
@@ -63,7 +76,7 @@ class Run:
     ) -> None:
         self.model, self.train, self.validate = model, train, validate
         self.seed, self.autocast, self.scratch, self.name = seed, autocast, scratch, name
-        self.schedule = [
+        self.schedule = [  # one entry per epoch
             (number, phase, rate)
             for number, phase in enumerate(phases)
             for rate in phase.learning_rates
@@ -73,9 +86,9 @@ class Run:
         self.progress = Progress()
 
     def play(self) -> None:
-        """All epochs that are not done yet; after each the run can be killed and resumed.
+        """Play all epochs that are not done yet; each ends with a saved state to resume from.
 
-        A recipe without epochs keeps the weights it starts from. Raises DivergedError.
+        A recipe without epochs keeps the weights that it starts from. Raises DivergedError.
         """
         self._resume()
         if not self.schedule:
@@ -88,7 +101,7 @@ class Run:
             losses = self._epoch(epoch, phase, rate)
             metrics = self._validate(epoch)
             self.progress.seconds += perf_counter() - started
-            self._note(epoch, number, rate, losses, metrics)
+            self._end_epoch(epoch, number, rate, losses, metrics)
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
@@ -99,17 +112,17 @@ class Run:
         """Mean loss of every term over the epoch's batches."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["factor"]
-        # Reseeded every epoch, so that a resumed run draws what an unbroken one would.
+        # Seeded anew in every epoch, so that a resumed run draws what an uninterrupted one would.
         rng = np.random.default_rng([self.seed, epoch])
         torch.manual_seed(int(rng.integers(2**31)))
         rows = list(self._rows(phase, rng))
         pools = self._pools(phase, rng, len(rows))
         self.model.train()
-        log = _Log(epoch, rate)
+        log = _LossLog(epoch, rate)
         label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
         bar = tqdm(rows, desc=label, unit="batch", disable=None, leave=False)
         for batch_rows, pool_rows in zip(bar, pools, strict=True):
-            log.add(self._step(batch_rows, pool_rows, phase))
+            log.add(self.step(batch_rows, pool_rows, phase))
         return log.means()
 
     def _rows(self, phase: Phase, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -123,10 +136,11 @@ class Run:
             return [None] * steps
         return list(rng.integers(0, len(self.train.owners), (steps, phase.pool)))
 
-    def _step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
+    def step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
+        """One step of the optimiser on the matched rows at `rows`; the loss of every term."""
         batch = self.train.batch(rows, pool_rows)
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
-            terms = _counting(self.model.loss(batch), phase)
+            terms = _counted(self.model.loss(batch), phase)
         self.optimiser.zero_grad(set_to_none=True)
         sum(terms.values()).backward()
         if phase.clip_norm is not None:
@@ -142,7 +156,8 @@ class Run:
             except selection.NotFiniteError as error:
                 raise DivergedError(f"epoch {epoch + 1}: {error}") from error
 
-    def _note(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
+    def _end_epoch(self, epoch: int, phase: int, rate: float, losses: dict, metrics: dict) -> None:
+        """Add the epoch to the history, keep its weights if they are the best, save the state."""
         row = {"epoch": epoch + 1, "phase": phase + 1, "learning_rate": rate}
         row |= {"loss": sum(losses.values())} | {f"loss_{k}": v for k, v in losses.items()}
         row |= {f"val_{k}": v for k, v in metrics.items()}
@@ -182,19 +197,19 @@ class Run:
         self.optimiser.load_state_dict(state["optimiser"])
 
 
-class _Log:
-    """The loss terms of an epoch, looked at only now and then."""
+class _LossLog:
+    """The loss terms of an epoch, checked only every `CHECK_EVERY` steps."""
 
     def __init__(self, epoch: int, rate: float) -> None:
         self.epoch, self.rate = epoch, rate
         self.terms: list[str] = []
         self.steps: list[Tensor] = []
-        self.sound = 0  # steps known to be finite
+        self.checked = 0  # steps known to be finite
 
     def add(self, terms: dict[str, Tensor]) -> None:
         self.terms = list(terms)
         self.steps.append(torch.stack([value.float() for value in terms.values()]))
-        if len(self.steps) - self.sound == LOOKED_AT:
+        if len(self.steps) - self.checked == CHECK_EVERY:
             self._check()
 
     def means(self) -> dict[str, float]:
@@ -204,28 +219,30 @@ class _Log:
         return dict(zip(self.terms, means, strict=True))
 
     def _check(self) -> None:
-        if self.sound == len(self.steps):
+        if self.checked == len(self.steps):
             return
-        fresh = torch.stack(self.steps[self.sound :])
+        fresh = torch.stack(self.steps[self.checked :])
         bad = ~torch.isfinite(fresh).all(1)
         if bad.any():
             first = int(bad.int().argmax())
             pairs = zip(self.terms, fresh[first].tolist(), strict=True)
             values = ", ".join(f"{term} {value:.4g}" for term, value in pairs)
             raise DivergedError(
-                f"the loss is not finite in epoch {self.epoch + 1}, step {self.sound + first + 1}, "
+                f"the loss is not finite in epoch {self.epoch + 1}, "
+                f"step {self.checked + first + 1}, "
                 f"learning rate {self.rate:g}: {values}"
             )
-        self.sound = len(self.steps)
+        self.checked = len(self.steps)
 
 
-def _counting(terms: dict[str, Tensor], phase: Phase) -> dict[str, Tensor]:
+def _counted(terms: dict[str, Tensor], phase: Phase) -> dict[str, Tensor]:
     """The loss terms that the phase counts."""
     return {name: terms[name] for name in phase.terms or terms}
 
 
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
-    """The phase's optimiser; the rate is set before every epoch, times each group's factor.
+    """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
+    the learning rate of each epoch.
 
     A parameter whose factor is 0 is frozen.
     """

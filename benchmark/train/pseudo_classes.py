@@ -15,8 +15,8 @@ from methods import NotApplicableError
 def cluster(features_IF: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Cluster of each image, numbered from 0 without gaps: (I,) int64.
 
-    Images that are alike can leave clusters empty; these are no classes. Raises
-    NotApplicableError for more clusters than images.
+    Equal images can leave clusters empty; these get no number. Raises NotApplicableError for more
+    clusters than images.
     """
     if not 1 <= count <= len(features_IF):
         raise NotApplicableError(

@@ -1,4 +1,4 @@
-"""Which captions meet in a batch. Batches are arrays of caption positions within a split."""
+"""Which captions meet in a batch. Batches are arrays of caption rows of a split."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,10 @@ def batches(
 ) -> Iterator[np.ndarray]:
     """One epoch: every caption is drawn once, in random order, `batch_size` at a time.
 
-    With captions_per_image > 1 each drawn caption brings that many less one others of its image
-    (two-branch paper, neighbourhood sampling), so that a batch holds more rows than were drawn.
-    An only caption is its own other one. The last batch may be smaller; one of a single drawn
-    caption is dropped: it has no negative.
+    With captions_per_image > 1 each drawn caption is followed by other captions of its image, so
+    that there are captions_per_image rows per draw (two-branch paper, neighbourhood sampling). The
+    only caption of an image is repeated. The last batch may be smaller; one of a single drawn
+    caption is dropped, as it has no negative.
     """
     order = rng.permutation(len(image_of_caption))
     siblings = _Siblings(image_of_caption) if captions_per_image > 1 else None
@@ -28,7 +28,7 @@ def image_batches(
 ) -> Iterator[np.ndarray]:
     """One epoch: every image is drawn once, in random order, with one of its captions.
 
-    The last batch may be smaller; one of a single image is dropped: it has no negative.
+    The last batch may be smaller; one of a single image is dropped, as it has no negative.
     """
     order = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
@@ -48,19 +48,19 @@ class _Siblings:
         self.order = np.argsort(image_of_caption, kind="stable")
         self.count = np.bincount(image_of_caption)
         self.first = np.cumsum(self.count) - self.count
-        self.place = np.empty_like(self.order)  # of a caption among those of its image
-        self.place[self.order] = np.arange(len(self.order)) - self.first[self.image[self.order]]
+        self.position = np.empty_like(self.order)  # of a caption among those of its image
+        self.position[self.order] = np.arange(len(self.order)) - self.first[self.image[self.order]]
 
     def joined(self, drawn: np.ndarray, others: int, rng: np.random.Generator) -> np.ndarray:
-        """Each drawn caption followed by `others` different ones of its image, where it has any."""
+        """Each drawn caption, followed by `others` other captions of its image."""
         image = self.image[drawn]
         rows = [drawn]
-        # A random start and consecutive steps around the ring of siblings: never the caption
-        # itself and never one twice, while there are enough.
+        # A random start and consecutive steps around the ring of siblings: while there are enough,
+        # this never gives the caption itself, nor a sibling twice.
         ring = np.maximum(self.count[image] - 1, 1)
         start = rng.integers(0, ring)
         for step in range(others):
             away = 1 + (start + step) % ring
-            place = (self.place[drawn] + away) % self.count[image]
-            rows.append(self.order[self.first[image] + place])
+            position = (self.position[drawn] + away) % self.count[image]
+            rows.append(self.order[self.first[image] + position])
         return np.stack(rows, axis=1).ravel()

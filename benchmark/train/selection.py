@@ -1,7 +1,7 @@
-"""Which epoch of a training is kept, and the validation figure that decides it.
+"""Which epoch of a training is kept, and the validation recalls that decide it.
 
-Ranks are counted here with tensors, where the scores lie, by the rules of ranking.py: training
-must not wait for the host, and a change to the evaluation must not make trainings stale.
+Ranks are counted here with tensors, on the device of the scores, as protocol/ranks.py counts them:
+training must not wait for the host, and a change to the evaluation must not make trainings stale.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 CUTOFFS = (1, 5, 10)
+CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 
 
 class NotFiniteError(ArithmeticError):
@@ -18,32 +19,30 @@ class NotFiniteError(ArithmeticError):
 
 def selected(rsums: Sequence[float]) -> int:
     """The epoch whose weights are kept, counted from 1: highest validation rsum, earliest on
-    ties. Never sees test."""
+    ties."""
     return max(range(len(rsums)), key=lambda epoch: (rsums[epoch], -epoch)) + 1
 
 
 def retrieval_recalls(
     scores_IC: Tensor, relevant_IC: Tensor, ways: Sequence[str]
 ) -> dict[str, float]:
-    """R@1, R@5, R@10 of each way (i2t, t2i) in percent, and their sum; ties count against the
-    method."""
+    """R@1, R@5, R@10 of each way (i2t, t2i) in percent, and their sum, rsum; ties count against
+    the method. Raises NotFiniteError."""
     _check_finite(scores_IC)
     of_way = {"i2t": (scores_IC, relevant_IC), "t2i": (scores_IC.T, relevant_IC.T)}
     ranks = {way: _ranks(*of_way[way]) for way in ways}
     return _recalls(ranks)
 
 
-def localisation_recalls(
-    scores_NP: Tensor, overlaps_NP: Tensor, correct: float
-) -> dict[str, float]:
-    """R@1, R@5, R@10 of N phrases among the P proposals of their images, and their sum.
+def localisation_recalls(scores_NP: Tensor, ious_NP: Tensor) -> dict[str, float]:
+    """R@1, R@5, R@10 in percent of N phrases among the P proposals of their images, and their sum.
 
-    Right is an overlap of `correct` or more; absent proposals have NaN. A phrase without a right
-    proposal is never found.
+    A proposal is right if its IoU with the true box is `CORRECT_IOU` or more; a missing one has
+    NaN. A phrase without a right proposal counts as a miss at every cutoff.
     """
-    is_there_NP = ~overlaps_NP.isnan()
+    is_there_NP = ~ious_NP.isnan()
     _check_finite(scores_NP[is_there_NP])
-    right_NP = overlaps_NP >= correct
+    right_NP = ious_NP >= CORRECT_IOU
     ranks_N = _ranks(scores_NP.masked_fill(~is_there_NP, -torch.inf), right_NP)
     lost_N = ~right_NP.any(1)
     return _recalls({"p2r": ranks_N.masked_fill(lost_N, max(scores_NP.shape[1], *CUTOFFS))})
@@ -55,15 +54,15 @@ def _check_finite(scores: Tensor) -> None:
 
 
 def _ranks(scores_QG: Tensor, relevant_QG: Tensor) -> Tensor:
-    """Items that are not relevant and score at least what the query's best relevant one does."""
+    """(Q,) how many items that are not relevant score at least as much as the best relevant one."""
     best_Q1 = scores_QG.masked_fill(~relevant_QG, -torch.inf).amax(1, keepdim=True)
     return ((scores_QG >= best_Q1) & ~relevant_QG).sum(1)
 
 
 def _recalls(ranks: dict[str, Tensor]) -> dict[str, float]:
     recalls = {
-        f"{way}_r{k}": 100 * float((found < k).double().mean())
-        for way, found in ranks.items()
+        f"{way}_r{k}": 100 * float((ranks_Q < k).double().mean())
+        for way, ranks_Q in ranks.items()
         for k in CUTOFFS
     }
     return recalls | {"rsum": sum(recalls.values())}

@@ -1,7 +1,7 @@
 """Two-branch networks for phrases, Wang et al. 2018: Algorithm 1 and equations 3 to 7.
 
 One triplet, one pair, one scalar at a time in float64. Row b of a batch is a phrase of chain
-chains[b] in image images[b]; overlaps[b][p] is the IoU of proposal p of that image with its true
+chains[b] in image images[b]; ious[b][p] is the IoU of proposal p of that image with its true
 region, NaN where the image has no such proposal. Target t is row targets[t], and regions[t] are
 the vectors of its positive regions, the one of step 2 first.
 
@@ -17,24 +17,24 @@ Where the paper leaves room, and what is done here:
 from oracles.two_branch import distance, highest, hinge, joint_score, logistic
 
 
-def positives(overlaps):
-    """Step 2: the proposals that overlap the true region by 0.7 or more."""
-    return [p for p, overlap in enumerate(overlaps) if overlap == overlap and overlap >= 0.7]
+def positives(ious):
+    """Step 2: the proposals whose IoU with the true region is 0.7 or more."""
+    return [p for p, iou in enumerate(ious) if iou == iou and iou >= 0.7]
 
 
-def negatives(overlaps):
-    """Step 3b: the proposals that overlap the true region by less than 0.3."""
-    return [p for p, overlap in enumerate(overlaps) if overlap == overlap and overlap < 0.3]
+def negatives(ious):
+    """Step 3b: the proposals whose IoU with the true region is less than 0.3."""
+    return [p for p, iou in enumerate(ious) if iou == iou and iou < 0.3]
 
 
-def phrase_anchor(phrases, proposals, images, overlaps, targets, regions, margin, k):
+def phrase_anchor(phrases, proposals, images, ious, targets, regions, margin, k):
     """Steps 3b and 3c ii: triplets (y, x, x')."""
     total, rows = 0.0, 0
     for t, row in enumerate(targets):
         for region in regions[t]:
             near = distance(region, phrases[row])
             hinges = []
-            for p in negatives(overlaps[row]):
+            for p in negatives(ious[row]):
                 far = distance(proposals[images[row]][p], phrases[row])
                 hinges.append(hinge(margin, near, far))
             total += highest(hinges, k)
@@ -58,14 +58,14 @@ def image_anchor(phrases, chains, targets, regions, n, margin, k):
     return total / (rows * k)
 
 
-def region_neighbourhood(proposals, images, overlaps, targets, regions, margin, k):
+def region_neighbourhood(proposals, images, ious, targets, regions, margin, k):
     """Eq. 4 for the two regions of each target phrase."""
     total, rows = 0.0, 0
     for t, row in enumerate(targets):
         for this, other in ((0, 1), (1, 0)):
             near = distance(regions[t][this], regions[t][other])
             hinges = []
-            for p in negatives(overlaps[row]):
+            for p in negatives(ious[row]):
                 far = distance(regions[t][this], proposals[images[row]][p])
                 hinges.append(hinge(margin, near, far))
             total += highest(hinges, k)
@@ -73,14 +73,14 @@ def region_neighbourhood(proposals, images, overlaps, targets, regions, margin, 
     return total / (rows * k)
 
 
-def positive_pairs(overlaps, augmented):
+def positive_pairs(ious, augmented):
     """Pairs (row, region) of the similarity network: region -1 is the true one, p a proposal."""
     found = []
-    for row in range(len(overlaps)):
-        if negatives(overlaps[row]):
+    for row in range(len(ious)):
+        if negatives(ious[row]):
             found.append((row, -1))
             if augmented:
-                found += [(row, p) for p in positives(overlaps[row])]
+                found += [(row, p) for p in positives(ious[row])]
     return found
 
 

@@ -1,1 +1,1 @@
-"""One figure per file."""
+"""One figure per file; see benchmark.report.figure_listing."""

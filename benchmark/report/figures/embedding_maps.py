@@ -1,30 +1,57 @@
-"""Figures of embedding spaces: where images and captions lie in the plane of a t-SNE."""
+"""Where images and captions lie in embedding spaces, as t-SNE maps (CycleMatch, Fig. 6.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from benchmark.analysis.boards import Board
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, drawing, legend_below, panels, shown
+
+SECTION = "papers/cyclematch"
+PRESETS = ("dualmatch", "cyclematch")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """Places (2N, 2) of N images and then of a caption of each."""
+    """A map of N images and one caption of each."""
 
     title: str
-    places: np.ndarray
+    points: np.ndarray  # (2N, 2): the images, then the captions
 
 
-def spaces(shapes: Sequence[Space]) -> Figure:
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    spaces = [space for preset in PRESETS for space in _spaces(inputs.board, preset)]
+    if spaces:
+        yield Picture(
+            name="spaces",
+            figure=embedding_maps(spaces),
+            alt=f"{inputs.board.card['title']}: t-SNE of images and captions in {len(spaces)} "
+            "spaces, pairs joined",
+        )
+
+
+def _spaces(board: Board, preset: str) -> list[Space]:
+    standing = board.standing(preset)
+    if standing is None:
+        return []
+    return [
+        Space(title=f"{standing.row.title}: {name.removeprefix('tsne_')} space", points=xy)
+        for name, xy in standing.samples.items()
+        if name.startswith("tsne_")
+    ]
+
+
+def embedding_maps(spaces: Sequence[Space]) -> Figure:
     """Images and captions as two kinds of marks, every pair joined: the shorter the lines, the
-    better the space brings pairs together (CycleMatch, Fig. 6.4)."""
+    better the space brings pairs together."""
     with drawing():
-        figure, grid = panels(len(shapes), columns=3, head=0.2, row=3.3)
-        for axes, space in zip(grid, shapes, strict=True):
-            images, captions = np.split(space.places.astype(np.float64), 2)
+        figure, grid = panels(len(spaces), columns=3, head=0.2, row=3.3)
+        for axes, space in zip(grid, spaces, strict=True):
+            images, captions = np.split(space.points.astype(np.float64), 2)
             pairs = np.stack([images, captions], axis=1)
             joined = axes.add_collection(
                 LineCollection(pairs, colors="#999999", linewidths=0.6, zorder=1)

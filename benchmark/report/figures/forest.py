@@ -1,8 +1,7 @@
-"""Figures of claims: every comparison with its interval and its verdict."""
+"""Every comparison of the claims with its interval and its verdict, as a forest plot."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -10,13 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmark.analysis.claims import Conclusion, Verdict
+from benchmark.protocol import METRICS
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
+from benchmark.report.pages.claim_tables import SIGNS, counted
 
-Verdict = Literal["holds", "does not hold", "undecided"]
-LOOKS: dict[Verdict, tuple[str, str]] = {  # verdict -> colour, marker
-    "holds": (COLOURS[2], "o"),
-    "does not hold": (COLOURS[1], "X"),
-    "undecided": (GREY, "s"),
+SECTION = "claims"
+MARKS = {  # conclusion -> colour, marker
+    Conclusion.HOLDS: (COLOURS[2], "o"),
+    Conclusion.FAILS: (COLOURS[1], "X"),
+    Conclusion.UNDECIDED: (GREY, "s"),
 }
 LABEL = 62  # characters of a line
 LINE = 0.16  # inches; of a line of a label
@@ -25,71 +28,106 @@ AROUND = 0.75  # inches; the axis of a unit, with its name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """One comparison of a claim. Positive: the first preset is better, which most claims say."""
+class ForestRow:
+    """One comparison of a claim. If the difference is positive, the first preset is better."""
 
     label: str
-    unit: str  # what the difference is measured in; every unit has an axis of its own
+    unit: str  # of the difference; every unit has its own axis
     difference: float
     low: float  # ends of the 95% interval
     high: float
-    verdict: Verdict
+    conclusion: Conclusion
     printed: float | None = None  # the paper's difference
-    bounds: tuple[float, ...] = ()  # what else than zero the claim judges the difference by
+    bounds: tuple[float, ...] = ()  # margins of the claim, other than zero
 
 
-def forest(comparisons: Sequence[Comparison]) -> Figure:
-    """One row a comparison, in the given order, the rows of a unit together."""
-    units = list(dict.fromkeys(comparison.unit for comparison in comparisons))
-    groups = [[c for c in comparisons if c.unit == unit] for unit in units]
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    rows = [row for verdict in inputs.verdicts for row in forest_rows(verdict)]
+    if rows:
+        yield Picture(
+            name="claims",
+            figure=forest(rows),
+            alt=f"{inputs.board.card['title']}: differences that the claims are about; "
+            f"{counted(inputs.verdicts)}",
+        )
+
+
+def forest_rows(verdict: Verdict) -> list[ForestRow]:
+    """One row per comparison that has an interval."""
+    claim, margin = verdict.claim, verdict.margin
+    bounds = {"ordered": (), "alike": (-margin, margin), "not_better": (margin,)}
+    return [
+        ForestRow(
+            label=f"{claim.statement} ({tested.comparison.first} {SIGNS[claim.kind]} "
+            f"{tested.comparison.second})",
+            unit=METRICS[claim.metric].heading,
+            difference=tested.comparison.difference,
+            low=tested.comparison.interval[0],
+            high=tested.comparison.interval[1],
+            conclusion=tested.conclusion,
+            printed=tested.printed,
+            bounds=bounds[claim.kind],
+        )
+        for tested in verdict.tested
+        if tested.comparison.interval
+    ]
+
+
+def forest(rows: Sequence[ForestRow]) -> Figure:
+    """One line per row, in the given order, the rows of a unit together."""
+    units = list(dict.fromkeys(row.unit for row in rows))
+    groups = [[row for row in rows if row.unit == unit] for unit in units]
     heights = [AROUND + sum(map(_height, group)) for group in groups]
     with drawing():
         figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
         grid = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, unit, group in zip(grid, units, groups, strict=True):
-            _rows(axes, group)
+            _draw_group(axes, group)
             unit = shown(unit, 36, lines=1)
             axes.set_xlabel(f"difference of {unit}; right of 0: the first preset is better")
-        handles, titles = _key(comparisons)
+        handles, titles = _legend(rows)
         legend_below(figure, handles, titles)
     return figure
 
 
-def _height(comparison: Comparison) -> float:
+def _height(row: ForestRow) -> float:
     """Inches of a row."""
-    return GAP + LINE * (shown(comparison.label, LABEL).count("\n") + 1)
+    return GAP + LINE * (shown(row.label, LABEL).count("\n") + 1)
 
 
-def _rows(axes: Axes, group: Sequence[Comparison]) -> None:
-    """Rows from top to bottom, the vertical axis in inches."""
-    heights = np.array([_height(comparison) for comparison in group])
-    places = np.cumsum(heights) - heights / 2
+def _draw_group(axes: Axes, group: Sequence[ForestRow]) -> None:
+    """Draw rows from top to bottom, with the vertical axis in inches."""
+    heights = np.array([_height(row) for row in group])
+    positions = np.cumsum(heights) - heights / 2
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlim(_limits(group))
-    for place, comparison in zip(places, group, strict=True):
-        _row(axes, place, comparison)
-    axes.set_yticks(places, [shown(comparison.label, LABEL) for comparison in group])
+    for position, row in zip(positions, group, strict=True):
+        _draw_row(axes, position, row)
+    axes.set_yticks(positions, [shown(row.label, LABEL) for row in group])
     axes.set_ylim(heights.sum(), 0)
     axes.grid(axis="y", visible=False)
 
 
-def _limits(group: Sequence[Comparison]) -> tuple[float, float]:
-    """What was measured, and not what papers print, which may be so far away that the intervals
-    of all rows would shrink to dots."""
-    ends = [0.0, *(end for c in group for end in (c.low, c.high, c.difference, *c.bounds))]
+def _limits(group: Sequence[ForestRow]) -> tuple[float, float]:
+    """Range of the measured numbers. Printed ones may be so far away that all intervals would
+    shrink to dots."""
+    ends = [
+        0.0,
+        *(end for row in group for end in (row.low, row.high, row.difference, *row.bounds)),
+    ]
     room = 0.15 * (max(ends) - min(ends)) or 1.0
     return min(ends) - room, max(ends) + room
 
 
-def _row(axes: Axes, place: float, comparison: Comparison) -> None:
-    colour, marker = LOOKS[comparison.verdict]
-    axes.hlines(place, comparison.low, comparison.high, color=colour, linewidth=1.8)
-    axes.plot(comparison.bounds, [place] * len(comparison.bounds), **_bound())
-    if comparison.printed is not None:
-        _printed(axes, place, comparison.printed)
+def _draw_row(axes: Axes, position: float, row: ForestRow) -> None:
+    colour, marker = MARKS[row.conclusion]
+    axes.hlines(position, row.low, row.high, color=colour, linewidth=1.8)
+    axes.plot(row.bounds, [position] * len(row.bounds), **_bound())
+    if row.printed is not None:
+        _draw_printed(axes, position, row.printed)
     axes.plot(
-        comparison.difference,
-        place,
+        row.difference,
+        position,
         color=colour,
         marker=marker,
         markersize=8,
@@ -99,18 +137,18 @@ def _row(axes: Axes, place: float, comparison: Comparison) -> None:
     )
 
 
-def _printed(axes: Axes, place: float, printed: float) -> None:
-    """A diamond, or at the end of the axis an arrow to where it would be."""
+def _draw_printed(axes: Axes, position: float, printed: float) -> None:
+    """Draw a diamond, or an arrow at the end of the axis if the number lies beyond it."""
     low, high = axes.get_xlim()
     if low <= printed <= high:
-        axes.plot(printed, place, clip_on=False, **_diamond())
+        axes.plot(printed, position, clip_on=False, **_diamond())
         return
     is_beyond = printed > high
     end, arrow, side, inside = (high, ">", "right", -8) if is_beyond else (low, "<", "left", 8)
-    axes.plot(end, place, clip_on=False, **(_diamond() | {"marker": arrow}))
+    axes.plot(end, position, clip_on=False, **(_diamond() | {"marker": arrow}))
     axes.annotate(
         f"{printed:+g}",
-        (end, place),
+        (end, position),
         (inside, 0),
         textcoords="offset points",
         horizontalalignment=side,
@@ -119,19 +157,19 @@ def _printed(axes: Axes, place: float, printed: float) -> None:
     )
 
 
-def _key(comparisons: Sequence[Comparison]) -> tuple[list[Artist], list[str]]:
-    """A legend of what is there."""
-    found = {comparison.verdict for comparison in comparisons}
-    titles = [verdict for verdict in LOOKS if verdict in found]
+def _legend(rows: Sequence[ForestRow]) -> tuple[list[Artist], list[str]]:
+    """Handles and titles of the marks that occur."""
+    drawn = {row.conclusion for row in rows}
+    titles = [conclusion for conclusion in MARKS if conclusion in drawn]
     handles = []
-    for verdict in titles:
-        colour, marker = LOOKS[verdict]
+    for conclusion in titles:
+        colour, marker = MARKS[conclusion]
         look = {"color": colour, "marker": marker, "markersize": 8, "markeredgecolor": "white"}
         handles.append(Line2D([], [], linewidth=1.8, **look))
-    if any(comparison.printed is not None for comparison in comparisons):
+    if any(row.printed is not None for row in rows):
         handles.append(Line2D([], [], **_diamond()))
         titles.append("printed in the paper")
-    if any(comparison.bounds for comparison in comparisons):
+    if any(row.bounds for row in rows):
         handles.append(Line2D([], [], **_bound()))
         titles.append("margin of the claim")
     return handles, titles

@@ -1,14 +1,19 @@
-"""Figures of adaptive fusion (CycleMatch, Section 6.3.4): how it comes to its weights, and which
-ones it comes to."""
+"""Adaptive fusion (CycleMatch, Section 6.3.4): how it finds its weights, and the weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmark.analysis.boards import Standing
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, drawing, panels, shown
+
+SECTION = "papers/cyclematch"
+PRESETS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
+QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +35,54 @@ class QueryWeights:
     weights: np.ndarray  # (S, Q)
 
 
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    for standing in filter(None, map(inputs.board.standing, PRESETS)):
+        ways = [way for way in QUERY if f"weights_{way}" in standing.samples]
+        if ways:
+            yield from _pictures(inputs.board.card["title"], standing, ways)
+
+
+def _pictures(title: str, standing: Standing, ways: Sequence[str]) -> Iterator[Picture]:
+    whose = f"{title}, {standing.row.title}"
+    yield Picture(
+        name=f"curves-{standing.preset}",
+        figure=score_curves([curves for way in ways for curves in _curves(standing, way)]),
+        alt=f"{whose}: sorted scores of a few queries with their adaptive weights",
+    )
+    yield Picture(
+        name=f"weights-{standing.preset}",
+        figure=fusion_weights([_weights(standing, way) for way in ways]),
+        alt=f"{whose}: adaptive weights of every query",
+    )
+
+
+def _curves(standing: Standing, way: str) -> list[QueryCurves]:
+    samples = standing.samples
+    return [
+        QueryCurves(
+            title=f"{QUERY[way]} {query}",
+            members=_members(standing),
+            curves=samples[f"curves_{way}"][:, number],
+            weights=samples[f"weights_{way}"][:, query],
+        )
+        for number, query in enumerate(samples[f"curve_queries_{way}"])
+    ]
+
+
+def _weights(standing: Standing, way: str) -> QueryWeights:
+    return QueryWeights(
+        title=f"by {QUERY[way]}",
+        members=_members(standing),
+        weights=standing.samples[f"weights_{way}"],
+    )
+
+
+def _members(standing: Standing) -> list[str]:
+    return [part.partition(":")[2] or part for part in standing.row.fuse.of]
+
+
 def score_curves(queries: Sequence[QueryCurves]) -> Figure:
-    """Sorted score curves, one panel a query: the smaller a member's area above zero, the larger
+    """Sorted score curves, one panel per query: the smaller a member's area above zero, the larger
     its weight (CycleMatch, Fig. 6.5)."""
     with drawing():
         figure, grid = panels(len(queries), columns=3, head=0.3, row=2.5)
@@ -56,7 +107,7 @@ def score_curves(queries: Sequence[QueryCurves]) -> Figure:
 
 
 def fusion_weights(clouds: Sequence[QueryWeights]) -> Figure:
-    """The weights of every query, one dot a member, on a shared scale (CycleMatch, Fig. 6.7)."""
+    """The weights of every query, one dot per member, on a shared scale (CycleMatch, Fig. 6.7)."""
     with drawing():
         figure, grid = panels(len(clouds), columns=2, head=0.2, row=2.6)
         for axes, cloud in zip(grid, clouds, strict=True):

@@ -1,6 +1,6 @@
-"""Figures of what quality costs."""
+"""Quality against cost: rsum by the time of training and of a query."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,14 +8,28 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmark.report.figure_style import GREY, Style, drawing, legend_below, log_scale, panels
+from benchmark.analysis.boards import Board
+from benchmark.report.costs import query_seconds, training_seconds
+from benchmark.report.figure_listing import FigureInputs, Picture
+from benchmark.report.figure_style import (
+    GREY,
+    Style,
+    drawing,
+    error_bar,
+    legend_below,
+    log_scale,
+    panels,
+    preset_styles,
+)
 
+SECTION = "cost"
+SHORTEST = 1e-6  # milliseconds; a logarithmic axis cannot show a measured zero
 ROOM = 1.6  # factor between the outermost points and the ends of a time axis
 
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """One preset: how good it is, and what it takes to get there and to use it."""
+    """One preset: its quality, and the times of its training and of a query."""
 
     title: str
     style: Style
@@ -25,15 +39,42 @@ class Price:
     query_milliseconds: float  # to encode a query and score it against the gallery
 
 
-def quality(prices: Sequence[Price]) -> Figure:
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    board = inputs.board
+    query, items = ("picture", "caption") if "i2t" in board.ways else ("caption", "picture")
+    yield Picture(
+        name="cost",
+        figure=quality_and_cost(_prices_of(board)),
+        alt=f"{board.card['title']}: rsum against the time to train and the time of a query",
+        caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
+        "split. The line joins the presets that no other one beats in both.",
+    )
+
+
+def _prices_of(board: Board) -> list[Price]:
+    styles = preset_styles(board)
+    return [
+        Price(
+            title=standing.row.title,
+            style=styles[standing.preset],
+            rsum=standing.mean("rsum"),
+            deviation=error_bar(standing.values("rsum")),
+            training_seconds=training_seconds(standing) or None,
+            query_milliseconds=max(1e3 * query_seconds(standing), SHORTEST),
+        )
+        for standing in board.ranked
+    ]
+
+
+def quality_and_cost(prices: Sequence[Price]) -> Figure:
     """rsum against the time to train and the time of a query; the line joins the presets that no
     other one beats in both, the Pareto front."""
     with drawing():
         figure, (left, right) = panels(2, columns=2, head=0, row=4.2)
         right.sharey(left)
         trained = [price for price in prices if price.training_seconds is not None]
-        _prices(left, [price.training_seconds for price in trained], trained)
-        handles = _prices(right, [price.query_milliseconds for price in prices], prices)
+        _draw(left, [price.training_seconds for price in trained], trained)
+        handles = _draw(right, [price.query_milliseconds for price in prices], prices)
         _time_axis(left, "seconds to train", [price.training_seconds for price in trained])
         _time_axis(right, "milliseconds of a query", [price.query_milliseconds for price in prices])
         left.set_ylabel("rsum on test")
@@ -42,17 +83,17 @@ def quality(prices: Sequence[Price]) -> Figure:
 
 
 def front(times: Sequence[float], rsums: Sequence[float]) -> list[int]:
-    """Places of the points that no other one equals or beats in both, from fast to slow."""
-    found: list[int] = []
-    for place in sorted(range(len(times)), key=lambda i: (times[i], -rsums[i])):
-        if not found or rsums[place] > rsums[found[-1]]:
-            found.append(place)
-    return found
+    """Indices of the points that no other one equals or beats in both, from fast to slow."""
+    indices: list[int] = []
+    for index in sorted(range(len(times)), key=lambda i: (times[i], -rsums[i])):
+        if not indices or rsums[index] > rsums[indices[-1]]:
+            indices.append(index)
+    return indices
 
 
-def _prices(axes: Axes, times: Sequence[float], prices: Sequence[Price]) -> list[Artist]:
-    places = front(times, [price.rsum for price in prices])
-    best = [(times[place], prices[place].rsum) for place in places]
+def _draw(axes: Axes, times: Sequence[float], prices: Sequence[Price]) -> list[Artist]:
+    indices = front(times, [price.rsum for price in prices])
+    best = [(times[index], prices[index].rsum) for index in indices]
     axes.plot(*np.reshape(best, (-1, 2)).T, color=GREY, linewidth=5, alpha=0.25, zorder=1)
     return [_point(axes, time, price) for time, price in zip(times, prices, strict=True)]
 

@@ -1,6 +1,6 @@
-"""Figures of trainings: loss and validation quality by epoch."""
+"""Training loss and validation rsum by epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,9 +10,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from benchmark.report.figure_style import LEGEND_ROW, WIDTH, Style, drawing, log_if_wide, shown
+from benchmark.analysis.boards import Board
+from benchmark.report.figure_listing import FigureInputs, Picture
+from benchmark.report.figure_style import (
+    LEGEND_ROW,
+    WIDTH,
+    Style,
+    drawing,
+    log_if_wide,
+    preset_styles,
+    shown,
+)
 
+SECTION = "training"
 ROW = 2.7  # inches; of a method with few presets
+CAPTION = (
+    "A dot marks the selected epoch: highest validation rsum, the earliest on ties. Thin lines are "
+    "further seeds. A fusion has no training of its own."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +44,38 @@ class Curve:
     selected: int  # epoch
 
 
-def training(curves: Sequence[Curve]) -> Figure:
-    """Loss and validation rsum by epoch, one row a method; a dot marks the selected epoch."""
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    curves = _curves(inputs.board)
+    if curves:
+        yield Picture(
+            name="training",
+            figure=training_curves(curves),
+            alt=f"{inputs.board.card['title']}: training loss and validation rsum by epoch",
+            caption=CAPTION,
+        )
+
+
+def _curves(board: Board) -> list[Curve]:
+    styles = preset_styles(board)
+    return [
+        Curve(
+            title=standing.row.title,
+            method=standing.method,
+            style=styles[standing.preset],
+            is_first_seed=outcome is standing.played[0],
+            epochs=outcome.history["epoch"].to_numpy(),
+            loss=outcome.history["loss"].to_numpy(),
+            rsum=outcome.history["val_rsum"].to_numpy(),
+            selected=outcome.record.selected_epoch,
+        )
+        for standing in board.standings
+        for outcome in standing.played
+        if outcome.history is not None
+    ]
+
+
+def training_curves(curves: Sequence[Curve]) -> Figure:
+    """Loss and validation rsum by epoch, one row per method; a dot marks the selected epoch."""
     groups = [list(group) for _, group in groupby(sorted(curves, key=_method_of), key=_method_of)]
     heights = [max(ROW, 0.5 + _legend_height(group)) for group in groups]
     with drawing():

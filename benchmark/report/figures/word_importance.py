@@ -1,6 +1,6 @@
-"""Figures of words: what a score loses when one is left out of the caption."""
+"""Drop of the score without each word of a caption (instance-loss paper: discriminative words)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from benchmark.analysis.boards import Standing
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.vocabularies import tokenise
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_above, shown
 
+SECTION = "examples"
 STRONGEST = 3  # words that are marked, as in the paper
 MOST = 40  # words of a caption that are drawn
 COLUMNS = 3
@@ -20,16 +25,40 @@ NEEDED, HELPFUL, HARMFUL = COLOURS[1], COLOURS[4], COLOURS[0]
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionWords:
-    """A caption word by word, with what the score of its own image drops by without each."""
+    """A caption, and by how much the score of its own image drops without each of its words."""
 
     title: str
     words: Sequence[str]
-    drops: np.ndarray  # (W,); NaN for a word that the method is not fed
+    drops: np.ndarray  # (W,); NaN for a word that the method does not use
 
 
-def importance(captions: Sequence[CaptionWords]) -> Figure:
-    """Bars of how much the score drops without a word, one panel a caption, in reading order
-    (instance-loss paper: finding discriminative words)."""
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    """Of the best preset that has word importances."""
+    standings = (s for s in inputs.board.ranked if "words_drop" in s.samples)
+    best = next(standings, None)
+    if best:
+        captions = _captions(best, inputs.data)
+        yield Picture(
+            name="words",
+            figure=word_importance(captions),
+            alt=f"{best.row.title}: how much the score of a caption and its picture drops without "
+            f"each of its words, {len(captions)} captions",
+        )
+
+
+def _captions(standing: Standing, data: Prepared) -> list[CaptionWords]:
+    """Sorted by length, so that panels of one height share a row."""
+    samples, rows = standing.samples, data.split("test").caption_rows
+    captions = []
+    for caption, drops in zip(samples["words_captions"], samples["words_drop"], strict=True):
+        text = data.captions["text"].iloc[int(rows[caption])]
+        words = tokenise(text)
+        captions.append(CaptionWords(title=text, words=words, drops=drops[: len(words)]))
+    return sorted(captions, key=lambda caption: len(caption.words))
+
+
+def word_importance(captions: Sequence[CaptionWords]) -> Figure:
+    """Bars of how much the score drops without a word, one panel per caption, in reading order."""
     lines = [captions[start : start + COLUMNS] for start in range(0, len(captions), COLUMNS)]
     longest = [min(MOST, max(len(caption.words) for caption in line)) for line in lines]
     heights = [AROUND + ROW * words for words in longest]
@@ -50,20 +79,20 @@ def importance(captions: Sequence[CaptionWords]) -> Figure:
 
 
 def strongest(drops: np.ndarray) -> set[int]:
-    """Places of the largest positive drops."""
+    """Indices of the largest positive drops."""
     order = np.argsort(-np.nan_to_num(drops, nan=-np.inf), kind="stable")[:STRONGEST]
-    return {int(place) for place in order if drops[place] > 0}
+    return {int(index) for index in order if drops[index] > 0}
 
 
 def _bars(axes: Axes, caption: CaptionWords, longest: int) -> None:
     drops = np.asarray(caption.drops, dtype=np.float64)[:MOST]
     words = list(caption.words)[:MOST]
-    places, best = np.arange(len(words)), strongest(drops)
+    positions, best = np.arange(len(words)), strongest(drops)
     axes.barh(
-        places, np.nan_to_num(drops), color=[_colour(i, d, best) for i, d in enumerate(drops)]
+        positions, np.nan_to_num(drops), color=[_colour(i, d, best) for i, d in enumerate(drops)]
     )
     axes.axvline(0, color=GREY, linewidth=0.8)
-    axes.set_yticks(places, [shown(word, 14, lines=1) for word in words])
+    axes.set_yticks(positions, [shown(word, 14, lines=1) for word in words])
     for tick, drop in zip(axes.get_yticklabels(), drops, strict=True):
         tick.set_color(GREY if np.isnan(drop) else "black")
     axes.set_ylim(longest - 0.4, -0.6)  # bars of one height in all panels
@@ -74,16 +103,16 @@ def _bars(axes: Axes, caption: CaptionWords, longest: int) -> None:
 
 
 def _share_scale(grid: Sequence[Axes], drops: np.ndarray) -> None:
-    """Drops of different captions are drops of the same score."""
-    known = [0.0, *drops[np.isfinite(drops)]]
-    low, high = min(known), max(known)
+    """Give all panels one scale: drops of different captions are drops of the same score."""
+    ends = [0.0, *drops[np.isfinite(drops)]]
+    low, high = min(ends), max(ends)
     room = 0.05 * (high - low) or 1.0
     for axes in grid:
         axes.set_xlim(low - room, high + room)
         axes.xaxis.set_major_locator(MaxNLocator(4))
 
 
-def _colour(place: int, drop: float, best: set[int]) -> str:
-    if place in best:
+def _colour(index: int, drop: float, best: set[int]) -> str:
+    if index in best:
         return NEEDED
     return HELPFUL if drop > 0 else HARMFUL

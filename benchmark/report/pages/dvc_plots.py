@@ -7,25 +7,30 @@ import pandas as pd
 
 from benchmark.analysis.boards import Board
 from benchmark.core.files import write_text
+from benchmark.protocol import METRICS, table_metrics
+from benchmark.protocol.metrics import PROPOSAL_METRICS
 from benchmark.report.pages.figure_files import remove_others
 
 CURVES = ("epoch", "loss", "val_rsum")
-LOCALISED = ("p2r_r1", "p2r_r5", "p2r_r10", "p2r_bound", "p2r_chance_r1")
+LOCALISED = (
+    *(name for name in table_metrics("p2r") if METRICS[name].of_queries),
+    *(metric.name for metric in PROPOSAL_METRICS),
+)
 
 
 def write_plots(boards: Sequence[Board], folder: Path) -> None:
-    """Write training.csv, a row an epoch, and leaderboard.csv, a row a preset; where phrases are
-    localised, localisation.csv as well."""
-    found = {
+    """Write training.csv, one row per epoch, and leaderboard.csv, one row per preset; if phrases
+    are localised, localisation.csv as well."""
+    tables = {
         "training.csv": _training(boards),
         "leaderboard.csv": _leaderboard(boards, "retrieval", ("rsum",)),
         "localisation.csv": _leaderboard(boards, "localisation", LOCALISED),
     }
-    if not len(found["localisation.csv"]):
-        del found["localisation.csv"]
-    for name, rows in found.items():
+    if not len(tables["localisation.csv"]):
+        del tables["localisation.csv"]
+    for name, rows in tables.items():
         write_text(folder / name, rows.to_csv(index=False, lineterminator="\n"))
-    remove_others(folder, [folder / name for name in found])
+    remove_others(folder, [folder / name for name in tables])
 
 
 def _training(boards: Sequence[Board]) -> pd.DataFrame:

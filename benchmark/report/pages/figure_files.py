@@ -1,34 +1,43 @@
-"""The figures of a report on disk: what is shown is saved, what is shown no more is deleted."""
+"""The figures of a report on disk: saved where a page shows them, and deleted otherwise."""
 
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.report import figure_style
+from benchmark.report import figure_listing, figure_style
+from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.markdown import escaped
-from benchmark.report.pages.illustrations import Picture
 
 
-class Album:
-    """Saves pictures in a folder, and keeps account of them; `link` leads from the pages to it."""
+class FigureFolder:
+    """Saves figures in a folder; `written` lists their files.
+
+    `link` is the path of the folder, as seen from the folder of the report's first page.
+    """
 
     def __init__(self, folder: Path, link: str) -> None:
         self.folder, self.link = folder, link
         self.written: list[Path] = []
 
-    def shown(self, picture: Picture, stem: str, up: str = "") -> str:
-        """Markdown of a picture: the PNG, which leads to its scalable twin where there is one.
+    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> list[str]:
+        """Save all figures of a section; returns the Markdown of each.
 
-        `up` leads from the page to the folder that the link starts from.
+        Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
+        report's first page.
         """
-        name = f"{stem}-{picture.name}"
+        pictures = figure_listing.pictures(name, inputs)
+        return [self._saved(picture, f"{stem}-{picture.name}", up) for picture in pictures]
+
+    def _saved(self, picture: Picture, name: str, up: str) -> str:
+        """Markdown of the PNG, which leads to the SVG if the picture is scalable."""
         for kind in ("png", "svg") if picture.is_scalable else ("png",):
             path = self.folder / f"{name}.{kind}"
             figure_style.save(picture.figure, path)
             self.written.append(path)
-        at = f"{up}{self.link}{name}"
-        shown = f"![{escaped(picture.alt)}]({at}.png)"
-        return f"[{shown}]({at}.svg)" if picture.is_scalable else shown
+        target = f"{up}{self.link}{name}"
+        image = f"![{escaped(picture.alt)}]({target}.png)"
+        linked = f"[{image}]({target}.svg)" if picture.is_scalable else image
+        return f"{linked}\n\n{escaped(picture.caption)}" if picture.caption else linked
 
     def remove_others(self) -> None:
         remove_others(self.folder, self.written)

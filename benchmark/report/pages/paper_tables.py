@@ -1,155 +1,175 @@
-"""The papers' tables, reported against reproduced: one grid a table and place. Knows no torch.
+"""The papers' tables, reported against reproduced: one table per printed table and place.
 
-Under a row, the boards whose test images are those of the paper come first.
+Under a row, the boards with the same test images as the paper come first. Knows no torch.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from benchmark.analysis import comparability, comparisons, significance
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.claims import SEEDS
-from benchmark.papers.printed_tables import METRICS, Paper, Row, Table, as_printed
+from benchmark.papers import printed_tables
+from benchmark.papers.printed_tables import Paper, Row, as_printed
+from benchmark.protocol import METRICS
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.result_tables import NONE, spread
-from benchmark.report.table_formats import Grid
+from benchmark.report.table_formats import Table
 
 
-def paper_grids(paper: Paper, boards: Sequence[Board]) -> dict[str, dict[str, Grid]]:
-    """Every table of a paper: number -> place that was measured -> grid."""
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """The part of a printed table that was measured at one place."""
+
+    paper: Paper
+    printed: printed_tables.Table
+    place: str  # dataset/split
+
+
+def paper_tables(paper: Paper, boards: Sequence[Board]) -> dict[str, dict[str, Table]]:
+    """Every table of a paper: number -> place where the paper measured -> table."""
     return {
         number: {
-            place: _grid(f"Table {number}: {table.title} ({place})", paper, table, place, boards)
-            for place in table.places
+            place: _table(
+                f"Table {number}: {printed.title} ({place})",
+                _Part(paper=paper, printed=printed, place=place),
+                boards,
+            )
+            for place in printed.places
         }
-        for number, table in paper.tables.items()
+        for number, printed in paper.tables.items()
     }
 
 
-def _grid(title: str, paper: Paper, table: Table, place: str, boards: Sequence[Board]) -> Grid:
-    metrics = table.columns
-    heads = ["row", "setting", "numbers of", *(METRICS[name].head for name in metrics), "remark"]
-    boards = sorted(boards, key=lambda board: not comparability.is_same(paper, board, place))
+def _table(title: str, part: _Part, boards: Sequence[Board]) -> Table:
+    metrics = part.printed.columns
+    heads = ["row", "setting", "numbers of", *(METRICS[name].heading for name in metrics), "remark"]
+    boards = sorted(boards, key=lambda b: not comparability.is_same(part.paper, b, part.place))
     rows = []
-    for row in table.rows:
-        if place in row.numbers:
-            rows.append(_printed(row, table, place))
-            rows += _reproduced(paper, row, table, place, boards) if row.is_own else []
-    return Grid(title=title, heads=heads, rows=rows, names=3, has_remarks=True)
+    for row in part.printed.rows:
+        if part.place in row.numbers:
+            rows.append(_printed(part, row))
+            rows += _reproduced(part, row, boards) if row.is_own else []
+    return Table(title=title, heads=heads, rows=rows, names=3, has_remarks=True)
 
 
-def _printed(row: Row, table: Table, place: str) -> list[str]:
-    cells = [
-        as_printed(value, metric, table.decimals(metric))
-        for metric, value in table.numbers(row, place).items()
+def _printed(part: _Part, row: Row) -> list[str]:
+    entries = [
+        as_printed(value, metric, part.printed.decimals(metric))
+        for metric, value in part.printed.numbers(row, part.place).items()
     ]
-    return [row.label, row.setting, "paper", *cells, row.note]
+    return [row.label, row.setting, "paper", *entries, row.note]
 
 
-def _reproduced(
-    paper: Paper, row: Row, table: Table, place: str, boards: Sequence[Board]
-) -> list[list[str]]:
-    """What was measured here for an own row, or why nothing was."""
-    metrics = table.columns
+def _reproduced(part: _Part, row: Row, boards: Sequence[Board]) -> list[list[str]]:
+    """What was measured here for one of the paper's own rows, or why nothing was."""
+    metrics = part.printed.columns
     if row.preset is None:
         return [_blank("here", row.unplayed, metrics)]
-    found = []
+    rows = []
     for board in boards:
         standing = board.standing(row.preset)
         name = f"here: {board.card['title']}"
         if standing is None:
-            found.append(_blank(name, "not played in this season", metrics))
+            rows.append(_blank(name, "not played in this season", metrics))
         elif not standing.played:
-            found.append(_blank(name, _lost(standing), metrics))
+            rows.append(_blank(name, _reason(standing), metrics))
         else:
-            found += _measured(name, paper, row, table, place, board, standing)
-    return found
+            rows += _measured(name, part, row, board, standing)
+    return rows
 
 
 def _blank(name: str, reason: str, metrics: Sequence[str]) -> list[str]:
     return ["", "", name, *[NONE] * len(metrics), reason]
 
 
-def _lost(standing: Standing) -> str:
+def _reason(standing: Standing) -> str:
     record = standing.outcomes[0].record
     return f"{record.status.replace('_', ' ')}: {record.reason}"
 
 
 def _measured(
-    name: str,
-    paper: Paper,
-    row: Row,
-    table: Table,
-    place: str,
-    board: Board,
-    standing: Standing,
+    name: str, part: _Part, row: Row, board: Board, standing: Standing
 ) -> list[list[str]]:
-    """Means over the seeds, then their 95% intervals, then the gaps where they mean something."""
-    ours, seeds = _ours(table, place, board), len(standing.played)
-    counted = f"{seeds} seed{'s' if seeds != 1 else ''}"
-    reasons = obstacles(paper, board, standing, place)
+    """Means over the seeds, then their 95% intervals, then the gaps if they can be compared."""
+    metrics, seeds = _measured_metrics(part, board), len(standing.played)
+    seeds_said = f"{seeds} seed{'s' if seeds != 1 else ''}"
+    reasons = obstacles(part.paper, board, standing, part.place)
     remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
-    means = [_mean(standing, metric) for metric in ours.values()]
-    rows = [["", "", name, *means, f"{counted}; {remark}"]]
-    ends = [result_tables.interval(board, standing, m) if m else NONE for m in ours.values()]
-    if set(ends) != {NONE}:
-        rows.append(["", "", "95% interval", *ends, ""])
-    return rows if reasons else [*rows, _gaps(row, table, place, ours, standing)]
+    means = [_mean(standing, metric) for metric in metrics.values()]
+    rows = [["", "", name, *means, f"{seeds_said}; {remark}"]]
+    intervals = [
+        result_tables.interval(board, standing, m) if m else NONE for m in metrics.values()
+    ]
+    if set(intervals) != {NONE}:
+        rows.append(["", "", "95% interval", *intervals, ""])
+    return rows if reasons else [*rows, _gaps(part, row, metrics, standing)]
 
 
-def _ours(table: Table, place: str, board: Board) -> dict[str, str | None]:
-    """Column -> metric of our records; None: rsum of a single direction is not that of the papers'
-    tables, which is of both."""
+def _measured_metrics(part: _Part, board: Board) -> dict[str, str | None]:
+    """Column -> metric of the records to show in it.
+
+    None: the papers' rsum is of both directions, so that of a single one is not shown.
+    """
     is_half = len(board.ways) == 1
     return {
         metric: None
         if metric == "rsum" and is_half
-        else comparability.metric_at(board, place, metric)
-        for metric in table.columns
+        else comparability.metric_at(board, part.place, metric)
+        for metric in part.printed.columns
     }
 
 
 def _mean(standing: Standing, metric: str | None) -> str:
-    return (
-        spread(comparisons.values(standing, metric), METRICS[metric].decimals) if metric else NONE
-    )
+    if metric is None:
+        return NONE
+    return spread(comparisons.values(standing, metric), METRICS[metric].decimals)
 
 
 def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> list[str]:
-    """Why the numbers of `place` and ours may not be compared; empty where they may."""
+    """Why the paper's numbers at `place` and the measured ones cannot be compared; empty if they
+    can."""
     record = standing.outcomes[0].record
     is_dataset = comparability.is_dataset(board, place)
-    found = {
+    differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not comparability.is_same(paper, board, place),
         "other features": bool(record.deviations),
         "other budget": bool(record.scaled),
     }
-    return [obstacle for obstacle, is_there in found.items() if is_there]
+    return [obstacle for obstacle, is_there in differs.items() if is_there]
 
 
-def _gaps(
-    row: Row, table: Table, place: str, ours_of: dict[str, str | None], standing: Standing
-) -> list[str]:
+def _gaps(part: _Part, row: Row, metrics: dict[str, str | None], standing: Standing) -> list[str]:
     """Reproduced minus reported, and whether the reported numbers could be those of another seed.
 
-    The test images are the same, so it is the seeds that make the difference.
+    The test images are the same, so only the seeds make a difference.
     """
-    found = table.numbers(row, place)
-    known = {metric: value for metric, value in found.items() if value is not None}
-    ours = {m: comparisons.values(standing, ours_of[m]) if ours_of[m] else [] for m in known}
-    gaps = {m: fmean(ours[m]) - value for m, value in known.items() if ours[m]}
-    cells = [f"{gaps[metric]:+.1f}" if metric in gaps else NONE for metric in found]
-    return ["", "", "gap", *cells, _reached({m: (known[m], ours[m]) for m in gaps})]
+    printed = part.printed.numbers(row, part.place)
+    measured = {
+        column: comparisons.values(standing, metrics[column])
+        for column, value in printed.items()
+        if value is not None and metrics[column]
+    }
+    pairs = {column: (printed[column], values) for column, values in measured.items() if values}
+    gaps = {column: fmean(values) - value for column, (value, values) in pairs.items()}
+    entries = [f"{gaps[column]:+.1f}" if column in gaps else NONE for column in printed]
+    return ["", "", "gap", *entries, _within_reach(pairs)]
 
 
-def _reached(numbers: dict[str, tuple[float, list[float]]]) -> str:
-    """The verdict on a row: reported number and ours of every seed, by metric."""
-    if not numbers or min(len(ours) for _, ours in numbers.values()) < SEEDS:
+def _within_reach(pairs: dict[str, tuple[float, list[float]]]) -> str:
+    """How many reported numbers another seed could give.
+
+    `pairs` has the reported number and the measured one of every seed, by column.
+    """
+    if not pairs or min(len(values) for _, values in pairs.values()) < SEEDS:
         return f"reproduced minus reported; a verdict needs {SEEDS} seeds"
-    ends = {m: significance.prediction_interval(ours) for m, (_, ours) in numbers.items()}
-    inside = [low <= numbers[m][0] <= high for m, (low, high) in ends.items()]
+    inside = 0
+    for printed, values in pairs.values():
+        low, high = significance.prediction_interval(values)
+        inside += low <= printed <= high
     return (
-        f"reproduced minus reported; {sum(inside)} of {len(inside)} reported numbers lie where "
+        f"reproduced minus reported; {inside} of {len(pairs)} reported numbers lie where "
         f"another seed would (95% prediction interval)"
     )

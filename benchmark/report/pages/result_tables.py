@@ -1,60 +1,32 @@
-"""The tables of a dataset's results: one function a table, a board in, a grid out."""
+"""The tables of a dataset's results: one function per table, from a board to a table.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+The board holds one task: tables of retrieval take `board.retrieval`, tables of phrase localisation
+`board.localisation`; `over_seeds` and `failures` take either. Knows no torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from math import floor, log10
 from statistics import fmean, stdev
 
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Outcome, Standing
-from benchmark.papers.printed_tables import METRICS
-from benchmark.report.table_formats import Cell, Grid
+from benchmark.protocol import METRICS, table_metrics
+from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.report.table_formats import Entry, Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before the sign, never behind it
+NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow entries break before the sign, never after it
 NONE = "-"
 COARSE = "*"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """A metric as a column: how many decimals, and which end of it is the good one."""
-
-    head: str
-    metric: str
-    decimals: int = 1
-    best: Callable[..., float | None] = max
-    is_binned: bool = False  # a histogram's, and worthless where its bins are too coarse
-
-
-def _column(metric: str) -> Column:
-    """A recall, a rank or a sum of recalls, as the papers' tables head it; means need a decimal."""
-    known = METRICS[metric]
-    return Column(head=known.head, metric=metric, best=min if known.less_is_better else max)
-
-
-def _way(way: str) -> list[Column]:
-    return [_column(f"{way}_{name}") for name in ("r1", "r5", "r10", "medr")]
-
-
-S = Column(head="S", metric="overlap_s", decimals=3, best=min, is_binned=True)
-SENTENCES = tuple(_way("s2s"))
-LOCALISED = (*_way("p2r"), _column("rsum"))
-LIMITS = (_column("p2r_bound"), _column("p2r_chance_r1"))
-OVERLAP = (
-    S,
-    replace(S, head="S, half the bins", metric="overlap_s_half_bins"),
-    replace(S, head="S, double the bins", metric="overlap_s_double_bins"),
-    Column(head="1 - KS", metric="one_minus_ks", decimals=3, best=min),
-)
-MEANS = (
-    Column(head="mean matched", metric="mean_matched", decimals=3),
-    Column(head="mean unmatched", metric="mean_unmatched", decimals=3),
-)
+S = "overlap_s"
+BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")  # no use if bins are too coarse
+LIMITS = [metric.name for metric in PROPOSAL_METRICS if metric.in_tables]  # of localisation
+OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
 
 
 def spread(values: Sequence[float], decimals: int) -> str:
-    """Mean and sample standard deviation; of one value the value, of none a dash."""
+    """Mean and sample standard deviation; one value stands alone, no values are a dash."""
     if not values:
         return NONE
     if len(values) == 1:
@@ -62,93 +34,87 @@ def spread(values: Sequence[float], decimals: int) -> str:
     return f"{fmean(values):.{decimals}f} {PLUS_MINUS}{NO_BREAK}{stdev(values):.{decimals}f}"
 
 
-# Of what follows, a table of retrieval takes `board.retrieval`, one of phrase localisation
-# `board.localisation`, and one that fits both takes either.
+def leaderboard(board: Board) -> Table:
+    """Retrieval: one row per preset, highest mean rsum first; presets without a result last."""
+    metrics = [metric for way in board.ways for metric in table_metrics(way)]
+    return _ranking(board, f"{board.card['title']}: results on test", [*metrics, "rsum", S])
 
 
-def leaderboard(board: Board) -> Grid:
-    """Retrieval: one row a preset, highest mean rsum first; those without a result last."""
-    ways = [column for way in board.ways for column in _way(way)]
-    return _ranking(board, f"{board.card['title']}: results on test", [*ways, _column("rsum"), S])
-
-
-def localised(board: Board) -> Grid:
-    """Phrase localisation as `leaderboard`, with what no preset can exceed and what none should
-    fall below."""
-    found = _ranking(board, f"{board.card['title']}: phrases localised on test", LOCALISED)
+def localised(board: Board) -> Table:
+    """Phrase localisation: `leaderboard` with the upper bound and the R@1 of a random order."""
+    title = f"{board.card['title']}: phrases localised on test"
+    ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
     limits = _columns(board.ranked, LIMITS, emphasis=False)
     more = [
-        [interval(board, standing, "p2r_r1"), *cells]
-        for standing, cells in zip(board.ranked, limits, strict=True)
+        [interval(board, standing, "p2r_r1"), *entries]
+        for standing, entries in zip(board.ranked, limits, strict=True)
     ]
-    more += [[NONE] * (1 + len(LIMITS))] * (len(found.rows) - len(more))
-    rows = [[*row, *cells] for row, cells in zip(found.rows, more, strict=True)]
-    heads = [*found.heads, "95% of p2r R@1", *(column.head for column in LIMITS)]
-    return replace(found, heads=heads, rows=rows)
+    more += [[NONE] * (1 + len(LIMITS))] * (len(ranking.rows) - len(more))
+    rows = [[*row, *entries] for row, entries in zip(ranking.rows, more, strict=True)]
+    heads = [*ranking.heads, "95% of p2r R@1", *_headings(LIMITS)]
+    return replace(ranking, heads=heads, rows=rows)
 
 
-def folds(board: Board) -> Grid | None:
-    """Means over the folds of the test split, and how far the folds lie apart; None without."""
+def folds(board: Board) -> Table | None:
+    """Means over the folds of the test split and their spread; None for a single fold."""
     if board.folds == 1:
         return None
-    names = [
-        *(f"fold_{way}_{name}" for way in board.ways for name in ("r1", "r5", "r10", "medr")),
-        "fold_rsum",
-    ]
-    heads = [METRICS[name.removeprefix("fold_")].head for name in names]
+    names = [name for way in board.ways for name in table_metrics(way, folds=True)]
+    names += ["fold_rsum"]
+    heads = _headings([name.removeprefix("fold_") for name in names])
     rows = [
         [s.row.title, *(_over_folds(s, name) for name in names), interval(board, s, "fold_rsum")]
         for s in sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))
     ]
     title = f"{board.card['title']}: means of {board.folds} folds of test"
-    return Grid(title=title, heads=["preset", *heads, "95% of rsum"], rows=rows)
+    return Table(title=title, heads=["preset", *heads, "95% of rsum"], rows=rows)
 
 
-def cost(board: Board) -> Grid:
+def cost(board: Board) -> Table:
     """What the presets cost, in the order of the leaderboard."""
     return _costs(
         board, f"{board.card['title']}: cost", {"per_image": "an image", "per_caption": "a caption"}
     )
 
 
-def localisation_cost(board: Board) -> Grid:
-    """As `cost`; scoring a phrase with a proposal includes encoding them."""
+def localisation_cost(board: Board) -> Table:
+    """`cost` of phrase localisation; the time of a pair includes encoding both."""
     return _costs(board, f"{board.card['title']}: cost of localising phrases", {})
 
 
-def overlaps(board: Board) -> Grid:
-    """S with its interval, how much it depends on its bins, and the bound that needs none."""
-    heads = ["preset", *(column.head for column in OVERLAP + MEANS), "95% of S", "range"]
-    best, means = _columns(board.ranked, OVERLAP), _columns(board.ranked, MEANS, emphasis=False)
+def overlaps(board: Board) -> Table:
+    """S with its interval, its dependence on the bins, its bound without bins, and the range."""
+    heads = ["preset", *_headings(OF_SCORES), "95% of S", "range"]
     rows = [
-        [s.row.title, *cells, *more, interval(board, s, "overlap_s", decimals=3), _range(s)]
-        for s, cells, more in zip(board.ranked, best, means, strict=True)
+        [s.row.title, *entries, interval(board, s, S, decimals=3), _range(s)]
+        for s, entries in zip(board.ranked, _columns(board.ranked, OF_SCORES), strict=True)
     ]
-    return Grid(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
+    return Table(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
 
 
-def over_seeds(board: Board) -> Grid | None:
-    """rsum of every seed; None where no seed but one was played."""
+def over_seeds(board: Board) -> Table | None:
+    """rsum of every seed; None if only one seed was played."""
     seeds = list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes))
     if len(seeds) < 2:
         return None
     heads = ["preset", *(f"seed {seed}" for seed in seeds), "highest - lowest"]
     rows = [_seed_row(standing, seeds) for standing in board.ranked]
-    return Grid(title=f"{board.card['title']}: rsum of every seed", heads=heads, rows=rows)
+    return Table(title=f"{board.card['title']}: rsum of every seed", heads=heads, rows=rows)
 
 
-def sentences(board: Board) -> Grid | None:
-    """Sentence-to-sentence retrieval of the presets that embed text; None where none does."""
-    able = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
-    heads = ["preset", *(column.head for column in SENTENCES)]
-    cells = _columns(able, SENTENCES)
-    rows = [[standing.row.title, *found] for standing, found in zip(able, cells, strict=True)]
+def sentences(board: Board) -> Table | None:
+    """Sentence-to-sentence retrieval of the presets that embed text; None if there are none."""
+    standings = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
+    metrics = table_metrics("s2s")
+    columns = _columns(standings, metrics)
+    rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
     title = f"{board.card['title']}: sentence to sentence"
-    return Grid(title=title, heads=heads, rows=rows) if rows else None
+    heads = ["preset", *_headings(metrics)]
+    return Table(title=title, heads=heads, rows=rows) if rows else None
 
 
-def failures(board: Board) -> Grid | None:
-    """Every cell without a result, with the reason; None where there is none."""
+def failures(board: Board) -> Table | None:
+    """Every cell without a result, with the reason; None if there is none."""
     rows = [
         [standing.row.title, str(outcome.record.seed), _status(outcome), outcome.record.reason]
         for standing in board.standings
@@ -157,11 +123,11 @@ def failures(board: Board) -> Grid | None:
     ]
     heads = ["preset", "seed", "status", "reason"]
     title = f"{board.card['title']}: cells without a result"
-    return Grid(title=title, heads=heads, rows=rows, names=4) if rows else None
+    return Table(title=title, heads=heads, rows=rows, names=4) if rows else None
 
 
-def remarks(board: Board) -> Grid:
-    """What was changed, and for which presets: budget, features, and the presets' own notes."""
+def remarks(board: Board) -> Table:
+    """What differs from the papers, and for which presets: budget, features, notes."""
     names_of: dict[tuple[str, str], list[str]] = {}
     for standing in board.standings:
         for remark in _remarks(standing):
@@ -172,11 +138,11 @@ def remarks(board: Board) -> Grid:
         shared.setdefault((kind, whose), []).append(text)
     rows = [[kind, "; ".join(texts), whose] for (kind, whose), texts in sorted(shared.items())]
     title = f"{board.card['title']}: what differs from the papers"
-    return Grid(title=title, heads=["kind", "what", "presets"], rows=rows, names=3)
+    return Table(title=title, heads=["kind", "what", "presets"], rows=rows, names=3)
 
 
 def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
-    """The 95% interval over the images, for readers."""
+    """The 95% interval over the images as text; a dash if there is none."""
     ends = comparisons.interval(board, standing, metric)
     return NONE if ends is None else between(*(f"{end:.{decimals}f}" for end in ends))
 
@@ -186,38 +152,27 @@ def between(low: str, high: str) -> str:
     return f"[{low},{NO_BREAK}{high}]"
 
 
-def _ranking(board: Board, title: str, columns: Sequence[Column]) -> Grid:
-    """A row a preset with its group, highest mean rsum first; those without a result last."""
-    heads = ["preset", "group", "seeds", *(column.head for column in columns), "95% of rsum"]
+def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
+    """One row per preset with its group, highest mean rsum first; presets without a result last."""
+    heads = ["preset", "group", "seeds", *_headings(metrics), "95% of rsum"]
+    groups, columns = comparisons.rank_groups(board), _columns(board.ranked, metrics)
     rows = [
-        [
-            standing.row.title,
-            str(group),
-            _seeds(standing),
-            *cells,
-            interval(board, standing, "rsum"),
-        ]
-        for standing, group, cells in zip(
-            board.ranked,
-            comparisons.rank_groups(board),
-            _columns(board.ranked, columns),
-            strict=True,
-        )
+        [s.row.title, str(group), _seeds(s), *entries, interval(board, s, "rsum")]
+        for s, group, entries in zip(board.ranked, groups, columns, strict=True)
     ]
-    lost = [standing for standing in board.standings if not standing.played]
+    without = [standing for standing in board.standings if not standing.played]
     blank = [NONE] * (len(heads) - 4)
-    rows += [[s.row.title, NONE, _seeds(s), _status(s.outcomes[0]), *blank] for s in lost]
-    return Grid(title=title, heads=heads, rows=rows)
+    rows += [[s.row.title, NONE, _seeds(s), _status(s.outcomes[0]), *blank] for s in without]
+    return Table(title=title, heads=heads, rows=rows)
 
 
 def _over_folds(standing: Standing, metric: str) -> str:
     """Mean and sample standard deviation of the folds, each the mean of its seeds."""
-    name = metric.removeprefix("fold_")
-    by_seed = [outcome.record.metrics["fold_values"][name] for outcome in standing.played]
+    by_seed = standing.by_fold(metric.removeprefix("fold_"))
     return spread([fmean(of_fold) for of_fold in zip(*by_seed, strict=True)], 1)
 
 
-def _costs(board: Board, title: str, encoded: dict[str, str]) -> Grid:
+def _costs(board: Board, title: str, encoded: dict[str, str]) -> Table:
     heads = [
         "preset",
         "parameters (M)",
@@ -226,42 +181,59 @@ def _costs(board: Board, title: str, encoded: dict[str, str]) -> Grid:
         "selected epoch",
         "peak memory (MiB)",
         *(f"encode {item} (ms)" for item in encoded.values()),
-        "score a pair (\N{MICRO SIGN}s)",
+        METRICS["per_pair"].heading,
     ]
     rows = [_cost_row(standing, encoded) for standing in board.ranked]
-    return Grid(title=title, heads=heads, rows=rows)
+    return Table(title=title, heads=heads, rows=rows)
+
+
+def _headings(metrics: Sequence[str]) -> list[str]:
+    return [METRICS[metric].heading for metric in metrics]
 
 
 def _columns(
-    standings: Sequence[Standing], columns: Sequence[Column], emphasis: bool = True
-) -> list[list[str | Cell]]:
-    """The cells of every standing; the best of a column is bold, and all that print alike."""
-    found = [[_cell(standing, column) for column in columns] for standing in standings]
+    standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
+) -> list[list[str | Entry]]:
+    """One row of entries per standing.
+
+    The best of a column is bold, with all that print alike; scores of different presets have
+    different scales, so none of them is best.
+    """
+    rows = [[_entry(standing, metric) for metric in metrics] for standing in standings]
     if not emphasis or len(standings) < 2:
-        return found
-    for number, column in enumerate(columns):
-        shown = [_shown(standing, column) for standing in standings]
-        best = column.best([value for value in shown if value is not None], default=None)
-        for row, value in zip(found, shown, strict=True):
-            if value is not None and value == best:
-                row[number] = Cell(row[number], is_bold=True)
-    return found
+        return rows
+    for number, metric in enumerate(metrics):
+        if METRICS[metric].unit == "score":
+            continue
+        means = [_printed_mean(standing, metric) for standing in standings]
+        choose = min if METRICS[metric].less_is_better else max
+        best = choose([mean for mean in means if mean is not None], default=None)
+        for row, mean in zip(rows, means, strict=True):
+            if mean is not None and mean == best:
+                row[number] = Entry(row[number], is_bold=True)
+    return rows
 
 
-def _cell(standing: Standing, column: Column) -> str:
-    text = spread(standing.values(column.metric), column.decimals)
-    return (
-        f"{text}{NO_BREAK}{COARSE}"
-        if column.is_binned and comparisons.is_coarse(standing)
-        else text
-    )
+def _decimals(metric: str) -> int:
+    """As papers print it, but at least one, for means over seeds, and at most three."""
+    return min(max(METRICS[metric].decimals, 1), 3)
 
 
-def _shown(standing: Standing, column: Column) -> float | None:
-    """The mean as it prints; None where it means nothing and cannot be the best."""
-    if column.is_binned and comparisons.is_coarse(standing):
+def _entry(standing: Standing, metric: str) -> str:
+    text = spread(standing.values(metric), _decimals(metric))
+    return f"{text}{NO_BREAK}{COARSE}" if _is_coarse(standing, metric) else text
+
+
+def _printed_mean(standing: Standing, metric: str) -> float | None:
+    """The mean as it is printed; None if it is missing or from bins that are too coarse."""
+    mean = standing.mean(metric)
+    if mean is None or _is_coarse(standing, metric):
         return None
-    return round(standing.mean(column.metric), column.decimals)
+    return round(mean, _decimals(metric))
+
+
+def _is_coarse(standing: Standing, metric: str) -> bool:
+    return metric in BINNED and comparisons.is_coarse(standing)
 
 
 def _seeds(standing: Standing) -> str:
@@ -288,18 +260,18 @@ def _cost_row(standing: Standing, encoded: dict[str, str]) -> list[str]:
 
 
 def _peak_memory(outcome: Outcome) -> float:
-    """Of the device where the training ran on one, else of the process."""
+    """The highest of its trainings: memory of the device if there is one, else of the process."""
     return max(t.peak_device_memory_mib or t.peak_memory_mib for t in outcome.trainings)
 
 
 def _time(standing: Standing, name: str, unit: float) -> str:
-    """Mean over the seeds, in so many parts of a second; a dash where none was taken."""
-    found = [o.scoring.seconds[name] for o in standing.played if name in o.scoring.seconds]
-    return _three_digits(unit * fmean(found)) if found else NONE
+    """Mean over the seeds, in 1 / `unit` seconds; a dash if it was not measured."""
+    seconds = [o.scoring.seconds[name] for o in standing.played if name in o.scoring.seconds]
+    return _three_digits(unit * fmean(seconds)) if seconds else NONE
 
 
 def _three_digits(value: float) -> str:
-    """Three significant digits, never with an exponent."""
+    """Three significant digits, without an exponent."""
     return f"{value:.{max(0, 2 - floor(log10(value)))}f}" if value > 0 else "0"
 
 
@@ -318,9 +290,9 @@ def _range(standing: Standing) -> str:
 
 def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
     rsums = {outcome.record.seed: outcome.record.metrics["rsum"] for outcome in standing.played}
-    cells = [f"{rsums[seed]:.1f}" if seed in rsums else NONE for seed in seeds]
+    entries = [f"{rsums[seed]:.1f}" if seed in rsums else NONE for seed in seeds]
     gap = f"{max(rsums.values()) - min(rsums.values()):.1f}" if len(rsums) > 1 else NONE
-    return [standing.row.title, *cells, gap]
+    return [standing.row.title, *entries, gap]
 
 
 def _ended_at_its_best(outcome: Outcome) -> bool:
@@ -329,22 +301,22 @@ def _ended_at_its_best(outcome: Outcome) -> bool:
 
 
 def _remarks(standing: Standing) -> list[tuple[str, str]]:
-    """Pairs of kind and sentence. A fusion has the options of its members' rows."""
+    """Pairs of kind and sentence. The options of a fusion are those of its members."""
     record = standing.outcomes[0].record
     scaled = [name for name in record.scaled if name in record.options]
-    found = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
+    pairs = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
     if standing.row.fuse:
         members = " and ".join(standing.row.fuse.of)
-        found.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
+        pairs.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in standing.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
-        found.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
+        pairs.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
     if standing.row.start:
-        found.append(("start", f"goes on from {standing.row.start}"))
-    found += [("deviation", deviation) for deviation in record.deviations]
+        pairs.append(("start", f"continues from {standing.row.start}"))
+    pairs += [("deviation", deviation) for deviation in record.deviations]
     if any(_ended_at_its_best(outcome) for outcome in standing.played):
-        found.append(("training", "the last epoch was the best: more epochs may help"))
+        pairs.append(("training", "the last epoch was the best: more epochs may help"))
     if standing.row.note:
-        found.append(("note", standing.row.note))
-    return found
+        pairs.append(("note", standing.row.note))
+    return pairs

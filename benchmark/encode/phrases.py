@@ -1,0 +1,19 @@
+"""Vectors of the distinct phrases of the region table: phrase.npy."""
+
+import numpy as np
+import pandas as pd
+
+from benchmark.data.prepared_tables import Prepared
+from benchmark.encode.text_encoding import encode_texts
+from benchmark.season.parameters import FeatureSet, Params
+
+
+def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+    """Write phrase.npy (V, F): the distinct phrases by first appearance in the region table.
+
+    The phrases of training images are fitted to, each of them once.
+    """
+    number, phrases = pd.factorize(data.regions["phrase"])
+    is_train = np.zeros(len(phrases), bool)
+    is_train[number[data.split("train").region_rows]] = True
+    encode_texts(feature_set, "phrase", phrases.tolist(), is_train, phrases.tolist())

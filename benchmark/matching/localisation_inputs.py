@@ -1,0 +1,151 @@
+"""What a method of phrase localisation is fed: phrases, their regions and the proposals.
+
+Two-branch paper, Section 4: which of the proposals of its image does a phrase name?
+N = phrases (rows of the region table), V = distinct phrases, P = proposals of an image.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json
+from benchmark.data.boxes import CORNERS, area, iou
+from benchmark.data.feature_folders import fingerprint, read_array
+from benchmark.data.prepared_tables import Prepared
+from benchmark.season.parameters import Cell
+from methods import Captions, NotApplicableError, RegionBatch
+
+CHUNK = 4096  # rows computed at a time, to bound the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhraseInputs:
+    """The phrases of one split. Features of proposals stay on the host, as float16, until a batch
+    needs them: those of 30,000 photographs do not fit a device."""
+
+    proposals: Tensor  # (I, P, F)
+    truths: Tensor  # (N, F) features of the true boxes
+    boxes: Tensor  # (I, P, 4) of the proposals; zeros where an image has fewer than P
+    ious: Tensor  # (N, P) float32, of proposals and true box; NaN where there is no proposal
+    image_of_phrase: Tensor  # (N,) int64, in [0, I)
+    chain_of_phrase: Tensor  # (N,) int64
+    vectors: Tensor  # (V, F') of distinct phrases
+    vector_of_phrase: Tensor  # (N,) int64, in [0, V)
+    device: torch.device
+
+    @property
+    def owners(self) -> np.ndarray:
+        """(N,) the chain of each phrase: phrases of one chain are siblings."""
+        return self.chain_of_phrase.numpy()
+
+    def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> RegionBatch:
+        """The phrases at `rows` with their regions; there is no pool of phrases."""
+        index = torch.from_numpy(rows)
+        images, image_of_row = self.image_of_phrase[index].unique(return_inverse=True)
+        return RegionBatch(
+            regions=self._on_device(self.truths[index]),
+            phrases=self.phrases_at(self.vector_of_phrase[index]),
+            proposals=self._on_device(self.proposals[images]),
+            image_of_row=image_of_row.to(self.device),
+            ious=self._on_device(self.ious[index]),
+            chain_ids=self.chain_of_phrase[index].to(self.device),
+        )
+
+    def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
+        """All matched rows in chunks: features of true regions, and their phrases."""
+        for rows in torch.arange(len(self.truths)).split(CHUNK):
+            yield self._on_device(self.truths[rows]), self.phrases_at(self.vector_of_phrase[rows])
+
+    def phrases_at(self, vectors: Tensor | slice) -> Captions:
+        """Distinct phrases as a method takes them."""
+        values = self._on_device(self.vectors[vectors])
+        lengths = torch.ones(len(values), dtype=torch.int64, device=values.device)
+        return Captions(values=values, lengths=lengths)
+
+    def proposals_of(self, image: int) -> Tensor:
+        """(P, F) float32"""
+        return self._on_device(self.proposals[image])
+
+    def first_images(self, count: int | None) -> "PhraseInputs":
+        """The phrases of the first `count` images; None: all."""
+        if count is None or count >= len(self.proposals):
+            return self
+        kept = self.image_of_phrase < count
+        return replace(
+            self,
+            proposals=self.proposals[:count],
+            boxes=self.boxes[:count],
+            truths=self.truths[kept],
+            ious=self.ious[kept],
+            image_of_phrase=self.image_of_phrase[kept],
+            chain_of_phrase=self.chain_of_phrase[kept],
+            vector_of_phrase=self.vector_of_phrase[kept],
+        )
+
+    def _on_device(self, values: Tensor) -> Tensor:
+        return values.to(self.device).float()
+
+
+def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -> PhraseInputs:
+    """The phrases of split `name`.
+
+    Raises NotApplicableError where it has none, and UserError where the feature folders hold
+    features of something else.
+    """
+    split = data.split(name)
+    regions = data.regions.iloc[split.region_rows]
+    if not len(regions):
+        raise NotApplicableError(f"{cell.dataset}: the {name} split has no phrases with boxes")
+    used = data.images["image_id"][data.images["split"] != "unused"].tolist()
+    features = Path(cell.images)
+    rows = slice(int(split.image_rows[0]), int(split.image_rows[-1]) + 1)
+    image_ids = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    image_of_phrase = image_ids.get_indexer(regions["image_id"]).astype(np.int64)
+    boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
+    ious = proposal_ious(boxes_IP4, image_of_phrase, regions[CORNERS].to_numpy(np.float32))
+    vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
+    vectors = read_array(Path(cell.texts), "phrase", cell.dataset, distinct.tolist())
+    proposals = read_array(features, "proposals", cell.dataset, used)[rows]
+    truths = _truths(features, data)
+    return PhraseInputs(
+        proposals=torch.from_numpy(proposals),
+        truths=torch.from_numpy(truths[split.region_rows]),
+        boxes=torch.from_numpy(boxes_IP4),
+        ious=torch.from_numpy(ious),
+        image_of_phrase=torch.from_numpy(image_of_phrase),
+        chain_of_phrase=torch.from_numpy(pd.factorize(regions["chain"])[0].astype(np.int64)),
+        vectors=torch.from_numpy(vectors),
+        vector_of_phrase=torch.from_numpy(vector_of_phrase[split.region_rows].astype(np.int64)),
+        device=device,
+    )
+
+
+def proposal_ious(boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarray) -> np.ndarray:
+    """Intersection over union of every phrase's true box with the proposals of its image, (N, P)
+    float32 in [0, 1]; NaN for a box without area, which stands for a missing proposal."""
+    ious_NP = np.empty((len(truth_N4), boxes_IP4.shape[1]), np.float32)
+    for start in range(0, len(ious_NP), CHUNK):
+        rows = slice(start, start + CHUNK)
+        proposals = boxes_IP4[image_N[rows]]
+        of_boxes = iou(proposals, truth_N4[rows, None])
+        ious_NP[rows] = np.where(area(proposals) > 0, of_boxes, np.nan)
+    return ious_NP
+
+
+def _truths(folder: Path, data: Prepared) -> np.ndarray:
+    """(rows of the region table, F) features of the true boxes, memory-mapped."""
+    card = read_json(folder / "card.json")
+    if card.get("regions_sha256") != fingerprint(data.regions["phrase_id"].tolist()):
+        raise UserError(
+            where=f"{folder}/card.json",
+            expected=f"features of the phrases of {data.folder}",
+            found="features of other phrases",
+            do=f"delete {folder} and run `dvc repro` again",
+        )
+    return np.load(folder / "truths.npy", mmap_mode="c", allow_pickle=False)

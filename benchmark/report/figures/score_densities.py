@@ -1,0 +1,62 @@
+"""Densities of matched and unmatched scores, one panel per preset."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from benchmark.analysis.boards import Standing
+from benchmark.report.density_panels import Scores, bin_edges, draw_densities, scores_of
+from benchmark.report.figure_listing import FigureInputs, Picture
+from benchmark.report.figure_style import drawing, legend_above, panels, shown
+
+SECTION = "similarity"
+PRESETS = 24  # that are drawn: the best; S of all others is in the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Score distributions of one preset."""
+
+    title: str
+    overlap: float  # S
+    bound: float  # 1 - KS
+    scores: Scores
+
+
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    shown_panels = [_panel(standing) for standing in inputs.board.ranked[:PRESETS]]
+    overlaps = ", ".join(f"{panel.title} {panel.overlap:.3f}" for panel in shown_panels)
+    yield Picture(
+        name="similarities",
+        figure=score_densities(shown_panels),
+        alt=f"{inputs.board.card['title']}: score densities of matched and unmatched pairs; "
+        f"S: {overlaps}",
+    )
+
+
+def _panel(standing: Standing) -> Panel:
+    """Of the first seed."""
+    metrics = standing.played[0].record.metrics
+    return Panel(
+        title=standing.row.title,
+        overlap=metrics["overlap_s"],
+        bound=metrics["one_minus_ks"],
+        scores=scores_of(standing),
+    )
+
+
+def score_densities(shown_panels: Sequence[Panel]) -> Figure:
+    """Every panel has its own bins: scores of some methods fill a hundredth of their range."""
+    with drawing():
+        figure, grid = panels(len(shown_panels), columns=3, head=0.5, row=2.1)
+        for axes, panel in zip(grid, shown_panels, strict=True):
+            title = f"{shown(panel.title, 44)}\nS = {panel.overlap:.3f}, 1 - KS = {panel.bound:.3f}"
+            axes.set_title(title)
+            handles = draw_densities(axes, panel.scores, bin_edges([panel.scores]))
+        figure.supxlabel(
+            "similarity of an image and a caption; every panel has its own scale", fontsize=9
+        )
+        figure.supylabel("density", fontsize=9)
+        legend_above(figure, handles, ["unmatched pairs", "matched pairs"])
+    return figure

@@ -1,0 +1,176 @@
+"""The page of a dataset: everything that was measured on it. Knows no torch."""
+
+from collections.abc import Callable, Iterator
+
+from benchmark.analysis import comparisons
+from benchmark.analysis.boards import Board, Outcome
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.report.figure_listing import FigureInputs
+from benchmark.report.markdown import code, escaped
+from benchmark.report.pages import integrity_tables, result_tables
+from benchmark.report.pages.example_sections import example_sections
+from benchmark.report.pages.figure_files import FigureFolder
+from benchmark.report.pages.template_filling import filled
+from benchmark.report.table_formats import Table
+from benchmark.season.parameters import Params
+from datasets import SPLITS
+
+OF_RETRIEVAL: dict[str, Callable[[Board], Table | None]] = {
+    "leaderboard": result_tables.leaderboard,
+    "folds": result_tables.folds,
+    "failures": result_tables.failures,
+    "seeds": result_tables.over_seeds,
+    "sentences": result_tables.sentences,
+    "overlap": result_tables.overlaps,
+    "cost": result_tables.cost,
+}
+OF_LOCALISATION: dict[str, Callable[[Board], Table | None]] = {
+    "localisation": result_tables.localised,
+    "localisation-failures": result_tables.failures,
+    "localisation-seeds": result_tables.over_seeds,
+    "localisation-cost": result_tables.localisation_cost,
+}
+FIGURES_OF_RETRIEVAL = ("result", "similarity", "training", "cost")
+FIGURES_OF_LOCALISATION = ("training", "localisation")
+UP = "../"  # from datasets/ to the folder of the report
+
+
+def dataset_tables(board: Board) -> dict[str, Table | None]:
+    """The tables of a dataset's page by name; None for those that would be empty."""
+    tables: dict[str, Table | None] = {}
+    of_tasks = ((board.retrieval, OF_RETRIEVAL), (board.localisation, OF_LOCALISATION))
+    for of_task, makers in of_tasks:
+        tables |= {
+            name: make(of_task) if of_task.standings else None for name, make in makers.items()
+        }
+    return tables | {
+        "remarks": result_tables.remarks(board),
+        "leakage": integrity_tables.shared(board.card),
+        "twins": integrity_tables.twins(board.card),
+        "captions-per-image": integrity_tables.captions_per_image(board.card),
+    }
+
+
+def dataset_page(
+    params: Params, board: Board, tables: dict[str, Table | None], figures: FigureFolder
+) -> str:
+    """The page as Markdown; `tables` are its `dataset_tables`."""
+    retrieval, localisation = board.retrieval, board.localisation
+    return filled(
+        "dataset.md.j2",
+        name=board.dataset,
+        title=board.card["title"],
+        card=board.card,
+        split=f"{board.card['split']}/test",
+        seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
+        tables=tables,
+        has_retrieved=bool(retrieval.ranked),
+        has_localised=bool(localisation.ranked),
+        is_coarse=is_coarse(board),
+        tie_gap=_tie_gap(board),
+        machines=_machines(retrieval),
+        localisation_machines=_machines(localisation),
+        counts=_counts(board),
+        feature_sentences=_feature_sentences(board),
+        integrity_sentences=integrity_tables.integrity_sentences(board.card),
+        figures=_figures(board, figures),
+        examples=example_sections(params, board, figures),
+    )
+
+
+def is_coarse(board: Board) -> bool:
+    """Whether S of any preset has too coarse bins."""
+    return any(comparisons.is_coarse(standing) for standing in board.retrieval.ranked)
+
+
+def _figures(board: Board, figures: FigureFolder) -> dict[str, dict[str, list[str]]]:
+    """Task -> section -> Markdown of its figures; of a task without results, no figures."""
+    of_tasks = {
+        "retrieval": (board.retrieval, FIGURES_OF_RETRIEVAL, board.dataset),
+        "localisation": (
+            board.localisation,
+            FIGURES_OF_LOCALISATION,
+            f"{board.dataset}-localisation",
+        ),
+    }
+    return {
+        task: {
+            section: figures.section(section, FigureInputs(board=of_task), stem, UP)
+            if of_task.ranked
+            else []
+            for section in sections
+        }
+        for task, (of_task, sections, stem) in of_tasks.items()
+    }
+
+
+def _tie_gap(board: Board) -> str:
+    gaps = [
+        outcome.record.metrics[f"{way}_r1_tie_gap"]
+        for standing in board.retrieval.ranked
+        for outcome in standing.played
+        for way in board.ways
+    ]
+    highest = max(gaps, default=0.0)
+    if highest == 0:
+        return "Ties: none decides an R@1; counting them for the method changes nothing."
+    return (
+        f"Ties: counting them for the method instead of against it would raise an R@1 by up to "
+        f"{highest:.2f} points."
+    )
+
+
+def _counts(board: Board) -> Table:
+    by_split = board.card["counts"]
+    has_phrases = any(numbers.get("phrases", 0) for numbers in by_split.values())
+    kinds = ["images", "captions", *["phrases"] * has_phrases]
+    rows = [
+        [name, *(str(by_split[name][kind]) for kind in kinds)]
+        for name in SPLITS
+        if name in by_split
+    ]
+    return Table(title="Splits", heads=["split", *kinds], rows=rows)
+
+
+def _feature_sentences(board: Board) -> list[str]:
+    """The notes of the dataset and the features that were used, as Markdown."""
+    sentences = [escaped(note) for note in board.card["notes"]]
+    for outcome in board.outcomes:
+        sentences += [_image_features(outcome.record), _text_features(outcome.record)]
+    return list(dict.fromkeys(sentences))
+
+
+def _image_features(record: Record) -> str:
+    facts, weights = record.image_features, record.image_features.get("weights", {})
+    origin = f"{weights.get('file', 'unknown')}, sha256 {weights.get('sha256', 'unknown')[:12]}"
+    what = "Proposals" if record.task == "localisation" else "Image features"
+    return f"{what}: {code(facts.get('encoder', 'unknown'))}, weights: {escaped(origin)}."
+
+
+def _text_features(record: Record) -> str:
+    facts = record.text_features
+    if not facts:
+        return "Text: never read."
+    if "vocabulary" in facts:
+        return f"Text as words: a vocabulary of {facts['vocabulary']} from the training captions."
+    origin = f", {escaped(facts['vectors'])}" if "vectors" in facts else ""
+    kind = "phrase" if record.task == "localisation" else "sentence"
+    return f"Text as {kind} vectors: {code(facts['encoder'])}{origin}."
+
+
+def _machines(board: Board) -> list[str]:
+    """Where the cells were trained and scored, and with which code; each machine once."""
+    lines = [line for outcome in board.outcomes for line in _machines_of(outcome)]
+    return sorted(dict.fromkeys(lines), reverse=True)
+
+
+def _machines_of(outcome: Outcome) -> Iterator[str]:
+    for facts in outcome.trainings:
+        yield f"trained on {_machine(facts)}"
+    yield f"scored on {_machine(outcome.scoring)}"
+
+
+def _machine(facts: Provenance) -> str:
+    device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
+    return f"{facts.machine}, {device}; commit {facts.git_commit}; torch {facts.packages['torch']}"

@@ -1,0 +1,74 @@
+"""Integrity of a dataset: what its splits share, as sentences and tables made from its card.
+
+Cards that are older than these checks lack some of the fields; what they lack is left out.
+"""
+
+from benchmark.report.table_formats import Table
+from datasets import SPLITS
+
+USED = SPLITS[:3]  # train, val, test
+SHARED = (  # field of the card, and what it counts
+    ("pictures", "pictures, pixel for pixel"),
+    ("near_pictures", "pictures, nearly (pairs)"),
+    ("captions", "captions, word for word"),
+    ("near_captions", "captions but for case, punctuation and spaces"),
+)
+
+
+def integrity_sentences(card: dict) -> list[str]:
+    """What was checked, and the result, as plain text."""
+    sentences = []
+    if "pictures" in card:
+        sentences = [
+            f"All {card['pictures']} pictures could be decoded, every image of {', '.join(USED)} "
+            "has a caption, and no caption is blank; prepare stops otherwise."
+        ]
+    return sentences + card["leakage"]["notes"]
+
+
+def shared(card: dict) -> Table | None:
+    """What occurs in more than one split, and how many items of each split have such a twin."""
+    leakage = card["leakage"]
+    if "items" not in leakage:
+        return None
+    rows = [
+        [what, str(_count(leakage, name)), *(str(leakage["items"][name][split]) for split in USED)]
+        for name, what in SHARED
+    ]
+    heads = ["in more than one split", "found", *(f"of {split}" for split in USED)]
+    return Table(title=f"{card['title']}: what the splits share", heads=heads, rows=rows)
+
+
+def twins(card: dict) -> Table | None:
+    """The nearest pairs of pictures of different splits, by name; None if there are none."""
+    leakage = card["leakage"]
+    equal = [
+        [first, other, "equal", "0"]
+        for first, *others in leakage.get("pictures", [])
+        for other in others
+    ]
+    near = [[a, b, "nearly", str(bits)] for a, b, bits in leakage.get("near_pictures", [])]
+    title = f"{card['title']}: pictures in more than one split"
+    heads = ["picture", "its twin", "pixels", "bits that differ"]
+    return Table(title=title, heads=heads, rows=equal + near, names=3) if equal + near else None
+
+
+def captions_per_image(card: dict) -> Table | None:
+    """How many images of each split have how many captions."""
+    by_split = card.get("captions_per_image", {})
+    numbers = sorted({number for counts in by_split.values() for number in counts}, key=int)
+    rows = [
+        [split, *(str(by_split[split].get(number, 0)) for number in numbers)]
+        for split in SPLITS
+        if split in by_split
+    ]
+    title = f"{card['title']}: images by their number of captions"
+    heads = ["split", *numbers]
+    return Table(title=title, heads=heads, rows=rows) if rows else None
+
+
+def _count(leakage: dict, name: str) -> int:
+    """How many contents are shared: cards list the pictures and count the captions."""
+    if name == "near_pictures":
+        return leakage["near_pictures_total"]
+    return len(leakage[name]) if name == "pictures" else leakage[name]

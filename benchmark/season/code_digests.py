@@ -1,0 +1,131 @@
+"""Digests of the code that decides what a stage writes: data/code/<stage>.txt.
+
+A file lists every module that the stage imports, directly or not, with a sha256 of its code. The
+stage depends on its file, so that DVC plays it again after a change of any of these modules, and of
+no other. Comments, docstrings and blank lines are no code. Modules that a stage loads by name, as
+methods and datasets, are in the file of their name: train-scan.txt, fetch-shapes.txt.
+"""
+
+import ast
+import hashlib
+import io
+import tokenize
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from benchmark.core.files import replaced, write_text
+
+DIGESTS = Path("data/code")
+PACKAGES = ("benchmark", "methods", "datasets")
+KINDS = ("pictures", "words", "sentences", "phrases", "proposals")
+DRAWN = "datasets/shapes.py"  # what the network for drawn scenes is pretrained on
+
+
+def write_digests(root: Path, folder: Path = DIGESTS) -> None:
+    """Write the digests of the code below `root`. Files whose content stays are written anew with
+    the same bytes."""
+    with replaced(folder) as part:
+        for name, modules in targets(root).items():
+            write_text(part / f"{name}.txt", digest(root, modules))
+
+
+def targets(root: Path) -> dict[str, list[str]]:
+    """What a stage's code begins with: its module, and the one that it loads by name."""
+    methods, datasets = _names(root, "methods"), _names(root, "datasets")
+    by_name = {
+        "fetch": [f"datasets/{name}.py" for name in datasets],
+        "prepare": [f"datasets/{name}.py" for name in datasets],
+        "train": [f"methods/{name}.py" for name in methods],
+        "evaluate": [f"methods/{name}.py" for name in methods],
+    }
+    found = {
+        f"{stage}-{Path(module).stem}": [f"benchmark/{stage}/__main__.py", module]
+        for stage, modules in by_name.items()
+        for module in modules
+    }
+    encode = "benchmark/encode/__main__.py"
+    found |= {f"encode-{kind}": [encode, f"benchmark/encode/{kind}.py"] for kind in KINDS}
+    for name in _names(root, "benchmark/encoders"):
+        found[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
+    found |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
+    found["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
+    return found | {"evaluate": ["benchmark/evaluate/__main__.py"]}
+
+
+def digest(root: Path, modules: Iterable[str]) -> str:
+    """One line per module of the import closure: sha256 of its code, and its path."""
+    lines = [f"{_sha256(_source(root, path))}  {path}" for path in sorted(closure(root, modules))]
+    return "\n".join(lines) + "\n"
+
+
+def closure(root: Path, modules: Iterable[str]) -> set[str]:
+    """The modules and everything of this repository that they import, as paths below `root`."""
+    reached: set[str] = set()
+    ahead = list(modules)
+    while ahead:
+        path = ahead.pop()
+        if path not in reached:
+            reached.add(path)
+            own = path.removesuffix(".py").replace("/", ".")
+            for name in (own, *_imported(_source(root, path))):
+                ahead += _files_of(root, name)
+    return reached
+
+
+def code_of(source: str) -> str:
+    """`source` without comments, docstrings, blank lines and trailing spaces."""
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for docstring in _docstrings(ast.parse(source)):
+        for row in range(docstring.lineno - 1, docstring.end_lineno):
+            lines[row] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _docstrings(tree: ast.Module) -> list[ast.Expr]:
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, owners) and node.body]
+    return [
+        first
+        for first in firsts
+        if isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ]
+
+
+def _source(root: Path, path: str) -> str:
+    return (root / path).read_text(encoding="utf-8")
+
+
+@cache
+def _sha256(source: str) -> str:
+    return hashlib.sha256(code_of(source).encode()).hexdigest()
+
+
+@cache
+def _imported(source: str) -> frozenset[str]:
+    """Dotted names of this repository that a module imports; `from a import b` gives a and a.b."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(name for name in names if name and name.partition(".")[0] in PACKAGES)
+
+
+def _files_of(root: Path, name: str) -> list[str]:
+    parts = name.split(".")
+    stems = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    files = [file for stem in stems for file in (f"{stem}.py", f"{stem}/__init__.py")]
+    return [file for file in files if (root / file).is_file()]
+
+
+def _names(root: Path, folder: str) -> list[str]:
+    """The modules of a folder that are loaded by name."""
+    return sorted(path.stem for path in (root / folder).glob("[!_]*.py"))

@@ -1,0 +1,183 @@
+"""Made-up results: prepared datasets, records, outcomes, standings and boards, below the working
+directory. Image n has the id "i<n>", caption n "c<n>", phrase n "p<n>"."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark import protocol
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance
+from benchmark.core.records import Record
+from benchmark.season.presets import Preset
+
+LETTERS = {"i2t": "i", "t2i": "c", "s2s": "c", "p2r": "p"}  # of a direction's queries
+
+
+def prepare(
+    dataset: str,
+    owners: Sequence[int],
+    *,
+    groups: Sequence[str] | None = None,
+    trained: int = 0,
+    phrases: Sequence[int] = (),
+    card: Mapping | None = None,
+) -> Path:
+    """Write a prepared dataset; its folder.
+
+    `owners` is the image of each test caption, `phrases` that of each phrase, `groups` the group
+    of each test image (default: its own). `trained` training images with a caption each come
+    first: "t0" with caption "c-1" and so on.
+    """
+    folder = Path("data/prepared") / dataset
+    folder.mkdir(parents=True, exist_ok=True)
+    training = [f"t{number}" for number in range(trained)]
+    test = [f"i{number}" for number in range(max(owners) + 1)]
+    images = pd.DataFrame({"image_id": training + test})
+    images["split"] = ["train"] * trained + ["test"] * len(test)
+    images["group"] = training + list(groups or test)
+    captions = pd.DataFrame({"caption_id": ids("c", range(-trained, len(owners)))})
+    captions["image_id"] = training + ids("i", owners)
+    captions["split"] = ["train"] * trained + ["test"] * len(owners)
+    images.to_parquet(folder / "images.parquet")
+    captions.to_parquet(folder / "captions.parquet")
+    write_regions(folder, ids("i", phrases))
+    write_json(folder / "card.json", dict(card or {}))
+    return folder
+
+
+def write_regions(folder: Path, image_ids: Sequence[str]) -> None:
+    """Write the phrases of a prepared dataset, given the image of each."""
+    regions = {"phrase_id": ids("p", range(len(image_ids))), "image_id": list(image_ids)}
+    pd.DataFrame(regions).to_parquet(folder / "regions.parquet")
+
+
+def ids(letter: str, numbers: Sequence[int]) -> list[str]:
+    return [f"{letter}{number}" for number in numbers]
+
+
+def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
+    """A record with any of its fields changed."""
+    facts = {
+        "protocol_version": protocol.VERSION,
+        "season": "try",
+        "dataset": "made",
+        "split": "made/test",
+        "images": 2,
+        "captions": 4,
+        "manifest_sha256": "m",
+        "preset": preset,
+        "method": "scan",
+        "family": "paper",
+        "seed": seed,
+        "options": {},
+        "scaled": [],
+        "image_features": {},
+        "text_features": {},
+        "deviations": [],
+        "parameters": 1,
+        "selected_epoch": 1,
+        "status": "ok",
+        "metrics": {},
+    }
+    return Record(**(facts | changes))
+
+
+def cost(*, machine: str = "m", packages: dict | None = None, **seconds: float) -> Provenance:
+    """What a training or an evaluation cost, with these durations."""
+    return Provenance(
+        git_commit="0123456789ab",
+        packages=packages or {},
+        machine=machine,
+        device="cpu",
+        threads=1,
+        seconds=seconds,
+        peak_memory_mib=1.0,
+        peak_device_memory_mib=None,
+    )
+
+
+def outcome(
+    preset: str = "a",
+    seed: int = 0,
+    *,
+    ranks: Mapping[str, np.ndarray] | None = None,
+    queries: Mapping[str, Sequence[str]] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    training: Sequence[float] = (9.0,),
+    history: pd.DataFrame | None = None,
+    folder: Path | None = None,
+    **facts: object,
+) -> Outcome:
+    """A cell with any fields of its record changed, in results/<dataset>/<preset>/<seed>.
+
+    `ranks` are written, with the ids of `queries` where they are not all images or captions, and
+    measured; `metrics` among the facts come on top. `seconds` are those of scoring, `training`
+    those of each training. Only `ranks` writes files.
+    """
+    made = record(preset, seed, **facts)
+    folder = folder or Path(f"results/{made.dataset}/{preset}/{seed}")
+    if ranks is not None:
+        write_ranks(folder, ranks, queries)
+    metrics = measured(ranks or {}) | made.metrics if made.status == "ok" else {}
+    return Outcome(
+        folder=folder,
+        record=made.model_copy(update={"metrics": metrics}),
+        trainings=tuple(cost(training=duration) for duration in training),
+        scoring=cost(**(seconds or {})),
+        history=history,
+    )
+
+
+def measured(ranks: Mapping[str, np.ndarray]) -> dict:
+    """The metrics of ranks by direction, rsum included: that of i2t and t2i, or that of p2r."""
+    metrics = {}
+    for direction, ranks_Q in ranks.items():
+        if direction.endswith("_fold"):
+            within = protocol.rank_metrics(direction.removesuffix("_fold"), ranks_Q)
+            metrics |= {f"fold_{name}": value for name, value in within.items()}
+        else:
+            metrics |= protocol.rank_metrics(direction, ranks_Q)
+    for prefix, directions in {"": ("i2t", "t2i", "p2r"), "fold_": ("i2t", "t2i")}.items():
+        recalls = [f"{prefix}{d}_r{k}" for d in directions for k in (1, 5, 10)]
+        if any(recall in metrics for recall in recalls):
+            metrics[f"{prefix}rsum"] = sum(metrics.get(recall, 0) for recall in recalls)
+    return metrics
+
+
+def write_ranks(
+    folder: Path,
+    ranks: Mapping[str, np.ndarray],
+    queries: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write scores/ranks.parquet: ranks by direction, of `queries` where they are given."""
+    frames = [pd.DataFrame({"direction": [], "query": [], "rank": []})] if not ranks else []
+    for direction, ranks_Q in ranks.items():
+        of = direction.removesuffix("_fold")
+        names = (queries or {}).get(of) or ids(LETTERS[of], range(len(ranks_Q)))
+        frames.append(pd.DataFrame({"direction": direction, "query": names, "rank": ranks_Q}))
+    (folder / "scores").mkdir(parents=True, exist_ok=True)
+    pd.concat(frames).to_parquet(folder / "scores/ranks.parquet", index=False)
+
+
+def write_arrays(folder: Path, name: str, **arrays: np.ndarray) -> None:
+    """Write scores/<name>.npz: similarities, retrieved or samples."""
+    (folder / "scores").mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "scores" / f"{name}.npz", **arrays)
+
+
+def standing(
+    preset: str, outcomes: Sequence[Outcome], title: str | None = None, **row: object
+) -> Standing:
+    """A preset with its outcomes, one per seed."""
+    return Standing(
+        preset=preset, row=Preset(title=title or preset, **row), outcomes=list(outcomes)
+    )
+
+
+def board(*standings: Standing, dataset: str = "made", **card: object) -> Board:
+    """A dataset with its standings, and these facts on its card."""
+    return Board(dataset=dataset, card=card, standings=list(standings))

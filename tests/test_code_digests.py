@@ -1,0 +1,115 @@
+"""Which code a stage depends on: just what it imports, and no comment."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.season.code_digests import closure, code_of, digest, targets, write_digests
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("benchmark", "methods", "datasets")
+RUN = """
+import importlib, json, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+print(json.dumps([file for file in files if file]))
+"""
+TREE = {
+    "benchmark/__init__.py": "",
+    "benchmark/train/__init__.py": "",
+    "benchmark/train/__main__.py": "from benchmark.core import files\nimport methods\n",
+    "benchmark/core/__init__.py": "",
+    "benchmark/core/files.py": '"""Files."""\nSIZE = 1  # bytes\n',
+    "benchmark/core/other.py": "OTHER = 1\n",
+    "methods/__init__.py": "",
+    "methods/mine.py": "from methods.shared import losses\n",
+    "methods/shared/__init__.py": "",
+    "methods/shared/losses.py": "MARGIN = 0.2\n",
+    "methods/yours.py": "",
+}
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    for name, text in TREE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def modules_of(paths: list[str]) -> list[str]:
+    return [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in paths]
+
+
+@pytest.mark.parametrize(
+    "target", ["fetch-folder", "prepare-shapes", "encode-pictures", "train-scan", "evaluate-cca"]
+)
+def test_a_digest_lists_every_module_that_the_stage_loads(target):
+    """Held against what the interpreter really loads."""
+    first = targets(ROOT)[target]
+    command = [sys.executable, "-c", RUN, *modules_of(first)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {Path(file) for file in json.loads(run.stdout)}
+    own = {
+        str(file.relative_to(ROOT))
+        for file in loaded
+        if file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] in PACKAGES
+    }
+    assert own == closure(ROOT, first)
+
+
+def test_every_method_dataset_and_encoder_has_its_digest():
+    names = set(targets(ROOT))
+    assert {"train-scan", "evaluate-scan", "evaluate", "fetch-flickr8k", "prepare-people"} <= names
+    assert {"encode-words", "encode-proposals", "encoder-drawn_cnn", "dataset-shapes"} <= names
+    for files in targets(ROOT).values():
+        assert all((ROOT / file).is_file() for file in files)
+
+
+def test_comments_and_docstrings_are_no_code():
+    plain = "import os\n\n\ndef f(x):\n    return x + 1\n"
+    told = (
+        '"""A module."""\n# Why.\nimport os  # needed\n\ndef f(x):\n    """Adds\n    one."""\n'
+        "    # Here.\n    return x + 1  \n"
+    )
+    assert code_of(told) == code_of(plain)
+    assert code_of(told.replace("x + 1", "x + 2")) != code_of(plain)
+
+
+def test_strings_that_are_no_docstrings_are_code():
+    assert code_of('x = "# one"\n') != code_of('x = "# two"\n')
+    assert code_of('def f():\n    """Doc."""\n    return """a"""\n') == code_of(
+        'def f():\n    return """a"""\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "file, changed",
+    [
+        ("benchmark/core/files.py", True),
+        ("methods/shared/losses.py", True),
+        ("methods/mine.py", True),
+        ("benchmark/core/other.py", False),
+        ("methods/yours.py", False),
+    ],
+)
+def test_a_digest_changes_with_the_modules_of_its_stage_alone(root, file, changed):
+    first = ["benchmark/train/__main__.py", "methods/mine.py"]
+    before = digest(root, first)
+    with (root / file).open("a") as text:
+        text.write("MORE = 2\n")
+    assert (digest(root, first) != before) == changed
+
+
+def test_digests_are_files_of_equal_bytes(tmp_path):
+    for folder in ("a", "b"):
+        write_digests(ROOT, tmp_path / folder)
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == sorted(f"{name}.txt" for name in targets(ROOT))
+    assert all(
+        (tmp_path / "a" / x).read_bytes() == (tmp_path / "b" / x).read_bytes() for x in names
+    )

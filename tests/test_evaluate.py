@@ -1,0 +1,304 @@
+"""Evaluation of tiny cells and fusions: records, ranks by loops, and what is refused."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from tiny_cells import (
+    CAPTIONS,
+    IMAGES,
+    KINDS,
+    PREPARED,
+    WORDS,
+    cell_of,
+    checkpoint_of,
+    enter,
+    evaluated,
+    fusion_of,
+    ranks_of,
+    scored,
+    train_cell,
+    write_dataset,
+)
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.core.records import read_record
+from benchmark.data import prepared_tables
+from benchmark.data.feature_folders import fingerprint
+from benchmark.evaluate import __main__ as evaluate
+from benchmark.evaluate.trained_cells import trained_cell
+from benchmark.matching import scoring
+from benchmark.matching.retrieval_inputs import split_inputs
+from benchmark.protocol import fusion
+from benchmark.season.parameters import Cell
+from benchmark.train import __main__ as train
+from seasons import params_of
+
+EVALUATED = (
+    "record.json",
+    "scores/ranks.parquet",
+    "scores/similarities.npz",
+    "scores/retrieved.npz",
+    "scores/samples.npz",
+)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    enter(tmp_path, monkeypatch)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def test_test_scores_that_are_not_finite_are_a_failed_record():
+    cell = cell_of("two_branch")
+    train_cell(cell)
+    write_dataset(bad="test")
+    record = evaluated(cell)
+    assert record.status == "failed"
+    assert "scores are NaN or infinite" in record.reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evaluating_twice_gives_the_same_bytes(kind):
+    cell = cell_of(kind)
+    train_cell(cell)
+    found = []
+    for _ in range(2):
+        assert evaluated(cell).status == "ok"
+        found.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
+    assert found[0] == found[1]
+
+
+def rank_of(scores: np.ndarray, image: int) -> int:
+    """Of the images of a test image's group: test images are i17 to i22, two consecutive even and
+    odd ones a group."""
+    groups = [(17 + i) // 2 for i in range(len(scores))]
+    best = max(scores[i] for i in range(len(scores)) if groups[i] == groups[image])
+    return sum(scores[i] >= best for i in range(len(scores)) if groups[i] != groups[image])
+
+
+def test_a_record_tells_what_was_played(monkeypatch):
+    cell = cell_of("scan")
+    train_cell(cell)
+    test_scores = scored(cell, monkeypatch=monkeypatch)
+    scores = test_scores["i2t"]
+    assert (test_scores["t2i"] == scores.T).all()
+    record = json.loads(Path("results/a/record.json").read_text())
+    captions = pd.read_parquet(PREPARED / "captions.parquet").query("split == 'test'")
+    assert scores.shape == (6, len(captions))
+    assert (record["images"], record["captions"]) == scores.shape
+    assert (record["status"], record["split"], record["seed"]) == ("ok", "official/test", 0)
+    assert record["options"]["epochs"] == 3 and record["options"]["margin"] == 0.2
+    assert record["scaled"] == ["epochs"]
+    assert record["text_features"] == {"vocabulary": 4 + len(WORDS)}
+    assert record["deviations"] == ["regions: a 2 x 2 grid instead of a detector's boxes"]
+    assert "s2s_r1" not in record["metrics"]
+    ranks = ranks_of()
+    i2t, t2i = (ranks[ranks["direction"] == way] for way in ("i2t", "t2i"))
+    assert i2t["query"].tolist() == [f"i{n}" for n in range(17, 23)]
+    assert t2i["query"].tolist() == captions["caption_id"].tolist()
+    assert record["metrics"]["t2i_r1"] == pytest.approx(100 * (t2i["rank"] < 1).mean())
+    for row, (_, caption) in enumerate(captions.iterrows()):
+        own = int(caption["image_id"][1:]) - 17
+        assert t2i["rank"].iloc[row] == rank_of(scores[:, row], own)
+    with np.load("results/a/scores/retrieved.npz") as retrieved:
+        assert retrieved["t2i"].shape == (len(captions), 6)
+        assert (retrieved["i2t"][:, 0] == scores.argmax(1)).all()
+    with np.load("results/a/scores/similarities.npz") as similarities:
+        s = np.minimum(similarities["matched"], similarities["unmatched"]).sum()
+        assert s == pytest.approx(record["metrics"]["overlap_s"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("two_branch", ["image features: drawn_cnn, in the paper vgg19", "sentence vectors: word"]),
+        ("pixels", ["image features: drawn_cnn, in the paper vgg19", "word vectors: made up"]),
+    ],
+)
+def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected):
+    cell = cell_of(kind).model_copy(update={"network": "vgg19"})
+    train_cell(cell)
+    found = evaluated(cell).deviations
+    assert len(found) == len(expected)
+    assert all(sentence.startswith(start) for sentence, start in zip(found, expected, strict=True))
+
+
+def test_sentences_are_queries_of_methods_that_embed_text():
+    cell = cell_of("two_branch")
+    train_cell(cell)
+    metrics = evaluated(cell).metrics
+    data, cpu = prepared_tables.read("tiny"), torch.device("cpu")
+    trained = trained_cell(cell)
+    model = trained.model(cpu)
+    given = split_inputs(data, cell, trained.takes, "test", None, cpu)
+    with torch.no_grad():
+        captions = model.encode_captions(given.captions)
+        scores = model.caption_similarity(captions, captions).numpy()
+    owners, ranks = given.image_of_caption.tolist(), []
+    for q, owner in enumerate(owners):
+        others = [c for c in range(len(owners)) if c != q]
+        siblings = [scores[q, c] for c in others if owners[c] == owner]
+        if siblings:
+            wrong = [scores[q, c] for c in others if owners[c] != owner]
+            ranks.append(sum(score >= max(siblings) for score in wrong))
+    assert 0 < len(ranks) < len(owners)  # an only caption is no query
+    for k in (1, 5, 10):
+        expected = 100 * sum(rank < k for rank in ranks) / len(ranks)
+        assert metrics[f"s2s_r{k}"] == pytest.approx(expected)
+    assert "s2s_r1" not in evaluated(fusion_of(cell), cell).metrics  # scores are fused, not texts
+
+
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_sentences_are_scored_in_blocks_of_any_size(chunk, monkeypatch):
+    cell = cell_of("two_branch")
+    train_cell(cell)
+    whole = evaluated(cell).metrics
+    monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
+    found = evaluated(cell).metrics
+    assert found.keys() == whole.keys() and found.pop("overlap_range") == whole.pop("overlap_range")
+    assert found == pytest.approx(whole, rel=1e-5)
+    assert not torch.is_inference_mode_enabled()
+
+
+def two_members() -> tuple[Cell, Cell]:
+    first, second = cell_of("scan"), cell_of("scan", folder="results/b", direction="i2t")
+    second = second.model_copy(update={"preset": "other"})
+    for cell in (first, second):
+        train_cell(cell)
+    return first, second
+
+
+def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
+    members = two_members()
+    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
+    fused = fusion_of(*members)
+    scores = scored(fused, *members, monkeypatch=monkeypatch)
+    np.testing.assert_allclose(scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6)
+    assert (scores["t2i"] == scores["i2t"].T).all()
+    assert not np.allclose(matrices[0], matrices[1])
+    records = [read_record(Path("results") / name) for name in ("a", "b", "fused")]
+    assert records[2].parameters == records[0].parameters + records[1].parameters
+    assert set(records[2].options["average"]) == {"scan", "other"}
+    assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
+
+
+def test_an_adaptive_fusion_is_judged_by_each_directions_own_scores(monkeypatch):
+    members = two_members()
+    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
+    scores = scored(fusion_of(*members, how="adaptive"), *members, monkeypatch=monkeypatch)
+    expected = fusion.adaptive(matrices)
+    for way in ("i2t", "t2i"):
+        np.testing.assert_allclose(scores[way], expected[way], rtol=1e-6)
+    assert not np.allclose(scores["i2t"], scores["t2i"].T, rtol=1e-3)
+    record = read_record(Path("results/fused"))
+    assert set(record.options) == {"adaptive"} and "s2s_r1" not in record.metrics
+    ranks = ranks_of("results/fused")
+    captions = pd.read_parquet(CAPTIONS).query("split == 'test'")
+    own = captions["image_id"].str[1:].astype(int).to_numpy() - 17
+    found = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
+    for c, image in enumerate(own):
+        assert found[c] == rank_of(scores["t2i"][c], image)
+
+
+def test_parts_of_one_training_can_be_fused(monkeypatch):
+    cell, other = cell_of("two_phases"), cell_of("scan", folder="results/b")
+    for one in (cell, other):
+        train_cell(one)
+    product, nearness = (
+        scored(fusion_of(cell, parts=(part,)), cell, monkeypatch=monkeypatch)["i2t"]
+        for part in ("product", "nearness")
+    )
+    np.testing.assert_array_equal(product, scored(cell, monkeypatch=monkeypatch)["i2t"])
+    assert (nearness <= 1).all() and not np.allclose(product, nearness)
+    scan = scored(other, monkeypatch=monkeypatch)["i2t"]
+    three = fusion_of(cell, cell, other, parts=("product", "nearness", ""))
+    found = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(found, (product + nearness + scan) / 3, rtol=1e-5)
+    records = [read_record(Path("results") / name) for name in ("fused", "b")]
+    parameters = checkpoint_of().parameters
+    assert records[0].parameters == parameters + records[1].parameters  # each training once
+    adaptive = fusion_of(cell, cell, how="adaptive", parts=("product", "nearness"))
+    found = scored(adaptive, cell, monkeypatch=monkeypatch)
+    np.testing.assert_allclose(found["t2i"], fusion.adaptive([product, nearness])["t2i"], rtol=1e-5)
+
+
+def test_a_fusion_with_a_failed_member_fails():
+    first = cell_of("two_branch")
+    second = cell_of("two_branch", folder="results/b", learning_rate=1e30)
+    for cell in (first, second):
+        train_cell(cell)
+    record = evaluated(fusion_of(first, second), first, second)
+    assert record.status == "failed" and "finite" in record.reason.replace("NaN", "finite")
+
+
+def test_a_fusion_with_a_member_that_is_not_applicable_is_neither():
+    first, second = cell_of("scan"), cell_of("scan", folder="results/b", regions=9)
+    for cell in (first, second):
+        train_cell(cell)
+    record = evaluated(fusion_of(first, second), first, second)
+    reason = "regions: expected 9 or more, found 4"
+    assert (record.status, record.reason) == ("not_applicable", reason)
+
+
+@pytest.mark.parametrize("stage", ["train", "evaluate"])
+def test_features_of_something_else_are_refused(stage):
+    cell = cell_of("two_branch")
+    run = train.train_cell
+    if stage == "evaluate":
+        train_cell(cell)
+        run = evaluate.evaluate_cell
+    card = json.loads((IMAGES / "card.json").read_text())
+    write_json(IMAGES / "card.json", card | {"dataset": "other"})
+    with pytest.raises(UserError, match="grid/card.json: .*'tiny', found 'other'"):
+        run(params_of(cells={cell.folder: cell}), cell)
+    write_json(IMAGES / "card.json", card | {"items_sha256": fingerprint(["i1", "i0"])})
+    with pytest.raises(UserError, match="grid/card.json: .*other items"):
+        run(params_of(cells={cell.folder: cell}), cell)
+    write_json(IMAGES / "card.json", card)
+    np.save(IMAGES / "pooled.npy", np.zeros((22, 8), np.float16))
+    with pytest.raises(UserError, match="pooled.npy: expected 23 rows of float16, found 22"):
+        run(params_of(cells={cell.folder: cell}), cell)
+    (IMAGES / "pooled.npy").write_bytes(pickle.dumps(np.zeros(3)))
+    with pytest.raises(UserError, match=r"grid/pooled.npy: .*array"):
+        run(params_of(cells={cell.folder: cell}), cell)
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("sprung").absolute(),)
+
+
+def refusal(cell: Cell) -> UserError:
+    with pytest.raises(UserError) as error:
+        evaluated(cell)
+    return error.value
+
+
+def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
+    cell = cell_of("two_branch")
+    train_cell(cell)
+    path = Path(cell.checkpoint)
+    whole = path.read_bytes()
+    for write in (lambda: torch.save(Trap(), path), lambda: path.write_bytes(pickle.dumps(Trap()))):
+        write()
+        assert refusal(cell).expected == "a checkpoint of this version"
+        assert not Path("sprung").exists()
+    for rest in (b"", whole[: len(whole) // 2]):
+        path.write_bytes(rest)
+        assert refusal(cell).where == "data/checkpoints/a.pt"
+    path.unlink()
+    missing = refusal(cell)
+    assert (missing.expected, missing.found) == ("a checkpoint", "nothing")
+    assert "dvc repro" in missing.do
+    path.write_bytes(pickle.dumps(Trap()))
+    pickle.loads(path.read_bytes())
+    assert Path("sprung").exists()  # the trap works

@@ -1,0 +1,133 @@
+"""Files of pretrained weights: found, loaded, and refused if they are anything but tensors."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torchvision import models
+
+from benchmark.core.errors import UserError
+from benchmark.encode.picture_networks import fused
+from benchmark.encoders import torchvision_cnn
+from benchmark.encoders.weight_files import read_state
+
+
+class Trap:
+    """Unpickling it leaves a file behind."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("sprung").absolute(),)
+
+
+@pytest.fixture(scope="module")
+def mobilenet() -> nn.Module:
+    torch.manual_seed(0)
+    return models.mobilenet_v2(weights=None).eval()
+
+
+def test_a_pickle_is_refused_and_not_executed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mobilenet_v2-1.pth"
+    writers = (
+        lambda: torch.save(Trap(), path),
+        lambda: torch.save({"weight": torch.zeros(2), "trap": Trap()}, path),
+        lambda: torch.save(Trap(), path, _use_new_zipfile_serialization=False),
+        lambda: path.write_bytes(pickle.dumps(Trap())),
+    )
+    for write in writers:
+        write()
+        with pytest.raises(UserError) as caught:
+            torchvision_cnn.load("mobilenet_v2", tmp_path)
+        assert caught.value.where == "mobilenet_v2-1.pth"
+        assert caught.value.expected == "a state dict of plain tensors"
+        assert not Path("sprung").exists()
+    pickle.loads(path.read_bytes())
+    assert Path("sprung").exists()  # the trap works
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"<html>not found</html>"])
+def test_a_file_that_is_no_weights_is_refused(tmp_path, content):
+    path = tmp_path / "mobilenet_v2-1.pth"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_state(path)
+    assert caught.value.expected == "a state dict of plain tensors"
+    assert caught.value.found.startswith("something else (")
+
+
+@pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, torch.zeros(2)])
+def test_other_plain_content_is_refused(tmp_path, content):
+    path = tmp_path / "mobilenet_v2-1.pth"
+    torch.save(content, path)
+    with pytest.raises(UserError) as caught:
+        read_state(path)
+    assert str(caught.value) == (
+        "mobilenet_v2-1.pth: expected a state dict of plain tensors, found other objects; "
+        "save it with torch.save(model.state_dict(), path)"
+    )
+
+
+def other_names(state: dict) -> dict:
+    return {f"layer.{name}": value for name, value in state.items()}
+
+
+def fewer(state: dict) -> dict:
+    return dict(list(state.items())[:20])
+
+
+def other_shapes(state: dict) -> dict:
+    """As VGG-16 with the weights of VGG-19, and ResNets of different widths."""
+    return state | {"features.0.0.weight": torch.zeros(16, 3, 3, 3)}
+
+
+@pytest.mark.parametrize("change", [other_names, fewer, other_shapes])
+def test_weights_of_another_network_are_refused(tmp_path, mobilenet, change):
+    path = tmp_path / "mobilenet_v2-1.pth"
+    torch.save(change(mobilenet.state_dict()), path)
+    with pytest.raises(UserError) as caught:
+        torchvision_cnn.load("mobilenet_v2", tmp_path)
+    assert caught.value.where == "mobilenet_v2-1.pth"
+    assert caught.value.found.startswith("those of another network (")
+
+
+def test_missing_or_ambiguous_weights_are_refused(tmp_path):
+    with pytest.raises(UserError) as caught:
+        torchvision_cnn.load("mobilenet_v2", tmp_path)
+    assert caught.value.where == "weights_dir"
+    assert caught.value.expected == "exactly one file mobilenet_v2-*.pth"
+    assert caught.value.found == "none" and "--weights-dir" in caught.value.do
+    for name in ("mobilenet_v2-1.pth", "mobilenet_v2-2.pth"):
+        (tmp_path / name).touch()
+    with pytest.raises(UserError) as caught:
+        torchvision_cnn.load("mobilenet_v2", tmp_path)
+    assert caught.value.found == "mobilenet_v2-1.pth, mobilenet_v2-2.pth"
+    with pytest.raises(UserError) as caught:
+        torchvision_cnn.load("resnet51", tmp_path)
+    assert caught.value.found == "'resnet51'" and "resnet50" in caught.value.expected
+
+
+def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
+    state = {k: v for k, v in mobilenet.state_dict().items() if not k.startswith("classifier")}
+    torch.save(state, tmp_path / "mobilenet_v2-1.pth")  # it stops before the classifier
+    network, facts = torchvision_cnn.load("mobilenet_v2", tmp_path)
+    pixels = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    normalised = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(resize_size=64, crop_size=64)
+    with torch.no_grad():
+        pooled, found = network(pixels)
+        expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
+        torch.testing.assert_close(mobilenet.classifier(pooled), expected)
+        folded = fused(network)(pixels)
+    network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
+    structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
+    structure.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(structure(pixels)[0], (pooled - 1) / 2)
+    assert (pooled.shape, found.shape) == ((2, 1280), (2, 1280, 2, 2))
+    torch.testing.assert_close(folded[1], found, rtol=1e-3, atol=1e-4)
+    assert facts["file"] == "mobilenet_v2-1.pth" and len(facts["sha256"]) == 64
+
+
+def _column(values: list[float]) -> torch.Tensor:
+    return torch.tensor(values).view(1, 3, 1, 1)

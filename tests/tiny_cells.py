@@ -1,0 +1,221 @@
+"""Cells of a tiny dataset with random features, to be trained and evaluated in a moment."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmark.core.files import write_json
+from benchmark.core.records import Record, read_record
+from benchmark.data.feature_folders import fingerprint
+from benchmark.data.word_vectors import Words
+from benchmark.encoders import drawn_cnn
+from benchmark.evaluate import __main__ as evaluate
+from benchmark.evaluate import evaluation
+from benchmark.matching import checkpoints
+from benchmark.season.parameters import Cell, Fusion
+from benchmark.train import __main__ as train
+from benchmark.train import loop
+from seasons import params_of
+
+COUNTS = {"train": 12, "val": 5, "test": 6, "unused": 1}
+WORDS = ("red", "green", "dog", "runs", "sleeps", "a", "the")
+PREPARED, IMAGES = Path("data/prepared/tiny"), Path("data/features/tiny/grid")
+VECTORS, KNOWN = Path("data/features/tiny/vectors"), Path("data/features/tiny/words")
+CAPTIONS = PREPARED / "captions.parquet"
+RESULTS = Path("results/a")  # of a cell, unless a test says otherwise
+SCAN = {
+    **{"embedding_size": 6, "word_size": 4, "batch_size": 8, "min_count": 1, "regions": 4},
+    **{"epochs": 3, "decay_after": 2, "learning_rate": 0.01},
+}
+TWO_BRANCH = {
+    **{"hidden_size": 8, "embedding_size": 6, "batch_size": 8, "epochs": 3},
+    **{"neighbourhood_sampling": True, "lambda4": 0.05, "learning_rate": 0.01},
+}
+OWN_METHODS = Path(__file__).parent / "own_methods"
+METHODS = {  # kind of cell -> its method and options
+    "scan": ("scan", SCAN),
+    "two_branch": ("two_branch_embedding", TWO_BRANCH),
+    **{path.stem: (str(path), {}) for path in OWN_METHODS.glob("*.py")},
+}
+KINDS = ["scan", "two_branch", "pixels"]
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make `folder` the working folder, with the dataset in it."""
+    monkeypatch.chdir(folder)
+    write_dataset()
+
+
+# The dataset ----------------------------------------------------------------------------------
+
+NO_REGIONS = pd.DataFrame(columns=["phrase_id", "image_id", "caption_id", "phrase", "chain"])
+
+
+def write_dataset(
+    words: dict[str, tuple[str, ...]] | None = None,
+    bad: str | None = None,
+    captions_of_image: int | None = None,
+    empty: str | None = None,
+) -> None:
+    """Prepared tables and random features; `words` are other words for the captions of a split,
+    `bad` is a split whose features are NaN, `empty` one without captions."""
+    rng = np.random.default_rng(0)
+    splits = [split for split, count in COUNTS.items() for _ in range(count)]
+    ids = [f"i{n}" for n in range(len(splits))]
+    groups = [f"g{n // 2}" for n in range(len(splits))]  # two pictures per group
+    images = pd.DataFrame({"image_id": ids, "split": splits, "group": groups})
+    rows = [
+        (f"i{n}#{c}", f"i{n}", " ".join(rng.choice((words or {}).get(split, WORDS), 4)), split)
+        for n, split in enumerate(splits)
+        for c in range(captions_of_image or 1 + n % 3)
+        if split != empty
+    ]
+    captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "text", "split"])
+    PREPARED.mkdir(parents=True, exist_ok=True)
+    for name, table in (("images", images), ("captions", captions), ("regions", NO_REGIONS)):
+        table.to_parquet(PREPARED / f"{name}.parquet")
+    card = {"split": "official", "manifest": "0" * 64, "ways": ["i2t", "t2i"], "folds": 1}
+    write_json(PREPARED / "card.json", card)
+    _write_images(images[images["split"] != "unused"], bad, rng)
+    _write_texts(captions, bad, rng)
+
+
+def _write_images(used: pd.DataFrame, bad: str | None, rng: np.random.Generator) -> None:
+    arrays = {"pooled": rng.normal(size=(23, 8)), "regions": rng.normal(size=(23, 4, 5))}
+    for array in arrays.values():
+        array[(used["split"] == bad).to_numpy()] = np.nan
+    settings = {"network": "drawn_cnn", "grid": 2, "standardise": False}
+    write_features(IMAGES, arrays, used["image_id"].tolist(), {"settings": settings})
+    np.save(IMAGES / "positions.npy", np.zeros((23, 4), np.int16))
+    np.save(IMAGES / "pixels.npy", rng.integers(0, 256, (23, 3, 16, 16), dtype=np.uint8))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # its pooled size is that of the pooled features
+        torch.save(drawn_cnn.Network(width=4).state_dict(), IMAGES / "network.pt")
+
+
+def _write_texts(captions: pd.DataFrame, bad: str | None, rng: np.random.Generator) -> None:
+    vectors = rng.normal(size=(len(captions), 7))
+    vectors[(captions["split"] == bad).to_numpy()] = np.nan
+    facts = {"settings": {"encoder": "none", "standardise": False}, "vectors": "made up"}
+    write_features(VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), facts)
+    known = ("a", "dog", "green", "never", "red", "runs", "zebra")
+    Words(known, rng.normal(size=(7, 2)).astype(np.float32)).save(KNOWN)
+    write_json(KNOWN / "card.json", {"vectors": "made up"})
+
+
+def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array.astype(np.float16))
+    card = {"dataset": "tiny", "encoder": folder.name, "items": len(ids)}
+    write_json(folder / "card.json", card | {"items_sha256": fingerprint(ids)} | facts)
+
+
+# Cells ----------------------------------------------------------------------------------------
+
+
+def cell_of(
+    kind: str, folder: str = str(RESULTS), seed: int = 0, start: str | None = None, **options
+) -> Cell:
+    method, default = METHODS[kind]
+    return Cell(
+        dataset="tiny",
+        preset=kind,
+        seed=seed,
+        method=method,
+        family="paper",
+        options=default | options,
+        scaled=["epochs"],
+        network="drawn_cnn",
+        images=str(IMAGES),
+        backbone="drawn_cnn" if kind == "pixels" else None,
+        texts=None if kind in ("scan", "pixels") else str(VECTORS),
+        words=str(KNOWN) if kind == "pixels" else None,
+        start=start,
+        folder=folder,
+    )
+
+
+def fusion_of(*members: Cell, how: str = "average", parts: tuple[str, ...] = ()) -> Fusion:
+    folders = [member.folder for member in members]
+    return Fusion(
+        dataset="tiny",
+        preset="fused",
+        seed=0,
+        how=how,
+        members=folders,
+        parts=list(parts) or [""] * len(folders),
+        folder="results/fused",
+    )
+
+
+def train_cell(cell: Cell) -> tuple[bytes, bytes]:
+    """Bytes of the checkpoint and of the history, after training from nothing or what is there."""
+    train.train_cell(params_of(cells={cell.folder: cell}), cell)
+    folder = Path(cell.folder)
+    return Path(cell.checkpoint).read_bytes(), (folder / "training/history.csv").read_bytes()
+
+
+def history_of(folder: Path = RESULTS) -> pd.DataFrame:
+    return pd.read_csv(folder / "training/history.csv")
+
+
+def checkpoint_of(folder: str | Path = RESULTS) -> checkpoints.Checkpoint:
+    return checkpoints.load(Path("data/checkpoints", f"{Path(folder).name}.pt"))
+
+
+def state_of(folder: str | Path = RESULTS) -> dict[str, torch.Tensor]:
+    return checkpoint_of(folder).state
+
+
+def evaluated(cell: Cell | Fusion, *members: Cell) -> Record:
+    """The record of a cell, or of a fusion of members."""
+    cells = {member.folder: member for member in members or (cell,)}
+    evaluate.evaluate_cell(params_of(cells=cells), cell)
+    return read_record(Path(cell.folder))
+
+
+def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.ndarray]:
+    """The test scores that the cell is evaluated by, one row per query."""
+    seen = []
+    original = evaluation.of_retrieval
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            evaluation,
+            "of_retrieval",
+            lambda scores, *rest: seen.append(scores) or original(scores, *rest),
+        )
+        evaluated(cell, *members)
+    return seen[0]
+
+
+def ranks_of(folder: str | Path = RESULTS) -> pd.DataFrame:
+    return pd.read_parquet(Path(folder, "scores/ranks.parquet"))
+
+
+# Kills ----------------------------------------------------------------------------------------
+
+
+def kill_after_epoch(monkeypatch, epoch: int) -> None:
+    original = loop.Run._end_epoch
+
+    def end_epoch(self, *given):
+        original(self, *given)
+        if self.progress.epoch == epoch:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop.Run, "_end_epoch", end_epoch)
+
+
+def kill_in_epoch(monkeypatch, epoch: int) -> None:
+    original = loop.Run._validate
+
+    def validate(self, number):
+        if self.progress.epoch + 1 == epoch:
+            raise KeyboardInterrupt
+        return original(self, number)
+
+    monkeypatch.setattr(loop.Run, "_validate", validate)
