@@ -34,6 +34,8 @@ CORRECT = f"correct {ANNOTATIONS}, or place an unchanged copy"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
+    """Which captions are kept."""
+
     captions_per_image: int | None = None  # the first so many of each image; None: all
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 Plummer et al. (2017), IJCV 123. The raw folder holds
 
-    train.txt, val.txt, test.txt   the authors' partition: image ids, one a line
+    train.txt, val.txt, test.txt   the authors' partition: one image id per line
     annotations.zip                Sentences/<id>.txt and Annotations/<id>.xml, or the two folders
     UNRELATED_CAPTIONS             captions that do not fit their image; for `unrelated=False` only
     flickr30k-images               <id>.jpg, as a folder or .zip; unless `with_pictures=False`

@@ -39,7 +39,9 @@ CARD = Card(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    annotations: str | None = None  # "official" or "karpathy"; None: official where it is there
+    """Which annotations are read."""
+
+    annotations: str | None = None  # "official" or "karpathy"; None: official if it is there
 
     def __post_init__(self) -> None:
         if self.annotations is not None:

@@ -127,8 +127,8 @@ def test_card_is_that_of_a_gated_dataset_of_persons():
 def test_folder_of_the_archive(raw, tmp_path):
     expected = cuhk_pedes.read(raw)
     place(tmp_path / "other" / "CUHK-PEDES")
-    found = cuhk_pedes.read(tmp_path / "other")
-    assert found.images.equals(expected.images) and found.captions.equals(expected.captions)
+    tables = cuhk_pedes.read(tmp_path / "other")
+    assert tables.images.equals(expected.images) and tables.captions.equals(expected.captions)
     assert cuhk_pedes.pictures(tmp_path / "other")("cam_a/1_45.bmp").size == (10, 30)
 
 
@@ -139,8 +139,8 @@ def test_annotations_beside_the_folder_of_the_archive(raw, tmp_path):
 
 
 def test_inventory(raw):
-    found = {path.relative_to(raw).as_posix() for path in cuhk_pedes.inventory(raw)}
-    assert found == {"reid_raw.json"} | {f"imgs/{item['file_path']}" for item in items()}
+    files = {path.relative_to(raw).as_posix() for path in cuhk_pedes.inventory(raw)}
+    assert files == {"reid_raw.json"} | {f"imgs/{item['file_path']}" for item in items()}
 
 
 def test_pictures_are_rgb_and_travel_to_other_processes(raw):

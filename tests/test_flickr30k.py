@@ -407,8 +407,8 @@ def test_fetch_and_prepare(raw, split):
     assert run(prepare) == 0
     data = prepared_tables.read("flickr30k")
     assert data.card["split"] == split
-    found = {part: data.card["counts"][part]["captions"] for part in PARTITIONS[split]}
-    assert found == {part: 5 * len(ids) for part, ids in PARTITIONS[split].items()}
+    captions = {part: data.card["counts"][part]["captions"] for part in PARTITIONS[split]}
+    assert captions == {part: 5 * len(ids) for part, ids in PARTITIONS[split].items()}
 
 
 @pytest.mark.usefixtures("work")

@@ -191,8 +191,8 @@ def test_pictures_in_threads_and_processes(zipped):
     open_picture = flickr8k.pictures(zipped)
     expected = [open_picture(name).tobytes() for name in PICTURES] * 4
     with ThreadPoolExecutor(8) as pool:
-        found = [picture.tobytes() for picture in pool.map(open_picture, PICTURES * 4)]
-    assert found == expected
+        contents = [picture.tobytes() for picture in pool.map(open_picture, PICTURES * 4)]
+    assert contents == expected
     copy = pickle.loads(pickle.dumps(open_picture))
     assert copy("10_a.jpg").tobytes() == open_picture("10_a.jpg").tobytes()
 
@@ -201,8 +201,8 @@ def test_pictures_in_spawned_processes(zipped):
     open_picture = flickr8k.pictures(zipped)
     open_picture("10_a.jpg")
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(open_picture, PICTURES))
-    assert [picture.size for picture in found] == [(16, 12)] * len(PICTURES)
+        opened = list(pool.map(open_picture, PICTURES))
+    assert [picture.size for picture in opened] == [(16, 12)] * len(PICTURES)
 
 
 def test_each_process_has_its_own_handle(zipped, monkeypatch):

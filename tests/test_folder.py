@@ -79,9 +79,9 @@ def test_lines_of_one_image_are_taken_together(tmp_path):
 
 def test_inventory_and_pictures(tmp_path):
     write(tmp_path, "all.jsonl", jsonl(*ROWS, ROWS[0]))
-    found = folder.inventory(tmp_path)
+    paths = folder.inventory(tmp_path)
     expected = ["all.jsonl", "a.png", "sub/b.png", "c.png"]
-    assert [path.relative_to(tmp_path).as_posix() for path in found] == expected
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == expected
     (tmp_path / "sub").mkdir()
     Image.new("LA", (3, 2)).save(tmp_path / "sub/b.png")
     picture = folder.pictures(tmp_path)("sub/b.png")
@@ -207,9 +207,9 @@ def test_split_by_hash_does_not_change_when_images_are_added():
 
 def test_split_by_hash_is_the_same_everywhere():
     """By hand: `printf 5.png | sha256sum` starts with ed93, and 0xed93 / 0x10000 is 0.928."""
-    found = by_hash(12)
-    assert [file for file in found if found[file] == "test"] == ["5.png"]
-    assert [file for file in found if found[file] == "val"] == ["9.png"]  # d387: 0.826
+    split_of = by_hash(12)
+    assert [file for file in split_of if split_of[file] == "test"] == ["5.png"]
+    assert [file for file in split_of if split_of[file] == "val"] == ["9.png"]  # d387: 0.826
 
 
 @pytest.mark.parametrize("count", range(3, 30))

@@ -64,9 +64,9 @@ def pixel(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("change", COPIES)
 def test_a_changed_copy_in_another_split_is_near(change):
-    found = pairs(["train", "train", "test"], scene(0), scene(1), COPIES[change](scene(1)))
-    assert [row[:2] for row in found] == [[1, 2]]
-    assert 0 <= found[0][2] <= NEAR_BITS
+    rows = pairs(["train", "train", "test"], scene(0), scene(1), COPIES[change](scene(1)))
+    assert [row[:2] for row in rows] == [[1, 2]]
+    assert 0 <= rows[0][2] <= NEAR_BITS
 
 
 def test_other_pictures_equal_ones_and_those_of_the_same_split_are_not_near():
@@ -107,10 +107,10 @@ def test_near_pairs_are_those_of_a_naive_search():
     pictures = [w.crop((k, 0, 300 + k, 300)) for k in range(0, 60, 5) for w in wide]
     split = sorted(["train", "val", "test"] * 16, key=["train", "val", "test"].index)
     expected = naive(split, measured(*pictures))
-    found = pairs(split, *pictures)
-    assert {tuple(row) for row in found} == expected
+    rows = pairs(split, *pictures)
+    assert {tuple(row) for row in rows} == expected
     assert 20 < len(expected) < 300
-    assert [row[2] for row in found] == sorted(row[2] for row in found)
+    assert [row[2] for row in rows] == sorted(row[2] for row in rows)
 
 
 def tables(texts: dict[str, list[str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -129,15 +129,15 @@ def test_captions_are_counted_as_they_are_and_by_their_words():
             "unused": ["A cow."],
         }
     )
-    found = leakage(images, captions, measured(*map(scene, range(4))))
-    assert (found["captions"], found["near_captions"]) == (2, 2)  # a full stop has no words
-    assert found["items"]["captions"] == {"train": 2, "val": 1, "test": 1}
-    assert found["items"]["near_captions"] == {"train": 3, "val": 2, "test": 2}
-    assert found["notes"][2] == (
+    findings = leakage(images, captions, measured(*map(scene, range(4))))
+    assert (findings["captions"], findings["near_captions"]) == (2, 2)  # a full stop has no words
+    assert findings["items"]["captions"] == {"train": 2, "val": 1, "test": 1}
+    assert findings["items"]["near_captions"] == {"train": 3, "val": 2, "test": 2}
+    assert findings["notes"][2] == (
         "2 captions occur, word for word, in more than one split; 2 where case, punctuation and "
         "spaces are ignored."
     )
-    assert "dog" not in str(found).lower()
+    assert "dog" not in str(findings).lower()
 
 
 def test_pictures_are_named_and_counted():
@@ -147,13 +147,13 @@ def test_pictures_are_named_and_counted():
     )
     images["image_id"] = images["file"]
     pictures = measured(scene(0), scene(1), scene(2), scene(0), copy, scene(3), scene(3))
-    found = leakage(images, tables({"train": ["x"]})[1], pictures)
-    assert found["pictures"] == [["train: a", "val: d"]]
-    assert [pair[:2] for pair in found["near_pictures"]] == [["train: b", "test: e"]]
-    assert found["near_pictures_total"] == 1
-    assert found["items"]["pictures"] == {"train": 1, "val": 1, "test": 0}
-    assert found["items"]["near_pictures"] == {"train": 1, "val": 0, "test": 1}
-    assert found["notes"][1].startswith("1 pairs of pictures in different splits are nearly")
+    findings = leakage(images, tables({"train": ["x"]})[1], pictures)
+    assert findings["pictures"] == [["train: a", "val: d"]]
+    assert [pair[:2] for pair in findings["near_pictures"]] == [["train: b", "test: e"]]
+    assert findings["near_pictures_total"] == 1
+    assert findings["items"]["pictures"] == {"train": 1, "val": 1, "test": 0}
+    assert findings["items"]["near_pictures"] == {"train": 1, "val": 0, "test": 1}
+    assert findings["notes"][1].startswith("1 pairs of pictures in different splits are nearly")
 
 
 PLANTED = "zyzzyva"  # a word of one test caption only
@@ -333,8 +333,8 @@ def test_the_page_tells_what_the_splits_share():
     equal, near = page.twins(card).rows
     assert equal == ["train: a", "val: c", "equal", "0"]
     assert near[:3] == ["train: b", "test: d", "nearly"]
-    told = page.integrity_sentences(card)
-    assert told[0].startswith("All 4 pictures could be decoded") and len(told) == 4
+    sentences = page.integrity_sentences(card)
+    assert sentences[0].startswith("All 4 pictures could be decoded") and len(sentences) == 4
 
 
 def test_the_page_of_a_card_of_before_these_checks():

@@ -354,8 +354,8 @@ def test_fetch_and_prepare(raw, options, images):
     assert run(fetch, "--source", str(raw)) == 0
     assert run(prepare) == 0
     counts = prepared_tables.read("mscoco").card["counts"]
-    found = tuple(counts[split]["images"] for split in ("train", "val", "test", "unused"))
-    assert found == images
+    sizes = tuple(counts[split]["images"] for split in ("train", "val", "test", "unused"))
+    assert sizes == images
 
 
 @pytest.mark.usefixtures("work")

@@ -217,10 +217,10 @@ def test_a_family_differs_in_one_attribute_and_stays_in_one_split():
         members = list(members)
         family = {e.group: e.person for e in members}.values()
         assert 1 <= len(family) <= 4 and len({e.split for e in members}) == 1
-        found = [differing(a, b) for a, b in combinations(family, 2)]
-        assert all(len(kinds) == 1 for kinds in found), found
-        assert len({kinds[0] for kinds in found}) <= 1, found
-        seen.update(kinds[0] for kinds in found)
+        attributes = [differing(a, b) for a, b in combinations(family, 2)]
+        assert all(len(kinds) == 1 for kinds in attributes), attributes
+        assert len({kinds[0] for kinds in attributes}) <= 1, attributes
+        seen.update(kinds[0] for kinds in attributes)
     assert len(seen) >= 12
 
 
@@ -414,15 +414,15 @@ def mentions(text):
     """(part, words said of it) for each noun of a caption, read by this file's own grammar."""
     for wrong, right in {wrong: right for right, wrong in people.MISSPELLINGS.items()}.items():
         text = re.sub(rf"\b{wrong}\b", right, text.lower())
-    found = []
+    mentioned = []
     nouns = [(part, rf"(?<![\w-])(?:{noun})(?![\w-])") for part, noun in NOUNS.items()]
     for phrase in re.split(
         r"[,.]|\b(?:a|an|and|with|in|are|has|who|wears|wearing|carrying|carry|the)\b", text
     ):
         for part, noun in nouns:
             if re.search(rf"{noun}$", phrase.strip()):
-                found.append((part, re.findall(rf"(?<![\w-])(?:{TERM})(?![\w-])", phrase)))
-    return found
+                mentioned.append((part, re.findall(rf"(?<![\w-])(?:{TERM})(?![\w-])", phrase)))
+    return mentioned
 
 
 def lies(one, how, text):

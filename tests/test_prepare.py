@@ -384,10 +384,10 @@ def test_images_without_pictures_are_not_opened(monkeypatch):
     tables.images["file"] = ["", "val", ""]
     read_as(monkeypatch, tables, (4, 3))
     assert run() == 0
-    found = prepared_tables.read("mine")
-    assert found.images["width"].tolist() == [0, 4, 0]
-    assert found.images["height"].tolist() == [0, 3, 0]
-    assert found.card["pictures"] == 1
+    data = prepared_tables.read("mine")
+    assert data.images["width"].tolist() == [0, 4, 0]
+    assert data.images["height"].tolist() == [0, 3, 0]
+    assert data.card["pictures"] == 1
 
 
 def test_features_alone_are_a_dataset(monkeypatch):
@@ -408,9 +408,9 @@ def with_region(**changes: object) -> Tables:
 def test_phrases_are_counted_and_numbered(monkeypatch):
     read_as(monkeypatch, with_region(), (4, 3))
     assert run() == 0
-    found = prepared_tables.read("mine")
-    assert [found.card["counts"][name]["phrases"] for name in ("train", "val", "test")] == [0, 0, 1]
-    assert found.regions["phrase_id"].tolist() == ["3/0"]
+    data = prepared_tables.read("mine")
+    assert [data.card["counts"][name]["phrases"] for name in ("train", "val", "test")] == [0, 0, 1]
+    assert data.regions["phrase_id"].tolist() == ["3/0"]
 
 
 def test_a_box_outside_its_picture_stops_the_stage(monkeypatch):

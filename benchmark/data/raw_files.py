@@ -71,7 +71,7 @@ def _reader_options(module: datasets.Dataset, options: dict[str, Option], where:
     kinds = get_type_hints(module.Options)
     for key, value in options.items():
         if key not in kinds:
-            expected = f"options of the reader, one of {', '.join(kinds) or '(none)'}"
+            expected = f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
             raise UserError(where, expected, repr(key), "correct the season")
         try:
             TypeAdapter(kinds[key]).validate_python(value, strict=True)
