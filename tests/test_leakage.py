@@ -273,8 +273,8 @@ def fitted(params: Params) -> dict[str, object]:
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
         vocabulary = retrieval_inputs.vocabulary_for(data, cell, replace(takes, min_count=1))
-        found[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
-        found[f"clusters of {cell.preset}"] = cluster(
+        facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
+        facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
         assert checkpoints.load(Path(cell.checkpoint)).status == "ok"
