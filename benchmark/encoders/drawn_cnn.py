@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError
-from benchmark.encoders import DRAWN
+from benchmark.season.networks import DRAWN
 from benchmark.encoders.weight_files import read_state
 
 WEIGHTS = Path("data/weights/drawn_cnn.pt")
