@@ -8,7 +8,8 @@ the paper is silent. Assumed:
   that the paper's learning rate keeps its meaning;
 - a drawn region is a proposal (step 2), the true one where none is near enough; IoU is at least
   0.7 (Algorithm 1; Section 4.1 has more than 0.7);
-- y' is judged by its chain alone (step 3a), so the same words about another picture are negative;
+- whether y' is a negative depends on its chain alone (step 3a): the same words about another
+  picture are one;
 - with neighbourhood sampling both phrases of a chain meet one target region, and a drawn phrase
   two regions, different ones where there are two; the sibling and the second region are no targets
   themselves: as the paper counts, twice as many triplets. A chain with a single phrase has it as

@@ -1,6 +1,36 @@
-"""A small active season for tests of single stages."""
+"""Small seasons for tests: one without cells for single stages, one of two datasets to resolve."""
 
-from benchmark.season.parameters import Params
+from pathlib import Path
+
+from benchmark.season.parameters import (
+    DatasetSettings,
+    ImageEncoder,
+    Params,
+    SentenceEncoder,
+    WordVectors,
+)
+from benchmark.season.presets import Fuse, Preset, presets
+from benchmark.season.season_files import Season
+
+SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"
+STAGED = '''
+"""A method that trains from pixels and known words."""
+
+from dataclasses import dataclass
+
+from methods import Inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    stage: int = 2
+    epochs: int = 60
+
+
+def inputs(config):
+    image = "pixels" if config.stage == 2 else "pooled"
+    return Inputs(image=image, text="words", word_vectors=True)
+'''
 
 
 def params_of(**fields: object) -> Params:
@@ -8,3 +38,49 @@ def params_of(**fields: object) -> Params:
     empty = {"datasets": {}, "feature_sets": {}, "cells": {}, "fusions": {}}
     machine = {"device": "cpu", "weights_dir": None}
     return Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
+
+
+def season(**changes: object) -> Season:
+    """Two datasets, `drawn` and `folder`, two presets and two seeds; changes go over that."""
+    image = ImageEncoder(network="mobilenet_v2", input_size=64, grid=2, flip=False)
+    facts = {
+        "title": "Try",
+        "datasets": {
+            "drawn": DatasetSettings(
+                reader="shapes",
+                options={"train": 9},
+                image=ImageEncoder(network="drawn_cnn", input_size=96, grid=4, standardise=True),
+            ),
+            "folder": DatasetSettings(
+                image=image,
+                words=WordVectors(size=20),
+                sentence={"hglmm": SentenceEncoder(size=50, standardise=True)},
+            ),
+        },
+        "presets": [SCAN, TWO_BRANCH],
+        "seeds": [0, 3],
+    }
+    return Season(**facts | changes)
+
+
+def with_dataset(season: Season, name: str, **changes: object) -> Season:
+    """The season with other settings of a dataset."""
+    settings = season.datasets[name].model_copy(update=changes)
+    return season.model_copy(update={"datasets": season.datasets | {name: settings}})
+
+
+def known_with(**rows: Preset) -> dict[str, tuple[str, Preset]]:
+    """Presets of methods/, and `rows` of a method file staged.py in the working folder."""
+    return presets() | {name: ("staged.py", row) for name, row in rows.items()}
+
+
+def staged_presets(folder: Path) -> dict[str, tuple[str, Preset]]:
+    """Presets with one that starts from another, and fusions of parts of their scores. Their
+    method is written to `folder`, which must become the working folder."""
+    (folder / "staged.py").write_text(STAGED)
+    return known_with(
+        first=Preset(title="First", network="resnet50", options={"stage": 1, "epochs": 240}),
+        second=Preset(title="Second", network="resnet50", start="first"),
+        parts=Preset(title="P", fuse=Fuse(how="adaptive", of=["second:visual", "second:textual"])),
+        three=Preset(title="3", fuse=Fuse(how="average", of=["first", "second", "second:latent"])),
+    )

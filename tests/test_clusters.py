@@ -1,4 +1,4 @@
-"""Pseudo-classes: as many as asked for, without gaps, and the same every time."""
+"""Pseudo-classes: as many as requested, without gaps, and the same every time."""
 
 from types import SimpleNamespace
 
@@ -40,7 +40,7 @@ def test_more_clusters_than_images_or_none_are_not_applicable(count):
 
 
 @pytest.mark.parametrize("count", [1, 25])
-def test_from_one_cluster_to_one_an_image(count):
+def test_from_one_cluster_to_one_per_image(count):
     labels = cluster(blobs()[0], count, seed=0)
     assert sorted(set(labels)) == list(range(count))
 

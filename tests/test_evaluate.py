@@ -189,7 +189,7 @@ def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
 
 
-def test_an_adaptive_fusion_is_judged_by_each_directions_own_scores(monkeypatch):
+def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeypatch):
     members = two_members()
     matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
     scores = scored(fusion_of(*members, how="adaptive"), *members, monkeypatch=monkeypatch)
@@ -209,8 +209,8 @@ def test_an_adaptive_fusion_is_judged_by_each_directions_own_scores(monkeypatch)
 
 def test_parts_of_one_training_can_be_fused(monkeypatch):
     cell, other = cell_of("two_phases"), cell_of("scan", folder="results/b")
-    for one in (cell, other):
-        train_cell(one)
+    for trained in (cell, other):
+        train_cell(trained)
     product, nearness = (
         scored(fusion_of(cell, parts=(part,)), cell, monkeypatch=monkeypatch)["i2t"]
         for part in ("product", "nearness")

@@ -1,6 +1,7 @@
 """What splits share is found, and nothing of the test split reaches what is fitted."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -271,7 +272,7 @@ def fitted(params: Params) -> dict[str, object]:
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
-        vocabulary = retrieval_inputs.vocabulary_for(data, cell, takes, min_count=1)
+        vocabulary = retrieval_inputs.vocabulary_for(data, cell, replace(takes, min_count=1))
         facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
         facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0

@@ -1,4 +1,4 @@
-"""Phrases, their proposals and how a proposal is judged, against loops and hand-made boxes."""
+"""Phrases, their proposals and which proposals are right, against loops and hand-made boxes."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -351,22 +351,22 @@ MALFORMED = {
     "npy, cut": (
         npy_pooled,
         lambda: cut(MINE, 7),
-        ("mine.npy", "a whole .npy file of numbers", "something else (mmap length is greater"),
+        ("mine.npy", "72 bytes for float16 (12, 3)", "65"),
     ),
     "npy, empty": (
         npy_pooled,
         lambda: MINE.write_bytes(b""),
-        ("mine.npy", "a whole .npy file of numbers", "something else"),
+        ("mine.npy", "a .npy file", "something else"),
     ),
     "npy, a pickle": (
         npy_pooled,
         lambda: MINE.write_bytes(pickle.dumps(Trap())),
-        ("mine.npy", "a whole .npy file of numbers", "something else"),
+        ("mine.npy", "a .npy file", "something else"),
     ),
     "npy, objects": (
         npy_pooled,
         lambda: np.save(MINE, np.array([Trap()] * 12, dtype=object), allow_pickle=True),
-        ("mine.npy", "a whole .npy file of numbers", "Python objects"),
+        ("mine.npy", "floating-point numbers (N, F) or (N, R, F)", "object (12,)"),
     ),
     "npy, integers": (
         npy_pooled,

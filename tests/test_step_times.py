@@ -175,9 +175,10 @@ def test_validation_is_scaled_to_the_split_that_will_be_scored(monkeypatch):
     rehearsal = Rehearsal(SeasonShapes(params), [*params.cells.values()][0])
     phase = Phase(epochs=1, learning_rates=(0.1,), batch_size=2, captions_per_image=2)
     data = rehearsal.data(phase, torch.device("cpu"))
-    whole = rehearsal.validation(params)
+    whole = rehearsal.validation()
     assert whole == {"images": 1000, "captions": 5000, "phrases": 15000}
-    fewer = rehearsal.validation(params.model_copy(update={"validation_images": 100}))
+    rehearsal.cell = rehearsal.cell.model_copy(update={"validation_images": 100})
+    fewer = rehearsal.validation()
     assert fewer == {"images": 100, "captions": 500, "phrases": 1500}
     seconds = step_times._validation_seconds(nn.Module(), data, fewer)
     assert seconds == pytest.approx(100 / 2 + 500 / 4 + 100 * 500 / 8)

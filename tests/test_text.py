@@ -1,5 +1,6 @@
 """Words and their ids; vocabularies are built from training captions only."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,16 +97,17 @@ TAKES = {text: Inputs(image="pooled", text=text) for text in ("tokens", "words",
 
 def test_only_training_captions_enter_the_vocabulary():
     data, cell = four_splits(), cell_of()
-    assert vocabulary_for(data, cell, TAKES["tokens"], 1).words[4:] == ("seen", "twice")
-    assert vocabulary_for(data, cell, TAKES["tokens"], 2).words[4:] == ("seen",)
-    assert vocabulary_for(data, cell, TAKES["sentence"], 1) is None
+    twice = replace(TAKES["tokens"], min_count=2)
+    assert vocabulary_for(data, cell, TAKES["tokens"]).words[4:] == ("seen", "twice")
+    assert vocabulary_for(data, cell, twice).words[4:] == ("seen",)
+    assert vocabulary_for(data, cell, TAKES["sentence"]) is None
 
 
 def test_only_training_captions_enter_the_dictionary(tmp_path):
     """Vectors may be known of words that only test captions have."""
     known = ("hidden", "seen", "twice", "validation")
     Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
-    found = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"], 1)
+    found = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"])
     assert found == Dictionary(words=("<pad>", "seen", "twice"))
 
 

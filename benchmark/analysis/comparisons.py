@@ -1,8 +1,9 @@
 """What a board's records say about its metrics: intervals, paired comparisons, rank groups.
 
-Recalls and rsum are means over queries: their images are resampled and exchanged, each with all
-its captions and phrases; images of one group, such as those of a person, together. S has
-replicates of its own. Every other metric, times among them, varies with its seeds only.
+Recalls, rsum and whatever else is declared with `of_queries` are means over queries: their images
+are resampled and exchanged, each with all its captions and phrases; images of one group, such as
+those of a person, together. S has replicates of its own. Every other metric, times among them,
+varies with its seeds only.
 """
 
 from collections.abc import Sequence
@@ -126,7 +127,7 @@ def interval(board: Board, standing: Standing, metric: str) -> tuple[float, floa
 
 
 def compare(board: Board, first: Standing, second: Standing, metric: str) -> Comparison | None:
-    """The difference over the seeds that have the metric for both; None where there is none."""
+    """The difference over the seeds for which both have the metric; None where there is none."""
     return compare_all(board, [(first, second, metric)])[0]
 
 

@@ -17,6 +17,7 @@ from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.vocabularies import Vocabulary, tokenise
 from benchmark.encode.proposals import CELLS
 from benchmark.encoders import hglmm, tfidf
+from benchmark.season import networks
 from benchmark.season.parameters import FeatureSet, Params
 from datasets import DataError, Tables
 
@@ -141,7 +142,7 @@ def is_encoded(features: FeatureSet) -> bool:
 
 
 def _box_size(features: FeatureSet) -> int:
-    if features.encoder == encoders.DETECTORS:
+    if features.encoder == networks.DETECTORS:
         return DETECTED
     settings = features.proposals
     return CELLS**2 * _network_sizes(features.encoder, settings.network, settings.input_size)[1]
@@ -162,7 +163,7 @@ def _picture_shapes(features: FeatureSet) -> dict[str, tuple[int, ...]]:
 @cache
 def _network_sizes(encoder: str, network: str, side: int) -> tuple[int, int]:
     """Of the pooled features and of the channels of the map, after a forward pass of one image."""
-    if encoder == encoders.DETECTORS:
+    if encoder == networks.DETECTORS:
         return DETECTED, DETECTED
     with torch.device("meta"):
         pooled, channels = structure(encoder, network).eval()(torch.empty(1, 3, side, side))
@@ -171,4 +172,4 @@ def _network_sizes(encoder: str, network: str, side: int) -> tuple[int, int]:
 
 def structure(encoder: str, network: str) -> nn.Module:
     """An image network without its weights."""
-    return encoders.load(encoder).structure(network, DRAWN_SIZE if network == encoders.DRAWN else 1)
+    return encoders.load(encoder).structure(network, DRAWN_SIZE if network == networks.DRAWN else 1)

@@ -157,7 +157,7 @@ def _networks_of(features: FeatureSet) -> list[tuple[str, FeatureSet]]:
         return []
     networks = [(settings.network, features)]
     if features.proposals and settings.how == "rpn":
-        detector = features.model_copy(update={"encoder": encoders.DETECTORS})
+        detector = features.model_copy(update={"encoder": networks.DETECTORS})
         networks.append((faster_rcnn.NETWORKS[0], detector))
     return networks
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import yaml
 
-from benchmark import encoders
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.core.records import read_record
@@ -21,6 +20,7 @@ from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.protocol import METRICS, table_metrics
+from benchmark.season import networks
 from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
 from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
 from benchmark.season.presets import Preset, needs, presets
@@ -105,7 +105,7 @@ def _prepared_otherwise(params: Params, dataset: str) -> bool:
 
 def _pretrain_if_needed(encoding: FeatureSet) -> None:
     settings = encoding.image or encoding.proposals
-    if settings and settings.network == encoders.DRAWN and not drawn_cnn.WEIGHTS.is_file():
+    if settings and settings.network == networks.DRAWN and not drawn_cnn.WEIGHTS.is_file():
         drawn_pretraining.write_weights()
 
 

@@ -36,7 +36,7 @@ class Rehearsal:
     """
 
     def __init__(self, shapes: SeasonShapes, cell: Cell) -> None:
-        self.method = method_of(cell.method)
+        self.cell, self.method = cell, method_of(cell.method)
         self.config = configured(self.method, cell.options, f"preset {cell.preset}")
         self.takes = self.method.inputs(self.config)
         self.size, self.images = shapes.dataset(cell.dataset), shapes.feature_set(cell.images)

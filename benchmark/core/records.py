@@ -1,7 +1,8 @@
 """What a cell leaves behind, and where.
 
 record.json holds what was played and how it ended, and nothing that a second run on the same
-machine would change: no time, no date, no commit. Those are in training/cost.json and scores/cost.json.
+machine would change: no time, no date, no commit. Those are in training/cost.json and
+scores/cost.json.
 """
 
 from pathlib import Path

@@ -27,6 +27,10 @@ from benchmark.core.errors import UserError
 from datasets.shared import archives, karpathy, precomp
 
 BLOCK = 1 << 23  # bytes read at once, roughly
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 GET_AGAIN = "get the file again"
 TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
@@ -48,6 +52,16 @@ class Source:
     files: list[Path]
     key_of: Callable[[str, str], str]  # image_id and file name of an image -> its key
     blocks: Callable[[], Iterator[Block]]
+
+
+@dataclass(frozen=True)
+class _Array:
+    """A .npy file of features whose size is what its header says; the values are not read."""
+
+    path: Path
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    offset: int  # of the first value, in bytes
 
 
 def open_source(path: Path, raw: Path) -> Source:
@@ -116,35 +130,35 @@ def _by_number_of_coco(stem_of: Mapping[str, str], image_id: str, file: str) -> 
 
 
 def _plain(path: Path) -> Source:
-    array, sidecar = _mapped(path), _sidecar(path)
-    ids = _ids(sidecar, len(array), path)
+    array, sidecar = _array(path), _sidecar(path)
+    ids = _ids(sidecar, array.shape[0], path)
     return Source([path, sidecar], _by_id, partial(_array_blocks, [(array, ids)]))
 
 
 def _precomputed(folder: Path) -> Source:
     parts = precomp.layout(folder)  # checks that rows and ids agree
-    members = [(_mapped(part.ims), part.ids) for part in parts]
+    members = [(_array(part.ims), part.ids) for part in parts]
     return Source([part.ims for part in parts], _by_id, partial(_array_blocks, members))
 
 
-def _array_blocks(members: list[tuple[np.memmap, list[str]]]) -> Iterator[Block]:
+def _array_blocks(members: list[tuple[_Array, list[str]]]) -> Iterator[Block]:
     """The rows of each array, with the ids of its images."""
     for array, ids in members:
-        path, rows_per_image = Path(array.filename), len(array) // len(ids)
+        rows_per_image = array.shape[0] // len(ids)
         size = rows_per_image * math.prod(array.shape[1:])  # values per image
-        step = max(1, BLOCK // (size * array.itemsize))
+        step = max(1, BLOCK // (size * array.dtype.itemsize))
         for start in range(0, len(ids), step):
             keys = ids[start : start + step]
             # Read, not mapped: the pages of a map count as memory of the process.
             flat = np.fromfile(
-                path,
+                array.path,
                 array.dtype,
                 count=len(keys) * size,
-                offset=array.offset + start * size * array.itemsize,
+                offset=array.offset + start * size * array.dtype.itemsize,
             )
             values = flat.reshape(len(keys), rows_per_image, *array.shape[1:])
-            _check_repeats(path, keys, values)
-            yield Block(path, keys, values[:, 0])
+            _check_repeats(array.path, keys, values)
+            yield Block(array.path, keys, values[:, 0])
 
 
 def _check_repeats(path: Path, keys: list[str], values: np.ndarray) -> None:
@@ -160,37 +174,34 @@ def _check_repeats(path: Path, keys: list[str], values: np.ndarray) -> None:
         )
 
 
-def _mapped(path: Path) -> np.memmap:
-    """A .npy file of features; its values are not read."""
+def _array(path: Path) -> _Array:
+    # Not np.load(mmap_mode="r"), which does not say how many bytes a cut file lacks.
     try:
-        array = np.lib.format.open_memmap(path, mode="r")
+        with path.open("rb") as file:
+            read_header = HEADERS[np.lib.format.read_magic(file)]
+            shape, is_fortran, dtype = read_header(file)
+            array = _Array(path, dtype, shape, file.tell())
     except FileNotFoundError as error:
         raise UserError(
             where=path, expected="a .npy file", found="nothing", do="get the file"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            where=path,
-            expected="a whole .npy file of numbers",
-            found=f"something else ({error})",
-            do=GET_AGAIN,
+            where=path, expected="a .npy file", found=f"something else ({error})", do=GET_AGAIN
         ) from error
-    is_float = array.dtype.kind == "f" and array.itemsize in (2, 4, 8)
-    if not is_float or array.ndim not in (2, 3) or not array.flags.c_contiguous or not array.size:
-        order = "" if array.flags.c_contiguous else " in Fortran's order"
+    is_float = dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
+    if not is_float or len(shape) not in (2, 3) or is_fortran or 0 in shape:
+        order = " in Fortran's order" if is_fortran else ""
         raise UserError(
             where=path,
             expected="floating-point numbers (N, F) or (N, R, F)",
-            found=f"{array.dtype} {array.shape}{order}",
+            found=f"{dtype} {shape}{order}",
             do="save it again as np.ascontiguousarray(x, np.float32)",
         )
-    size = path.stat().st_size - array.offset
-    if size != array.nbytes:
+    expected, size = math.prod(shape) * dtype.itemsize, path.stat().st_size - array.offset
+    if size != expected:
         raise UserError(
-            where=path,
-            expected=f"{array.nbytes} bytes for {array.dtype} {array.shape}",
-            found=size,
-            do=GET_AGAIN,
+            where=path, expected=f"{expected} bytes for {dtype} {shape}", found=size, do=GET_AGAIN
         )
     return array
 

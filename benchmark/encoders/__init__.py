@@ -33,16 +33,6 @@ Facts go into the card of the feature folder.
 from importlib import import_module
 from types import ModuleType
 
-DRAWN = "drawn_cnn"  # the network for drawn scenes; all others are torchvision's
-DETECTORS = "faster_rcnn"
-
-
-def module_of(network: str) -> str:
-    """The module that provides an image network."""
-    if network == DRAWN:
-        return DRAWN
-    return DETECTORS if network.startswith("fasterrcnn") else "torchvision_cnn"
-
 
 def load(module: str) -> ModuleType:
     """The module of one encoder family, for example `load("word2vec")`."""

@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmark.analysis.boards import Board
@@ -103,10 +104,11 @@ def save(figure: Figure, path: Path) -> None:
 def _settle(figure: Figure) -> None:
     """Compute the layout once and round its positions: the last digits of the solver depend on
     memory addresses, and so would the bytes of the file."""
-    if figure.get_layout_engine() is None:
+    engine = figure.get_layout_engine()
+    if engine is None or isinstance(engine, PlaceHolderLayoutEngine):  # the latter: settled before
         return
     figure.set_dpi(DPI)
-    figure.draw_without_rendering()
+    engine.execute(figure)
     figure.set_layout_engine("none")
     for axes in figure.axes:
         axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))

@@ -9,6 +9,7 @@ methods and datasets, are in the file of their name: train-scan.txt, fetch-shape
 import ast
 import hashlib
 import io
+import os
 import tokenize
 from collections.abc import Iterable
 from functools import cache
@@ -80,7 +81,7 @@ def code_of(source: str) -> str:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for docstring in _docstrings(ast.parse(source)):
+    for docstring in _docstrings(_tree(source)):
         for row in range(docstring.lineno - 1, docstring.end_lineno):
             lines[row] = ""
     return "\n".join(line.rstrip() for line in lines if line.strip())
@@ -103,6 +104,11 @@ def _source(root: Path, path: str) -> str:
 
 
 @cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
 def _sha256(source: str) -> str:
     return hashlib.sha256(code_of(source).encode()).hexdigest()
 
@@ -111,7 +117,7 @@ def _sha256(source: str) -> str:
 def _imported(source: str) -> frozenset[str]:
     """Dotted names of this repository that a module imports; `from a import b` gives a and a.b."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -123,7 +129,7 @@ def _files_of(root: Path, name: str) -> list[str]:
     parts = name.split(".")
     stems = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
     files = [file for stem in stems for file in (f"{stem}.py", f"{stem}/__init__.py")]
-    return [file for file in files if (root / file).is_file()]
+    return [file for file in files if os.path.isfile(f"{root}/{file}")]  # faster than a Path
 
 
 def _names(root: Path, folder: str) -> list[str]:

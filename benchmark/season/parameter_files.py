@@ -4,7 +4,7 @@
     local.yaml                           folders of this machine; never committed
     seasons/<name>/params.yaml           title, device, datasets and feature sets by name
     seasons/<name>/cells/<cell>.yaml     one cell or fusion each
-    seasons/shared/datasets/<name>.yaml  reader and its options
+    seasons/shared/datasets/<name>.yaml  reader, its options, and the season's source if it has one
     seasons/shared/feature_sets/*.yaml   one feature set each
 
 A dataset and its feature sets belong to all seasons that play them, so seasons must agree on them.
@@ -123,7 +123,7 @@ def write_params(params: Params) -> None:
     """Write a resolved season and make it the active one. Files of cells that it no longer has
     are removed. Raises UserError where another season has other settings of the same dataset."""
     datasets = {
-        name: {"reader": settings.reader, "options": settings.options}
+        name: settings.model_dump(include={"reader", "source", "options"}, exclude_none=True)
         for name, settings in params.datasets.items()
     }
     feature_sets = {key: _dumped(value) for key, value in params.feature_sets.items()}

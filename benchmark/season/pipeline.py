@@ -232,6 +232,6 @@ def _write(folder: Path, stages: dict[str, dict]) -> None:
 
 def _remove_others(folder: Path, kept: Iterable[Path]) -> None:
     """Remove the pipelines below `folder` that are no longer played."""
-    for path in folder.rglob("dvc.yaml"):
+    for path in list(folder.rglob("dvc.yaml")):
         if path.parent not in kept:
             shutil.rmtree(path.parent)

@@ -1,0 +1,113 @@
+"""Season files: which there are, and how mistakes in them are reported."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.core.errors import UserError
+from benchmark.papers.printed_tables import papers
+from benchmark.season.presets import PACKAGE_ROOT
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import read_season, season_name, season_names, season_path
+
+START = "title: T\npresets: []\n"
+
+
+def test_the_ready_made_seasons_are_listed():
+    assert {"demo", "flickr8k", "localisation", "papers"} <= set(season_names())
+    assert season_names() == sorted(season_names())
+    assert "shared" not in season_names()
+
+
+def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert season_path("demo") == PACKAGE_ROOT / "seasons/demo/season.yaml"
+    own = Path("seasons/demo/season.yaml")
+    own.parent.mkdir(parents=True)
+    own.write_text(f"{START}datasets: {{}}\nseeds: [7]\n")
+    assert season_path("demo") == own
+    assert read_season("demo").seeds == [7]
+    assert season_path("mine/small.yaml") == Path("mine/small.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("demo", "demo"),
+        ("mine/small.yaml", "small"),
+        ("seasons/demo/season.yaml", "demo"),
+    ],
+)
+def test_a_season_has_the_name_of_its_file_or_folder(name, expected):
+    assert season_name(name) == expected
+
+
+def test_all_may_be_asked_for_in_a_file(tmp_path):
+    path = tmp_path / "whole.yaml"
+    path.write_text("title: T\ndatasets: {shapes: {}}\npresets: all\nseeds: [0]\n")
+    assert resolve("whole", read_season(str(path))).cells
+    path.write_text("title: T\ndatasets: {shapes: {}}\npresets: some\nseeds: [0]\n")
+    with pytest.raises(UserError) as error:
+        read_season(str(path))
+    assert error.value.where.startswith(f"{path}: presets") and error.value.found == "'some'"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected", "found"),
+    [
+        ("title: [", "", "YAML", "something else (while parsing"),
+        ("- a\n- b\n", "", "a mapping", "list"),
+        ("", "", "a mapping", "NoneType"),
+        (f"{START}datasets: {{}}\n", ": seeds", "", ""),
+        (f"{START}datasets: {{}}\nseeds: [0]\nepochs: 3\n", ": epochs", "seeds_of", "an unknown"),
+        (
+            f"{START}datasets: {{a: {{image: {{gird: 2}}}}}}\nseeds: [0]\n",
+            ": datasets.a.image.gird",
+            "",
+            "",
+        ),
+        (
+            f"{START}datasets: {{a: {{image: {{grid: 0}}}}}}\nseeds: [0]\n",
+            ": datasets.a.image.grid",
+            "greater than or equal to 1",
+            "0",
+        ),
+        (
+            f"{START}datasets: {{a: {{reader: ../x}}}}\nseeds: [0]\n",
+            ": datasets.a.reader",
+            "pattern",
+            "'../x'",
+        ),
+        (f"{START}datasets: {{}}\nseeds: [one]\n", ": seeds.0", "integer", "'one'"),
+        ("title: !!python/object/apply:os.system ['true']\n", "", "YAML", "something else"),
+    ],
+)
+def test_a_bad_season_file_is_refused_with_the_place(tmp_path, text, where, expected, found):
+    path = tmp_path / "try.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_season(str(path))
+    assert error.value.where == f"{path}{where}"
+    assert expected in error.value.expected and error.value.found.startswith(found)
+    assert error.value.do and "\n" not in str(error.value)
+
+
+def test_no_code_of_a_season_file_is_run(tmp_path):
+    path = tmp_path / "try.yaml"
+    path.write_text("title: !!python/object/apply:os.system ['true']\n")
+    with pytest.raises(UserError, match="YAML.*python/object/apply"):
+        read_season(str(path))
+
+
+@pytest.mark.parametrize("name", ["flicker", "flicker.yaml"])
+def test_an_unknown_season_lists_the_known_ones(name):
+    with pytest.raises(UserError) as error:
+        read_season(name)
+    assert error.value.where == f"season {name!r}" and "flickr8k" in error.value.expected
+    assert "list seasons" in error.value.do
+
+
+def test_the_localisation_season_has_every_row_of_its_tables():
+    tables = papers()["two_branch"].tables
+    rows = {row.preset for number in "15" for row in tables[number].rows if row.preset}
+    assert len(rows) >= 13 and rows <= set(read_season("localisation").presets)
