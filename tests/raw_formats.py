@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torchvision import models
 
+from benchmark.season.parameter_files import Local, placed
 from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
@@ -327,7 +328,6 @@ def season_of(name: str, weights_dir: Path) -> Params:
         presets=list(form.presets),
         seeds=[0],
         device="cpu",
-        weights_dir=str(weights_dir),
         options={method: TINY[method] for method in played if method in TINY},
     )
-    return resolve("tiny", season)
+    return placed(resolve("tiny", season), Local(weights_dir=str(weights_dir)))

@@ -90,7 +90,7 @@ def test_options_of_the_season_go_over_the_defaults():
 
 
 def test_an_unknown_option_lists_the_known_ones():
-    with refused("datasets.mine.options", "train, val, test, seed", "'size'", kind=UserError):
+    with refused("dataset mine: options", "train, val, test, seed", "'size'", kind=UserError):
         chosen("shapes", {"size": 3})
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_option_lists_the_known_ones():
 )
 def test_an_option_of_another_type_is_refused(reader, options, kind):
     ((key, value),) = options.items()
-    with refused(f"datasets.mine.options.{key}", kind, repr(value), kind=UserError):
+    with refused(f"dataset mine: options.{key}", kind, repr(value), kind=UserError):
         chosen(reader, options)
 
 

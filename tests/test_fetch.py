@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from benchmark.core.errors import UserError
 from benchmark.fetch import __main__ as fetch
 from benchmark.fetch.checklist import downloads
 from benchmark.fetch.download import ChecksumError
-from benchmark.season.parameter_files import write_params
+from benchmark.season.parameter_files import Local, write_local, write_params
 from benchmark.season.parameters import DatasetSettings
 from datasets import Needed, RemoteFile, folder
 from seasons import params_of
@@ -85,9 +86,9 @@ def test_manifest_is_the_same_bytes_wherever_the_files_are(tmp_path):
     assert MANIFEST.read_bytes() == first
 
 
-def test_source_of_the_season_and_relative_paths(tmp_path):
+def test_source_of_this_machine_and_relative_paths(tmp_path):
     own_folder(tmp_path / "own")
-    activate(source="../own")
+    write_local(Local(sources={"mine": "../own"}))
     assert run("mine") == 0
     assert RAW.resolve() == tmp_path / "own"
 
@@ -152,12 +153,12 @@ def test_picture_that_is_named_but_missing(tmp_path):
     assert not MANIFEST.exists()
 
 
-def test_unknown_dataset_option_and_season():
-    assert "expected one of mine" in str(refusal(fetch, "yours"))
+def test_unknown_dataset_and_option():
+    check(refusal(fetch, "yours"), "dataset 'yours'", "one of mine")
     activate(options={"caption": "a.csv"})
-    check(refusal(fetch, "mine"), "datasets.mine.options", "one of captions", "'caption'")
-    Path("params.yaml").unlink()
-    assert "params.yaml" in refusal(fetch, "mine").where
+    check(refusal(fetch, "mine"), "dataset mine: options", "one of captions", "'caption'")
+    shutil.rmtree("seasons")
+    check(refusal(fetch, "mine"), "dataset 'mine'", "(none)")
 
 
 def test_interruption_is_a_status(monkeypatch, capsys):

@@ -214,9 +214,12 @@ def active(tmp_path, monkeypatch) -> None:
         flickr30k_entities.CARD, expected_images=COUNTS, expected_captions=captions
     )
     monkeypatch.setattr(flickr30k_entities, "CARD", card)
-    write_params(
-        params_of(datasets={"flickr30k_entities": DatasetSettings(reader="flickr30k_entities")})
-    )
+    activate()
+
+
+def activate(**options: bool) -> None:
+    settings = DatasetSettings(reader="flickr30k_entities", options=options)
+    write_params(params_of(datasets={"flickr30k_entities": settings}))
 
 
 def run(stage, *words: str) -> int:
@@ -248,10 +251,7 @@ def test_prepare_without_pictures(zipped, capsys):
     check(error, expected="flickr30k-images/ or flickr30k-images.zip", found="no pictures")
     checklist = capsys.readouterr().err.splitlines()
     assert checklist[0].startswith("[ ] flickr30k-images/ or") and checklist[1].startswith("[x]")
-    settings = Path("params.yaml").read_text()
-    Path("params.yaml").write_text(
-        settings.replace("options: {}", "options: {with_pictures: false}", 1)
-    )
+    activate(with_pictures=False)
     assert run(fetch, "--source", str(zipped)) == 0
     assert run(prepare) == 0
     assert set(prepared_tables.read("flickr30k_entities").images["file"]) == {""}

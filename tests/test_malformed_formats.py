@@ -21,7 +21,7 @@ from refusals import check, outcome
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.season.parameter_files import write_params
+from benchmark.season.parameter_files import Local, write_local, write_params
 from benchmark.season.parameters import Params
 from datasets import DataError
 
@@ -335,6 +335,7 @@ def test_a_malformed_file_stops_its_stage_with_one_line(
     spoil(tmp_path / "mine")
     params = season_of(name, weights_dir)
     write_params(params)
+    write_local(Local(weights_dir=str(weights_dir)))
     refused_by, error = first_refusal(params, FORMATS[name].reader)
     assert refused_by == stage
     if stage == "encode":

@@ -423,10 +423,8 @@ def test_a_box_outside_its_picture_stops_the_stage(monkeypatch):
 def test_options_must_be_those_of_the_manifest():
     place(rows())
     run_fetch()
-    settings = Path("params.yaml").read_text()
-    Path("params.yaml").write_text(
-        settings.replace("options: {}", "options: {captions: captions.jsonl}", 1)
-    )
+    settings = DatasetSettings(reader="folder", options={"captions": "captions.jsonl"})
+    write_params(params_of(datasets={"mine": settings}))
     refuses("data/manifests/mine.json: options", "{'captions': 'captions.jsonl'}", "{}")
 
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import datasets
 from benchmark.core.errors import UserError
-from benchmark.season.parameter_files import PARAMS, entry
+from benchmark.season.parameter_files import entry
 from benchmark.season.parameters import Option, Params
 
 
@@ -35,7 +35,7 @@ class RawDataset:
     @property
     def reader_options(self) -> object:
         """The module's `Options` with those that the season sets."""
-        return _reader_options(self.module, self.options, f"{PARAMS}: datasets.{self.name}.options")
+        return _reader_options(self.module, self.options, f"dataset {self.name}: options")
 
     @property
     def card(self) -> datasets.Card:
@@ -56,7 +56,7 @@ def raw_dataset(params: Params, name: str) -> RawDataset:
     settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
     module = datasets.load(reader)
-    _reader_options(module, settings.options, f"{PARAMS}: datasets.{name}.options")
+    _reader_options(module, settings.options, f"dataset {name}: options")
     return RawDataset(
         name=name,
         reader=reader,
