@@ -8,27 +8,29 @@ nothing but phrases and may not be published, `nothing` phrases that no preset c
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 from PIL import Image
+from report_seasons import add_column
 
+from benchmark import protocol
 from benchmark.analysis import claims
 from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.claims import Cause, Conclusion
 from benchmark.core.files import write_json
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
 from benchmark.papers.printed_tables import papers
-from benchmark.protocol import rules
 from benchmark.report import __main__ as report
-from benchmark.report.pages import illustrations
-from benchmark.report.pages.located_phrases import compared
-from benchmark.report.pages.season_pages import dataset_grids
+from benchmark.report import figure_listing
+from benchmark.report.figure_listing import FigureInputs
+from benchmark.report.figures.phrase_boxes import compared
+from benchmark.report.pages.dataset_page import FIGURES_OF_RETRIEVAL, dataset_tables
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.season.presets import Preset
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -57,33 +59,7 @@ def params() -> Params:
 
 def prepare(dataset: str) -> dict:
     """The prepared tables and, but for features, pictures; returns the card."""
-    folder, raw = Path("data/prepared") / dataset, Path("data/raw") / dataset
-    folder.mkdir(parents=True)
-    raw.mkdir(parents=True)
-    write_json(raw / "captions.json", [])
-    files = [f"{number}.png" if dataset != "coco" else "" for number in range(IMAGES)]
-    for number, file in enumerate(filter(None, files)):
-        Image.new("RGB", (200, 100), (20 * number, 90, 90)).save(raw / file)
-    ids = [f"i{number}" for number in range(IMAGES)]
-    groups = [f"g{n // 2}" for n in range(IMAGES)] if dataset == "people" else ids
-    images = {"image_id": ids, "file": files, "split": "test", "group": groups}
-    captions = {
-        "caption_id": [f"c{number}" for number in range(CAPTIONS)],
-        "image_id": [ids[owner] for owner in OWNER],
-        "text": [f"{dataset} text {number} {HOSTILE}" for number in range(CAPTIONS)],
-        "split": "test",
-    }
-    regions = {
-        "phrase_id": [f"c{number}/0" for number in range(PHRASES)],
-        "image_id": captions["image_id"],
-        "caption_id": captions["caption_id"],
-        "phrase": [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)],
-        **dict(zip(("x0", "y0", "x1", "y1"), TRUE, strict=True)),
-    }
-    pd.DataFrame(images).to_parquet(folder / "images.parquet")
-    pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
-    pd.DataFrame(regions).to_parquet(folder / "regions.parquet")
-    counts = {"images": IMAGES, "captions": CAPTIONS, "phrases": PHRASES}
+    groups = [f"g{n // 2}" for n in range(IMAGES)] if dataset == "people" else None
     card = {
         "title": f"The {dataset}",
         "source": "s",
@@ -93,71 +69,52 @@ def prepare(dataset: str) -> dict:
         "manifest": "m",
         "notes": [],
         "leakage": {"notes": []},
-        "counts": {"test": counts},
+        "counts": {"test": {"images": IMAGES, "captions": CAPTIONS, "phrases": PHRASES}},
         **FACTS[dataset],
     }
-    write_json(folder / "card.json", card)
+    folder = builders.prepare(dataset, OWNER, groups=groups, phrases=OWNER, card=card)
+    files = [f"{number}.png" if dataset != "coco" else "" for number in range(IMAGES)]
+    texts = [f"{dataset} text {number} {HOSTILE}" for number in range(CAPTIONS)]
+    phrases = [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)]
+    add_column(folder / "images.parquet", "file", files)
+    add_column(folder / "captions.parquet", "text", texts)
+    add_column(folder / "regions.parquet", "phrase", phrases)
+    for corner, value in zip(("x0", "y0", "x1", "y1"), TRUE, strict=True):
+        add_column(folder / "regions.parquet", corner, [value] * PHRASES)
+    raw = Path("data/raw") / dataset
+    raw.mkdir(parents=True)
+    write_json(raw / "captions.json", [])
+    for number, file in enumerate(filter(None, files)):
+        Image.new("RGB", (200, 100), (20 * number, 90, 90)).save(raw / file)
     return card
 
 
-def cell(dataset: str, preset: str, seed: int = 0, /, **facts: object) -> Outcome:
-    folder = Path(f"results/try/{dataset}/{preset}/{seed}")
-    folder.mkdir(parents=True)
+def cell(
+    dataset: str, preset: str, seed: int = 0, /, seconds: dict | None = None, **facts: object
+) -> Outcome:
     given = {
-        "protocol_version": rules.VERSION,
-        "season": "try",
-        "dataset": dataset,
-        "split": "made/test",
         "images": IMAGES,
         "captions": CAPTIONS,
-        "manifest_sha256": "m",
-        "preset": preset,
         "method": "cca" if preset == CCA else "two_branch_embedding",
-        "family": "paper",
-        "seed": seed,
-        "options": {},
-        "scaled": [],
         "image_features": {"encoder": "cnn"},
         "text_features": {"encoder": "words"},
-        "deviations": [],
-        "parameters": 1,
-        "selected_epoch": 1,
-        "status": "ok",
-        "metrics": {},
     }
-    seconds = facts.pop("seconds", {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 1e-6})
-    trained = Provenance(
-        git_commit="c",
-        packages={"torch": "2"},
-        machine="m",
-        device="cpu",
-        threads=1,
-        seconds={"training": 5.0},
-        peak_memory_mib=1.0,
-        peak_device_memory_mib=None,
-    )
     history = pd.DataFrame({"epoch": [1, 2], "loss": [2.0, 1.0], "val_rsum": [9.0, 8.0]})
-    return Outcome(
-        folder=folder,
-        record=Record(**(given | facts)),
-        trainings=(trained,),
-        scoring=trained.model_copy(update={"seconds": seconds}),
+    played = builders.outcome(
+        preset,
+        seed,
+        dataset=dataset,
+        training=[5.0],
         history=history if preset != CCA else None,
+        **(given | facts),
     )
-
-
-def write_ranks(found: Outcome, ranks: dict[str, np.ndarray]) -> None:
-    queries = {
-        "i2t": [f"i{number}" for number in range(IMAGES)],
-        "t2i": [f"c{number}" for number in range(CAPTIONS)],
-        "p2r": [f"c{number}/0" for number in range(PHRASES)],
-    }
-    frames = [
-        pd.DataFrame({"direction": way, "query": queries[way.removesuffix("_fold")], "rank": of})
-        for way, of in ranks.items()
-    ]
-    none = pd.DataFrame({"direction": [], "query": [], "rank": []})
-    pd.concat(frames or [none]).to_parquet(found.folder / "scores/ranks.parquet")
+    costs = [builders.cost(packages={"torch": "2"}, training=5.0)]
+    scoring = seconds or {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 1e-6}
+    return replace(
+        played,
+        trainings=tuple(costs),
+        scoring=builders.cost(packages={"torch": "2"}, **scoring),
+    )
 
 
 def retriever(
@@ -169,22 +126,23 @@ def retriever(
 ) -> Outcome:
     whole = {way: of for way, of in ranks.items() if not way.endswith("_fold")}
     scores = np.linspace(0, 1, 50)
-    metrics = rules.retrieval_metrics(whole) | rules.overlap_metrics(scores, scores - 0.5)
+    metrics = protocol.retrieval_metrics(whole) | protocol.score_metrics(scores, scores - 0.5)
     metrics |= {f"{way}_r1_tie_gap": 0.0 for way in whole}
     metrics |= {"overlap_s_low": 0.1, "overlap_s_high": 0.9}
-    found = cell(dataset, preset, metrics=metrics | more)
-    write_ranks(found, ranks)
+    played = cell(dataset, preset, metrics=metrics | more)
+    builders.write_ranks(played.folder, ranks)
     samples = {"matched_sample": scores, "unmatched_sample": scores - 0.5}
-    np.savez(found.folder / "scores/similarities.npz", **samples)
-    np.savez(found.folder / "scores/retrieved.npz", **retrieved)
-    np.savez(found.folder / "scores/samples.npz", overlap_replicates=np.linspace(0.2, 0.4, 200))
-    return found
+    builders.write_arrays(played.folder, "similarities", **samples)
+    builders.write_arrays(played.folder, "retrieved", **retrieved)
+    replicates = np.linspace(0.2, 0.4, 200)
+    builders.write_arrays(played.folder, "samples", overlap_replicates=replicates)
+    return played
 
 
 def localiser(dataset: str, preset: str, ranks: np.ndarray, seed: int = 0) -> Outcome:
     recalls = {f"p2r_r{k}": 100 * float(np.mean(ranks < k)) for k in (1, 5, 10)}
     more = {"p2r_medr": 1, "p2r_meanr": 2.0, "p2r_bound": 87.5, "p2r_chance_r1": 12.5}
-    found = cell(
+    played = cell(
         dataset,
         preset,
         seed,
@@ -193,25 +151,23 @@ def localiser(dataset: str, preset: str, ranks: np.ndarray, seed: int = 0) -> Ou
         metrics=recalls | more | {"rsum": sum(recalls.values())},
         seconds={"per_pair": 2e-6},
     )
-    write_ranks(found, {"p2r": ranks})
+    builders.write_ranks(played.folder, {"p2r": ranks})
     boxes = np.where((ranks == 0)[:, None], TRUE, WRONG).astype(np.float32)
-    np.savez(found.folder / "scores/samples.npz", p2r_boxes=boxes)
+    builders.write_arrays(played.folder, "samples", p2r_boxes=boxes)
     for name in ("similarities", "retrieved"):
-        np.savez(found.folder / f"{name}.npz")
-    return found
+        builders.write_arrays(played.folder, name)
+    return played
 
 
 def lost(dataset: str, preset: str) -> Outcome:
-    found = cell(
-        dataset, preset, task="localisation", status="failed", reason=HOSTILE, selected_epoch=None
-    )
-    write_ranks(found, {})
-    return found
+    facts = {"status": "failed", "reason": HOSTILE, "selected_epoch": None}
+    failed = cell(dataset, preset, task="localisation", **facts)
+    builders.write_ranks(failed.folder, {})
+    return failed
 
 
 def standing(outcomes: Sequence[Outcome], title: str) -> Standing:
-    preset = outcomes[0].record.preset
-    return Standing(preset=preset, row=Preset(title=title), outcomes=list(outcomes))
+    return builders.standing(outcomes[0].record.preset, outcomes, title)
 
 
 def both(rank: int) -> dict[str, np.ndarray]:
@@ -270,13 +226,21 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
         patch.chdir(folder)
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
-        for name in ("of_dataset", "of_paper", "of_claims"):
-            patch.setattr(illustrations, name, lambda *_: [])
+        pictures = figure_listing.pictures
+        patch.setattr(
+            figure_listing,
+            "pictures",
+            lambda section, inputs: pictures(section, inputs) if is_drawn(section, inputs) else (),
+        )
         report.write_report(params())
         first = contents()
         report.write_report(params())
         assert contents() == first  # the same bytes twice
     return folder, boards
+
+
+def is_drawn(section: str, inputs: FigureInputs) -> bool:
+    return section == "phrases" or (section == "training" and inputs.board.localisation.ranked)
 
 
 def contents() -> dict[str, bytes]:
@@ -436,11 +400,12 @@ class TestPersons:
         assert all(framed for _, framed in cells)
 
     def test_figures_are_of_one_direction(self, boards):
-        illustrated = list(illustrations.of_dataset(boards["people"].retrieval))
-        names = [picture.name for picture in illustrated]
-        assert names == ["similarities", "overlaps", "training", "cost"]
-        for name, paper in papers().items():
-            assert all(p.figure for p in illustrations.of_paper(name, paper, boards["people"]))
+        inputs = FigureInputs(board=boards["people"].retrieval)
+        pictures = [p for s in FIGURES_OF_RETRIEVAL for p in figure_listing.pictures(s, inputs)]
+        names = [picture.name for picture in pictures]
+        assert names == ["overlaps", "similarities", "training", "cost"]
+        for name in papers():
+            assert all(p.figure for p in figure_listing.pictures(f"papers/{name}", inputs))
 
 
 class TestFolds:
@@ -457,7 +422,7 @@ class TestFolds:
 
     def test_other_datasets_have_none(self, boards):
         assert "folds" not in page("datasets/scenes.md")
-        assert dataset_grids(boards["scenes"])["folds"] is None
+        assert dataset_tables(boards["scenes"])["folds"] is None
 
     def test_paper_tables_have_both(self, boards):
         text = section(page("papers/scan.md"), f"### Table 2: {papers()['scan'].tables['2'].title}")
@@ -481,7 +446,7 @@ class TestOnlyPhrases:
             assert head not in text
         assert "## Phrase localisation" in text and "phrase vectors" in text
         verdict = section(page("README.md"), "## The phrases: the verdict")
-        assert "Localises phrases best: **Only**" in verdict
+        assert "Best at localising phrases: **Only**" in verdict
         assert "### Leaderboard" not in verdict
 
     def test_where_all_failed_that_is_said(self, boards):
@@ -499,12 +464,12 @@ class TestOnlyPhrases:
         assert set(found["nothing"]) == {"claims"}
 
 
-def test_claims_of_phrases_are_judged(boards):
-    judged = {one.claim.id: one for one in claims.verdicts(boards["scenes"])}
-    one = judged["localisation_nonlinear_helps"]
-    assert one.verdict == "not run"
-    assert "two_branch_phrase_single: failed" in one.reason
-    weighted = judged["regions_barely_help"]
+def test_claims_on_phrases_have_verdicts(boards):
+    verdicts = {verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])}
+    failed = verdicts["localisation_nonlinear_helps"]
+    assert (failed.conclusion, failed.cause) == (Conclusion.NOT_RUN, Cause.NO_RESULT)
+    assert "two_branch_phrase_single: failed" in failed.reason
+    weighted = verdicts["regions_barely_help"]
     assert weighted.tested[0].comparison.difference == 200.0
 
 
@@ -512,9 +477,9 @@ def test_all_tables_can_be_exported(boards):
     found = report.tables_of(list(boards.values()))
     assert {"scenes/localisation", "scenes/localisation-cost", "coco/folds"} <= set(found)
     assert "phrases/leaderboard" not in found
-    for grid in found.values():
+    for table in found.values():
         for form in report.FORMATS.values():
-            assert form(grid)
+            assert form(table)
 
 
 def test_links_and_figures_resolve_and_hostile_text_stays_text(boards):

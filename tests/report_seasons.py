@@ -1,0 +1,334 @@
+"""A season as if it had been played, for tests of its report: what each cell leaves behind.
+
+Two datasets: `open` may be published, `gated` may not.
+"""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+import builders
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from benchmark import protocol
+from benchmark.core.files import write_json
+from benchmark.core.provenance import Provenance, write_provenance
+from benchmark.core.records import Record, write_record
+from benchmark.data.vocabularies import tokenise
+from benchmark.papers import printed_tables
+from benchmark.protocol import distribution_overlap
+from benchmark.report import __main__ as report
+from benchmark.report import figure_listing
+from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
+from benchmark.season.presets import presets
+from benchmark.season.resolving import Season, resolve, write_params
+
+FOLDER = Path("reports/try")
+README = FOLDER / "README.md"
+IMAGES, CAPTIONS = 12, 24
+OWNERS = np.repeat(np.arange(IMAGES), CAPTIONS // IMAGES)
+GRID_CELLS = 4  # of the pictures that words look at
+HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top"
+MEMBERS = ("scan_t2i_avg", "scan_i2t_lse")
+FUSION = "scan_t2i_avg_i2t_lse"
+PRESETS = ("two_branch_bidirectional", *MEMBERS, FUSION)
+DRAWN = {  # of a small season with every kind of figure
+    "gated": ("scan_i2t_avg",),
+    "open": (
+        "two_branch_bidirectional",
+        "dual_path_rank_1",
+        "dual_path_instance_1",
+        "dual_path_full_2",
+        "scan_i2t_avg",
+        "scan_12_regions",
+        "cyclematch",
+        "cyclematch_adaptive",
+    ),
+}
+DATASETS = ("gated", "open")
+PAPERS = Path(printed_tables.__file__).parent
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
+
+
+@cache
+def season(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Params:
+    """Both datasets, with these seeds and presets."""
+    declared = Season(
+        title="Try | it",
+        datasets={dataset: DatasetSettings(reader="folder") for dataset in DATASETS},
+        presets=list(played),
+        seeds=list(seeds),
+    )
+    return resolve("try", declared)
+
+
+@cache
+def drawn_season() -> Params:
+    """The datasets and presets of DRAWN, with two seeds."""
+    declared = Season(
+        title=HOSTILE,
+        datasets={
+            dataset: DatasetSettings(reader="folder", presets=list(played))
+            for dataset, played in DRAWN.items()
+        },
+        presets=list(DRAWN["open"]),
+        seeds=[0, 1],
+    )
+    return resolve("try", declared)
+
+
+def cells(params: Params) -> list[Cell | Fusion]:
+    return [*params.cells.values(), *params.fusions.values()]
+
+
+@cache
+def presets_once() -> dict:
+    return presets()
+
+
+def prepare(dataset: str, **facts: object) -> None:
+    """A folder of pictures and its prepared tables; `facts` go on its card."""
+    card = {
+        "title": f"Dataset {dataset}",
+        "reader": dataset,
+        "source": "Doe_et_al <2020>",
+        "licence": "none",
+        "split": "made",
+        "manifest": "m",
+        "may_publish": dataset == "open",
+        "notes": ["A note."],
+        "leakage": {"notes": ["0 pictures leak."]},
+        "counts": {"test": {"images": IMAGES, "captions": CAPTIONS}},
+    }
+    folder = builders.prepare(dataset, OWNERS, card=card | facts)
+    files = [f"{number}.png" for number in range(IMAGES)]
+    add_column(folder / "images.parquet", "file", files)
+    add_column(folder / "captions.parquet", "text", texts_of(dataset))
+    raw = Path("data/raw") / dataset
+    raw.mkdir(parents=True)
+    for number, file in enumerate(files):
+        Image.new("RGB", (200, 100 + number), (20 * number, 90, 90)).save(raw / file)
+    write_json(raw / "captions.json", [])
+
+
+def add_column(path: Path, name: str, values: list[str]) -> None:
+    """Add a column to a parquet file."""
+    pd.read_parquet(path).assign(**{name: values}).to_parquet(path)
+
+
+def texts_of(dataset: str) -> list[str]:
+    """Odd ones are hostile."""
+    ends = ("", f" {HOSTILE}")
+    return [f"{dataset} text {number}{ends[number % 2]}" for number in range(CAPTIONS)]
+
+
+def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
+    facts = {
+        "dataset": cell.dataset,
+        "images": IMAGES,
+        "captions": CAPTIONS,
+        "method": presets_once()[cell.preset][0],
+        "options": {"epochs": 3},
+        "scaled": ["epochs"],
+        "image_features": {"encoder": "cnn", "weights": {"file": "w_1.pt", "sha256": "ab" * 32}},
+        "text_features": {"vocabulary": 9},
+        "deviations": ["image features: cnn"],
+        "parameters": 1_500_000,
+        "selected_epoch": None if isinstance(cell, Fusion) else 2,
+        "metrics": metrics,
+    }
+    return builders.record(cell.preset, cell.seed, **(facts | changes))
+
+
+def play(
+    cell: Cell | Fusion,
+    quality: float,
+    noise: float = 0.2,
+    machine: str = "x86_64, 2 cores, Linux",
+    **changes: object,
+) -> None:
+    """Everything a cell leaves behind, made from scores that are better for more `quality`.
+
+    Without noise a quality of 1 hits with every query, and one of -1 with none.
+    """
+    folder = Path(cell.folder)
+    rng = np.random.default_rng([cell.seed, len(cell.preset)])
+    relevant = protocol.relevance(np.arange(IMAGES), OWNERS)
+    scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
+    both = {"i2t": scores, "t2i": scores.T}
+    ranks = protocol.retrieval_ranks(both, relevant)
+    metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, relevant, ranks)
+    metrics |= protocol.score_metrics(scores[relevant], scores[~relevant])
+    replicates = rng.normal(metrics["overlap_s"], 0.01, distribution_overlap.RESAMPLES)
+    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
+    write_record(folder, record(cell, metrics, **changes))
+    samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}
+    builders.write_arrays(folder, "similarities", **samples)
+    retrieved = {
+        "i2t": [np.lexsort(keys)[:10] for keys in zip(relevant, -scores, strict=True)],
+        "t2i": [np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)],
+    }
+    builders.write_arrays(folder, "retrieved", **retrieved)
+    kept = {"similarity": scores[:, ::2], "overlap_replicates": replicates}
+    builders.write_arrays(folder, "samples", **kept, **of_model(cell, rng))
+    builders.write_ranks(folder, ranks)
+    seconds = {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 3e-6}
+    write_provenance(folder / "scores/cost.json", cost(machine, **seconds))
+    if isinstance(cell, Cell):
+        training = cost(machine, training=10.0 + cell.seed)
+        write_provenance(folder / "training/cost.json", training)
+        history = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90.0, 99.0, 98.0]}
+        pd.DataFrame(history).to_csv(folder / "training/history.csv", index=False)
+
+
+def cost(machine: str, **seconds: float) -> Provenance:
+    return builders.cost(machine=machine, packages={"torch": "2"}, **seconds)
+
+
+def of_model(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """What benchmark.evaluate.figure_samples keeps of a cell beyond its scores."""
+    if isinstance(cell, Fusion):
+        return of_fusion(len(cell.members), rng) if cell.how == "adaptive" else {}
+    samples = {"correlation_before": np.eye(IMAGES), "correlation_after": np.eye(IMAGES)}
+    if cell.method == "scan":
+        return samples | of_words(cell.dataset, rng)
+    spaces = ("visual", "latent") if cell.method == "cyclematch" else ("joint",)
+    return samples | {f"tsne_{space}": rng.normal(size=(2 * IMAGES, 2)) for space in spaces}
+
+
+def of_fusion(members: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    samples = {}
+    for way, queries in (("i2t", IMAGES), ("t2i", CAPTIONS)):
+        samples[f"weights_{way}"] = rng.uniform(size=(members, queries))
+        samples[f"curves_{way}"] = -np.sort(-rng.uniform(size=(members, 2, 200)))
+        samples[f"curve_queries_{way}"] = np.array([0, 11])
+    return samples
+
+
+def of_words(dataset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Samples of captions 7, which is hostile, and 8."""
+    rows = np.array([7, 8])
+    counts = [len(tokenise(texts_of(dataset)[row])) for row in rows]
+    drops = np.full((2, max(counts)), np.nan)
+    attention = np.full((2, max(counts), GRID_CELLS), np.nan)
+    for row, count in enumerate(counts):
+        drops[row, :count] = rng.normal(size=count)
+        attention[row, :count] = rng.dirichlet(np.ones(GRID_CELLS), count)
+    return {
+        "words_captions": rows,
+        "words_drop": drops,
+        "attention_captions": rows,
+        "attention": attention,
+    }
+
+
+def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "failed") -> None:
+    """The cell failed in its training, or there was none: empty arrays and no epoch."""
+    identity = (dataset, preset, seed)
+    declared = [*cells(season()), *cells(drawn_season())]
+    cell = next(c for c in declared if (c.dataset, c.preset, c.seed) == identity)
+    folder = Path(cell.folder)
+    facts = {"status": status, "reason": reason, "selected_epoch": None}
+    write_record(folder, record(cell, {}, **facts))
+    for name in ("similarities", "retrieved", "samples"):
+        builders.write_arrays(folder, name)
+    builders.write_ranks(folder, {})
+    if isinstance(cell, Cell):
+        (folder / "training/history.csv").write_text("epoch\n")
+
+
+def stop_at_once(dataset: str, preset: str, seed: int) -> None:
+    """Another number of regions for the same weights: nothing was trained, all was scored."""
+    Path(f"results/try/{dataset}/{preset}/{seed}/training/history.csv").write_text("epoch\n")
+    amend(preset, seed, dataset, selected_epoch=None)
+
+
+def amend(preset: str, seed: int, dataset: str = "open", /, **changes: object) -> None:
+    """Change fields of a record."""
+    path = Path(f"results/try/{dataset}/{preset}/{seed}/record.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def amend_metrics(preset: str, seed: int, **metrics: float) -> None:
+    amend(preset, seed, metrics=record_of(preset, seed)["metrics"] | metrics)
+
+
+def record_of(preset: str, seed: int) -> dict:
+    """The record of a cell on `open`, as JSON."""
+    return json.loads(Path(f"results/try/open/{preset}/{seed}/record.json").read_text())
+
+
+def quality_of(preset: str) -> float:
+    qualities = {"two_branch_bidirectional": 0.3, FUSION: 0.8, "cyclematch_adaptive": 0.8}
+    return qualities.get(preset, 0.5)
+
+
+def enter_played_season(
+    factory: pytest.TempPathFactory, folder: Path, patch: pytest.MonkeyPatch
+) -> Params:
+    """Fill `folder` with a season and all its records, and make it the working directory.
+
+    Reports draw no figures, which would take most of the time.
+    """
+    patch.chdir(shutil.copytree(_played_season(factory.getbasetemp()), folder))
+    draw_nothing(patch)
+    return season()
+
+
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(figure_listing, "pictures", lambda *_: [])
+
+
+@cache
+def _played_season(base: Path) -> Path:
+    folder = base / "played_season"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        params = season()
+        write_params(params)
+        for dataset in DATASETS:
+            prepare(dataset)
+        for cell in cells(params):
+            play(cell, quality_of(cell.preset))
+    return folder
+
+
+def write_drawn_report(folder: Path) -> None:
+    """In `folder`, the season of DRAWN with its report; all text that others write is hostile.
+
+    One preset was never trained, one failed with one seed, one is not applicable.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        params = drawn_season()
+        write_params(params)
+        for dataset in DATASETS:
+            facts = dict.fromkeys(("source", "licence"), HOSTILE)
+            facts |= {"notes": [HOSTILE], "leakage": {"notes": [HOSTILE]}}
+            prepare(dataset, title=f"Dataset {dataset} {HOSTILE}", **facts)
+        for cell in cells(params):
+            play(cell, quality_of(cell.preset), machine=HOSTILE, **hostile_facts())
+        lose("open", "two_branch_bidirectional", 1, HOSTILE)
+        for seed in (0, 1):
+            lose("open", "dual_path_full_2", seed, HOSTILE, status="not_applicable")
+            stop_at_once("open", "scan_12_regions", seed)
+        report.write_report(params)
+
+
+def hostile_facts() -> dict:
+    weights = {"file": HOSTILE, "sha256": HOSTILE}
+    return {
+        "deviations": [HOSTILE],
+        "image_features": {"encoder": HOSTILE, "weights": weights},
+        "text_features": {"encoder": HOSTILE, "vectors": HOSTILE},
+        "options": {"epochs": HOSTILE},
+    }
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
