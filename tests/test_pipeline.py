@@ -119,9 +119,11 @@ def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     second = played(tmp_path / "work", monkeypatch)
     assert set(first) == set(second)
     stable = [name for name in first if not name.endswith(VOLATILE) and "/figures/" not in name]
+    params = small_season()
     for file in ("record.json", "ranks.parquet", "samples.npz"):
-        assert sum(name.endswith(f"/{file}") for name in stable) == len(PRESETS) + len(TWICE)
-    assert sum(name.endswith(".pt") for name in stable) == len(PRESETS) - 2 + len(TWICE)
+        count = sum(name.endswith(f"/{file}") for name in stable)
+        assert count == len(params.cells) + len(params.fusions)
+    assert {cell.checkpoint for cell in params.cells.values()} <= set(stable)
     assert {"reports/small/claims.md", "reports/small/metrics.json"} <= set(stable)
     assert [name for name in stable if first[name] != second[name]] == []
 
