@@ -73,19 +73,39 @@ def test_presets_tell_the_papers_numbers(capsys):
 
 def test_a_stage_without_a_season(capsys):
     assert main(["train", "shapes-scan_t2i_avg-0"]) == 2
-    assert "params.yaml: not found" in one_line(capsys)
+    assert "params.yaml: expected the active season, found nothing; choose one" in one_line(capsys)
 
 
 def test_season_then_an_unknown_cell(capsys):
     assert main(["season", "demo"]) == 0
     capsys.readouterr()
     assert main(["train", "shapes-nothing-0"]) == 2
-    assert "no cell 'shapes-nothing-0'; expected one of shapes-dual_path" in one_line(capsys)
+    assert "cell 'shapes-nothing-0': expected one of shapes-dual_path" in one_line(capsys)
 
 
 def test_an_unknown_season(capsys):
     assert main(["season", "spring"]) == 2
-    assert "no season 'spring'; expected one of all, demo, flickr8k" in one_line(capsys)
+    assert "season 'spring': expected one of all, demo, flickr8k" in one_line(capsys)
+
+
+def test_a_season_file_from_elsewhere_is_kept_with_what_is_made_from_it(capsys):
+    text = "title: Small\ndatasets: {shapes: {}}\npresets: [scan_t2i_avg]\nseeds: [0]\n"
+    Path("small.yaml").write_text(text, encoding="utf-8")
+    assert main(["season", "small.yaml", "--source", "shapes=raw"]) == 0
+    assert "season small: 1 trainings, 0 fusions" in capsys.readouterr().out
+    assert Path("seasons/small/season.yaml").read_text(encoding="utf-8") == text
+    assert Path("seasons/small/pipelines/shapes/scan_t2i_avg/dvc.yaml").is_file()
+    assert "shapes: raw" in Path("local.yaml").read_text(encoding="utf-8")
+    assert main(["season"]) == 0
+    assert capsys.readouterr().out == "season small: 1 trainings, 0 fusions\n"
+    assert main(["season", "small"]) == 0  # by its name from now on
+
+
+def test_a_season_has_no_reserved_name(capsys):
+    Path("shared.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
+    assert main(["season", "shared.yaml"]) == 2
+    assert "season shared: expected another name" in one_line(capsys)
+    assert not Path("seasons").exists()
 
 
 def test_a_source_of_no_dataset(capsys):
@@ -118,9 +138,9 @@ def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):
     ("arguments", "message"),
     [
         ([], "expected either a preset or --method"),
-        (["scan_x"], "no preset 'scan_x'; expected one of cca, "),
+        (["scan_x"], "preset 'scan_x': expected one of cca, "),
         (["scan_t2i_avg", "--option", "epochs"], "--option: expected KEY=VALUE, found 'epochs'"),
-        (["scan_t2i_avg", "--option", "depth=3"], "no option 'depth'; expected one of direction"),
+        (["scan_t2i_avg", "--option", "depth=3"], "one of direction, "),
         (["--method", "mine.py"], "mine.py: no such method file"),
     ],
 )

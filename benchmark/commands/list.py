@@ -8,7 +8,7 @@ from dataclasses import fields
 import datasets
 import methods
 from benchmark.papers.printed_tables import Printed, as_printed, printed
-from benchmark.season import resolving
+from benchmark.season import resolving, season_files
 from benchmark.season.presets import presets
 
 WHAT = ("methods", "presets", "datasets", "seasons")
@@ -65,8 +65,8 @@ def _datasets() -> list[dict]:
 
 def _seasons() -> list[dict]:
     rows = []
-    for name in resolving.season_names():
-        params = resolving.resolve(name, resolving.read_season(name))
+    for name in season_files.season_names():
+        params = resolving.resolve(name, season_files.read_season(name))
         cells = len(params.cells) + len(params.fusions)
         facts = {"datasets": sorted(params.datasets), "cells": cells}
         rows.append({"name": name, "title": params.title, **facts})
