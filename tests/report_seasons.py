@@ -23,9 +23,11 @@ from benchmark.papers import printed_tables
 from benchmark.protocol import distribution_overlap
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
+from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
 from benchmark.season.presets import presets
-from benchmark.season.resolving import Season, resolve, write_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"

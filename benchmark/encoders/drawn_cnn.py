@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError
-from benchmark.season.networks import DRAWN
 from benchmark.encoders.weight_files import read_state
+from benchmark.season.networks import DRAWN
 
 WEIGHTS = Path("data/weights/drawn_cnn.pt")
 CLOSE_UPS, EPOCHS = 10_000, 6  # pictures and passes of the pretraining
