@@ -155,11 +155,11 @@ def _networks_of(features: FeatureSet) -> list[tuple[str, FeatureSet]]:
     settings = features.image or features.proposals
     if settings is None:
         return []
-    networks = [(settings.network, features)]
+    users = [(settings.network, features)]
     if features.proposals and settings.how == "rpn":
         detector = features.model_copy(update={"encoder": networks.DETECTORS})
-        networks.append((faster_rcnn.NETWORKS[0], detector))
-    return networks
+        users.append((faster_rcnn.NETWORKS[0], detector))
+    return users
 
 
 def _network(params: Params, features: FeatureSet, network: str) -> dict:

@@ -30,6 +30,8 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
         return UserError(
             f"{where}: {key}", f"one of {', '.join(known)}", "an unknown key", "correct the key"
         )
+    if first["type"] == "missing":
+        return UserError(f"{where}: {key}", "a value", "nothing", "add the key")
     return UserError(f"{where}: {key}", _plain(first["msg"]), repr(first["input"]), "correct it")
 
 
