@@ -11,10 +11,8 @@ from torch import nn
 
 import methods
 from benchmark import protocol
-from benchmark.core.errors import UserError
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.season.method_options import configured, method_of, spelt_out
 from benchmark.season.presets import presets
 from benchmark.train.loop import optimiser_of
 from methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch, Sizes
@@ -476,38 +474,6 @@ def test_half_precision_is_harmless(case):
     assert any(x.grad is not None and x.grad.any() for x in model.parameters())
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_presets_are_accepted_by_their_config(name):
-    method = methods.load(PRESETS[name][0])
-    config = configured(method, ROWS[name].options, f"preset {name}")
-    assert spelt_out(config) == spelt_out(method.Config()) | ROWS[name].options
-    given = ROWS[name].start or method.inputs(config).fit
-    assert method.recipe(config) or given, "neither trained, nor fitted, nor from a checkpoint"
-
-
-def test_unknown_option_is_refused_with_the_valid_ones(method):
-    with pytest.raises(UserError) as error:
-        configured(method, {"lamda2": 1.0}, "preset mine")
-    assert error.value.where == "preset mine: option 'lamda2'"
-    assert all(field.name in error.value.expected for field in fields(method.Config))
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "option", "expected", "found"),
-    [
-        ("scan", {"margin": "wide"}, "margin", "a valid number", "'wide'"),
-        ("scan", {"direction": "up"}, "direction", "t2i or i2t", "'up'"),
-        ("dual_path", {"stage": 3}, "stage", "1 or 2", "3"),
-        ("two_branch_embedding", {"lambda4": 0.05}, "lambda4", "neighbourhood_sampling", "0.05"),
-    ],
-)
-def test_wrong_values_are_refused_with_their_option(method, options, option, expected, found):
-    with pytest.raises(UserError) as error:
-        configured(methods.load(method), options, "preset p")
-    assert error.value.where == f"preset p: {option}"
-    assert expected in error.value.expected and error.value.found == found
-
-
 def split_of(case: Case, images: int, captions: int) -> SplitInputs:
     features = images_of(case, images)
     return SplitInputs(
@@ -564,41 +530,3 @@ def test_a_part_of_a_score_is_scored_by_its_name(case):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(KeyError, match="nothing"):
         scoring.score(model, inputs, quiet=True, part="nothing")
-
-
-def test_names_are_checked():
-    for name in ("nothing", "scan/../x", "shared", "losses", "__init__"):
-        with pytest.raises(ValueError, match="no method .*expected one of .*scan"):
-            methods.load(name)
-        with pytest.raises(UserError) as error:
-            method_of(name)
-        assert error.value.where == f"method {name!r}" and "scan" in error.value.expected
-
-
-OUTSIDE = '''
-"""A method outside of the package."""
-
-{future}
-from dataclasses import dataclass
-
-from methods import Inputs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    size: int = 3
-
-
-def inputs(config):
-    return Inputs(image="pooled", text="sentence")
-'''
-
-
-@pytest.mark.parametrize("future", ["", "from __future__ import annotations"])
-def test_a_file_outside_of_the_package_is_a_method(tmp_path, future):
-    (tmp_path / "mine.py").write_text(OUTSIDE.format(future=future))
-    method = methods.load(str(tmp_path / "mine.py"))
-    assert method.inputs(method.Config()).image == "pooled"
-    assert configured(method, {"size": 7}, "preset mine").size == 7
-    with pytest.raises(ValueError, match="other.py: no such method file"):
-        methods.load(str(tmp_path / "other.py"))

@@ -35,7 +35,8 @@ with pytest.MonkeyPatch.context() as patch:
     tiny_cells.train_cell(cell)
     record = tiny_cells.evaluated(cell)
 assert (record.status, record.method, record.options["embedding_size"]) == ("ok", "plain", 256)
-raise SystemExit(pytest.main("-q -p no:cacheprovider -k plain tests/test_methods.py".split()))
+tests = "tests/test_methods.py tests/test_method_options.py"
+raise SystemExit(pytest.main(f"-q -p no:cacheprovider -k plain {tests}".split()))
 """
 
 

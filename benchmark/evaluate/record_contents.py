@@ -100,7 +100,7 @@ def _image_deviations(member: TrainedCell) -> list[str]:
     if has_grid(member):
         grid = settings["grid"]
         lines.append(f"regions: a {grid} x {grid} grid instead of a detector's boxes")
-    if member.takes.image == "proposals" and settings["how"] != "file":
+    if member.takes.task == "localisation" and settings["how"] != "file":
         lines.append(f"proposals: {settings['how'].replace('_', ' ')} instead of EdgeBoxes")
     if settings["standardise"] and member.takes.image != "pixels":
         lines.append("image features standardised with training statistics")
