@@ -97,9 +97,7 @@ def test_every_kind_of_figure_is_drawn(drawn):
         "cyclematch-similarity",
         "cyclematch-spaces",
         "cyclematch-weights-cyclematch_adaptive",
-        "instance_loss-claims",
         "instance_loss-correlations-dual_path_instance_1",
-        "instance_loss-correlations-dual_path_rank_1",
         "instance_loss-losses",
         "scan-claims",
     ]

@@ -60,14 +60,14 @@ print(json.dumps({"seconds": used.ru_utime + used.ru_stime, "mebibytes": used.ru
 def season(tmp_path, monkeypatch) -> None:
     """Every preset with four seeds and more, as if it had been played, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    asked = Season(
+    declared = Season(
         title="Three hundred cells",
         datasets={"made": DatasetSettings(reader="folder")},
         presets="all",
         seeds=[0, 1, 2, 3],
         seeds_of={"scan": [0, 1, 2, 3, 4]},
     )
-    params = resolve("large", asked)
+    params = resolve("large", declared)
     write_params(params)
     prepare()
     cells = [*params.cells.values(), *params.fusions.values()]
@@ -114,7 +114,8 @@ def prepare() -> None:
 def play(cell: Cell | Fusion) -> None:
     """Everything that a cell leaves behind. Presets differ, images are hard for all of them."""
     folder = Path(cell.folder)
-    folder.mkdir(parents=True)
+    for name in ("training", "scores"):
+        (folder / name).mkdir(parents=True)
     rng = np.random.default_rng([cell.seed, *cell.preset.encode()])
     ranks = made_up_ranks(cell.preset, rng)
     matched, unmatched = np.sort(np.clip(rng.normal([[0.4], [0.0]], 0.2, (2, SCORES)), -1, 1))
@@ -126,11 +127,11 @@ def play(cell: Cell | Fusion) -> None:
     write_record(folder, record(cell, metrics))
     table_of(ranks).to_parquet(folder / "scores/ranks.parquet", index=False)
     np.savez(folder / "scores/similarities.npz", matched_sample=matched, unmatched_sample=unmatched)
-    found = {"i2t": (IMAGES, CAPTIONS), "t2i": (CAPTIONS, IMAGES)}
-    np.savez(
-        folder / "scores/retrieved.npz",
-        **{way: rng.integers(items, size=(asked, TOP)) for way, (asked, items) in found.items()},
-    )
+    sizes = {"i2t": (IMAGES, CAPTIONS), "t2i": (CAPTIONS, IMAGES)}
+    tops = {
+        way: rng.integers(items, size=(queries, TOP)) for way, (queries, items) in sizes.items()
+    }
+    np.savez(folder / "scores/retrieved.npz", **tops)
     np.savez(folder / "scores/samples.npz", **samples(cell, rng))
     scoring = costs(per_image=1e-3, per_caption=2e-3, per_pair=3e-6)
     write_provenance(folder / "scores/cost.json", scoring)
@@ -157,8 +158,8 @@ def table_of(ranks: dict[str, np.ndarray]) -> pd.DataFrame:
         "s2s": captions,
     }
     frames = [
-        pd.DataFrame({"direction": way, "query": queries[way], "rank": found})
-        for way, found in ranks.items()
+        pd.DataFrame({"direction": way, "query": queries[way], "rank": of_way})
+        for way, of_way in ranks.items()
     ]
     return pd.concat(frames)
 
@@ -166,28 +167,28 @@ def table_of(ranks: dict[str, np.ndarray]) -> pd.DataFrame:
 def samples(cell: Cell | Fusion, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """What benchmark.evaluate.figure_samples keeps of a cell, of the same sizes."""
     square = rng.uniform(-1, 1, (ITEMS, ITEMS)).astype(np.float32)
-    found = {
+    arrays = {
         "similarity": square,
         "overlap_replicates": rng.uniform(0.2, 0.5, distribution_overlap.RESAMPLES).astype(
             np.float32
         ),
     }
     if isinstance(cell, Cell):
-        found |= dict.fromkeys(
+        arrays |= dict.fromkeys(
             ("correlation_before", "correlation_after"), square.astype(np.float16)
         )
         spaces = ("visual", "textual", "latent") if cell.method == "cyclematch" else ("joint",)
         maps = rng.normal(size=(len(spaces), 2 * ITEMS, 2)).astype(np.float32)
-        found |= {f"tsne_{name}": places for name, places in zip(spaces, maps, strict=True)}
-        found |= explained(rng) if cell.method == "scan" else {}
+        arrays |= {f"tsne_{name}": places for name, places in zip(spaces, maps, strict=True)}
+        arrays |= explained(rng) if cell.method == "scan" else {}
     elif cell.how == "adaptive":
         for way, queries in (("i2t", IMAGES), ("t2i", CAPTIONS)):
             members = len(cell.members)
-            found[f"weights_{way}"] = rng.uniform(size=(members, queries)).astype(np.float32)
+            arrays[f"weights_{way}"] = rng.uniform(size=(members, queries)).astype(np.float32)
             curves = -np.sort(-rng.uniform(size=(members, CURVES, CURVE_POINTS)))
-            found[f"curves_{way}"] = curves.astype(np.float32)
-            found[f"curve_queries_{way}"] = np.linspace(0, queries - 1, CURVES).astype(np.int32)
-    return found
+            arrays[f"curves_{way}"] = curves.astype(np.float32)
+            arrays[f"curve_queries_{way}"] = np.linspace(0, queries - 1, CURVES).astype(np.int32)
+    return arrays
 
 
 def explained(rng: np.random.Generator) -> dict[str, np.ndarray]:
