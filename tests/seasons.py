@@ -29,7 +29,8 @@ class Config:
 
 def inputs(config):
     image = "pixels" if config.stage == 2 else "pooled"
-    return Inputs(image=image, text="words", word_vectors=True)
+    scores = ("visual", "textual", "latent")
+    return Inputs(image=image, text="words", word_vectors=True, scores=scores)
 '''
 
 

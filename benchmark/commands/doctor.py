@@ -20,6 +20,7 @@ from benchmark.core.errors import UserError
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
+from benchmark.season import networks
 from benchmark.season.parameter_files import PARAMS, read_params
 from benchmark.season.parameters import FeatureSet, Params
 from datasets import DataError

@@ -17,6 +17,7 @@ from benchmark.season.parameters import (
 )
 from benchmark.season.presets import Fuse, Preset, presets
 from benchmark.season.season_files import Season
+from methods import Inputs
 
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 
@@ -158,7 +159,7 @@ class _Resolver:
     def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
         fuse = self.known[preset][1].fuse
         names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
-        self._check_tasks(preset, fuse, names)
+        self._check_members(preset, fuse, names, parts)
         for member in names:
             self._check_played(dataset, preset, "fuses", member, seed)
         folders = [self._folder(dataset, member, seed) for member in names]
@@ -173,26 +174,36 @@ class _Resolver:
             folder=self._folder(dataset, preset, seed),
         )
 
-    def _check_tasks(self, preset: str, fuse: Fuse, names: tuple[str, ...]) -> None:
-        """Scores of whole images alone can be averaged; a distance is mixed with one of regions."""
-        images = [self._feeds(member) for member in names]
-        expected, ok = "all of images", "proposals" not in images
+    def _check_members(
+        self, preset: str, fuse: Fuse, names: tuple[str, ...], parts: tuple[str, ...]
+    ) -> None:
+        """Scores of retrieval can be averaged; "weighted" mixes them with those of localisation. A
+        named part is a score that the member's method declares."""
+        takes = [self._inputs(member) for member in names]
+        expected = ["retrieval"] * len(names)
         if fuse.how == "weighted":
-            expected = "one of images, one of regions"
-            ok = len(images) == 2 and images[0] != "proposals" and images[1] == "proposals"
-        if not ok:
+            expected = ["retrieval", "localisation"]
+        if [member.task for member in takes] != expected:
             raise UserError(
                 f"season {self.name}: {preset}: how: {fuse.how}",
-                f"presets {expected}",
-                ", ".join(names),
+                f"presets of {', '.join(expected)}",
+                f"{', '.join(names)}, of {', '.join(member.task for member in takes)}",
                 "correct `fuse` of the preset",
             )
+        for name, part, member in zip(names, parts, takes, strict=True):
+            if part and part not in member.scores:
+                raise UserError(
+                    f"season {self.name}: {preset}: {name}:{part}",
+                    f"a score of {name}: {', '.join(member.scores) or '(none is named)'}",
+                    "no such score",
+                    "correct `fuse` of the preset",
+                )
 
-    def _feeds(self, preset: str) -> str:
-        """What a preset takes for images."""
+    def _inputs(self, preset: str) -> Inputs:
+        """What the method of a preset takes and offers."""
         method, row = self.known[preset]
         module = method_of(method)
-        return module.inputs(configured(module, row.options, f"preset {preset}")).image
+        return module.inputs(configured(module, row.options, f"preset {preset}"))
 
     def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
         if other not in self.presets(dataset):
