@@ -357,7 +357,7 @@ def test_dvc_plays_what_is_stale_and_nothing_else(repository):
     }
     assert len(first) == len(set(first))
     assert repro() == []
-    append("benchmark/train/loop.py", "# A remark.\n")
+    append("benchmark/train/resumable_loop.py", "# A remark.\n")
     assert repro() == [("shared", "code")]
     append("methods/scan.py", "\n\nCHANGED = 1\n")
     write_digests(Path("."))

@@ -14,7 +14,7 @@ from benchmark import protocol
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.presets import presets
-from benchmark.train.loop import optimiser_of
+from benchmark.train.resumable_loop import optimiser_of
 from methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch, Sizes
 
 TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}

@@ -32,7 +32,7 @@ from benchmark.data.word_vectors import Words
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.season.parameters import Cell
 from benchmark.train import __main__ as train
-from benchmark.train import loop
+from benchmark.train import resumable_loop
 from methods import Captions
 from seasons import params_of
 
@@ -90,9 +90,9 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(kind, epoch, kill,
 
 
 def played_epochs(monkeypatch) -> list[int]:
-    epochs, original = [], loop.Run._epoch
+    epochs, original = [], resumable_loop.Run._epoch
     monkeypatch.setattr(
-        loop.Run,
+        resumable_loop.Run,
         "_epoch",
         lambda self, *given: epochs.append(given[0]) or original(self, *given),
     )
@@ -183,15 +183,15 @@ def test_a_training_that_diverges_keeps_its_last_good_weights(
     breaks_at, value, term, check_every, monkeypatch
 ):
     """It stops when the loss is looked at next, and tells when it broke, not when it was seen."""
-    monkeypatch.setattr(loop, "CHECK_EVERY", check_every)
+    monkeypatch.setattr(resumable_loop, "CHECK_EVERY", check_every)
     kept = []
-    original = loop.Run._end_epoch
+    original = resumable_loop.Run._end_epoch
 
     def note(self, *given):
         original(self, *given)
         kept.append({k: v.clone() for k, v in self.model.state_dict().items()})
 
-    monkeypatch.setattr(loop.Run, "_end_epoch", note)
+    monkeypatch.setattr(resumable_loop.Run, "_end_epoch", note)
     cell = cell_of("breaks", breaks_at=breaks_at, value=value)
     train_cell(cell)
     checkpoint = checkpoint_of()
@@ -213,7 +213,7 @@ def test_a_training_that_diverges_keeps_its_last_good_weights(
 
 
 def test_an_epoch_with_as_many_steps_as_there_are_between_checks_ends_well(monkeypatch):
-    monkeypatch.setattr(loop, "CHECK_EVERY", STEPS)
+    monkeypatch.setattr(resumable_loop, "CHECK_EVERY", STEPS)
     train_cell(cell_of("breaks", breaks_at=0))
     assert len(history_of()) == 4
     assert checkpoint_of().status == "ok"
@@ -328,14 +328,14 @@ def test_clusters_take_the_place_of_groups():
 
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
     """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
-    seen, original = [], loop.Run.step
+    seen, original = [], resumable_loop.Run.step
 
     def note(self, *given):
         groups = sorted((group["factor"], group["lr"]) for group in self.optimiser.param_groups)
         seen.append((self.progress.epoch, type(self.optimiser).__name__, groups))
         return original(self, *given)
 
-    monkeypatch.setattr(loop.Run, "step", note)
+    monkeypatch.setattr(resumable_loop.Run, "step", note)
     train_cell(cell)
     return [step for n, step in enumerate(seen) if step not in seen[:n]]
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.train import loop
+from benchmark.train import resumable_loop
 from benchmark.train.__main__ import history_csv
-from benchmark.train.loop import DivergedError, _LossLog, optimiser_of
+from benchmark.train.resumable_loop import DivergedError, _LossLog, optimiser_of
 from methods import Phase
 
 
@@ -68,7 +68,7 @@ def test_optimisers_are_the_phases(optimiser):
 
 
 def logged(values: list[float], check_every: int, monkeypatch) -> _LossLog:
-    monkeypatch.setattr(loop, "CHECK_EVERY", check_every)
+    monkeypatch.setattr(resumable_loop, "CHECK_EVERY", check_every)
     log = _LossLog(epoch=4, rate=0.025)
     for value in values:
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(value)})

@@ -15,7 +15,7 @@ from gensim.models import KeyedVectors
 
 from benchmark.core.errors import UserError
 from benchmark.data.word_vectors import Words
-from benchmark.encoders import word2vec
+from benchmark.encoders import word2vec, word_vector_files
 from benchmark.season.parameters import WordVectors
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +24,7 @@ CORPUS = CORPUS * 5
 WORDS = Words(("cat", "dog", "red"), np.array([[0, 1], [2, 3], [4, 5]], dtype=np.float32))
 FIT = """
 import hashlib
-from benchmark.encoders import word2vec
+from benchmark.encoders import word2vec, word_vector_files
 from benchmark.season.parameters import WordVectors
 word2vec.WORDS_SEEN = 1000
 captions = ["a red dog", "a green dog runs", "the red cat", "a cat runs"] * 5
@@ -250,8 +250,8 @@ def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, name):
 @pytest.mark.parametrize("name", WRITERS)
 def test_another_size_is_refused_before_the_file_is_read(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
-    monkeypatch.setattr(word2vec, "_entries", None)
-    monkeypatch.setattr(word2vec, "_row", None)
+    monkeypatch.setattr(word_vector_files, "_entries", None)
+    monkeypatch.setattr(word_vector_files, "_row", None)
     error = refused(load, tmp_path / name, 300)
     assert (error.where, error.expected, error.found) == (name, "vectors of size 300", "2")
     assert error.do.startswith("set `size`")
@@ -276,7 +276,7 @@ def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_bin_is_read_alike_whatever_its_line_ends_and_chunks(tmp_path, monkeypatch, end, chunk):
     """The value 10.0 contains the byte of a space, and 8.625 that of a line end."""
-    monkeypatch.setattr(word2vec, "CHUNK", chunk)
+    monkeypatch.setattr(word_vector_files, "CHUNK", chunk)
     names = [*"abcdefghijk", "dog", "café", "dog"]
     (tmp_path / "some.bin").write_bytes(entries(14, *names, end=end))
     words, _ = load(tmp_path / "some.bin", keep=("dog", "café", "k", "lion"))
@@ -302,7 +302,7 @@ def test_a_bin_whose_count_is_wrong_is_refused(tmp_path, content, message):
 
 
 def test_only_the_words_of_the_captions_are_kept_of_a_bin(tmp_path, monkeypatch):
-    monkeypatch.setattr(word2vec, "CHUNK", 1 << 14)
+    monkeypatch.setattr(word_vector_files, "CHUNK", 1 << 14)
     path, rows = tmp_path / "some.bin", np.ones((20_000, 50), np.float32)
     with path.open("wb") as file:
         file.write(b"20000 50\n")

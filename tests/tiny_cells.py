@@ -17,7 +17,7 @@ from benchmark.evaluate import evaluation
 from benchmark.matching import checkpoints
 from benchmark.season.parameters import Cell, Fusion
 from benchmark.train import __main__ as train
-from benchmark.train import loop
+from benchmark.train import resumable_loop
 from seasons import params_of
 
 COUNTS = {"train": 12, "val": 5, "test": 6, "unused": 1}
@@ -200,22 +200,22 @@ def ranks_of(folder: str | Path = RESULTS) -> pd.DataFrame:
 
 
 def kill_after_epoch(monkeypatch, epoch: int) -> None:
-    original = loop.Run._end_epoch
+    original = resumable_loop.Run._end_epoch
 
     def end_epoch(self, *given):
         original(self, *given)
         if self.progress.epoch == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop.Run, "_end_epoch", end_epoch)
+    monkeypatch.setattr(resumable_loop.Run, "_end_epoch", end_epoch)
 
 
 def kill_in_epoch(monkeypatch, epoch: int) -> None:
-    original = loop.Run._validate
+    original = resumable_loop.Run._validate
 
     def validate(self, number):
         if self.progress.epoch + 1 == epoch:
             raise KeyboardInterrupt
         return original(self, number)
 
-    monkeypatch.setattr(loop.Run, "_validate", validate)
+    monkeypatch.setattr(resumable_loop.Run, "_validate", validate)

@@ -20,7 +20,7 @@ from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameters import Cell, Params
-from benchmark.train.loop import Run, optimiser_of
+from benchmark.train.resumable_loop import Run, optimiser_of
 from methods import Captions, Phase, Sizes
 
 TIMED = 2  # steps of each phase; one more comes first, to warm up

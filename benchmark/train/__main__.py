@@ -23,7 +23,7 @@ from benchmark.matching.checkpoints import Checkpoint
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Params
-from benchmark.train.loop import DivergedError, Progress, Run
+from benchmark.train.resumable_loop import DivergedError, Progress, Run
 from benchmark.train.training_data import TrainingData, training_data
 from methods import Inputs, NotApplicableError, Phase, Sizes
 
