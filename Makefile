@@ -11,7 +11,7 @@ repro: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" dvc repro
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff check .

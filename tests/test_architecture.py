@@ -99,7 +99,7 @@ def may_import(own: str) -> set[str]:
 
 def test_the_packages_were_found():
     assert {"benchmark/train/__main__.py", "methods/scan.py", "datasets/shapes.py"} <= set(FILES)
-    assert "benchmark/protocol/rules.py" in closure("benchmark/evaluate/__main__.py")
+    assert "benchmark/protocol/ranks.py" in closure("benchmark/evaluate/__main__.py")
     assert "methods/__init__.py" in closure("benchmark/train/__main__.py")
 
 

@@ -141,7 +141,7 @@ def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):
         (["scan_x"], "preset 'scan_x': expected one of cca, "),
         (["scan_t2i_avg", "--option", "epochs"], "--option: expected KEY=VALUE, found 'epochs'"),
         (["scan_t2i_avg", "--option", "depth=3"], "one of direction, "),
-        (["--method", "mine.py"], "mine.py: no such method file"),
+        (["--method", "mine.py"], "method 'mine.py'"),
     ],
 )
 def test_run_refuses_what_it_does_not_know(arguments, message, capsys):

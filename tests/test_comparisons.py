@@ -502,5 +502,7 @@ def test_ranks_of_another_split_are_named():
 def test_prepared_data_that_is_missing_is_named():
     preset = played("a", 1.0, (0,))
     Path("data/prepared/made/captions.parquet").unlink()
-    with pytest.raises(UserError, match="captions.parquet: not found; run: .* made"):
+    with pytest.raises(UserError) as error:
         interval(board(preset), preset, "rsum")
+    assert error.value.where.endswith("captions.parquet") and error.value.found == "nothing"
+    assert error.value.do.endswith(" made")

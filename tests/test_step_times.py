@@ -298,6 +298,7 @@ def test_disk_is_what_is_still_to_be_written():
         Path(features.folder, "card.json").write_text("{}")
     for cell in params.cells.values():
         Path(cell.folder).mkdir(parents=True)
+        Path(cell.checkpoint).parent.mkdir(parents=True, exist_ok=True)
         Path(cell.checkpoint).touch()
     done = disk_needs(params, SeasonShapes(params), [])["gib"]
     assert (done["needed"], done["raw_files"]) == (0, 0)

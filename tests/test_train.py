@@ -31,10 +31,8 @@ from tiny_cells import (
 from benchmark.data.word_vectors import Words
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.season.parameters import Cell
-from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
 from methods import Captions
-from seasons import params_of
 
 
 @pytest.fixture(autouse=True)
@@ -123,10 +121,7 @@ def test_validation_may_see_the_first_images_only():
     cell = cell_of("scan")
     whole = train_cell(cell)[1]
     for count, same in ((5, True), (3, False)):
-        params = params_of(cells={cell.folder: cell}).model_copy(
-            update={"validation_images": count}
-        )
-        train.train_cell(params, cell)
+        train_cell(cell.model_copy(update={"validation_images": count}))
         assert (Path("results/a/training/history.csv").read_bytes() == whole) == same
     # of three images every rank is below 5: R@5 and R@10 of t2i cannot miss
     history = history_of()

@@ -27,9 +27,8 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"]) or "(top level)"
     if first["type"] == "extra_forbidden":
-        return UserError(
-            f"{where}: {key}", f"one of {', '.join(known)}", "an unknown key", "correct the key"
-        )
+        expected = f"one of {', '.join(known)}" if len(first["loc"]) == 1 else "a known key"
+        return UserError(f"{where}: {key}", expected, "an unknown key", "correct or remove it")
     if first["type"] == "missing":
         return UserError(f"{where}: {key}", "a value", "nothing", "add the key")
     return UserError(f"{where}: {key}", _plain(first["msg"]), repr(first["input"]), "correct it")
