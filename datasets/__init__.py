@@ -31,13 +31,13 @@ class DataError(ValueError):
     where     file and item, for example "captions.csv: line 3"
     expected  what should be there
     found     what is there instead; "nothing" where something is missing
-    do        the next step, as an imperative
+    do        the next step, as an imperative; "" where the caller adds it
     """
 
-    def __init__(self, where: object, expected: str = "", found: object = "", do: str = "") -> None:
+    def __init__(self, where: object, expected: str, found: object, do: str = "") -> None:
         self.where, self.expected, self.found, self.do = str(where), expected, str(found), do
-        line = f"{where}: expected {expected}, found {found}" if expected else str(where)
-        super().__init__(" ".join(f"{line}; {do}".split()) if do else line)
+        line = f"{where}: expected {expected}, found {found}" + (f"; {do}" if do else "")
+        super().__init__(" ".join(line.split()))
 
 
 @dataclass(frozen=True, kw_only=True)
