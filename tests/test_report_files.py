@@ -116,7 +116,10 @@ def test_plots_are_tables_for_dvc(played):
 
 @pytest.mark.parametrize(
     ("preset", "command"),
-    [("scan_i2t_lse", "evaluate@open-scan_i2t_lse-1"), (FUSION, f"fuse@open-{FUSION}-1")],
+    [
+        ("scan_i2t_lse", "scan_i2t_lse/dvc.yaml:evaluate-1"),
+        (FUSION, f"{FUSION}/dvc.yaml:evaluate-1"),
+    ],
 )
 def test_a_missing_record_names_the_cell_and_the_command(played, preset, command):
     Path(f"results/try/open/{preset}/1/record.json").unlink()
@@ -124,7 +127,7 @@ def test_a_missing_record_names_the_cell_and_the_command(played, preset, command
         report.write_report(played)
     assert error.value.where.endswith(f"open/{preset}/1/record.json")
     assert f"open-{preset}-1" in error.value.expected and error.value.found == "nothing"
-    assert error.value.do.endswith(f"dvc repro {command}")
+    assert error.value.do.endswith(f"dvc repro seasons/try/pipelines/open/{command}")
     assert not README.exists()
 
 
@@ -137,7 +140,7 @@ def test_a_missing_file_names_the_cell_and_the_command(played, name):
     with pytest.raises(UserError) as error:
         report.write_report(played)
     assert error.value.where.endswith(name) and error.value.found == "nothing"
-    assert error.value.do.endswith("evaluate@open-scan_i2t_lse-1")
+    assert error.value.do.endswith("/open/scan_i2t_lse/dvc.yaml:evaluate-1")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_a_record_of_another_season_protocol_or_dataset_is_refused(played, name,
         report.write_report(played)
     assert error.value.where.endswith(f"record.json: {name}")
     assert error.value.expected and error.value.found == repr(value)
-    assert error.value.do.endswith("evaluate@open-scan_i2t_lse-1")
+    assert error.value.do.endswith("/open/scan_i2t_lse/dvc.yaml:evaluate-1")
 
 
 def test_a_record_of_other_phrases_is_refused(played):

@@ -230,7 +230,7 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     for name, value in expected.items():
         if data.get(name) != value:
             raise UserError(
-                f"{path}: {name}", repr(value), repr(data.get(name)), f"run: {_command(key, cell)}"
+                f"{path}: {name}", repr(value), repr(data.get(name)), f"run: {_command(cell)}"
             )
     record = checked(Record, data, str(path))
     for name in outdated(record.metrics):
@@ -238,7 +238,7 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
             f"{path}: metrics.{name}",
             f"version {METRICS[name].version} of its formula",
             f"version {record.metrics.get(FORMULA_VERSIONS, {}).get(name, 1)}",
-            f"run: {_command(key, cell)}",
+            f"run: {_command(cell)}",
         )
     return record
 
@@ -267,15 +267,17 @@ def _check_data(key: str, cell: Cell | Fusion, record: Record, card: dict) -> No
                 f"{cell.folder}/record.json: {name}",
                 f"{value!r} as in {CARDS / cell.dataset}/card.json",
                 repr(recorded[name]),
-                f"run: {_command(key, cell)}",
+                f"run: {_command(cell)}",
             )
 
 
 def _check_there(key: str, cell: Cell | Fusion, paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.is_file():
-            raise UserError(path, f"a file of {key}", "nothing", f"run: {_command(key, cell)}")
+            raise UserError(path, f"a file of {key}", "nothing", f"run: {_command(cell)}")
 
 
-def _command(key: str, cell: Cell | Fusion) -> str:
-    return f"dvc repro {'fuse' if isinstance(cell, Fusion) else 'evaluate'}@{key}"
+def _command(cell: Cell | Fusion) -> str:
+    """Plays the cell again: its stage in the pipeline of its preset."""
+    _, season, dataset, preset, seed = Path(cell.folder).parts
+    return f"dvc repro seasons/{season}/pipelines/{dataset}/{preset}/dvc.yaml:evaluate-{seed}"

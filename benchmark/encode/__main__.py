@@ -17,7 +17,7 @@ from benchmark.season.parameters import FeatureSet, Params
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("feature_set", help="a key of `feature_sets` in params.yaml")
+    parser.add_argument("feature_set", help="a file of seasons/shared/feature_sets/, without .yaml")
 
 
 def main(arguments: argparse.Namespace) -> None:
