@@ -172,7 +172,7 @@ def test_a_record_of_other_phrases_is_refused(played):
         report.write_report(played)
     assert error.value.where.endswith("phrases")
     assert error.value.expected.startswith("0 ") and error.value.found == "7"
-    assert error.value.do.endswith("scan_i2t_lse-1")
+    assert error.value.do.endswith("scan_i2t_lse/dvc.yaml:evaluate-1")
 
 
 def test_a_record_of_no_declared_cell_is_not_read(played):
