@@ -142,24 +142,11 @@ DRAWN = [value for name, value in list(globals().items()) if name.startswith("dr
 
 class TestEveryFigure:
     @pytest.mark.parametrize("draw", DRAWN)
-    def test_stands_any_text_and_gives_the_same_bytes_twice(
+    def test_any_text_leaves_its_width_and_no_date_and_no_script(
         self, draw: Callable[[tuple[str, ...]], Figure], tmp_path: Path
     ):
-        written = {}
-        for turn in ("first", "second"):
-            figure = draw(NAMES)
-            for kind in ("png", "svg"):
-                path = tmp_path / f"{turn}.{kind}"
-                figure_style.save(figure, path)
-                written[turn, kind] = path.read_bytes()
-        assert written["first", "png"] == written["second", "png"]
-        assert written["first", "svg"] == written["second", "svg"]
-
-    @pytest.mark.parametrize("draw", DRAWN)
-    def test_is_of_the_same_width_and_holds_no_date_and_no_script(
-        self, draw: Callable[[tuple[str, ...]], Figure], tmp_path: Path
-    ):
-        figure = draw(NAMES[:1])
+        """Equal bytes are tested in test_report.py, with another process."""
+        figure = draw(NAMES)
         for kind in ("png", "svg"):
             figure_style.save(figure, tmp_path / f"one.{kind}")
         with Image.open(tmp_path / "one.png") as picture:

@@ -224,7 +224,10 @@ class TestReading:
         assert error.value.where.endswith("scan_t2i_avg/0/record.json: metrics.i2t_r5")
         assert error.value.expected == "version 2 of its formula"
         assert error.value.found == "version 1"
-        assert error.value.do == "run: dvc repro seasons/try/pipelines/made/scan_t2i_avg/dvc.yaml:evaluate-0"
+        assert (
+            error.value.do
+            == "run: dvc repro seasons/try/pipelines/made/scan_t2i_avg/dvc.yaml:evaluate-0"
+        )
 
 
 class TestStandings:
