@@ -1,5 +1,5 @@
-"""One thread for all tests: their tensors are too small to share, and runs must agree."""
+"""Tests compute as the stages do: portable, with one thread, so that runs agree."""
 
-import torch
+from benchmark.core import numerics
 
-torch.set_num_threads(1)
+assert numerics.current().mode == numerics.PORTABLE, "numpy was imported before this package"

@@ -29,15 +29,12 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import fingerprint
-from benchmark.evaluate import __main__ as evaluate
+from benchmark.data.feature_folders import fingerprint, write_card
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import split_inputs
 from benchmark.protocol import fusion
 from benchmark.season.parameters import Cell
-from benchmark.train import __main__ as train
-from seasons import params_of
 
 EVALUATED = (
     "record.json",
@@ -57,8 +54,8 @@ def here(tmp_path, monkeypatch):
 
 def test_test_scores_that_are_not_finite_are_a_failed_record():
     cell = cell_of("two_branch")
-    train_cell(cell)
     write_dataset(bad="test")
+    train_cell(cell)
     record = evaluated(cell)
     assert record.status == "failed"
     assert "scores are NaN or infinite" in record.reason
@@ -247,27 +244,44 @@ def test_a_fusion_with_a_member_that_is_not_applicable_is_neither():
     assert (record.status, record.reason) == ("not_applicable", reason)
 
 
-@pytest.mark.parametrize("stage", ["train", "evaluate"])
-def test_features_of_something_else_are_refused(stage):
-    cell = cell_of("two_branch")
-    run = train.train_cell
-    if stage == "evaluate":
-        train_cell(cell)
-        run = evaluate.evaluate_cell
-    card = json.loads((IMAGES / "card.json").read_text())
+def test_features_of_something_else_are_refused():
+    cell, card = cell_of("two_branch"), json.loads((IMAGES / "card.json").read_text())
     write_json(IMAGES / "card.json", card | {"dataset": "other"})
     with pytest.raises(UserError, match="grid/card.json: .*'tiny', found 'other'"):
-        run(params_of(cells={cell.folder: cell}), cell)
+        train_cell(cell)
     write_json(IMAGES / "card.json", card | {"items_sha256": fingerprint(["i1", "i0"])})
     with pytest.raises(UserError, match="grid/card.json: .*other items"):
-        run(params_of(cells={cell.folder: cell}), cell)
-    write_json(IMAGES / "card.json", card)
+        train_cell(cell)
+    write_json(IMAGES / "card.json", card | {"prepared_sha256": "0" * 64})
+    with pytest.raises(UserError, match="grid/card.json: .*features of other tables"):
+        train_cell(cell)
     np.save(IMAGES / "pooled.npy", np.zeros((22, 8), np.float16))
+    write_card(IMAGES, card)
     with pytest.raises(UserError, match="pooled.npy: expected 23 rows of float16, found 22"):
-        run(params_of(cells={cell.folder: cell}), cell)
+        train_cell(cell)
     (IMAGES / "pooled.npy").write_bytes(pickle.dumps(np.zeros(3)))
+    write_card(IMAGES, card)
     with pytest.raises(UserError, match=r"grid/pooled.npy: .*array"):
-        run(params_of(cells={cell.folder: cell}), cell)
+        train_cell(cell)
+
+
+@pytest.mark.parametrize("stage", ["train", "evaluate"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.write_bytes(b"\0" + path.read_bytes()[1:]), "bytes that were encoded"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "bytes that were encoded"),
+        (Path.unlink, "a file of features, found nothing"),
+    ],
+)
+def test_damaged_features_are_refused(stage, damage, message):
+    cell = cell_of("two_branch")
+    if stage == "evaluate":
+        train_cell(cell)
+    damage(IMAGES / "pooled.npy")
+    run = {"train": train_cell, "evaluate": evaluated}[stage]
+    with pytest.raises(UserError, match=f"grid/pooled.npy: .*{message}"):
+        run(cell)
 
 
 class Trap:

@@ -23,6 +23,7 @@ from tiny_cells import (
     kill_after_epoch,
     kill_in_epoch,
     ranks_of,
+    seal,
     state_of,
     train_cell,
     write_dataset,
@@ -30,6 +31,7 @@ from tiny_cells import (
 
 from benchmark.data.word_vectors import Words
 from benchmark.matching.checkpoints import Checkpoint
+from benchmark.matching.training_identity import identity_of
 from benchmark.season.parameters import Cell
 from benchmark.train import resumable_loop
 from methods import Captions
@@ -59,12 +61,18 @@ def test_same_seed_same_bytes(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_never_sees_a_test_item(kind):
-    first = uninterrupted(kind)
+    _, history = train_cell(cell_of(kind))
+    first = checkpoint_of()
     write_dataset(words={"test": ("never", "seen")}, bad="test")
     pixels = np.load(IMAGES / "pixels.npy")
     pixels[17:] = 255  # of the test split
     np.save(IMAGES / "pixels.npy", pixels)
-    assert train_cell(cell_of(kind)) == first
+    seal()
+    assert train_cell(cell_of(kind))[1] == history
+    second = checkpoint_of()
+    assert second.identity["prepared"] != first.identity["prepared"]
+    assert second.words == first.words and second.state.keys() == first.state.keys()
+    assert all(second.state[name].equal(first.state[name]) for name in first.state)
 
 
 @pytest.mark.parametrize("kill", [kill_after_epoch, kill_in_epoch])
@@ -216,10 +224,12 @@ def test_an_epoch_with_as_many_steps_as_there_are_between_checks_ends_well(monke
 
 def lack_regions() -> None:
     (IMAGES / "regions.npy").unlink()
+    seal()
 
 
 def lack_pixels() -> None:
     (IMAGES / "pixels.npy").unlink()
+    seal()
 
 
 def one_caption_an_image() -> None:
@@ -252,7 +262,7 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, chan
     cell = cell_of(kind, **options)
     assert train_cell(cell)[1] == b"epoch\n"
     checkpoint = checkpoint_of()
-    assert checkpoint == Checkpoint.not_applicable(checkpoint.reason)
+    assert checkpoint == Checkpoint.not_applicable(identity_of(cell), checkpoint.reason)
     assert re.fullmatch(f"{reason}.*", checkpoint.reason)
     record = evaluated(cell)
     assert (record.status, record.reason) == ("not_applicable", checkpoint.reason)
@@ -264,8 +274,8 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, chan
 
 def test_a_test_split_without_captions_is_not_applicable():
     cell = cell_of("scan")
-    train_cell(cell)
     write_dataset(empty="test")
+    train_cell(cell)
     record = evaluated(cell)
     assert (record.status, record.reason) == (
         "not_applicable",

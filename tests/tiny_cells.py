@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.core.files import write_json
+from benchmark.core.files import read_json, write_json
 from benchmark.core.records import Record, read_record
-from benchmark.data.feature_folders import fingerprint
+from benchmark.data.feature_folders import fingerprint, write_card
+from benchmark.data.prepared_tables import read
 from benchmark.data.word_vectors import Words
 from benchmark.encoders import drawn_cnn
 from benchmark.evaluate import __main__ as evaluate
@@ -88,12 +89,13 @@ def _write_images(used: pd.DataFrame, bad: str | None, rng: np.random.Generator)
     for array in arrays.values():
         array[(used["split"] == bad).to_numpy()] = np.nan
     settings = {"network": "drawn_cnn", "grid": 2, "standardise": False}
-    write_features(IMAGES, arrays, used["image_id"].tolist(), {"settings": settings})
+    IMAGES.mkdir(parents=True, exist_ok=True)
     np.save(IMAGES / "positions.npy", np.zeros((23, 4), np.int16))
     np.save(IMAGES / "pixels.npy", rng.integers(0, 256, (23, 3, 16, 16), dtype=np.uint8))
     with torch.random.fork_rng():
         torch.manual_seed(0)  # its pooled size is that of the pooled features
         torch.save(drawn_cnn.Network(width=4).state_dict(), IMAGES / "network.pt")
+    write_features(IMAGES, arrays, used["image_id"].tolist(), {"settings": settings})
 
 
 def _write_texts(captions: pd.DataFrame, bad: str | None, rng: np.random.Generator) -> None:
@@ -103,7 +105,7 @@ def _write_texts(captions: pd.DataFrame, bad: str | None, rng: np.random.Generat
     write_features(VECTORS, {"sentence": vectors}, captions["caption_id"].tolist(), facts)
     known = ("a", "dog", "green", "never", "red", "runs", "zebra")
     Words(known, rng.normal(size=(7, 2)).astype(np.float32)).save(KNOWN)
-    write_json(KNOWN / "card.json", {"vectors": "made up"})
+    write_card(KNOWN, {"vectors": "made up", "prepared_sha256": read("tiny").sha256})
 
 
 def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> None:
@@ -111,7 +113,13 @@ def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> N
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.astype(np.float16))
     card = {"dataset": "tiny", "encoder": folder.name, "items": len(ids)}
-    write_json(folder / "card.json", card | {"items_sha256": fingerprint(ids)} | facts)
+    card |= {"items_sha256": fingerprint(ids), "prepared_sha256": read("tiny").sha256}
+    write_card(folder, card | facts)
+
+
+def seal(folder: Path = IMAGES) -> None:
+    """Make the card of a feature folder agree with its files, as if they had been encoded so."""
+    write_card(folder, read_json(folder / "card.json"))
 
 
 # Cells ----------------------------------------------------------------------------------------

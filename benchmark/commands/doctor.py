@@ -15,8 +15,10 @@ from benchmark import encoders
 from benchmark.commands.data_shapes import SeasonShapes, is_encoded
 from benchmark.commands.disk_needs import disk_needs
 from benchmark.commands.step_times import preset_times
+from benchmark.core import numerics
 from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
+from benchmark.core.fingerprint import fingerprint, fingerprint_parts
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
@@ -78,6 +80,8 @@ def _environment(params: Params) -> dict:
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "threads": torch.get_num_threads(),
+        "numerics": f"{numerics.current().mode}, fingerprint {fingerprint()}",
+        "kernels": fingerprint_parts(),
         "free_disk_gib": round(shutil.disk_usage(".").free / 2**30, 1),
         "packages": {name: version(name) for name in PACKAGES},
     }
@@ -222,8 +226,9 @@ def _file(path: str) -> dict:
 
 def _text(findings: dict) -> str:
     environment, season = dict(findings["environment"]), findings["season"]
-    packages = environment.pop("packages")
+    packages, kernels = environment.pop("packages"), environment.pop("kernels")
     lines = [f"{name:14} {value}" for name, value in environment.items()]
+    lines += [f"  {name:22} {digest}" for name, digest in kernels.items()]
     lines += [f"{name:14} {value}" for name, value in packages.items()]
     lines += [f"season         {season['name']}: {season['trainings']} trainings"]
     for group in GROUPS:

@@ -47,6 +47,9 @@ class Record(Frozen):
     status: Literal["ok", "failed", "not_applicable"]
     reason: str = ""
     metrics: dict
+    # Records of before these were kept have none.
+    trainings: dict[str, dict] = {}  # preset -> digests of inputs and code, numerics
+    numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
 
 
 def write_record(folder: Path, record: Record) -> None:

@@ -1,13 +1,16 @@
 """Feature folders: float16 memory maps, and a card that says what they are features of."""
 
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
+from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json
+from benchmark.core.files import read_json, write_json
+from benchmark.data.prepared_tables import Prepared
 from benchmark.season.parameters import FeatureSet
 
 DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not features
@@ -19,7 +22,7 @@ def fingerprint(ids: Sequence[str]) -> str:
     return sha256("\n".join(ids).encode()).hexdigest()
 
 
-def card_of(feature_set: FeatureSet, ids: Sequence[str]) -> dict:
+def card_of(feature_set: FeatureSet, ids: Sequence[str], data: Prepared) -> dict:
     """The card of a feature folder: which dataset and items, encoded with which settings."""
     settings = (
         feature_set.image or feature_set.words or feature_set.sentence or feature_set.proposals
@@ -30,7 +33,46 @@ def card_of(feature_set: FeatureSet, ids: Sequence[str]) -> dict:
         "settings": settings.model_dump(),
         "items": len(ids),
         "items_sha256": fingerprint(ids),
+        "prepared_sha256": data.sha256,
     }
+
+
+def write_card(folder: Path, card: dict) -> None:
+    """Write card.json, which completes a feature folder: it names the sha256 of all other files."""
+    paths = sorted(path for path in folder.iterdir() if path.name != "card.json")
+    write_json(folder / "card.json", card | {"files": {p.name: files.sha256(p) for p in paths}})
+
+
+def verified(folder: Path) -> str:
+    """The sha256 of a feature folder's card, after all of its files were compared with it.
+
+    Raises UserError where a file was changed, cut off or removed.
+    """
+    path = folder / "card.json"
+    listed = read_json(path).get("files")
+    if listed is None:
+        raise UserError(
+            where=path, expected="digests of its files", found="an older card", do=ENCODE_AGAIN
+        )
+    for name, digest in listed.items():
+        _verify(folder / name, digest)
+    return files.sha256(path)
+
+
+def _verify(path: Path, digest: str) -> None:
+    if not path.is_file():
+        raise UserError(where=path, expected="a file of features", found="nothing", do=ENCODE_AGAIN)
+    state = path.stat()
+    if _sha256(path, state.st_size, state.st_mtime_ns) != digest:
+        raise UserError(
+            where=path, expected="the bytes that were encoded", found="others", do=ENCODE_AGAIN
+        )
+
+
+@cache
+def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
+    """Of one state of a file: a process reads it once, which for large features takes seconds."""
+    return files.sha256(path)
 
 
 def as_float16(values: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Prepared datasets: the tables that `prepare` writes and later stages read. Knows no torch."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json
+from benchmark.core.files import read_json, sha256
 from datasets import SPLITS
 
 ROOT = Path("data/prepared")
@@ -48,6 +49,12 @@ class Prepared:
     regions: pd.DataFrame
     card: dict
     folder: Path
+
+    @property
+    def sha256(self) -> str:
+        """Of the tables and of the raw files that they were read from: what features are of."""
+        tables = [sha256(self.folder / f"{table}.parquet") for table in TABLES]
+        return hashlib.sha256("\n".join([*tables, self.card["manifest"]]).encode()).hexdigest()
 
     @property
     def used_images(self) -> pd.DataFrame:

@@ -13,8 +13,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, replaced, write_json
-from benchmark.data.feature_folders import as_float16, card_of, fingerprint
+from benchmark.core.files import read_json, replaced
+from benchmark.data.feature_folders import as_float16, card_of, fingerprint, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.encode.feature_formats import Block, Source, open_source
@@ -38,8 +38,8 @@ def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset
     with replaced(Path(feature_set.folder)) as folder:
         _write(folder, source, used, standardisers)
         origin = _origin(settings.features, source.files, dataset)
-        card = card_of(feature_set, used["image_id"]) | {"weights": origin}
-        write_json(folder / "card.json", card)
+        card = card_of(feature_set, used["image_id"], data) | {"weights": origin}
+        write_card(folder, card)
 
 
 def _standardisers(source: Source, used: pd.DataFrame) -> dict[str, Standardiser]:

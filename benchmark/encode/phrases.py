@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data.prepared_tables import Prepared
-from benchmark.encode.text_encoding import encode_texts
+from benchmark.encode.text_encoding import Texts, encode_texts
 from benchmark.season.parameters import FeatureSet, Params
 
 
@@ -16,4 +16,5 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     number, phrases = pd.factorize(data.regions["phrase"])
     is_train = np.zeros(len(phrases), bool)
     is_train[number[data.split("train").region_rows]] = True
-    encode_texts(feature_set, "phrase", phrases.tolist(), is_train, phrases.tolist())
+    texts = phrases.tolist()
+    encode_texts(feature_set, data, Texts("phrase", texts, texts, is_train))

@@ -14,13 +14,13 @@ from torchvision.models.detection import FasterRCNN
 
 from benchmark import encoders
 from benchmark.core.devices import pick
-from benchmark.core.files import replaced, write_json
-from benchmark.data.feature_folders import card_of
+from benchmark.core.files import replaced
+from benchmark.data.feature_folders import card_of, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.feature_import import import_features
 from benchmark.encode.picture_networks import fused, stacked
-from benchmark.encode.resumable_arrays import chunks, scratch_array
+from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
 from benchmark.season.parameters import FeatureSet, ImageEncoder, Params
@@ -53,9 +53,16 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     describe = _describer(network, settings, pick(params.device))
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
-    card = card_of(feature_set, images["image_id"]) | {"weights": weights}
+    card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
     scratch = Path(".scratch") / feature_set.folder
-    _fill(scratch, card, settings, images["file"].tolist(), open_picture, describe)
+    _fill(
+        scratch,
+        identity(feature_set, card),
+        settings,
+        images["file"].tolist(),
+        open_picture,
+        describe,
+    )
     if settings.pixels:
         _save_network(state, scratch, settings, is_train)
     _finish(scratch, Path(feature_set.folder), card, is_train)
@@ -80,14 +87,14 @@ def _detected(
 
 def _fill(
     scratch: Path,
-    card: dict,
+    of: dict,
     settings: ImageEncoder,
     files: list[str],
     open_picture: Callable[[str], Image.Image],
     describe: Describe,
 ) -> None:
     """Encode the pictures of `files` into `scratch`."""
-    for rows in chunks(scratch, card, len(files), CHUNK, "encode"):
+    for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
         pictures = [open_picture(file) for file in files[rows]]
         values_of = describe(pictures)
         if settings.pixels:
@@ -160,5 +167,5 @@ def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> No
         for path in (scratch / name for name in ("positions.npy", "pixels.npy", "network.pt")):
             if path.is_file():
                 shutil.move(path, part / path.name)
-        write_json(part / "card.json", card)
+        write_card(part, card)
     shutil.rmtree(scratch)

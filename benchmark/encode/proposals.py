@@ -24,14 +24,14 @@ from torchvision.ops import roi_align
 from benchmark import encoders
 from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
-from benchmark.core.files import replaced, write_json
+from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
-from benchmark.data.feature_folders import card_of, fingerprint
+from benchmark.data.feature_folders import card_of, fingerprint, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
 from benchmark.encode.picture_networks import fused, stacked
-from benchmark.encode.resumable_arrays import chunks, scratch_array
+from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
@@ -76,7 +76,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     """
     settings, images = feature_set.proposals, data.used_images
     networks = _networks(params, feature_set)
-    card = card_of(feature_set, images["image_id"].tolist()) | networks.weights
+    card = card_of(feature_set, images["image_id"].tolist(), data) | networks.weights
     card |= {"regions_sha256": fingerprint(data.regions["phrase_id"].tolist())}
     dataset = raw_dataset(params, feature_set.dataset)
     job = _Job(
@@ -88,7 +88,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         describe=_describer(settings, networks.describer),
     )
     scratch = Path(".scratch") / feature_set.folder
-    _fill(job, scratch, card)
+    _fill(job, scratch, identity(feature_set, card))
     _finish(job, scratch, Path(feature_set.folder), card)
 
 
@@ -174,10 +174,10 @@ def _zoom(picture: Image.Image, map_BFhw: torch.Tensor) -> list[float]:
 # The folder -------------------------------------------------------------------------------------
 
 
-def _fill(job: _Job, scratch: Path, card: dict) -> None:
+def _fill(job: _Job, scratch: Path, of: dict) -> None:
     """Encode the images into `scratch`."""
     rows_of = job.regions.groupby("image_id").indices
-    for rows in chunks(scratch, card, len(job.images), CHUNK, "encode proposals"):
+    for rows in chunks(scratch, of, len(job.images), CHUNK, "encode proposals"):
         images = job.images.iloc[rows]
         named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in images["image_id"]]
         _store(job, scratch, rows.start, named, *_encoded(job, images, named))
@@ -240,5 +240,5 @@ def _finish(job: _Job, scratch: Path, folder: Path, card: dict) -> None:
             for name in ("proposals.npy", "truths.npy"):
                 shutil.copyfile(scratch / name, part / name)
         shutil.copyfile(scratch / "boxes.npy", part / "boxes.npy")
-        write_json(part / "card.json", card)
+        write_card(part, card)
     shutil.rmtree(scratch)

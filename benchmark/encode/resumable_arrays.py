@@ -8,30 +8,42 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmark.core.files import read_json, write_json
+from benchmark.core.fingerprint import fingerprint
+from benchmark.season import code_digests
+from benchmark.season.parameters import FeatureSet
 
 
-def chunks(scratch: Path, card: dict, total: int, size: int, name: str) -> Iterator[slice]:
+def identity(feature_set: FeatureSet, card: dict) -> dict:
+    """All that decides the bytes of an encoding: only the same one is resumed."""
+    modules = [
+        "benchmark/encode/__main__.py",
+        f"benchmark/encode/{feature_set.kind}.py",
+        f"benchmark/encoders/{feature_set.encoder}.py",
+    ]
+    return {"card": card, "code": code_digests.sha256_of(modules), "numerics": fingerprint()}
+
+
+def chunks(scratch: Path, identity: dict, total: int, size: int, name: str) -> Iterator[slice]:
     """Slices of `total` images, at most `size` in each, that are not encoded yet.
 
-    `card` says what is being encoded: a killed run with the same card is resumed, anything else in
-    `scratch` is removed. A slice counts as done when the next one is asked for. `name` is shown
-    with the progress.
+    A killed run of the same `identity` is resumed, anything else in `scratch` is removed. A slice
+    counts as done when the next one is asked for. `name` is shown with the progress.
     """
-    done = _resumed(scratch, card)
+    done = _resumed(scratch, identity)
     with tqdm(total=total, initial=done, unit="image", desc=name, disable=None) as bar:
         for start in range(done, total, size):
             stop = min(start + size, total)
             yield slice(start, stop)
-            write_json(scratch / "progress.json", {"done": stop, "card": card})
+            write_json(scratch / "progress.json", {"done": stop, "identity": identity})
             bar.update(stop - start)
 
 
-def _resumed(scratch: Path, card: dict) -> int:
+def _resumed(scratch: Path, identity: dict) -> int:
     """The number of images that a killed run has done; without such a run, an empty `scratch`."""
     path = scratch / "progress.json"
     if path.is_file():
         progress = read_json(path)
-        if progress["card"] == card:
+        if progress.get("identity") == identity:
             return progress["done"]
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)

@@ -1,34 +1,48 @@
 """Vectors of texts, whether captions or phrases: encode, standardise, write the feature folder."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benchmark import encoders
-from benchmark.core.files import read_json, replaced, write_json
-from benchmark.data.feature_folders import as_float16, card_of
+from benchmark.core.files import read_json, replaced
+from benchmark.data.feature_folders import as_float16, card_of, verified, write_card
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
 from benchmark.encode.standardisation import Standardiser
 from benchmark.season.parameters import FeatureSet
 
 
-def encode_texts(
-    feature_set: FeatureSet, name: str, texts: list[str], is_train: np.ndarray, ids: list[str]
-) -> None:
-    """Write <name>.npy, one row per text, in their order.
+@dataclass(frozen=True)
+class Texts:
+    """What is encoded, in the order of the rows."""
 
-    Encoder and standardisation are fitted to the texts where `is_train`; without any, each vector
-    is a single zero, and training reports what it lacks. `ids` identify the texts in the card.
+    name: str  # of the array
+    texts: list[str]
+    ids: list[str]
+    is_train: np.ndarray  # bool
+
+
+def encode_texts(feature_set: FeatureSet, data: Prepared, of: Texts) -> None:
+    """Write <name>.npy, one row per text.
+
+    Encoder and standardisation are fitted to the training texts; without any, each vector is a
+    single zero, and training reports what it lacks.
     """
-    vectors, facts = np.zeros((len(texts), 1)), {}
-    if is_train.any():
+    source = Path(feature_set.source)
+    facts = {
+        "words_sha256": verified(source),
+        "vectors": read_json(source / "card.json")["vectors"],
+    }
+    vectors = np.zeros((len(of.texts), 1))
+    if of.is_train.any():
         encoder = encoders.load(feature_set.encoder)
-        words = Words.read(Path(feature_set.source))
-        vectors, facts = encoder.encode(texts, is_train, words, feature_set.sentence)
-        if feature_set.sentence.standardise:
-            vectors = Standardiser.of(vectors, is_train)(vectors)
-    origin = read_json(Path(feature_set.source) / "card.json")["vectors"]
+        settings, words = feature_set.sentence, Words.read(source)
+        vectors, more = encoder.encode(of.texts, of.is_train, words, settings)
+        facts |= more
+        if settings.standardise:
+            vectors = Standardiser.of(vectors, of.is_train)(vectors)
     with replaced(Path(feature_set.folder)) as folder:
-        np.save(folder / f"{name}.npy", as_float16(vectors))
-        card = card_of(feature_set, ids) | {"vectors": origin} | facts
-        write_json(folder / "card.json", card)
+        np.save(folder / f"{of.name}.npy", as_float16(vectors))
+        write_card(folder, card_of(feature_set, of.ids, data) | facts)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmark import encoders
-from benchmark.core.files import replaced, write_json
-from benchmark.data.feature_folders import card_of
+from benchmark.core.files import replaced
+from benchmark.data.feature_folders import card_of, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import tokenise
 from benchmark.season.parameters import FeatureSet, Params
@@ -19,4 +19,4 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     words, facts = encoders.load(feature_set.encoder).words(corpus, feature_set.words, keep)
     with replaced(Path(feature_set.folder)) as folder:
         words.save(folder)
-        write_json(folder / "card.json", card_of(feature_set, list(words.words)) | facts)
+        write_card(folder, card_of(feature_set, list(words.words), data) | facts)

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from benchmark import protocol
+from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import atomic
@@ -30,7 +31,7 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import scoring
+from benchmark.matching import score_checks, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.protocol import fusion
 from benchmark.season.parameter_files import entry, read_params
@@ -46,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season)
     cell = entry({**params.cells, **params.fusions}, arguments.cell, "cell")
+    numerics.require(cell.numerics, cell.threads)
     evaluate_cell(params, cell)
 
 
@@ -169,18 +171,21 @@ def _of_localisation(
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
     started = perf_counter()
-    scores = scoring.score_proposals(trained.model(device), inputs).numpy()
-    seconds["per_pair"] = (perf_counter() - started) / scores.size
+    model = trained.model(device)
+    matrix = scoring.score_proposals(model, inputs)
+    seconds["per_pair"] = (perf_counter() - started) / matrix.numel()
+    score_checks.check_localisation(model, inputs, matrix)
     boxes = inputs.boxes[inputs.image_of_phrase]
     regions = data.regions.iloc[data.split(SPLIT).region_rows]
     return evaluation.of_localisation(
-        scores, inputs.ious.numpy(), boxes.numpy(), regions["phrase_id"].tolist()
+        matrix.numpy(), inputs.ious.numpy(), boxes.numpy(), regions["phrase_id"].tolist()
     )
 
 
 def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.ndarray:
     """Scores (I, C) of one trained cell; adds what they cost to `seconds`."""
     scores = scoring.score(on_split.model, on_split.inputs, part=part)
+    score_checks.check_retrieval(on_split.model, on_split.inputs, part, scores.matrix)
     matrix = scores.matrix.cpu().numpy()
     images, captions = matrix.shape
     for name, value in {
@@ -195,11 +200,13 @@ def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.
 def _sentence_ranks(on_split: ModelOnSplit) -> np.ndarray:
     """(Q,) ranks of sentence-to-sentence retrieval; a query is a caption whose image has others."""
     owners = on_split.inputs.owners
-    ranks = [
-        protocol.sentence_ranks(scores.cpu().numpy(), rows, owners)
-        for rows, scores in scoring.sentence_scores(on_split.model, on_split.inputs)
-    ]
-    return np.concatenate(ranks)
+    is_query = protocol.has_sibling(owners)
+    ranks = np.zeros(len(owners), np.int64)
+    for block, scores in scoring.sentence_scores(on_split.model, on_split.inputs):
+        rows = block.numpy()
+        of_block = protocol.sentence_ranks(scores.cpu().numpy(), rows, owners)
+        ranks[rows[is_query[rows]]] = of_block
+    return ranks[is_query]
 
 
 def _write_arrays(folder: Path, result: Evaluation) -> None:

@@ -8,6 +8,7 @@ from benchmark.core.records import Record
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate.evaluation import SPLIT, Evaluation
 from benchmark.evaluate.trained_cells import TrainedCell, has_grid
+from benchmark.matching.training_identity import computed
 from benchmark.season.method_options import spelt_out
 from benchmark.season.parameters import Cell, Fusion
 
@@ -35,7 +36,15 @@ def record_of(
         status=evaluation.status,
         reason=evaluation.reason,
         metrics=protocol.with_formula_versions(evaluation.metrics),
+        trainings={member.cell.preset: _training_facts(member) for member in members},
+        numerics=computed(),
     )
+
+
+def _training_facts(member: TrainedCell) -> dict:
+    """What decided the weights, apart from the options: they stand in the record already."""
+    identity = member.checkpoint.identity
+    return {name: identity[name] for name in ("prepared", "features", "code", "numerics")}
 
 
 def _split_facts(first: TrainedCell, data: Prepared) -> dict:

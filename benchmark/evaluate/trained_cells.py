@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.matching import checkpoints
+from benchmark.matching import checkpoints, training_identity
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.matching.retrieval_inputs import (
     SplitInputs,
@@ -71,7 +71,9 @@ def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
 
 
 def trained_cell(cell: Cell, part: str = "") -> TrainedCell:
-    """A cell with its checkpoint."""
+    """A cell with its checkpoint. Raises UserError where that was trained otherwise."""
+    checkpoint = checkpoints.load(Path(cell.checkpoint))
+    training_identity.check(checkpoint.identity, cell)
     method = method_of(cell.method)
     config = configured(method, cell.options, f"preset {cell.preset}")
     return TrainedCell(
@@ -79,7 +81,7 @@ def trained_cell(cell: Cell, part: str = "") -> TrainedCell:
         part=part,
         config=config,
         takes=method.inputs(config),
-        checkpoint=checkpoints.load(Path(cell.checkpoint)),
+        checkpoint=checkpoint,
     )
 
 

@@ -1,5 +1,6 @@
 """Trained weights with what is needed to use them: plain tensors and plain values."""
 
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ class Checkpoint:
     """What a training leaves behind. A failed one has the last good weights and the reason; one
     that was not applicable has only the reason."""
 
+    identity: dict = field(default_factory=dict)  # of the training: training_identity.py
     words: tuple[str, ...] | None = None  # the vocabulary; None: the method takes vectors
     sizes: Sizes = Sizes(image=0, text=0)
     parameters: int = 0
@@ -25,8 +27,8 @@ class Checkpoint:
     reason: str = ""
 
     @classmethod
-    def not_applicable(cls, reason: str) -> "Checkpoint":
-        return cls(status="not_applicable", reason=reason)
+    def not_applicable(cls, identity: dict, reason: str) -> "Checkpoint":
+        return cls(identity=identity, status="not_applicable", reason=reason)
 
     def ended(self, state: dict[str, Tensor], epoch: int | None, failure: str) -> "Checkpoint":
         """The same with the weights of the selected epoch; `failure` is the reason why training
@@ -38,6 +40,7 @@ class Checkpoint:
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, atomically. Equal checkpoints give equal bytes."""
     content = vars(checkpoint) | {
+        "identity": json.dumps(checkpoint.identity),  # pickled, it would hang on what is interned
         "state": {key: value.cpu().contiguous() for key, value in checkpoint.state.items()},
         "words": list(checkpoint.words) if checkpoint.words else None,
         "sizes": vars(checkpoint.sizes),
@@ -59,7 +62,8 @@ def load(path: Path) -> Checkpoint:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         words = tuple(content["words"]) if content["words"] else None
-        return Checkpoint(**content | {"words": words, "sizes": Sizes(**content["sizes"])})
+        identity, sizes = json.loads(content["identity"]), Sizes(**content["sizes"])
+        return Checkpoint(**content | {"identity": identity, "words": words, "sizes": sizes})
     except Exception as error:  # torch raises many types here, depending on what the bytes are
         raise UserError(
             where=path,

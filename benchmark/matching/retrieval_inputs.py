@@ -76,6 +76,20 @@ class SplitInputs:
             values = values[:, : int(lengths.max())]
         return Captions(values=values, lengths=lengths)
 
+    def reordered(self, images: Tensor, captions: Tensor) -> "SplitInputs":
+        """The same split with its images and its captions in other orders: which row comes first,
+        second and so on."""
+        place = torch.empty_like(images)
+        place[images] = torch.arange(len(images))
+        owners = self.image_of_caption[captions.to(self.device)]
+        return replace(
+            self,
+            images=self.images[images.to(self.images.device)],
+            captions=self.captions_at(captions.to(self.device)),
+            image_of_caption=place.to(self.device)[owners],
+            group_of_image=self.group_of_image[images.to(self.device)],
+        )
+
     def first_images(self, count: int | None) -> "SplitInputs":
         """The first `count` images with their captions; None: all."""
         if count is None or count >= len(self.images):

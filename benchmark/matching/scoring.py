@@ -1,9 +1,14 @@
-"""Scores of a split: images with captions, tile by tile, and phrases with proposals."""
+"""Scores of a split: images with captions, tile by tile, and phrases with proposals.
+
+A method is given the items in an order drawn at random, images and captions apart, and what it
+returns is put back afterwards. So the place of an item tells nothing of what it belongs to.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -16,6 +21,7 @@ Similarity = Callable[[Encoding, Encoding], Tensor]
 
 ENCODE_CHUNK = 256
 IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
+ORDER = 20170711  # seed of the orders in which items are scored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +40,19 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
 
     `part` names one of the model's `scores`; "" stands for its similarity.
     """
+    image_order, caption_order = _orders(len(inputs.images), len(inputs.image_of_caption))
+    mixed = inputs.reordered(image_order, caption_order)
     started = perf_counter()
-    images = encode_images(model, inputs)
+    images = encode_images(model, mixed)
     imaged = perf_counter()
-    captions = encode_captions(model, inputs)
+    captions = encode_captions(model, mixed)
     captioned = perf_counter()
-    similarity = _part(model, part) if part else model.similarity
-    matrix = score_pairs(similarity, images, captions, quiet)
+    matrix = score_pairs(similarity_of(model, part), images, captions, quiet)
+    rows, columns = image_order.to(matrix.device), caption_order.to(matrix.device)
+    restored = torch.empty_like(matrix)
+    restored[rows[:, None], columns] = matrix
     return Scores(
-        matrix=matrix,
+        matrix=restored,
         image_seconds=imaged - started,
         caption_seconds=captioned - imaged,
         pair_seconds=perf_counter() - captioned,
@@ -53,12 +63,14 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
 def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
     """Scores (N, P) float32 of every phrase with the proposals of its image, on the host."""
     scores = torch.full(inputs.ious.shape, torch.nan)
-    order = inputs.image_of_phrase.argsort(stable=True)
+    drawn, proposals = _orders(*inputs.ious.shape)
+    order = drawn[inputs.image_of_phrase[drawn].argsort(stable=True)]
     images, counts = inputs.image_of_phrase[order].unique_consecutive(return_counts=True)
     for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
         phrases = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[rows]))
-        regions = model.encode_images(inputs.proposals_of(image))
-        scores[rows] = model.similarity(regions, phrases).float().T.cpu()
+        regions = model.encode_images(inputs.proposals_of(image)[proposals.to(inputs.device)])
+        of_image = model.similarity(regions, phrases).float().T.cpu()
+        scores[rows[:, None], proposals] = of_image
     return scores
 
 
@@ -82,29 +94,41 @@ def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
 def encode_images(model: Matcher, inputs: SplitInputs) -> Encoding:
     """Encodings of all images, in order."""
     chunks = _chunks(len(inputs.images), ENCODE_CHUNK)
-    return _joined([model.encode_images(inputs.images_at(rows)) for rows in chunks])
+    return joined([model.encode_images(inputs.images_at(rows)) for rows in chunks])
 
 
 def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
     """Encodings of all captions, in order."""
     chunks = _chunks(len(inputs.image_of_caption), ENCODE_CHUNK)
-    return _joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
+    return joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
 
 
-def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[slice, Tensor]]:
+def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tensor, Tensor]]:
     """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
-    queries, and their scores."""
+    queries, (Q,) on the host in an order drawn at random, and their scores."""
+    image_order, order = _orders(len(inputs.images), len(inputs.image_of_caption))
     with torch.inference_mode():
-        captions = encode_captions(model, inputs)
-    for rows in _chunks(len(captions[0]), ENCODE_CHUNK):
+        captions = encode_captions(model, inputs.reordered(image_order, order))
+    for rows in _chunks(len(order), ENCODE_CHUNK):
         with torch.inference_mode():  # not around the yield: the mode would leak to the caller
             block = tuple(x[rows] for x in captions)
             scores = model.caption_similarity(block, captions).float()
-        yield rows, scores
+            restored = torch.empty_like(scores)
+            restored[:, order.to(scores.device)] = scores
+        yield order[rows], restored
 
 
-def _part(model: Matcher, part: str) -> Similarity:
+def similarity_of(model: Matcher, part: str) -> Similarity:
+    """The score of a model that `part` names; "": its similarity."""
+    if not part:
+        return model.similarity
     return lambda images, captions: model.scores(images, captions)[part]
+
+
+def _orders(first: int, second: int) -> tuple[Tensor, Tensor]:
+    """Random orders of two kinds of items, the same in every run."""
+    rng = np.random.default_rng(ORDER)
+    return torch.from_numpy(rng.permutation(first)), torch.from_numpy(rng.permutation(second))
 
 
 def score_pairs(
@@ -144,7 +168,7 @@ def _chunks(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _joined(parts: list[Encoding]) -> Encoding:
+def joined(parts: list[Encoding]) -> Encoding:
     """One encoding of all items; word axes of different widths are padded with zeros."""
     return tuple(_cat(list(tensors)) for tensors in zip(*parts, strict=True))
 

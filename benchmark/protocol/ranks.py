@@ -119,7 +119,9 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> np.ndarray
     return ranks_N
 
 
-def sentence_ranks(scores_QC: np.ndarray, queries: slice, owner_C: np.ndarray) -> np.ndarray:
+def sentence_ranks(
+    scores_QC: np.ndarray, queries: slice | np.ndarray, owner_C: np.ndarray
+) -> np.ndarray:
     """Sentence-to-sentence (two-branch paper, Section 5.5): ranks of the captions `queries`.
 
     `owner_C` is the image of each caption. Relevant are the other captions of the query's image;

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmark.core.files import replaced, write_text
+from benchmark.season.presets import PACKAGE_ROOT
 
 DIGESTS = Path("data/code")
 PACKAGES = ("benchmark", "methods", "datasets")
@@ -52,6 +53,12 @@ def targets(root: Path) -> dict[str, list[str]]:
     found |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
     found["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
     return found | {"evaluate": ["benchmark/evaluate/__main__.py"]}
+
+
+def sha256_of(modules: Iterable[str]) -> str:
+    """One digest of the code of modules and of all that they import; paths below the root, or of
+    files anywhere."""
+    return hashlib.sha256(digest(PACKAGE_ROOT, modules).encode()).hexdigest()
 
 
 def digest(root: Path, modules: Iterable[str]) -> str:

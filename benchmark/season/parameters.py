@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Option = bool | int | float | str | None
 Precision = Literal["float32", "bfloat16"]
+Mode = Literal["portable", "native"]  # core/numerics.py tells what they mean
 
 
 class Strict(BaseModel):
@@ -126,6 +127,8 @@ class Cell(Strict):
     options: dict[str, Option]  # the preset's, then the season's
     scaled: list[str]  # options the season set to fit its budget
     precision: Precision = "float32"
+    numerics: Mode = "portable"
+    threads: int = Field(1, ge=1)
     validation_images: int | None = None  # checkpoint selection sees the first n; None: all
     network: str | None  # image network that the paper feeds the preset
     images: str  # feature folder
@@ -134,6 +137,11 @@ class Cell(Strict):
     words: str | None = None  # feature folder of word vectors, for methods that take words
     start: str | None = None  # checkpoint that training goes on from
     folder: str
+
+    @property
+    def key(self) -> str:
+        """What commands call the cell."""
+        return f"{self.dataset}-{self.preset}-{self.seed}"
 
     @property
     def checkpoint(self) -> str:
@@ -152,6 +160,8 @@ class Fusion(Strict):
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
     precision: Precision = "float32"
+    numerics: Mode = "portable"
+    threads: int = Field(1, ge=1)
     folder: str
 
 

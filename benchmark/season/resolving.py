@@ -140,6 +140,8 @@ class _Resolver:
             options=options,
             scaled=sorted(scaled),
             precision=self.season.precision,
+            numerics=self.season.numerics,
+            threads=self.season.threads,
             validation_images=self.season.validation_images,
             network=row.network,
             images=self._images(dataset, row, takes.image),
@@ -171,6 +173,8 @@ class _Resolver:
             members=folders,
             parts=list(parts),
             precision=self.season.precision,
+            numerics=self.season.numerics,
+            threads=self.season.threads,
             folder=self._folder(dataset, preset, seed),
         )
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
-from benchmark.season.parameters import DatasetSettings, Option, Precision, Strict
+from benchmark.season.parameters import DatasetSettings, Mode, Option, Precision, Strict
 from benchmark.season.presets import PACKAGE_ROOT, shown
 
 SEASONS = Path("seasons")
@@ -24,6 +24,8 @@ class Season(Strict):
     seeds_of: dict[str, list[int]] = {}  # method, or pattern of presets -> seeds instead of these
     device: str = "auto"
     precision: Precision = "float32"
+    numerics: Mode = "portable"  # of cells; features are portable always
+    threads: int = Field(1, ge=1)  # of a cell: their number changes the last bits
     validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
     options: dict[str, dict[str, Option]] = {}  # method, or pattern of presets -> budget's changes
 

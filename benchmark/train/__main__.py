@@ -13,21 +13,21 @@ import pandas as pd
 import torch
 from torch import nn
 
+from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
-from benchmark.core.files import read_json, sha256, write_text
+from benchmark.core.files import write_text
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
 from benchmark.matching import checkpoints, retrieval_inputs
 from benchmark.matching.checkpoints import Checkpoint
+from benchmark.matching.training_identity import identity_of
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.train.resumable_loop import DivergedError, Progress, Run
 from benchmark.train.training_data import TrainingData, training_data
-from methods import Inputs, NotApplicableError, Phase, Sizes
-
-TABLES = ("images.parquet", "captions.parquet", "regions.parquet")
+from methods import Inputs, NotApplicableError, Phase
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season)
-    train_cell(params, entry(params.cells, arguments.cell, "cell"))
+    cell = entry(params.cells, arguments.cell, "cell")
+    numerics.require(cell.numerics, cell.threads)
+    train_cell(params, cell)
 
 
 def train_cell(params: Params, cell: Cell) -> None:
@@ -49,18 +51,23 @@ def train_cell(params: Params, cell: Cell) -> None:
     """
     make_deterministic()
     device = pick(params.device)
+    identity = identity_of(cell)  # now, so that a change during the training is noticed
+    scratch = _scratch(cell, identity | {"device": device.type})
     try:
-        checkpoint, progress = _trained(params, cell, device)
+        checkpoint, progress = _trained(cell, identity, scratch, device)
     except NotApplicableError as error:
-        checkpoint, progress = Checkpoint.not_applicable(str(error)), Progress()
+        checkpoint, progress = Checkpoint.not_applicable(identity, str(error)), Progress()
     folder = Path(cell.folder)
     checkpoints.save(Path(cell.checkpoint), checkpoint)
+    shutil.rmtree(scratch.parent, ignore_errors=True)
     write_text(folder / "training/history.csv", history_csv(progress.history))
     cost = provenance(device, {"training": progress.seconds})
     write_provenance(folder / "training/cost.json", cost)
 
 
-def _trained(params: Params, cell: Cell, device: torch.device) -> tuple[Checkpoint, Progress]:
+def _trained(
+    cell: Cell, identity: dict, scratch: Path, device: torch.device
+) -> tuple[Checkpoint, Progress]:
     """Raises NotApplicableError where the dataset or the start cannot give what is needed."""
     start = _start(cell)
     method = _Method.of(cell)
@@ -75,12 +82,12 @@ def _trained(params: Params, cell: Cell, device: torch.device) -> tuple[Checkpoi
         validate=data.validate,
         seed=cell.seed,
         autocast=cell.precision == "bfloat16",
-        scratch=Path(".scratch") / cell.folder / _identity(params, cell, data.sizes),
+        scratch=scratch,
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
     failure = _played(run)
-    shutil.rmtree(run.scratch, ignore_errors=True)
     checkpoint = Checkpoint(
+        identity=identity,
         words=data.vocabulary.words if data.vocabulary else None,
         sizes=data.sizes,
         parameters=sum(x.numel() for x in model.parameters()),
@@ -182,20 +189,15 @@ def _check_siblings(cell: Cell, phases: list[Phase], data: TrainingData) -> None
             )
 
 
-def _identity(params: Params, cell: Cell, sizes: Sizes) -> str:
-    """Hash of everything that determines a training: only the same one goes on where it stopped."""
-    folders = [folder for folder in (cell.images, cell.texts, cell.words) if folder]
-    facts = [
-        cell.model_dump(),
-        [sha256(Path("data/prepared") / cell.dataset / name) for name in TABLES],
-        vars(sizes),
-        [read_json(Path(folder) / "card.json") for folder in folders],
-        sha256(Path(cell.start)) if cell.start else None,
-        cell.validation_images,
-        cell.precision,
-        params.device,
-    ]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+def _scratch(cell: Cell, identity: dict) -> Path:
+    """Folder of the state that a killed training of the same identity goes on from; those of other
+    identities are removed."""
+    name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    scratch = Path(".scratch") / cell.folder / name
+    for other in scratch.parent.glob("*"):
+        if other != scratch:
+            shutil.rmtree(other)
+    return scratch
 
 
 def history_csv(history: list[dict]) -> str:

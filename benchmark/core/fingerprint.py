@@ -1,0 +1,133 @@
+"""A fingerprint of this machine's numerics: digests of a fixed set of computations.
+
+Two machines with the same fingerprint give the same bytes for the kernels that are tried here, and
+with them, as far as was seen, for whole seasons; with different ones no replay agrees to the bit.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+import scipy.linalg
+import scipy.special
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+DIGITS = 12  # of a digest, hexadecimal
+SIZES = (7, 64, 300)  # of products: odd, a power of two, a sentence vector
+
+
+def fingerprint() -> str:
+    """One digest of all computations."""
+    parts = fingerprint_parts()
+    return _digest(f"{name} {digest}".encode() for name, digest in parts.items())
+
+
+@cache
+def fingerprint_parts() -> dict[str, str]:
+    """What was computed -> digest of its bytes."""
+    torch_parts = {
+        "torch products": _products,
+        "torch convolutions": _convolutions,
+        "torch recurrence": _recurrence,
+        "torch functions": _functions,
+        "torch decompositions": _decompositions,
+        "torch pictures": _pictures,
+    }
+    host_parts = {"numpy": _numpy, "scipy": _scipy}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # of the weights that layers start with
+        arrays = {
+            name: [x.detach().numpy() for x in compute()] for name, compute in torch_parts.items()
+        }
+    arrays |= {name: compute() for name, compute in host_parts.items()}
+    return {name: _digest(array.tobytes() for array in of) for name, of in arrays.items()}
+
+
+def _digest(chunks: Iterable[bytes]) -> str:
+    whole = sha256()
+    for chunk in chunks:
+        whole.update(chunk)
+    return whole.hexdigest()[:DIGITS]
+
+
+def _uniform(*shape: int) -> np.ndarray:
+    """Float32 numbers in [-1, 1): the same for the same shape, exact on every machine."""
+    return (2 * np.random.default_rng(shape).random(shape, dtype=np.float32) - 1).astype(np.float32)
+
+
+def _tensor(*shape: int) -> Tensor:
+    return torch.from_numpy(_uniform(*shape))
+
+
+def _products() -> list[Tensor]:
+    plain = [_tensor(rows, 300) @ _tensor(300, columns) for rows in SIZES for columns in SIZES]
+    batched = torch.einsum("brd,bwd->brw", _tensor(8, 36, 64), _tensor(8, 11, 64))
+    double = _tensor(64, 300).double() @ _tensor(300, 64).double()
+    return [*plain, batched, double, functional.normalize(_tensor(64, 300))]
+
+
+def _convolutions() -> list[Tensor]:
+    """Forward and backward, as in an image network and in a text CNN."""
+    made = []
+    for shape, layer in (
+        ((4, 3, 32, 32), nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)),
+        ((4, 16, 16, 16), nn.Conv2d(16, 16, 3, padding=1, groups=16)),
+        ((4, 64, 1, 16), nn.Conv2d(64, 32, (1, 2))),
+    ):
+        pixels = _tensor(*shape).requires_grad_()
+        maps = functional.relu(functional.batch_norm(layer(pixels), None, None, training=True))
+        maps.square().sum().backward()
+        made += [maps, pixels.grad, layer.weight.grad]
+    return made
+
+
+def _recurrence() -> list[Tensor]:
+    made = []
+    lengths = torch.tensor([9, 7, 7, 5, 3, 1])
+    words = nn.utils.rnn.pack_padded_sequence(_tensor(6, 9, 20), lengths, batch_first=True)
+    for layer in (nn.GRU(20, 32, bidirectional=True), nn.LSTM(20, 32)):
+        states = layer(words)[0].data
+        states.square().sum().backward()
+        made += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
+    return made
+
+
+def _functions() -> list[Tensor]:
+    x = _tensor(37, 101)
+    positive = x.abs() + 0.1
+    sums = [x.softmax(1), x.logsumexp(0), x.norm(dim=1), x.sum(0), x.mean(), x.std(), x.cumsum(1)]
+    return [*sums, x.exp(), x.tanh(), x.sigmoid(), positive.log(), positive.rsqrt()]
+
+
+def _decompositions() -> list[Tensor]:
+    x = _tensor(64, 40).double()
+    gram = x.T @ x
+    return [*torch.linalg.eigh(gram), torch.linalg.svdvals(x), torch.linalg.cholesky(gram)]
+
+
+def _pictures() -> list[Tensor]:
+    pixels = (128 * (_tensor(1, 3, 61, 83) + 1)).to(torch.uint8)
+    settings = {"size": (32, 32), "mode": "bilinear", "antialias": True}
+    return [
+        functional.interpolate(pixels, **settings),
+        functional.interpolate(pixels.float(), **settings),
+    ]
+
+
+def _numpy() -> list[np.ndarray]:
+    x = _uniform(64, 300)
+    square = x.astype(np.float64) @ x.T.astype(np.float64)
+    positive = np.abs(square) + 1
+    single = [np.exp(x), np.log(np.abs(x) + 1), np.sin(x), np.sqrt(np.abs(x)), x.astype(np.float16)]
+    double = [np.exp(square), np.log(positive), np.power(positive, 0.3), *np.linalg.eigh(square)]
+    return [x @ x.T, square, *single, *double, x.sum(0), x.mean(1), x.std()]
+
+
+def _scipy() -> list[np.ndarray]:
+    x = _uniform(40, 60).astype(np.float64)
+    left, right = x @ x.T, x[:, :40] @ x[:, :40].T + np.eye(40)
+    functions = [scipy.special.logsumexp(x, axis=1), scipy.special.gammaln(np.abs(x) + 1)]
+    return [*scipy.linalg.eigh(left, right), scipy.linalg.svdvals(x), *functions]

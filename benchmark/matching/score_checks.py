@@ -1,0 +1,70 @@
+"""A score must follow from its picture and its text alone.
+
+A sample of every evaluation is encoded and scored again, in other batches, other tiles and another
+order. Scores that hang on the rest of a batch, on the order of the items or on chance differ then,
+and the cell fails. What runs in the same process can still cheat on purpose: this catches mistakes.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.matching import scoring
+from benchmark.matching.localisation_inputs import PhraseInputs
+from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol import RefusedError
+from methods import Matcher
+
+IMAGES, CAPTIONS, PHRASES = 48, 96, 24  # items that are scored again
+CHUNK, TILE = 7, (5, 13)  # other batches and tiles than those of scoring.py
+OF_LARGEST = {torch.float32: 1e-5, torch.bfloat16: 2**-6}  # rounding, as a share of the scores
+OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # and of their standard deviation
+
+
+@torch.inference_mode()
+def check_retrieval(model: Matcher, inputs: SplitInputs, part: str, matrix: Tensor) -> None:
+    """Compare a sample with `matrix` (I, C). Raises protocol.RefusedError where scores differ."""
+    rng = np.random.default_rng(scoring.ORDER + 1)
+    rows, columns = (
+        torch.from_numpy(rng.permutation(count)[:most])
+        for count, most in zip(matrix.shape, (IMAGES, CAPTIONS), strict=True)
+    )
+    images = [inputs.images_at(some) for some in rows.split(CHUNK)]
+    captions = [inputs.captions_at(some.to(matrix.device)) for some in columns.split(CHUNK)]
+    again = scoring.score_pairs(
+        scoring.similarity_of(model, part),
+        scoring.joined([model.encode_images(some) for some in images]),
+        scoring.joined([model.encode_captions(some) for some in captions]),
+        quiet=True,
+        tile=TILE,
+    )
+    _compare(matrix[rows.to(matrix.device)][:, columns.to(matrix.device)], again)
+
+
+@torch.inference_mode()
+def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) -> None:
+    """The same for phrases, one at a time, and the proposals of their images."""
+    rng = np.random.default_rng(scoring.ORDER + 1)
+    rows = rng.permutation(len(matrix_NP))[:PHRASES]
+    again = []
+    for row in rows.tolist():
+        proposals = inputs.proposals_of(int(inputs.image_of_phrase[row]))
+        regions = scoring.joined([model.encode_images(some) for some in proposals.split(CHUNK)])
+        phrase = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[row : row + 1]))
+        again.append(model.similarity(regions, phrase).float().T.cpu())
+    _compare(matrix_NP[rows], torch.cat(again))
+
+
+def _compare(first: Tensor, again: Tensor) -> None:
+    """Values that are not finite are the protocol's to refuse."""
+    precision = torch.get_autocast_dtype(first.device.type)
+    precision = precision if torch.is_autocast_enabled(first.device.type) else torch.float32
+    rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * first.std()
+    difference = (first - again).abs()
+    if first.isfinite().all() and not (difference <= rounding).all():
+        raise RefusedError(
+            f"{int((difference > rounding).sum())} of {first.numel()} scores differ when they are "
+            f"computed again in other batches and another order, by up to "
+            f"{float(difference.max()):.3g} where scores spread by {float(first.std()):.3g}; "
+            f"a score must follow from its picture and its text alone"
+        )
