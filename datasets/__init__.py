@@ -86,7 +86,7 @@ class Card:
     split: str  # name of the partition; part of a result's identity
     may_publish: bool  # whether committed pages may show its pictures and captions
     remote: tuple[RemoteFile, ...] = ()
-    obtain: str = ""  # what to place where if nothing can be downloaded
+    obtain: str = ""  # what to place where if nothing can be downloaded; "" if all is drawn
     form: str = ""  # address where a gated dataset is requested; "" if it is not gated
     checklist: tuple[Needed, ...] = ()  # what belongs in the raw folder
     raw_gib: float = 0.0  # approximate size of the raw files on disk

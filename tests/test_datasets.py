@@ -38,6 +38,15 @@ def test_card_is_filled(module):
         assert needed.what.strip() and needed.ways and all(needed.ways)
 
 
+def test_a_dataset_with_raw_files_tells_how_to_obtain_them(module, tmp_path):
+    """By this its pipeline knows that there are some."""
+    try:
+        has_files = bool(module.inventory(tmp_path))
+    except datasets.DataError:
+        has_files = True
+    assert has_files == bool(module.card().obtain)
+
+
 def test_options_are_declared_once(module):
     """A frozen dataclass with defaults, which all four functions take."""
     options = module.Options

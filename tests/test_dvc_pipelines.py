@@ -3,13 +3,11 @@
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from dvc_repository import copy_code, dvc, repro, start
 
 from benchmark.core.files import read_yaml
 from benchmark.season.code_digests import closure, targets, write_digests
@@ -301,36 +299,13 @@ def played_season() -> Season:
 @pytest.fixture
 def repository(working_folder) -> Path:
     """A repository with a copy of the code, in which stages are stand-ins, and a small season."""
-    for package in ("benchmark", "methods", "datasets"):
-        shutil.copytree(ROOT / package, package, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_code()
     modules = [f"benchmark/{stage}/__main__.py" for stage in STAGES]
     for module in map(Path, [*modules, "benchmark/encode/drawn_pretraining.py"]):
         module.write_text(STAND_IN + module.read_text())  # the imports below still count
-    for file in ("dvc.yaml", ".gitignore", ".dvcignore"):
-        shutil.copy(ROOT / file, file)
     write("played", played_season())
-    subprocess.run(["git", "init", "-q"], check=True)
-    dvc("init", "-q")
+    start()
     return working_folder
-
-
-def dvc(*arguments: str) -> str:
-    """What DVC prints. Its stages run the code of the working folder."""
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(Path.cwd()),
-        "DVC_NO_ANALYTICS": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", "dvc", *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
-def repro() -> list[tuple[str, str]]:
-    """The stages that `dvc repro` runs: pipelines' folders by their last name, and the stage."""
-    return re.findall(r"Running stage '(?:.*?(\w+)/dvc\.yaml:)?([\w-]+)'", dvc("repro"))
 
 
 def stale() -> list[tuple[str, str]]:

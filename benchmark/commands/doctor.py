@@ -20,6 +20,7 @@ from benchmark.core.devices import pick
 from benchmark.core.errors import UserError
 from benchmark.core.fingerprint import fingerprint, fingerprint_parts
 from benchmark.data.raw_files import RawDataset, raw_dataset
+from benchmark.data.raw_state import fetch_advice, is_changed, is_fetched
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.season import networks
@@ -111,7 +112,7 @@ def _season(params: Params) -> dict:
 
 def _dataset(params: Params, name: str) -> dict:
     dataset = raw_dataset(params, name)
-    raw = _raw(dataset)
+    raw = dataset.origin
     try:
         files = dataset.module.inventory(raw, dataset.reader_options)
     except DataError as error:
@@ -119,17 +120,17 @@ def _dataset(params: Params, name: str) -> dict:
     lost = [path for path in files if not path.is_file()]
     if lost:
         return _absent(dataset, f"{lost[0]}: not found; {len(lost)} of {len(files)} are missing")
-    return {"present": True, "note": f"{len(files)} files in {raw}" if files else "drawn by code"}
-
-
-def _raw(dataset: RawDataset) -> Path:
-    """Where the raw files are: the folder that fetch links, if the season names one."""
-    return Path(dataset.source).expanduser() if dataset.source else dataset.folder
+    if not files:
+        return {"present": True, "note": "drawn by code"}
+    note = f"{len(files)} files in {raw}"
+    if is_fetched(dataset) and is_changed(dataset, raw):
+        note += f", changed since they were fetched; {fetch_advice(dataset)}"
+    return {"present": True, "note": note}
 
 
 def _absent(dataset: RawDataset, reason: str) -> dict:
     """What is there, what is not, and where it comes from."""
-    raw, card = _raw(dataset), dataset.card
+    raw, card = dataset.origin, dataset.card
     is_own = dataset.source or dataset.folder.is_symlink()  # where fetch writes nothing
     return {
         "present": False,
@@ -171,7 +172,7 @@ def _network(params: Params, features: FeatureSet, network: str) -> dict:
     if is_encoded(features):
         return {"present": True, "note": f"features in {features.folder}"}
     if features.image and features.image.features:
-        return _imported(_raw(raw_dataset(params, features.dataset)) / features.image.features)
+        return _imported(raw_dataset(params, features.dataset).origin / features.image.features)
     module = encoders.load(features.encoder)
     folder = Path(params.weights_dir) if params.weights_dir else None
     try:
@@ -193,7 +194,7 @@ def _boxes(params: Params) -> dict[str, dict]:
     for features in params.feature_sets.values():
         settings = features.proposals
         if settings and settings.how == "file" and not is_encoded(features):
-            raw = _raw(raw_dataset(params, features.dataset))
+            raw = raw_dataset(params, features.dataset).origin
             folder = raw / (settings.boxes or "(no `boxes` named)")
             facts[str(folder)] = _box_folder(folder)
     return facts

@@ -5,14 +5,17 @@ The dataset is used as the active season sets it, if it does; else with its defa
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 
 import yaml
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json
+from benchmark.core.files import read_json, sha256
 from benchmark.core.records import read_record
 from benchmark.data.prepared_tables import ROOT
+from benchmark.data.raw_files import RawDataset, raw_dataset
+from benchmark.data.raw_state import is_changed
 from benchmark.encode import drawn_pretraining
 from benchmark.encode.__main__ import encode
 from benchmark.encoders import drawn_cnn
@@ -82,8 +85,12 @@ def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Prese
 
 def play(params: Params, dataset: str, source: Path | None) -> None:
     """Every step of the pipeline that is not done yet, then training and evaluation."""
-    if _prepared_otherwise(params, dataset):
+    raw = raw_dataset(params, dataset)
+    if is_changed(raw, (source or raw.origin).expanduser()) or _prepared_otherwise(raw):
         fetch(params, dataset, source)
+    if _prepared_otherwise(raw):
+        for encoding in params.feature_sets.values():  # of what was prepared before
+            shutil.rmtree(encoding.folder, ignore_errors=True)
         prepare(params, dataset)
     for encoding in params.feature_sets.values():
         if _encoded_otherwise(encoding):
@@ -96,10 +103,12 @@ def play(params: Params, dataset: str, source: Path | None) -> None:
         evaluate_cell(params, fusion)
 
 
-def _prepared_otherwise(params: Params, dataset: str) -> bool:
-    card = ROOT / dataset / "card.json"
-    settings = params.datasets[dataset]
-    asked = {"options": settings.options, "reader": settings.reader}
+def _prepared_otherwise(raw: RawDataset) -> bool:
+    """Whether there is nothing prepared, or from other options or other raw files."""
+    card = ROOT / raw.name / "card.json"
+    asked = {"options": raw.options, "reader": raw.reader}
+    if raw.manifest.is_file():
+        asked["manifest"] = sha256(raw.manifest)
     return not card.is_file() or any(read_json(card)[key] != asked[key] for key in asked)
 
 

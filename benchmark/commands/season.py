@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from benchmark.core.errors import UserError
+from benchmark.data.raw_files import raw_dataset
 from benchmark.season.parameter_files import (
     SHARED,
     Local,
@@ -56,6 +57,7 @@ def main(arguments: argparse.Namespace) -> None:
     write_pipelines(params)
     if local != Local():
         write_local(local)
+    _unlink_others(placed(params, local))
     show(placed(params, local))
     print("next: dvc repro")
 
@@ -81,6 +83,13 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
             raise UserError("--source", expected, repr(source), "name the dataset and its folder")
         folders[name] = folder
     return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
+
+
+def _unlink_others(params: Params) -> None:
+    """Remove links to other raw folders than the season names, so that DVC fetches anew."""
+    for raw in (raw_dataset(params, name) for name in params.datasets):
+        if raw.source and raw.folder.is_symlink() and raw.folder.resolve() != raw.origin.resolve():
+            raw.folder.unlink()
 
 
 def _keep_file(source: Path, target: Path) -> None:

@@ -28,6 +28,11 @@ class RawDataset:
         return Path("data/raw") / self.name
 
     @property
+    def origin(self) -> Path:
+        """Where the raw files come from: the folder that fetch links, if the season names one."""
+        return Path(self.source).expanduser() if self.source else self.folder
+
+    @property
     def manifest(self) -> Path:
         """Names, sizes and checksums of the raw files, written by fetch."""
         return Path("data/manifests") / f"{self.name}.json"

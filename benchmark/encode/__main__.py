@@ -12,6 +12,8 @@ from importlib import import_module
 
 from benchmark.core.command_line import run_stage
 from benchmark.data import prepared_tables
+from benchmark.data.raw_files import raw_dataset
+from benchmark.data.raw_state import check_unchanged
 from benchmark.season.parameter_files import entry, read_shared
 from benchmark.season.parameters import FeatureSet, Params
 
@@ -27,6 +29,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 def encode(params: Params, feature_set: FeatureSet) -> None:
     """Write the folder of one feature set."""
+    if feature_set.image or feature_set.proposals:  # pictures must be those that were prepared
+        check_unchanged(raw_dataset(params, feature_set.dataset))
     kind = import_module(f"benchmark.encode.{feature_set.kind}")
     kind.encode(params, feature_set, prepared_tables.read(feature_set.dataset))
 

@@ -20,6 +20,7 @@ from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, sha256, write_json
 from benchmark.data.raw_files import RawDataset, raw_dataset
+from benchmark.data.raw_state import keep_state, state_of
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.fetch.download import ChecksumError, download
 from benchmark.season.parameter_files import read_shared
@@ -45,7 +46,9 @@ def fetch(params: Params, name: str, source: Path | None = None) -> None:
     if source is not None:
         link(dataset.folder, source.expanduser())
     recorded = _recorded(dataset)
-    files = _fingerprints(dataset, _raw_files(dataset, recorded))
+    raw_files = _raw_files(dataset, recorded)
+    state = state_of(dataset.folder) if raw_files else ""  # before they are read
+    files = _fingerprints(dataset, raw_files)
     _check_recorded(dataset, recorded, files)
     manifest = {
         "dataset": dataset.name,
@@ -55,6 +58,8 @@ def fetch(params: Params, name: str, source: Path | None = None) -> None:
         "notes": _differences(dataset.card.remote, files),
     }
     write_json(dataset.manifest, manifest)
+    if state:
+        keep_state(dataset, state)
 
 
 def link(folder: Path, source: Path) -> None:

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from benchmark.core.command_line import run_stage
-from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, replaced, sha256, write_json
+from benchmark.core.files import replaced, sha256, write_json
 from benchmark.data.boxes import CORNERS
 from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
+from benchmark.data.raw_state import check_manifest, check_unchanged
 from benchmark.prepare.leakage import leakage
 from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
 from benchmark.season.parameter_files import read_shared
@@ -48,35 +47,12 @@ def prepare(params: Params, name: str) -> None:
         "pictures": len(pictures),
         "leakage": leakage(images[images["file"] != ""], captions, pictures),
     }
+    check_unchanged(dataset)  # all that was read is of one state
     with replaced(ROOT / dataset.name) as folder:
         images.to_parquet(folder / "images.parquet", index=False)
         captions.to_parquet(folder / "captions.parquet", index=False)
         _numbered(tables.regions).to_parquet(folder / "regions.parquet", index=False)
         write_json(folder / "card.json", card)
-
-
-def check_manifest(dataset: RawDataset) -> None:
-    """Raise UserError unless the raw files are, byte for byte, those of the manifest."""
-    fetch = f"run: python -m benchmark.fetch {dataset.name}"
-    if not dataset.manifest.is_file():
-        raise UserError(dataset.manifest, "a manifest", "nothing", fetch)
-    manifest = read_json(dataset.manifest)
-    if manifest["files"] and not dataset.folder.is_dir():  # drawn datasets have no files
-        raise UserError(dataset.folder, "the raw files", "nothing", fetch)
-    for key, value in (("reader", dataset.reader), ("options", dataset.options)):
-        if manifest[key] != value:
-            where, expected = f"{dataset.manifest}: {key}", f"{value!r} as in the season"
-            raise UserError(where, expected, repr(manifest[key]), fetch)
-    checksums = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
-    for path in tqdm(dataset.inventory(), desc=f"verifying {dataset.name}", disable=None):
-        found = sha256(path) if path.is_file() else "nothing"
-        if checksums.get(path) != found:
-            expected = (
-                f"sha256 {checksums[path]} as in the manifest"
-                if path in checksums
-                else "only files that are in the manifest"
-            )
-            raise UserError(path, expected, found, fetch)
 
 
 def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import datasets
 from benchmark.season.code_digests import DIGESTS
 from benchmark.season.networks import DRAWN
 from benchmark.season.parameter_files import (
@@ -53,9 +54,9 @@ def write_pipelines(params: Params) -> None:
 def write_shared_pipelines() -> None:
     """Write the pipelines of all datasets of all seasons, and what comes before them."""
     shared = read_shared()
-    datasets = {SHARED / "pipelines" / name: _dataset(shared, name) for name in shared.datasets}
-    _remove_others(SHARED / "pipelines", datasets)
-    for path, stages in datasets.items():
+    pipelines = {SHARED / "pipelines" / name: _dataset(shared, name) for name in shared.datasets}
+    _remove_others(SHARED / "pipelines", pipelines)
+    for path, stages in pipelines.items():
         _write(path, stages)
     _write(SHARED, {"code": _code(), "pretrain": _pretrain()})
 
@@ -83,11 +84,12 @@ def _dataset(shared: Params, name: str) -> dict:
     """fetch, prepare and the feature sets of a dataset."""
     reader = shared.datasets[name].reader
     settings, manifest = str(DATASETS / f"{name}.yaml"), f"data/manifests/{name}.json"
+    fetched = [manifest, f"data/raw/{name}"] if _has_files(reader) else [manifest]
     stages = {
         "fetch": {
             "cmd": f"python -m benchmark.fetch {name}",
             "deps": [settings, _digest(f"fetch-{reader}")],
-            "outs": [{manifest: {"cache": False, "persist": True}}],
+            "outs": [{path: {"cache": False, "persist": True}} for path in fetched],
         },
         "prepare": {
             "cmd": f"python -m benchmark.prepare {name}",
@@ -99,6 +101,13 @@ def _dataset(shared: Params, name: str) -> dict:
         if feature_set.dataset == name:
             stages[f"encode-{Path(feature_set.folder).name}"] = _encode(key, feature_set)
     return stages
+
+
+def _has_files(reader: str) -> bool:
+    """Whether a dataset has raw files. These are an output of fetch so that DVC sees edits: by
+    sizes and times, once it has hashed them. It keeps no copy and deletes nothing."""
+    module = datasets.load(reader)
+    return bool(module.card(module.Options()).obtain)
 
 
 def _encode(key: str, feature_set: FeatureSet) -> dict:
