@@ -13,6 +13,7 @@ import yaml
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, sha256
 from benchmark.core.records import read_record
+from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.raw_state import is_changed
@@ -119,10 +120,15 @@ def _pretrain_if_needed(encoding: FeatureSet) -> None:
 
 
 def _encoded_otherwise(encoding: FeatureSet) -> bool:
-    """Whether there are no such features, or features of other settings in a folder so named."""
+    """Whether there are no such features, or features of other settings or other tables in a
+    folder so named."""
     card = Path(encoding.folder) / "card.json"
+    if not card.is_file():
+        return True
+    facts, prepared = read_json(card), prepared_tables.read(encoding.dataset)
     settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals
-    return not card.is_file() or read_json(card)["settings"] != settings.model_dump()
+    is_other = facts.get("prepared_sha256") != prepared.sha256
+    return is_other or facts["settings"] != settings.model_dump()
 
 
 def _season(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datasets import DataError
 
 Configure = Callable[[argparse.ArgumentParser], None]
-Main = Callable[[argparse.Namespace], None]
+Main = Callable[[argparse.Namespace], int | None]  # an exit status; None: 0
 
 
 def add_season(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +35,10 @@ def run_stage(
 def guarded(main: Main, arguments: argparse.Namespace) -> int:
     """Run `main`; a mistake the user can mend becomes one line on stderr."""
     try:
-        main(arguments)
+        return main(arguments) or 0
     except DataError as error:
         print("rematch:", " ".join(str(error).splitlines()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("rematch: interrupted", file=sys.stderr)
         return 130
-    return 0

@@ -20,7 +20,7 @@ def provenance(device: torch.device, seconds: dict[str, float]) -> Provenance:
     return Provenance(
         git_commit=_commit(),
         packages={name: version(name) for name in PACKAGES},
-        machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        machine=machine(),
         device=torch.cuda.get_device_name(device) if on_cuda else "cpu",
         threads=torch.get_num_threads(),
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
@@ -29,6 +29,11 @@ def provenance(device: torch.device, seconds: dict[str, float]) -> Provenance:
             round(torch.cuda.max_memory_allocated(device) / 2**20, 1) if on_cuda else None
         ),
     )
+
+
+def machine() -> str:
+    """What kind of machine this is."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def _commit() -> str:

@@ -1,0 +1,176 @@
+"""Play cells again, from raw data on, and compare them with the committed records.
+
+    python -m benchmark verify                        all cells of the active season
+    python -m benchmark verify demo --cells '*scan*'  some of them, with what they need
+
+Everything is played in .scratch/verify/<season>; results/ and reports/ stay as they are. The exit
+status is 1 if a cell could not be played, if its numbers lie outside the spread of seeds, or if
+they differ although the machine has the fingerprint of the committed ones.
+"""
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.analysis.replays import (
+    Agreement,
+    Played,
+    Replay,
+    agreement,
+    counted,
+    note_replay,
+    spreads,
+)
+from benchmark.commands import task_pool
+from benchmark.commands.replay_tasks import tasks_of
+from benchmark.core import numerics
+from benchmark.core.errors import UserError
+from benchmark.core.fingerprint import fingerprint
+from benchmark.core.machine import machine
+from benchmark.core.records import read_record
+from benchmark.report.__main__ import write_report
+from benchmark.season.parameter_files import LOCAL, PARAMS, active_season, read_params
+from benchmark.season.parameters import Params
+from benchmark.season.season_files import SEASONS
+
+SCRATCH = Path(".scratch/verify")
+RAW, MANIFESTS = Path("data/raw"), Path("data/manifests")
+GOOD = (Agreement.IDENTICAL, Agreement.WITHIN)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("season", nargs="?", help="default: the active one")
+    parser.add_argument("--cells", default="*", metavar="PATTERN", help="as in 'shapes-scan*'")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+    parser.add_argument("--note", action="store_true", help="for the report: results/replays.json")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    params = read_params(arguments.season or active_season())
+    _require_numerics(params)
+    chosen = _chosen(params, arguments.cells)
+    before = {key: _played(params, key) for key in _cells(params)}
+    folder = SCRATCH / params.season
+    with _scratch(folder, params):
+        failed = task_pool.play(tasks_of(params, chosen), arguments.jobs)
+        after = {key: _played(params, key) for key in chosen}
+        if len(chosen) == len(before) and not failed:
+            write_report(params)
+    spread = spreads(played.record for played in before.values() if played)
+    agreements = {
+        key: agreement(before[key], after[key], spread.get(_cells(params)[key].dataset))
+        for key in chosen
+    }
+    replay = Replay(
+        machine=machine(),
+        fingerprint=fingerprint(),
+        cells=len(chosen),
+        agreements=counted(agreements),
+    )
+    if arguments.note:
+        note_replay(params.season, replay)
+    others = _other_fingerprints(before, chosen)
+    if arguments.json:
+        print(json.dumps(replay.model_dump() | {"table": agreements, "failed": failed}, indent=2))
+    else:
+        print(_text(before, after, agreements, failed))
+        print(_summary(replay, others, folder))
+    strict = not others  # the same numerics must give the same bytes
+    good = GOOD[:1] if strict else GOOD
+    return 0 if all(one in good for one in agreements.values()) else 1
+
+
+def _require_numerics(params: Params) -> None:
+    """Those of the season's cells."""
+    for cell in params.cells.values():
+        numerics.require(cell.numerics, cell.threads)
+
+
+def _cells(params: Params) -> dict:
+    return {**params.cells, **params.fusions}
+
+
+def _chosen(params: Params, pattern: str) -> list[str]:
+    chosen = [key for key in _cells(params) if fnmatchcase(key, pattern)]
+    if not chosen:
+        raise UserError(
+            "--cells", f"a pattern of cells such as {next(iter(_cells(params)))}", repr(pattern),
+            f"see the names in {SEASONS / params.season}/cells",
+        )  # fmt: skip
+    return chosen
+
+
+def _played(params: Params, key: str) -> Played | None:
+    """What is in the folder of a cell, if it was evaluated."""
+    folder = Path(_cells(params)[key].folder)
+    if not (folder / "record.json").is_file():
+        return None
+    ranks = pd.read_parquet(folder / "scores/ranks.parquet")
+    return Played(record=read_record(folder), ranks=ranks)
+
+
+@contextmanager
+def _scratch(folder: Path, params: Params) -> Iterator[None]:
+    """Inside, `folder` is the working folder: the season and links to raw files, and nothing that
+    was made from them."""
+    root = Path.cwd()
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(SEASONS, folder / SEASONS)
+    for path in (PARAMS, LOCAL):
+        if path.is_file():
+            shutil.copyfile(path, folder / path)
+    (folder / RAW).mkdir(parents=True)
+    (folder / MANIFESTS).mkdir()
+    for dataset in params.datasets:
+        manifest, raw = MANIFESTS / f"{dataset}.json", RAW / dataset
+        if manifest.is_file():
+            shutil.copyfile(manifest, folder / manifest)
+        if raw.is_dir():
+            (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(root)
+
+
+def _other_fingerprints(before: dict[str, Played | None], chosen: list[str]) -> list[str]:
+    """Those of the committed records, where they are not the one of this machine."""
+    records = [before[key].record for key in chosen if before[key]]
+    told = {record.numerics.get("fingerprint", "unknown") for record in records}
+    return sorted(told - {fingerprint()})
+
+
+def _text(before: dict, after: dict, agreements: dict, failed: dict[str, str]) -> str:
+    rows = [("cell", "committed", "replayed", "")]
+    for key, how in agreements.items():
+        rows.append((key, _rsum(before[key]), _rsum(after[key]), failed.get(key, str(how))))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{cell:{widths[0]}}  {old:>{widths[1]}}  {new:>{widths[2]}}  {how}".rstrip()
+        for cell, old, new, how in rows
+    )
+
+
+def _rsum(played: Played | None) -> str:
+    if played is None:
+        return "-"
+    return f"{played.record.metrics['rsum']:.2f}" if played.record.metrics else played.record.status
+
+
+def _summary(replay: Replay, others: list[str], folder: Path) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in replay.agreements.items())
+    numbers = f"of {replay.cells} cells: {counts}"
+    known = f"fingerprint {replay.fingerprint}"
+    known += f"; committed: {', '.join(others)}" if others else ", as committed"
+    report = folder / "reports"
+    where = f"\nthe replay's report: {report}" if report.is_dir() else ""
+    return f"{numbers}\n{known}{where}"
