@@ -92,9 +92,9 @@ def score_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float
 
 
 def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
-    """The 95% interval of S, had other images been drawn."""
-    low, high = distribution_overlap.interval(estimate, replicates_R)
-    return {"overlap_s_low": low, "overlap_s_high": high}
+    """The 95% interval of S of this training, had other images been drawn; empty: there is none."""
+    ends = distribution_overlap.interval(estimate, replicates_R)
+    return dict(zip(("overlap_s_low", "overlap_s_high"), ends, strict=True)) if ends else {}
 
 
 def _rsum(metrics: dict[str, float], directions) -> float:
