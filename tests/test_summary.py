@@ -16,6 +16,7 @@ from benchmark.report.pages.summary import sentences
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
+ONE_TRAINING = "95% over test images, this training only:"
 PERFECT, POOR = 0, 20  # rank of every query: an rsum of 600, and of 0
 
 
@@ -105,9 +106,13 @@ class TestBest:
         found = board(standing("poor", POOR), standing("a", PERFECT), standing("b", PERFECT))
         best = line("Best:", sentences(found, []))
         assert "**A**, rsum 600.0" in best
-        assert "[600.0,\N{NO-BREAK SPACE}600.0]" in best
+        assert f"({ONE_TRAINING} [600.0,\N{NO-BREAK SPACE}600.0])" in best
         assert "not distinguishable from it: B." in best
         assert "POOR" not in best
+
+    def test_of_two_seeds_the_interval_is_that_of_the_preset(self):
+        best = line("Best:", sentences(board(standing("a", PERFECT, PERFECT)), []))
+        assert best == "Best: **A**, rsum 600.0 (95% interval [600.0,\N{NO-BREAK SPACE}600.0])."
 
     def test_one_that_all_others_are_told_apart_from_stands_alone(self):
         found = board(standing("poor", POOR), standing("a", PERFECT))
@@ -146,7 +151,7 @@ class TestLocalising:
         """20 of 40 images: 50 -+ 1.96 sqrt(0.25 / 40) = 50 -+ 15.5"""
         found = board(standing("a", POOR), localiser("p", 20), localiser("q", 1))
         told = line("Best at", sentences(found, []))
-        assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (95% interval [")
+        assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (" + ONE_TRAINING)
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", told).groups())
         assert (low, high) == pytest.approx((34.5, 65.5), abs=3)
         assert told.endswith(

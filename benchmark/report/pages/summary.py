@@ -40,21 +40,27 @@ def _retrieving(board: Board) -> list[str]:
 
 def _best(board: Board) -> str:
     best = board.ranked[0]
-    interval = result_tables.interval(board, best, "rsum")
-    text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f} (95% interval {interval})"
-    return f"{text}{_level(board)}."
+    text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f}"
+    return f"{text} ({_interval(board, best, 'rsum')}){_level(board)}."
 
 
 def _localising(board: Board) -> str:
     if not board.ranked:
         return ""
     best = board.ranked[0]
-    interval = result_tables.interval(board, best, "p2r_r1")
     return (
-        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} (95% "
-        f"interval {interval}; by chance {best.mean('p2r_chance_r1'):.1f}, at most "
-        f"{best.mean('p2r_bound'):.1f}){_level(board)}."
+        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} "
+        f"({_interval(board, best, 'p2r_r1')}; by chance {best.mean('p2r_chance_r1'):.1f}, at "
+        f"most {best.mean('p2r_bound'):.1f}){_level(board)}."
     )
+
+
+def _interval(board: Board, standing: Standing, metric: str) -> str:
+    """The interval and what it is over; that of a single training says nothing of the next."""
+    if len(standing.played) > 1:
+        return f"95% interval {result_tables.interval(board, standing, metric)}"
+    ends = result_tables.interval_of_one(board, standing, metric)
+    return f"95% {result_tables.ONE_TRAINING}: {ends}"
 
 
 def _level(board: Board) -> str:
