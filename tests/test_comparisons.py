@@ -337,6 +337,12 @@ class TestRankGroups:
         assert [s.preset for s in results.ranked] == ["a", "b", "c"]
         assert rank_groups(results) == [1, 1, 2]
 
+    def test_of_too_few_queries_nobody_is_told_apart(self):
+        presets = played("a", 9.0), played("b", 1.0)
+        assert rank_groups(board(*presets)) == [1, 2]
+        few = {"test": {"images": 99, "captions": 495}}
+        assert rank_groups(board(*presets, counts=few)) == [1, 1]
+
     def test_p_is_that_of_the_comparison(self):
         """Two presets are one comparison: they share a group if and only if p is over 0.05."""
         seen = set()

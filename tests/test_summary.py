@@ -101,6 +101,37 @@ def test_without_any_result_that_is_said_and_nothing_else():
     assert "3 of 3" in second and "(datasets/flickr30k.md)" in second
 
 
+class TestSmallTestSets:
+    FEW = "Nothing can be concluded from 99 test queries: 100 are needed in every direction."
+
+    def small(self, *standings: Standing, **changes: int) -> list[str]:
+        counted = {"images": 100, "captions": 100, "phrases": 100} | changes
+        few = board(*standings)
+        few.card["counts"] = {"test": counted}
+        return sentences(few, [verdict("undecided", cause=Cause.FEW_QUERIES)])
+
+    @pytest.mark.parametrize("kind", ["images", "captions"])
+    def test_that_is_said_first_and_no_winner_is_named(self, kind):
+        found = self.small(standing("a", PERFECT), standing("poor", POOR), **{kind: 99})
+        assert found[0] == self.FEW
+        assert not [line for line in found if line.startswith(("Best", "Matched", "Undecided"))]
+
+    def test_of_phrases_it_is_said_of_phrases(self):
+        presets = standing("a", PERFECT), localiser("p", 20), localiser("q", 1)
+        found = self.small(*presets, phrases=99)
+        assert found[0] == (
+            "On localising phrases, nothing can be concluded from 99 test queries: 100 are needed."
+        )
+        assert not [line for line in found if line.startswith("Best at")]
+        assert line("Best:", found)
+
+    def test_a_hundred_are_enough(self):
+        assert self.small(standing("a", PERFECT))[0].startswith("Best:")
+
+    def test_a_task_that_is_not_played_needs_no_queries(self):
+        assert self.small(standing("a", PERFECT), phrases=0)[0].startswith("Best:")
+
+
 class TestBest:
     def test_it_stands_with_its_interval_and_those_who_cannot_be_told_apart_from_it(self):
         found = board(standing("poor", POOR), standing("a", PERFECT), standing("b", PERFECT))

@@ -45,7 +45,7 @@ def localised(board: Board) -> Table:
     """Phrase localisation: `leaderboard` with the upper bound and the R@1 of a random order."""
     title = f"{board.card['title']}: phrases localised on test"
     ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
-    limits = _columns(board.ranked, LIMITS, emphasis=False)
+    limits = _columns(board, board.ranked, LIMITS, emphasis=False)
     more_heads, intervals = _intervals(board, board.ranked, "p2r_r1")
     more_heads += _headings(LIMITS)
     more = [[*ends, *entries] for ends, entries in zip(intervals, limits, strict=True)]
@@ -85,7 +85,7 @@ def localisation_cost(board: Board) -> Table:
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
-    columns = _columns(board.ranked, OF_SCORES)
+    columns = _columns(board, board.ranked, OF_SCORES)
     more_heads, intervals = _intervals(board, board.ranked, S, decimals=3)
     heads = ["preset", *_headings(OF_SCORES), *more_heads, "range"]
     rows = [
@@ -109,7 +109,7 @@ def sentences(board: Board) -> Table | None:
     """Sentence-to-sentence retrieval of the presets that embed text; None if there are none."""
     standings = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
     metrics = table_metrics("s2s")
-    columns = _columns(standings, metrics)
+    columns = _columns(board, standings, metrics)
     rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
     title = f"{board.card['title']}: sentence to sentence"
     heads = ["preset", *_headings(metrics)]
@@ -165,7 +165,7 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
     more_heads, intervals = _intervals(board, board.ranked, "rsum")
     heads = ["preset", "group", "seeds", *_headings(metrics), *more_heads]
-    groups, columns = comparisons.rank_groups(board), _columns(board.ranked, metrics)
+    groups, columns = comparisons.rank_groups(board), _columns(board, board.ranked, metrics)
     rows = [
         [s.row.title, str(group), _seeds(s), *entries, *ends]
         for s, group, entries, ends in zip(board.ranked, groups, columns, intervals, strict=True)
@@ -219,15 +219,15 @@ def _headings(metrics: Sequence[str]) -> list[str]:
 
 
 def _columns(
-    standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
+    board: Board, standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
 ) -> list[list[str | Entry]]:
     """One row of entries per standing.
 
     The best of a column is bold, with all that print alike; scores of different presets have
-    different scales, so none of them is best.
+    different scales, so none of them is best. From too few test queries none is, either.
     """
     rows = [[_entry(standing, metric) for metric in metrics] for standing in standings]
-    if not emphasis or len(standings) < 2:
+    if not emphasis or len(standings) < 2 or board.is_small(standings[0].task):
         return rows
     for number, metric in enumerate(metrics):
         if METRICS[metric].unit == "score":

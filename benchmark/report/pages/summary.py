@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from benchmark.analysis import comparisons
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import SEEDS, Cause, Conclusion, Verdict
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import query_seconds, training_seconds
@@ -20,6 +20,7 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
     if not board.ranked:
         return ["No preset has a result.", _without_result(board)]
     every = [
+        *few_queries(board),
         *_retrieving(board.retrieval),
         _localising(board.localisation),
         _claims(verdicts),
@@ -34,8 +35,24 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
     return [sentence for sentence in every if sentence]
 
 
+def few_queries(board: Board) -> list[str]:
+    """What nothing can be concluded on, as the test queries are too few; empty: they are enough."""
+    retrieval = "Nothing can be concluded from {} test queries: {} are needed in every direction."
+    phrases = "On localising phrases, nothing can be concluded from {} test queries: {} are needed."
+    said = {"retrieval": retrieval, "localisation": phrases}
+    played = {standing.task for standing in board.standings}
+    return [
+        sentence.format(board.test_queries(task), MIN_TEST_QUERIES)
+        for task, sentence in said.items()
+        if task in played and board.is_small(task)
+    ]
+
+
 def _retrieving(board: Board) -> list[str]:
-    return [_best(board), _cheapest(board)] if board.ranked else []
+    if not board.ranked:
+        return []
+    winner = [] if board.is_small("retrieval") else [_best(board)]
+    return [*winner, _cheapest(board)]
 
 
 def _best(board: Board) -> str:
@@ -45,7 +62,7 @@ def _best(board: Board) -> str:
 
 
 def _localising(board: Board) -> str:
-    if not board.ranked:
+    if not board.ranked or board.is_small("localisation"):
         return ""
     best = board.ranked[0]
     return (
@@ -97,6 +114,7 @@ def _named(verdicts: Sequence[Verdict], kind: Conclusion, head: str) -> str:
 
 def _leaning(verdicts: Sequence[Verdict]) -> str:
     undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]
+    undecided = [v for v in undecided if v.cause != Cause.FEW_QUERIES]  # these lean to nothing
     few = sum(verdict.cause == Cause.FEW_SEEDS for verdict in undecided)
     if not undecided:
         return ""
@@ -128,7 +146,7 @@ def _has_counterpart(board: Board, standing: Standing) -> bool:
 
 def _overlap(board: Board) -> str:
     fine = [standing for standing in board.ranked if not comparisons.is_coarse(standing)]
-    if not fine:
+    if not fine or board.is_small("retrieval"):
         return ""
     least = min(fine, key=lambda standing: standing.mean("overlap_s"))
     return (
