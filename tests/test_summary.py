@@ -148,7 +148,10 @@ class TestBest:
     def test_one_that_all_others_are_told_apart_from_stands_alone(self):
         found = board(standing("poor", POOR), standing("a", PERFECT))
         best = line("Best:", sentences(found, []))
-        assert best.endswith("every other preset is distinguishable from it.")
+        assert best.endswith("; with this training, every other preset is distinguishable from it.")
+        found = board(standing("poor", POOR, POOR), standing("a", PERFECT, PERFECT))
+        best = line("Best:", sentences(found, []))
+        assert best.endswith("; every other preset is distinguishable from it.")
 
     def test_where_there_is_one_preset_there_are_no_others(self):
         best = line("Best:", sentences(board(standing("a", PERFECT)), []))
@@ -186,7 +189,8 @@ class TestLocalising:
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", told).groups())
         assert (low, high) == pytest.approx((34.5, 65.5), abs=3)
         assert told.endswith(
-            "; by chance 7.5, at most 90.0); every other preset is distinguishable from it."
+            "; by chance 7.5, at most 90.0); with this training, every other preset is "
+            "distinguishable from it."
         )
         best = line("Best:", sentences(found, []))
         assert "**A**, rsum 0.0" in best and best.endswith("[0.0,\N{NO-BREAK SPACE}0.0]).")

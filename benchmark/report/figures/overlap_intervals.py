@@ -46,8 +46,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         yield Picture(
             name="overlaps",
             figure=overlap_intervals(rows),
-            alt=f"{inputs.board.card['title']}: S of every preset with its 95% interval, at other "
-            "bins, and 1 - KS",
+            alt=f"{inputs.board.card['title']}: S of every preset with an interval, at other bins, "
+            "and 1 - KS",
         )
 
 

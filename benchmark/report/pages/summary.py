@@ -87,7 +87,8 @@ def _level(board: Board) -> str:
     if len(groups) == 1:
         return ""
     if not names:
-        return "; every other preset is distinguishable from it"
+        with_one = "with this training, " if len(board.ranked[0].played) == 1 else ""
+        return f"; {with_one}every other preset is distinguishable from it"
     return f"; not distinguishable from it: {_listed(names)}"
 
 
