@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark import protocol
-from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome, Standing
 from benchmark.core.files import write_json
 from benchmark.core.provenance import Provenance
 from benchmark.core.records import Record
@@ -179,5 +179,7 @@ def standing(
 
 
 def board(*standings: Standing, dataset: str = "made", **card: object) -> Board:
-    """A dataset with its standings, and these facts on its card."""
-    return Board(dataset=dataset, card=card, standings=list(standings))
+    """A dataset with its standings, and these facts on its card: it counts as large enough for
+    conclusions, unless they say otherwise."""
+    counts = {"test": dict.fromkeys(QUERIES.values(), MIN_TEST_QUERIES)}
+    return Board(dataset=dataset, card={"counts": counts} | card, standings=list(standings))

@@ -136,6 +136,16 @@ def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
     assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
 
 
+def test_the_interval_of_one_seed_is_over_the_images_and_called_so():
+    single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0])
+    head = "95% over test images, these trainings only"
+    table = claims_table("t", [verdict("undecided", single, compared("b", "c"))])
+    one, three = rows(table)
+    assert (one["95% interval"], one[head]) == ("-", f"[+1.0{GAP}+3.5]")
+    assert (three["95% interval"], three[head]) == (f"[+1.0{GAP}+3.5]", "-")
+    assert head not in claims_table("t", [verdict("holds", compared("a", "b"))]).heads
+
+
 def test_the_metric_has_its_own_decimals():
     scores = {"firsts": [0.16211, 0.16334, 0.16457], "seconds": [0.2, 0.2, 0.2]}
     facts = {"metric": "overlap_s", "difference": 0.0321, "interval": (0.0301, 0.0342)}
@@ -188,6 +198,11 @@ class TestForest:
         assert (row.difference, row.low, row.high, row.printed) == (2.25, 1.0, 3.5, 4.3)
         assert (row.unit, row.conclusion, row.bounds) == ("i2t R@1", "holds", ())
         assert "First beats second." in row.label
+
+    def test_the_interval_of_one_seed_is_marked(self):
+        single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0])
+        drawn = forest_rows(verdict("undecided", single, compared("b", "c")))
+        assert [row.is_of_test_set for row in drawn] == [True, False]
 
     def test_each_comparison_keeps_its_own_conclusion(self):
         pairs = compared("a", "b", "holds"), compared("b", "c", "does not hold")

@@ -111,6 +111,43 @@ def test_a_claim_on_s_with_bins_that_are_too_coarse_is_undecided(claimed):
     assert [pair.conclusion for pair in verdict.tested] == ["undecided"]
 
 
+@pytest.mark.parametrize(
+    ("task", "changes", "fewest"),
+    [
+        ("retrieval", {"images": 99}, 99),
+        ("retrieval", {"captions": 24}, 24),
+        ("retrieval", {"phrases": 7}, None),
+        ("localisation", {"phrases": 7}, 7),
+        ("localisation", {"images": 12}, None),
+    ],
+)
+def test_from_fewer_than_a_hundred_test_queries_nothing_is_concluded(
+    claimed, task, changes, fewest
+):
+    presets = [
+        standing(name, [outcome(name, seed, task=task, metrics={MORE: v}) for seed in range(3)])
+        for name, v in (("a", 12.0), ("b", 10.0))
+    ]
+    counted = {"images": 100, "captions": 100, "phrases": 100} | changes
+    results = board(*presets, counts={"test": counted})
+    for verdict in claimed(results, claim("a", "b"), claim("b", "a")):
+        pairs = [(pair.conclusion, pair.cause) for pair in verdict.tested]
+        if fewest is None:
+            assert verdict.cause == Cause.INTERVAL
+        else:
+            assert pairs == [(verdict.conclusion, verdict.cause)]
+            assert (verdict.conclusion, verdict.leans) == (Conclusion.UNDECIDED, None)
+            assert verdict.cause == Cause.FEW_QUERIES
+            assert verdict.reason == f"nothing can be concluded from {fewest} test queries"
+
+
+def test_queries_of_a_direction_that_is_not_retrieved_do_not_count(claimed):
+    counted = {"images": 12, "captions": 100}
+    results = board(played("a", [2.0] * 3), played("b", [1.0] * 3), counts={"test": counted})
+    results.card["ways"] = ["t2i"]
+    assert [verdict.conclusion for verdict in claimed(results, claim("a", "b"))] == ["holds"]
+
+
 @pytest.mark.parametrize(("seeds", "reason"), [(1, "1 seed, 3"), (2, "2 seeds, 3 are needed")])
 @pytest.mark.parametrize(("gap", "leans"), [(5.0, "holds"), (-5.0, "does not hold")])
 def test_fewer_than_three_common_seeds_decide_nothing(claimed, seeds, reason, gap, leans):

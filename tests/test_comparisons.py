@@ -11,7 +11,13 @@ from scipy import stats
 
 from benchmark.analysis import significance
 from benchmark.analysis.boards import Outcome, Standing
-from benchmark.analysis.comparisons import compare, interval, rank_groups, values
+from benchmark.analysis.comparisons import (
+    compare,
+    interval,
+    interval_over_images,
+    rank_groups,
+    values,
+)
 from benchmark.core.errors import UserError
 
 CUTOFFS = (1, 5, 10)
@@ -94,8 +100,36 @@ def test_an_interval_is_that_of_drawing_images_with_their_captions(metric):
     drawn = significance.weights(IMAGES)
     naive = naive_replicates(preset, metric, drawn)
     expected = tuple(np.quantile(naive, [0.025, 0.975]))
-    assert interval(board(preset), preset, metric) == pytest.approx(expected)
+    assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
     assert expected[0] < preset.mean(metric) < expected[1]
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), (0, 1, 2)])
+def test_the_interval_of_a_preset_is_for_other_seeds_too(seeds):
+    preset = played("a", 1.0, seeds)
+    rsums = np.array(preset.values("rsum"))
+    mean, reach = rsums.mean(), stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(rsums)
+    low, high = interval_over_images(board(preset), preset, "rsum")
+    expected = (mean - np.hypot(mean - low, reach), mean + np.hypot(high - mean, reach))
+    assert interval(board(preset), preset, "rsum") == pytest.approx(expected)
+    assert expected[0] < low < high < expected[1]
+
+
+def test_of_one_seed_a_preset_has_no_interval_and_its_test_set_has_one():
+    preset = played("a", 1.0, (0,))
+    lost = outcome("a", 1, any_ranks(), status="failed")
+    for outcomes in (preset.outcomes, [*preset.outcomes, lost]):
+        single = standing("a", outcomes)
+        assert interval(board(single), single, "rsum") is None
+        low, high = interval_over_images(board(single), single, "rsum")
+        assert low < single.mean("rsum") < high
+
+
+def test_an_interval_stays_in_the_range_of_its_metric():
+    best, other = any_ranks(), any_ranks()
+    best = {way: np.zeros_like(ranks) for way, ranks in best.items()}
+    preset = standing("a", [outcome("a", 0, best), outcome("a", 1, other)])
+    assert interval(board(preset), preset, "rsum") == (0, 600)
 
 
 def test_sentence_queries_are_the_captions_with_a_sibling():
@@ -105,18 +139,18 @@ def test_sentence_queries_are_the_captions_with_a_sibling():
     drawn[:, queried] = significance.weights(len(queried))
     naive = naive_replicates(preset, "s2s_r1", drawn)
     expected = tuple(np.quantile(naive, [0.025, 0.975]))
-    assert interval(board(preset), preset, "s2s_r1") == pytest.approx(expected)
+    assert interval_over_images(board(preset), preset, "s2s_r1") == pytest.approx(expected)
 
 
 def test_sentence_queries_are_found_by_their_caption_whatever_their_order():
     preset = played("a", 1.0)
-    before = interval(board(preset), preset, "s2s_r5")
+    before = interval_over_images(board(preset), preset, "s2s_r5")
     for cell in preset.played:
         path = cell.folder / "scores/ranks.parquet"
         pd.read_parquet(path)[::-1].reset_index(drop=True).query("direction == 's2s'").to_parquet(
             path
         )
-    assert interval(board(preset), preset, "s2s_r5") == pytest.approx(before)
+    assert interval_over_images(board(preset), preset, "s2s_r5") == pytest.approx(before)
 
 
 def test_a_comparison_has_the_seeds_difference_and_both_sources_of_doubt():
@@ -226,7 +260,7 @@ def test_times_have_their_seeds_and_less_is_better():
     assert comparison.difference == pytest.approx(13 / 3)
     assert comparison.interval == pytest.approx(tuple(expected))
     assert comparison.p is None
-    assert interval(board(first, second), first, "per_pair") is None
+    assert interval_over_images(board(first, second), first, "per_pair") is None
 
 
 def test_of_one_seed_a_time_has_no_interval():
@@ -239,8 +273,8 @@ def test_what_was_not_measured_is_not_compared():
     assert compare(board(first, second), first, second, "per_pair") is None
     assert compare(board(first, second), first, second, "p2r_r1") is None
     assert values(first, "per_batch") == []
-    assert interval(board(first), first, "p2r_r1") is None
-    assert interval(board(first), first, "overlap_s") is None
+    assert interval_over_images(board(first), first, "p2r_r1") is None
+    assert interval_over_images(board(first), first, "overlap_s") is None
 
 
 class TestOverlap:
@@ -273,7 +307,9 @@ class TestOverlap:
         high, low = np.quantile(np.mean(both[0], axis=0), [0.025, 0.975])
         twice = 2 * np.mean(values(first, "overlap_s"))
         alone = (twice - low, twice - high)  # reflected
-        assert interval(board(first, second), first, "overlap_s") == pytest.approx(alone)
+        assert interval_over_images(board(first, second), first, "overlap_s") == pytest.approx(
+            alone
+        )
 
     def test_where_one_cell_has_none_the_seeds_are_left(self):
         first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
@@ -284,7 +320,7 @@ class TestOverlap:
         comparison = compare(board(first, second), first, second, "overlap_s")
         expected = stats.ttest_1samp([0.1, 0.15, 0.1], 0).confidence_interval(0.95)
         assert comparison.interval == pytest.approx(tuple(expected))
-        assert interval(board(first, second), second, "overlap_s") is None
+        assert interval_over_images(board(first, second), second, "overlap_s") is None
 
 
 class TestRankGroups:
@@ -300,6 +336,12 @@ class TestRankGroups:
         results = board(*presets)
         assert [s.preset for s in results.ranked] == ["a", "b", "c"]
         assert rank_groups(results) == [1, 1, 2]
+
+    def test_of_too_few_queries_nobody_is_told_apart(self):
+        presets = played("a", 9.0), played("b", 1.0)
+        assert rank_groups(board(*presets)) == [1, 2]
+        few = {"test": {"images": 99, "captions": 495}}
+        assert rank_groups(board(*presets, counts=few)) == [1, 1]
 
     def test_p_is_that_of_the_comparison(self):
         """Two presets are one comparison: they share a group if and only if p is over 0.05."""
@@ -369,7 +411,7 @@ class TestPhrases:
         cutoffs = CUTOFFS if metric == "rsum" else [int(metric[-1])]
         means = [np.mean([self.values(o, k) for o in preset.played], axis=0) for k in cutoffs]
         expected = expected_interval(self.OF_PHRASE, np.sum(means, axis=0))
-        assert interval(board(preset), preset, metric) == pytest.approx(expected)
+        assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
         assert expected[0] < preset.mean(metric) < expected[1]
 
     def test_two_presets_are_compared_by_their_phrases(self):
@@ -398,7 +440,7 @@ class TestPhrases:
         preset = self.localiser("a", 1.0, (0,))
         write_ranks(preset.outcomes[0].folder, {"p2r": np.array([0])})
         with pytest.raises(UserError) as error:
-            interval(board(preset), preset, "p2r_r1")
+            interval_over_images(board(preset), preset, "p2r_r1")
         assert error.value.where.endswith("scores/ranks.parquet: p2r")
         assert str(self.COUNT) in error.value.expected
         assert error.value.found == "1"
@@ -429,7 +471,7 @@ class TestPersons:
         ranks = [pd.read_parquet(o.folder / "scores/ranks.parquet")["rank"] for o in preset.played]
         hits = sum(100.0 * (np.stack(ranks) < k).mean(0) for k in cutoffs)
         expected = expected_interval(self.PERSON[OWNER], hits)
-        assert interval(board(preset), preset, metric) == pytest.approx(expected)
+        assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
         assert preset.mean("rsum") <= 300
 
     def test_presets_are_told_apart_by_the_sum_of_three(self):
@@ -441,7 +483,7 @@ class TestPersons:
         preset = played("a", 1.0)
         values = np.mean([queries_of(o, "i2t_r1")[0][1] for o in preset.played], axis=0)
         expected = expected_interval(self.PERSON, values)
-        assert interval(board(preset), preset, "i2t_r1") == pytest.approx(expected)
+        assert interval_over_images(board(preset), preset, "i2t_r1") == pytest.approx(expected)
 
 
 class TestFolds:
@@ -465,9 +507,12 @@ class TestFolds:
         preset = self.judged("a", 1.0)
         results = board(preset)
         expected = expected_interval(OWNER, self.values(preset, "t2i_fold", 5))
-        assert interval(results, preset, "fold_t2i_r5") == pytest.approx(expected)
-        assert interval(results, preset, "t2i_r5") == (0, 0)  # of the whole split nothing is found
-        low, high = interval(results, preset, "fold_rsum")
+        assert interval_over_images(results, preset, "fold_t2i_r5") == pytest.approx(expected)
+        assert interval_over_images(results, preset, "t2i_r5") == (
+            0,
+            0,
+        )  # of the whole split nothing is found
+        low, high = interval_over_images(results, preset, "fold_rsum")
         assert low < preset.mean("fold_rsum") < high
 
     def test_their_sum_can_be_compared(self):
@@ -481,9 +526,9 @@ class TestFolds:
 
 def test_a_file_that_was_written_anew_is_read_anew():
     preset = played("a", 1.0, (0,))
-    before = interval(board(preset), preset, "i2t_r1")
+    before = interval_over_images(board(preset), preset, "i2t_r1")
     write_ranks(preset.outcomes[0].folder, ranks_of(np.random.default_rng(0), 9.0))
-    assert interval(board(preset), preset, "i2t_r1") != before
+    assert interval_over_images(board(preset), preset, "i2t_r1") != before
 
 
 def test_ranks_of_another_split_are_named():
@@ -491,7 +536,7 @@ def test_ranks_of_another_split_are_named():
     ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(CAPTIONS - 1, int)}
     write_ranks(preset.outcomes[0].folder, ranks)
     with pytest.raises(UserError) as error:
-        interval(board(preset), preset, "t2i_r1")
+        interval_over_images(board(preset), preset, "t2i_r1")
     folder = preset.outcomes[0].folder
     assert error.value.where == f"{folder}/scores/ranks.parquet: t2i"
     assert error.value.expected == f"the {CAPTIONS} queries of the test split"
@@ -503,6 +548,6 @@ def test_prepared_data_that_is_missing_is_named():
     preset = played("a", 1.0, (0,))
     Path("data/prepared/made/captions.parquet").unlink()
     with pytest.raises(UserError) as error:
-        interval(board(preset), preset, "rsum")
+        interval_over_images(board(preset), preset, "rsum")
     assert error.value.where.endswith("captions.parquet") and error.value.found == "nothing"
     assert error.value.do.endswith(" made")

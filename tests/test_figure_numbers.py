@@ -97,8 +97,7 @@ class TestDistributions:
             overlap_intervals.OverlapRow(
                 title=name,
                 overlap=0.2 + shift,
-                low=0.1 + shift,
-                high=0.3 + shift,
+                ends=(0.1 + shift, 0.3 + shift),
                 half_bins=0.25 + shift,
                 double_bins=0.15 + shift,
                 bound=0.18 + shift,
@@ -115,6 +114,22 @@ class TestDistributions:
         assert [tick.get_text() for tick in axes.get_yticklabels()] == ["best", "_other"]
         assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first row on top
         assert axes.get_xlim()[0] == 0
+
+    def test_the_overlap_of_one_seed_has_a_dotted_interval_that_is_called_so(self):
+        facts = {"overlap": 0.2, "half_bins": 0.25, "double_bins": 0.15, "bound": 0.18}
+        rows = [
+            overlap_intervals.OverlapRow(
+                title="one", ends=(0.1, 0.3), is_of_test_set=True, **facts
+            ),
+            overlap_intervals.OverlapRow(title="none", ends=None, **facts),
+        ]
+        figure = overlap_intervals.overlap_intervals(rows)
+        (spans,) = (c for c in figure.axes[0].collections if isinstance(c, LineCollection))
+        assert [path.tolist() for path in spans.get_segments()] == [[[0.1, 0], [0.3, 0]]]
+        assert spans.get_linestyle()[0][1]  # dashes
+        shown = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert "95% of S over test images, this training only" in shown
+        assert "95% interval of S" not in shown
 
 
 class TestMatrices:
@@ -429,6 +444,14 @@ class TestForest:
         shown = [text.get_text() for text in legend.get_texts()]
         verdicts = ["holds", "does not hold", "undecided"]
         assert shown == [*verdicts, "printed in the paper", "margin of the claim"]
+
+    def test_the_interval_of_one_seed_is_dotted_and_called_so(self):
+        both = [forest_row("one", is_of_test_set=True), forest_row("three")]
+        figure = forest.forest(both)
+        dotted, solid = (span.get_linestyle()[0] for span in figure.axes[0].collections)
+        assert dotted[1] and not solid[1]  # dashes
+        shown = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert shown == ["holds", "95% over test images, these trainings only"]
 
     def test_what_is_printed_far_away_is_an_arrow_that_leaves_the_intervals_readable(self):
         near = forest_row("near", low=1.0, difference=2.0, high=3.0)

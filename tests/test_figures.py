@@ -56,7 +56,7 @@ def drawn_losses(names: tuple[str, ...]) -> Figure:
 
 
 def drawn_overlaps(names: tuple[str, ...]) -> Figure:
-    facts = {"overlap": 0.2, "low": 0.1, "high": 0.3, "half_bins": 0.25, "double_bins": 0.15}
+    facts = {"overlap": 0.2, "ends": (0.1, 0.3), "half_bins": 0.25, "double_bins": 0.15}
     return overlap_intervals.overlap_intervals(
         [overlap_intervals.OverlapRow(title=name, bound=0.18, **facts) for name in names]
     )

@@ -44,7 +44,7 @@ from pathlib import Path
 import numpy as np
 from builders import board, outcome, prepare, standing
 from benchmark import protocol
-from benchmark.analysis.comparisons import compare, interval
+from benchmark.analysis.comparisons import compare, interval_over_images
 from benchmark.papers.printed_tables import About, Paper, Row, Table
 from benchmark.report.pages.paper_tables import paper_tables
 from benchmark.report.pages.result_tables import leaderboard
@@ -69,7 +69,7 @@ rows = {row[0]: dict(zip(table.heads, row)) for row in texts(table)}
 assert rows["new"]["i2t R@20"] == "100.0" and rows["old"]["i2t R@20"] == "-", rows
 assert rows["new"]["i2t MRR"] == "0.453" and rows["old"]["i2t MRR"] == "-", rows
 assert rows["new"]["rsum"] == rows["old"]["rsum"]
-low, high = interval(played, played.standings[0], "i2t_mrr")
+low, high = interval_over_images(played, played.standings[0], "i2t_mrr")
 assert low < new.record.metrics["i2t_mrr"] < high
 assert compare(played, *played.standings, "i2t_mrr") is None
 about = About(title="t", authors="a", year=2019, venue="v", source="s")

@@ -7,7 +7,13 @@ import pytest
 from oracles import ranking as naive
 from scipy.stats import binom, ks_2samp, norm
 
-from benchmark.protocol import distribution_overlap, one_minus_ks, overlap
+from benchmark.protocol import (
+    distribution_overlap,
+    one_minus_ks,
+    overlap,
+    overlap_interval,
+    relevance,
+)
 
 
 @pytest.mark.parametrize("bins", [1, 7, 200])
@@ -208,3 +214,76 @@ def test_the_interval_covers_the_true_overlap():
         below += replicates.mean() < estimate
     assert reflected >= binom.ppf(0.001, runs, 0.95)
     assert below > 0.9 * runs, "resamples are biased downwards: why the interval is reflected"
+
+
+LEVEL = np.full(distribution_overlap.RESAMPLES, 0.95)  # replicates without a spread
+SPREAD = np.linspace(0.9, 0.99, distribution_overlap.RESAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "replicates", "expected"),
+    [
+        (0.98, SPREAD, (0.9723, 1.0)),
+        (0.999, SPREAD, (0.999, 1.0)),  # reflected and cut, it would be [1.0003, 1.0]
+        (0.5, SPREAD, (0.0123, 0.5)),  # wholly below S
+        (0.1, SPREAD, (0.0, 0.1)),  # wholly below zero
+        (0.95, SPREAD, (0.9123, 0.9978)),
+        (0.97, 2 * SPREAD - 1, (0.9646, 1.0)),
+    ],
+)
+def test_an_interval_of_s_lies_in_its_range_and_contains_s(estimate, replicates, expected):
+    low, high = distribution_overlap.interval(estimate, replicates)
+    assert (low, high) == pytest.approx(expected, abs=1e-4)
+    assert 0 <= low <= estimate <= high <= 1
+
+
+@pytest.mark.parametrize(
+    "replicates", [LEVEL, LEVEL[:1], np.append(LEVEL, np.nan), np.full(5, np.nan), np.array([])]
+)
+def test_replicates_without_a_spread_give_no_interval(replicates):
+    assert distribution_overlap.interval(0.95, replicates) is None
+    assert overlap_interval(0.95, replicates) == {}
+
+
+@pytest.mark.parametrize("estimate", [0.0, 1.0])
+def test_at_the_end_of_the_range_no_point_passes_for_an_interval(estimate):
+    """All resamples lie on the one side that the reflection leaves."""
+    replicates = SPREAD if estimate else 1 - SPREAD
+    assert distribution_overlap.interval(estimate, replicates) is None
+
+
+def extremes() -> dict[str, np.ndarray]:
+    """Scores of images and their captions, (I, C)."""
+    rng = np.random.default_rng(0)
+    matched = np.arange(30)[:, None] == np.repeat(np.arange(30), 2)
+    return {
+        "apart": np.where(matched, 0.9, -0.9),
+        "equal": np.zeros((30, 60)),
+        "two values": rng.choice([-0.5, 0.5], (30, 60)),
+        "alike": rng.uniform(-1, 1, (30, 60)),
+        "one image": rng.uniform(-1, 1, (1, 2)),
+        "two images": rng.uniform(-1, 1, (2, 4)),
+        "three images": rng.uniform(-1, 1, (3, 6)),
+        "nearly apart": np.clip(rng.normal(0.9 * matched, 0.2), -1, 1),
+    }
+
+
+@pytest.mark.parametrize("name", extremes())
+def test_of_extreme_scores_the_interval_contains_s_or_there_is_none(name):
+    scores = extremes()[name]
+    images = len(scores)
+    owners = np.repeat(np.arange(images), 2)
+    matched = relevance(np.arange(images), owners)
+    unmatched = scores[~matched] if images > 1 else scores[matched]
+    estimate = overlap(scores[matched], unmatched)
+    replicates = distribution_overlap.replicates(
+        scores,
+        np.arange(images),
+        owners,
+        distribution_overlap.resamples(images),
+        distribution_overlap.COSINE_RANGE,
+    )
+    ends = distribution_overlap.interval(estimate, replicates)
+    assert (ends is None) == (name in ("apart", "equal", "one image", "two images"))
+    if ends:
+        assert 0 <= ends[0] <= estimate <= ends[1] <= 1

@@ -85,6 +85,7 @@ def ends(entry: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
+ONE_TRAINING = "95% over test images, this training only"
 PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
 
 
@@ -96,10 +97,10 @@ class TestComparable:
         assert gap["numbers of"] == "gap"
         assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
 
-    def test_the_interval_is_over_the_images(self):
+    def test_the_interval_of_one_seed_is_over_the_images_and_called_so(self):
         """50 -+ 15 of 40 images; the others are the same in every resample."""
         _, _, interval, _ = rows(printed_table(own(PRINTED)), board())
-        assert interval["numbers of"] == "95% interval"
+        assert interval["numbers of"] == ONE_TRAINING
         assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
         points = [ends(entry) for entry in numbers(interval, HEADS[1:])]
         assert points == [(100, 100), (100, 100), (50, 50), (50, 50), (100, 100)]
@@ -133,6 +134,13 @@ class TestComparable:
         assert here["remark"].startswith("2 seeds; ")
         assert gap["i2t R@1"] == "+15.0"
 
+    def test_the_interval_of_two_seeds_is_over_both(self):
+        """Of 50 and of 100: so far apart that nothing is known, but that R@1 is at most 100."""
+        _, _, interval, _ = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL)))
+        assert interval["numbers of"] == "95% interval"
+        assert ends(interval["i2t R@1"]) == (0, 100)
+        assert ends(interval["i2t R@5"]) == (100, 100)
+
     def test_median_ranks_have_no_interval(self):
         printed = printed_table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
         _, here, interval, gap = rows(printed, board())
@@ -162,7 +170,7 @@ def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason)
     reasons = obstacles(paper_of(printed), played, played.standings[0], place)
     assert f"not comparable: {', '.join(reasons)}" == reason
     shown = rows(printed, played)
-    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", "95% interval"]
+    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", ONE_TRAINING]
     assert shown[1]["remark"] == f"1 seed; {reason}"
 
 
@@ -171,7 +179,7 @@ def test_another_partition_of_the_same_dataset_is_not_compared():
     played.card["split"] = "entities"
     _, here, *others = rows(printed_table(own(PRINTED)), played)
     assert here["remark"] == "1 seed; not comparable: other split"
-    assert [row["numbers of"] for row in others] == ["95% interval"]
+    assert [row["numbers of"] for row in others] == [ONE_TRAINING]
 
 
 class TestPlaces:
@@ -316,10 +324,10 @@ class TestReasons:
         assert [row["numbers of"] for row in shown] == [
             "paper",
             "here: The flickr30k",
-            "95% interval",
+            ONE_TRAINING,
             "gap",
             "here: The mine",
-            "95% interval",
+            ONE_TRAINING,
         ]
 
 

@@ -14,6 +14,7 @@ from report_seasons import (
     DATASETS,
     FOLDER,
     FUSION,
+    IMAGES,
     MEMBERS,
     PLUS_MINUS,
     PRESETS,
@@ -58,8 +59,30 @@ def test_one_seed_shows_plain_numbers(played):
         rows = [line for line in path.read_text().splitlines() if line.startswith("|")]
         assert not [line for line in rows if "\N{PLUS-MINUS SIGN}" in line], path
     assert "One seed was played" in page("open")
+    for text in (on_readme("open"), page("open")):
+        for row in shown_table(text, "95% of rsum").records():
+            assert row["95% of rsum"] == "-"
+            assert row["95% of rsum over test images, this training only"].startswith("[")
     report.write_report(season())
     assert "One seed was played" not in page("open")
+    table = shown_table(page("open"), "95% of rsum")
+    assert all(row["95% of rsum"].startswith("[") for row in table.records())
+    assert not [head for head in table.heads if "this training only" in head]
+
+
+def test_of_a_small_test_set_that_is_said_before_anything_else(played, monkeypatch):
+    monkeypatch.setattr(boards, "MIN_TEST_QUERIES", IMAGES + 1)
+    report.write_report(played)
+    few = "Nothing can be concluded from 12 test queries: "
+    assert on_readme("open").split("\n\n")[1].startswith(f"1. {few}")
+    before, _, rest = page("open").partition(f"**{few}")
+    assert rest and "|" not in before
+    for text in (on_readme("open"), page("open")):
+        assert "Best:" not in text and "overlap least" not in text
+        table = shown_table(text, "rsum")
+        assert {row["group"] for row in table.records()} == {"1"}
+        for head in ("i2t R@1", "rsum", "S"):
+            assert not raw("SCAN t-i AVG +", head, text).startswith("**")
 
 
 def test_spread_is_the_sample_standard_deviation():

@@ -64,9 +64,11 @@ class TestMetrics:
         report.write_report(played)
         found = self.read()
         records = [record_of(FUSION, seed) for seed in (0, 1)]
-        for name in ("rsum", "i2t_r1", "t2i_medr", "overlap_s_low", "i2t_r1_tie_gap"):
+        for name in ("rsum", "i2t_r1", "t2i_medr", "overlap_s", "i2t_r1_tie_gap"):
             expected = sum(one["metrics"][name] for one in records) / 2
             assert found["open"][FUSION][name] == pytest.approx(expected)
+        assert "overlap_s_low" in records[0]["metrics"]
+        assert not {"overlap_s_low", "overlap_s_high"} & set(found["open"][FUSION])
         assert set(found) == set(DATASETS)
         assert set(found["open"]) == {*PRESETS, "claims"}
         numbers = [x for name in PRESETS for x in found["open"][name].values()]

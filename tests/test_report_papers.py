@@ -17,6 +17,7 @@ from report_seasons import (
     PLUS_MINUS,
     PRESETS,
     cells,
+    conclude_from_few,
     draw_nothing,
     enter_played_season,
     lose,
@@ -210,6 +211,7 @@ class TestClaims:
     def verdicts(self, tmp_path, monkeypatch) -> Shown:
         """The table of what was tested."""
         monkeypatch.chdir(tmp_path)
+        conclude_from_few(monkeypatch)
         draw_nothing(monkeypatch)
         params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
         for dataset in DATASETS:

@@ -284,3 +284,29 @@ def test_the_prediction_interval_covers_the_next_value():
     intervals = [significance.prediction_interval(row[:3]) for row in draws]
     covered = sum(low <= row[3] <= high for (low, high), row in zip(intervals, draws, strict=True))
     assert stats.binom.ppf(0.001, 2000, 0.95) <= covered <= stats.binom.ppf(0.999, 2000, 0.95)
+
+
+class TestWithSeeds:
+    def test_both_sources_of_doubt_reach_at_a_right_angle(self):
+        """Seeds 9, 10 and 11: t is 4.302653, the standard error 1 / sqrt(3)."""
+        reach = 4.302653 / math.sqrt(3)
+        low, high = significance.with_seeds((7.0, 14.0), [9.0, 10.0, 11.0])
+        assert low == pytest.approx(10 - math.hypot(3, reach))
+        assert high == pytest.approx(10 + math.hypot(4, reach))
+
+    def test_seeds_that_agree_leave_the_interval_as_it_is(self):
+        assert significance.with_seeds((7.0, 14.0), [10.0, 10.0]) == (7.0, 14.0)
+
+    @pytest.mark.parametrize("seeds", [2, 3, 5])
+    @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+    def test_it_covers_the_mean_whether_images_or_seeds_dominate(self, seeds, share):
+        """`share` is the seeds' part of the variance of the mean."""
+        rng, runs = np.random.default_rng(0), 2000
+        image, seed = math.sqrt(1 - share), math.sqrt(share * seeds)
+        values = image * rng.normal(size=(runs, 1)) + seed * rng.normal(size=(runs, seeds))
+        reach = 1.959964 * image
+        covered = 0
+        for drawn in values:
+            low, high = significance.with_seeds((drawn.mean() - reach, drawn.mean() + reach), drawn)
+            covered += low <= 0 <= high
+        assert covered >= bounds(runs, 0.95)[0]

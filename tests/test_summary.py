@@ -16,6 +16,7 @@ from benchmark.report.pages.summary import sentences
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
+ONE_TRAINING = "95% over test images, this training only:"
 PERFECT, POOR = 0, 20  # rank of every query: an rsum of 600, and of 0
 
 
@@ -100,19 +101,57 @@ def test_without_any_result_that_is_said_and_nothing_else():
     assert "3 of 3" in second and "(datasets/flickr30k.md)" in second
 
 
+class TestSmallTestSets:
+    FEW = "Nothing can be concluded from 99 test queries: 100 are needed in every direction."
+
+    def small(self, *standings: Standing, **changes: int) -> list[str]:
+        counted = {"images": 100, "captions": 100, "phrases": 100} | changes
+        few = board(*standings)
+        few.card["counts"] = {"test": counted}
+        return sentences(few, [verdict("undecided", cause=Cause.FEW_QUERIES)])
+
+    @pytest.mark.parametrize("kind", ["images", "captions"])
+    def test_that_is_said_first_and_no_winner_is_named(self, kind):
+        found = self.small(standing("a", PERFECT), standing("poor", POOR), **{kind: 99})
+        assert found[0] == self.FEW
+        assert not [line for line in found if line.startswith(("Best", "Matched", "Undecided"))]
+
+    def test_of_phrases_it_is_said_of_phrases(self):
+        presets = standing("a", PERFECT), localiser("p", 20), localiser("q", 1)
+        found = self.small(*presets, phrases=99)
+        assert found[0] == (
+            "On localising phrases, nothing can be concluded from 99 test queries: 100 are needed."
+        )
+        assert not [line for line in found if line.startswith("Best at")]
+        assert line("Best:", found)
+
+    def test_a_hundred_are_enough(self):
+        assert self.small(standing("a", PERFECT))[0].startswith("Best:")
+
+    def test_a_task_that_is_not_played_needs_no_queries(self):
+        assert self.small(standing("a", PERFECT), phrases=0)[0].startswith("Best:")
+
+
 class TestBest:
     def test_it_stands_with_its_interval_and_those_who_cannot_be_told_apart_from_it(self):
         found = board(standing("poor", POOR), standing("a", PERFECT), standing("b", PERFECT))
         best = line("Best:", sentences(found, []))
         assert "**A**, rsum 600.0" in best
-        assert "[600.0,\N{NO-BREAK SPACE}600.0]" in best
+        assert f"({ONE_TRAINING} [600.0,\N{NO-BREAK SPACE}600.0])" in best
         assert "not distinguishable from it: B." in best
         assert "POOR" not in best
+
+    def test_of_two_seeds_the_interval_is_that_of_the_preset(self):
+        best = line("Best:", sentences(board(standing("a", PERFECT, PERFECT)), []))
+        assert best == "Best: **A**, rsum 600.0 (95% interval [600.0,\N{NO-BREAK SPACE}600.0])."
 
     def test_one_that_all_others_are_told_apart_from_stands_alone(self):
         found = board(standing("poor", POOR), standing("a", PERFECT))
         best = line("Best:", sentences(found, []))
-        assert best.endswith("every other preset is distinguishable from it.")
+        assert best.endswith("; with this training, every other preset is distinguishable from it.")
+        found = board(standing("poor", POOR, POOR), standing("a", PERFECT, PERFECT))
+        best = line("Best:", sentences(found, []))
+        assert best.endswith("; every other preset is distinguishable from it.")
 
     def test_where_there_is_one_preset_there_are_no_others(self):
         best = line("Best:", sentences(board(standing("a", PERFECT)), []))
@@ -146,11 +185,12 @@ class TestLocalising:
         """20 of 40 images: 50 -+ 1.96 sqrt(0.25 / 40) = 50 -+ 15.5"""
         found = board(standing("a", POOR), localiser("p", 20), localiser("q", 1))
         told = line("Best at", sentences(found, []))
-        assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (95% interval [")
+        assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (" + ONE_TRAINING)
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", told).groups())
         assert (low, high) == pytest.approx((34.5, 65.5), abs=3)
         assert told.endswith(
-            "; by chance 7.5, at most 90.0); every other preset is distinguishable from it."
+            "; by chance 7.5, at most 90.0); with this training, every other preset is "
+            "distinguishable from it."
         )
         best = line("Best:", sentences(found, []))
         assert "**A**, rsum 0.0" in best and best.endswith("[0.0,\N{NO-BREAK SPACE}0.0]).")

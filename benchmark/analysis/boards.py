@@ -28,6 +28,8 @@ from benchmark.season.presets import Preset, presets
 
 CARDS = Path("data/prepared")
 TASKS = ("retrieval", "localisation")
+MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
+QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +143,16 @@ class Board:
     def ways(self) -> tuple[str, ...]:
         """The directions that are retrieved, i2t and t2i or one of them."""
         return tuple(self.card.get("ways", ("i2t", "t2i")))
+
+    def test_queries(self, task: str) -> int:
+        """Number of test queries of a task, in the direction that has the fewest."""
+        counted = self.card["counts"]["test"]
+        directions = ("p2r",) if task == "localisation" else self.ways
+        return min(counted.get(QUERIES[direction], 0) for direction in directions)
+
+    def is_small(self, task: str) -> bool:
+        """Whether a task has too few test queries for any conclusion."""
+        return self.test_queries(task) < MIN_TEST_QUERIES
 
     @property
     def folds(self) -> int:

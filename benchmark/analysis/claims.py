@@ -13,6 +13,7 @@ where the first preset is better; with its 95% interval:
 A star marks a verdict that asserts a difference: p must be at most 0.05 after Holm's adjustment,
 too. Every verdict needs three common seeds. What neither holds nor does not hold is undecided, and
 leans to what d alone would decide. Statements on S are undecided where its bins are too coarse.
+With fewer than 100 test queries in a direction all are undecided, and lean to nothing.
 
 p is that of the permutation test, for metrics that are means over queries; for others the interval
 decides alone. Holm's adjustment is over all comparisons of the board's claims that have a p and
@@ -55,6 +56,7 @@ class Cause(StrEnum):
     FEW_SEEDS = "few seeds"
     CHANCE = "chance"  # p is too large for what the interval says
     COARSE_BINS = "coarse bins"  # of S
+    FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
     UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
     NOT_PLAYED = "not played"  # a preset is not of the season
     NO_RESULT = "no result"  # a preset failed, or cannot be played on this data
@@ -108,7 +110,7 @@ def verdicts(board: Board) -> list[Verdict]:
     compared = _compared(board, standings, sorted(pairs))
     adjusted = _adjusted(compared)
     drawn = [_verdict(question, standings, compared, adjusted) for question in questions]
-    return [_of_fine_bins(verdict, standings) if verdict.tested else verdict for verdict in drawn]
+    return [_if_decidable(board, verdict) if verdict.tested else verdict for verdict in drawn]
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
@@ -193,20 +195,31 @@ def _verdict(
     )
 
 
-def _of_fine_bins(verdict: Verdict, standings: dict[str, Standing]) -> Verdict:
-    """The verdict; undecided where it is about S of presets with bins that are too coarse."""
-    if verdict.claim.metric != "overlap_s":
+def _if_decidable(board: Board, verdict: Verdict) -> Verdict:
+    """The verdict; undecided where the test set or the bins of S let nothing be concluded."""
+    ground = _few_queries(board, verdict.claim) or _coarse_bins(board, verdict.claim)
+    if ground is None:
         return verdict
-    coarse = [preset for preset in verdict.claim.presets if is_coarse(standings[preset])]
-    if not coarse:
-        return verdict
-    undecided = {
-        "conclusion": Conclusion.UNDECIDED,
-        "cause": Cause.COARSE_BINS,
-        "reason": f"the bins of S are too coarse for {' and '.join(coarse)}",
-    }
+    undecided = {"conclusion": Conclusion.UNDECIDED, **ground._asdict()}
     tested = [replace(pair, **undecided) for pair in verdict.tested]
     return replace(verdict, **undecided, leans=None, tested=tested)
+
+
+def _few_queries(board: Board, claim: Claim) -> Ground | None:
+    task = board.standing(claim.presets[0]).task
+    if not board.is_small(task):
+        return None
+    queries = board.test_queries(task)
+    return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
+
+
+def _coarse_bins(board: Board, claim: Claim) -> Ground | None:
+    """None where the bins are fine, or the claim is not about S."""
+    is_on_s = claim.metric == "overlap_s"
+    coarse = [name for name in claim.presets if is_on_s and is_coarse(board.standing(name))]
+    if not coarse:
+        return None
+    return Ground(Cause.COARSE_BINS, f"the bins of S are too coarse for {' and '.join(coarse)}")
 
 
 def _printed(paper: Paper, claim: Claim) -> list[float | None]:

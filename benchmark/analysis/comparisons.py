@@ -111,7 +111,24 @@ def is_coarse(standing: Standing) -> bool:
 
 
 def interval(board: Board, standing: Standing, metric: str) -> tuple[float, float] | None:
-    """95% interval of the seeds' mean, had other images been drawn.
+    """95% interval of a preset: of the seeds' mean, for other images and other trainings.
+
+    None for a single seed, which says nothing of another training, and where there is no
+    `interval_over_images`.
+    """
+    seeds = [measure(outcome, metric) for outcome in _usable(standing, metric).values()]
+    over_images = interval_over_images(board, standing, metric) if len(seeds) > 1 else None
+    if over_images is None:
+        return None
+    low, high = significance.with_seeds(over_images, seeds)
+    lowest, highest = METRICS[metric].range
+    return max(low, lowest), min(high, highest)
+
+
+def interval_over_images(
+    board: Board, standing: Standing, metric: str
+) -> tuple[float, float] | None:
+    """95% interval of the mean of these very trainings, had other images been drawn.
 
     None where the metric was not measured, or varies with its seeds only.
     """
@@ -144,8 +161,11 @@ def rank_groups(board: Board) -> list[int]:
     """Group number of each of `board.ranked`, by rsum (significance.rank_groups); of one task.
 
     Two presets are distinguishable by the permutation test over the images; where they share two
-    seeds or more, only if the interval over images and seeds does not cover zero either.
+    seeds or more, only if the interval over images and seeds does not cover zero either. All
+    share a group where the test queries are too few for any conclusion.
     """
+    if board.ranked and board.is_small(board.ranked[0].task):
+        return [1] * len(board.ranked)
     shares = [
         {o.record.seed: _shares(_per_image(board, [o], "rsum")) for o in standing.played}
         for standing in board.ranked

@@ -71,6 +71,20 @@ def difference_interval(
     return float(mean - half), float(mean + half)
 
 
+def with_seeds(over_images: tuple[float, float], values: Sequence[float]) -> tuple[float, float]:
+    """An interval of the seeds' mean for other images, widened so that it is for other seeds, too.
+
+    `values` has the metric of every seed, two or more. From their mean each end lies as far as the
+    hypotenuse of what it was away and of Student's t for the seeds (Zou and Donner's MOVER), so
+    ends that are not symmetric stay so. A seed's luck with single images is in both: the interval
+    is rather too wide than too narrow.
+    """
+    n, mean = len(values), float(np.mean(values))
+    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
+    low, high = over_images
+    return mean - float(np.hypot(mean - low, reach)), mean + float(np.hypot(high - mean, reach))
+
+
 def prediction_interval(values: Sequence[float]) -> tuple[float, float]:
     """Where another value from the same distribution lies at LEVEL: mean -+ t s sqrt(1 + 1/n).
 

@@ -11,6 +11,7 @@ from scipy.sparse import csc_array
 BINS = 200  # of the range; the paper gives no estimator
 COSINE_RANGE = (-1.0, 1.0)
 RESAMPLES = 200
+ROUNDING = 1e-9  # values of S that are closer are the same
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 
 
@@ -57,16 +58,23 @@ def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray
     return counts / sample.size
 
 
-def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float]:
+def interval(estimate: float, replicates: np.ndarray) -> tuple[float, float] | None:
     """The basic 95% bootstrap interval of S: the percentiles reflected at the estimate.
 
     Noise lowers the area under the lower of two histograms, and a resample is noisier than its
     sample: its percentiles are too low by about as much as the estimate itself. The reflection
-    corrects this, wholly with 1,000 matched pairs, partly with 200. Replicates that are NaN are
-    left out. Both ends are in [0, 1].
+    corrects this, wholly with 1,000 matched pairs, partly with 200. With few pairs it may lie
+    wholly on one side of the estimate, or outside [0, 1]: it is widened to contain the estimate
+    and cut to the range of S. Replicates that are NaN are left out. None where the replicates have
+    no spread, and where nothing but a point is left.
     """
-    low, high = np.nanquantile(replicates, (0.025, 0.975))
-    return max(0.0, 2 * estimate - float(high)), min(1.0, 2 * estimate - float(low))
+    finite = replicates[np.isfinite(replicates)]
+    if not finite.size or np.ptp(finite) < ROUNDING:
+        return None
+    below, above = np.quantile(finite, (0.025, 0.975))
+    low = max(0.0, min(estimate, 2 * estimate - float(above)))
+    high = min(1.0, max(estimate, 2 * estimate - float(below)))
+    return (low, high) if high - low > ROUNDING else None
 
 
 def one_minus_ks(matched: np.ndarray, unmatched: np.ndarray) -> float:

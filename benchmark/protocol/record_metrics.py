@@ -16,6 +16,8 @@ from benchmark.protocol.metrics import (
 )
 from benchmark.protocol.ranks import CORRECT_IOU, by_query, fold_of, optimistic_ranks
 
+INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
+
 
 def rank_metrics(direction: str, ranks_Q: np.ndarray) -> dict[str, float]:
     """Every metric of the ranks of one direction, under the record's keys: i2t_r1 and so on."""
@@ -92,9 +94,9 @@ def score_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float
 
 
 def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
-    """The 95% interval of S, had other images been drawn."""
-    low, high = distribution_overlap.interval(estimate, replicates_R)
-    return {"overlap_s_low": low, "overlap_s_high": high}
+    """The 95% interval of S of this training, had other images been drawn; empty: there is none."""
+    ends = distribution_overlap.interval(estimate, replicates_R)
+    return dict(zip(INTERVAL_ENDS, ends, strict=True)) if ends else {}
 
 
 def _rsum(metrics: dict[str, float], directions) -> float:

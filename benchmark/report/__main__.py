@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 
 from benchmark.analysis import claims, trec_export
-from benchmark.analysis.boards import Board, read_boards
+from benchmark.analysis.boards import Board, Standing, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json, write_text
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
+from benchmark.protocol.record_metrics import INTERVAL_ENDS
 from benchmark.report import table_formats
 from benchmark.report.pages.claim_tables import claims_table, not_run_table
 from benchmark.report.pages.dataset_page import dataset_tables
@@ -82,13 +83,18 @@ def write_report(params: Params) -> Path:
 def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> dict:
     """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims -> counts.
 
-    Presets without a result are left out.
+    Presets without a result are left out, and so are the ends of single trainings' intervals: their
+    means are no interval of the preset.
     """
     return {
-        board.dataset: {standing.preset: standing.means() for standing in board.ranked}
+        board.dataset: {standing.preset: _means(standing) for standing in board.ranked}
         | {"claims": claims.counts(verdicts[board.dataset])}
         for board in boards
     }
+
+
+def _means(standing: Standing) -> dict[str, float]:
+    return {name: mean for name, mean in standing.means().items() if name not in INTERVAL_ENDS}
 
 
 def printed_table(boards: list[Board], name: str, form: str) -> str:

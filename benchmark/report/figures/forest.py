@@ -13,7 +13,7 @@ from benchmark.analysis.claims import Conclusion, Verdict
 from benchmark.protocol import METRICS
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
-from benchmark.report.pages.claim_tables import SIGNS, counted
+from benchmark.report.pages.claim_tables import OF_TEST_SET, SIGNS, counted, is_of_test_set
 
 SECTION = "claims"
 MARKS = {  # conclusion -> colour, marker
@@ -24,6 +24,7 @@ MARKS = {  # conclusion -> colour, marker
 LABEL = 62  # characters of a line
 LINE = 0.16  # inches; of a line of a label
 GAP = 0.14  # inches; between two rows
+DOTTED = ":"
 AROUND = 0.75  # inches; the axis of a unit, with its name
 
 
@@ -39,6 +40,7 @@ class ForestRow:
     conclusion: Conclusion
     printed: float | None = None  # the paper's difference
     bounds: tuple[float, ...] = ()  # margins of the claim, other than zero
+    is_of_test_set: bool = False  # the interval is of a single seed
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
@@ -67,6 +69,7 @@ def forest_rows(verdict: Verdict) -> list[ForestRow]:
             conclusion=tested.conclusion,
             printed=tested.printed,
             bounds=bounds[claim.kind],
+            is_of_test_set=is_of_test_set(tested.comparison),
         )
         for tested in verdict.tested
         if tested.comparison.interval
@@ -121,7 +124,8 @@ def _limits(group: Sequence[ForestRow]) -> tuple[float, float]:
 
 def _draw_row(axes: Axes, position: float, row: ForestRow) -> None:
     colour, marker = MARKS[row.conclusion]
-    axes.hlines(position, row.low, row.high, color=colour, linewidth=1.8)
+    style = DOTTED if row.is_of_test_set else "-"
+    axes.hlines(position, row.low, row.high, color=colour, linewidth=1.8, linestyle=style)
     axes.plot(row.bounds, [position] * len(row.bounds), **_bound())
     if row.printed is not None:
         _draw_printed(axes, position, row.printed)
@@ -166,6 +170,9 @@ def _legend(rows: Sequence[ForestRow]) -> tuple[list[Artist], list[str]]:
         colour, marker = MARKS[conclusion]
         look = {"color": colour, "marker": marker, "markersize": 8, "markeredgecolor": "white"}
         handles.append(Line2D([], [], linewidth=1.8, **look))
+    if any(row.is_of_test_set for row in rows):
+        handles.append(Line2D([], [], color="black", linewidth=1.8, linestyle=DOTTED))
+        titles.append(OF_TEST_SET)
     if any(row.printed is not None for row in rows):
         handles.append(Line2D([], [], **_diamond()))
         titles.append("printed in the paper")

@@ -1,18 +1,29 @@
-"""S of every preset with its interval, at other numbers of bins, and with its bound."""
+"""S of every preset with its interval, at other numbers of bins, and with its bound.
+
+S is the mean over the seeds. The interval of a single seed is that of the test set only.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import CARETDOWN, CARETUP
 
-from benchmark.analysis.boards import Standing
+from benchmark.analysis import comparisons
+from benchmark.analysis.boards import Board, Standing
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
+from benchmark.report.pages.result_tables import ONE_TRAINING
 
 SECTION = "similarity"
 ROW = 0.27  # inches; height of a preset
+LINE_OF = {  # whether the interval is of the test set only -> its line, its name
+    False: ("-", "95% interval of S"),
+    True: (":", f"95% of S {ONE_TRAINING}"),
+}
 SMALL = {"markersize": 4, "linestyle": "none"}
 
 
@@ -22,40 +33,41 @@ class OverlapRow:
 
     title: str
     overlap: float
-    low: float  # ends of the bootstrap interval
-    high: float
+    ends: tuple[float, float] | None  # of the bootstrap interval; None: there is none
     half_bins: float  # S at half the bins
     double_bins: float
     bound: float  # 1 - KS
+    is_of_test_set: bool = False  # the interval is of a single seed
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
-    rows = [row for standing in inputs.board.ranked for row in _rows(standing)]
+    rows = [row for standing in inputs.board.ranked for row in _rows(inputs.board, standing)]
     if rows:
         yield Picture(
             name="overlaps",
             figure=overlap_intervals(rows),
-            alt=f"{inputs.board.card['title']}: S of every preset with its 95% interval, at other "
-            "bins, and 1 - KS",
+            alt=f"{inputs.board.card['title']}: S of every preset with an interval, at other bins, "
+            "and 1 - KS",
         )
 
 
-def _rows(standing: Standing) -> list[OverlapRow]:
-    """The first seed with an interval, if there is one."""
-    measured = [outcome.record.metrics for outcome in standing.played]
+def _rows(board: Board, standing: Standing) -> list[OverlapRow]:
+    """One row; none for records that are older than S at other bins."""
+    if not standing.values("overlap_s_half_bins"):
+        return []
+    is_one = len(standing.played) == 1
+    ends_of = comparisons.interval_over_images if is_one else comparisons.interval
     return [
         OverlapRow(
             title=standing.row.title,
-            overlap=metrics["overlap_s"],
-            low=metrics["overlap_s_low"],
-            high=metrics["overlap_s_high"],
-            half_bins=metrics["overlap_s_half_bins"],
-            double_bins=metrics["overlap_s_double_bins"],
-            bound=metrics["one_minus_ks"],
+            overlap=standing.mean("overlap_s"),
+            ends=ends_of(board, standing, "overlap_s"),
+            half_bins=standing.mean("overlap_s_half_bins"),
+            double_bins=standing.mean("overlap_s_double_bins"),
+            bound=standing.mean("one_minus_ks"),
+            is_of_test_set=is_one,
         )
-        for metrics in measured
-        if "overlap_s_low" in metrics
-    ][:1]
+    ]
 
 
 def overlap_intervals(rows: Sequence[OverlapRow]) -> Figure:
@@ -64,13 +76,12 @@ def overlap_intervals(rows: Sequence[OverlapRow]) -> Figure:
         figure = Figure(figsize=(WIDTH, 0.6 + ROW * len(rows)), layout="constrained")
         axes = figure.subplots()
         heights = np.arange(len(rows))
-        overlaps = [row.overlap for row in rows]
-        spans = ([row.low for row in rows], [row.high for row in rows])
+        overlaps, bounds = [row.overlap for row in rows], [row.bound for row in rows]
         halves, doubles = [row.half_bins for row in rows], [row.double_bins for row in rows]
-        bounds = [row.bound for row in rows]
+        spans = _draw_spans(axes, rows)
         handles = [
             *axes.plot(overlaps, heights, "o", color=COLOURS[0], markersize=5, zorder=3),
-            axes.hlines(heights, *spans, color=COLOURS[0], linewidth=1.6),
+            *spans.values(),
             *axes.plot(halves, heights - 0.28, color=GREY, marker=CARETDOWN, **SMALL),
             *axes.plot(doubles, heights + 0.28, color=GREY, marker=CARETUP, **SMALL),
             *axes.plot(bounds, heights, "|", color=COLOURS[1], markersize=11, markeredgewidth=1.8),
@@ -80,6 +91,21 @@ def overlap_intervals(rows: Sequence[OverlapRow]) -> Figure:
         axes.set_xlim(left=0)
         axes.set_xlabel("S, the overlap of matched and unmatched scores; lower is better")
         axes.grid(axis="y", linewidth=0.4)
-        titles = ["S", "95% interval of S", "S at half the bins", "S at double the bins", "1 - KS"]
+        titles = ["S", *spans, "S at half the bins", "S at double the bins", "1 - KS"]
         legend_below(figure, handles, titles)
     return figure
+
+
+def _draw_spans(axes: Axes, rows: Sequence[OverlapRow]) -> dict[str, Artist]:
+    """Draw the intervals; a handle of each kind that occurs, by its name in the legend."""
+    handles = {}
+    for is_of_test_set, (line, name) in LINE_OF.items():
+        spans = [
+            (height, *row.ends)
+            for height, row in enumerate(rows)
+            if row.ends and row.is_of_test_set == is_of_test_set
+        ]
+        if spans:
+            look = {"color": COLOURS[0], "linewidth": 1.6, "linestyle": line}
+            handles[name] = axes.hlines(*zip(*spans, strict=True), **look)
+    return handles

@@ -9,7 +9,8 @@ from benchmark.report.pages.result_tables import NONE, between, spread
 from benchmark.report.table_formats import Entry, Table
 
 WORDS = ["claim", "verdict", "compared", "metric"]
-NUMBERS = ["seeds", "here", "difference", "95% interval", "p, Holm", "printed"]
+INTERVAL = "95% interval"
+OF_TEST_SET = "95% over test images, these trainings only"  # an interval of a single seed
 VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
     Conclusion.FAILS: ("does not hold", "do not hold"),
@@ -22,10 +23,13 @@ SIGNS = {"ordered": "beats", "alike": "is like", "not_better": "does not beat"}
 def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     """The verdicts on claims that were run: one row per comparison, the verdict in the first."""
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
+    compared = [tested.comparison for verdict in run for tested in verdict.tested]
+    intervals = [INTERVAL, *[OF_TEST_SET] * any(map(is_of_test_set, compared))]
+    numbers = ["seeds", "here", "difference", *intervals, "p, Holm", "printed"]
     return Table(
         title=title,
-        heads=[*WORDS, *NUMBERS, "remark"],
-        rows=[row for verdict in run for row in _rows(verdict)],
+        heads=[*WORDS, *numbers, "remark"],
+        rows=[row for verdict in run for row in _rows(verdict, intervals)],
         names=len(WORDS),
         has_remarks=True,
     )
@@ -55,10 +59,15 @@ def counted(verdicts: Sequence[Verdict]) -> str:
     return ", ".join(f"{numbers[key]} {verbs[numbers[key] != 1]}" for key, verbs in VERBS.items())
 
 
-def _rows(verdict: Verdict) -> list[list[str | Entry]]:
+def is_of_test_set(comparison: Comparison) -> bool:
+    """Whether the interval says nothing of other trainings: there is a single common seed."""
+    return comparison.seeds == 1 and comparison.interval is not None
+
+
+def _rows(verdict: Verdict, intervals: Sequence[str]) -> list[list[str | Entry]]:
     lean = f", leans to: {verdict.leans}" if verdict.leans else ""
     claim, conclusion = verdict.claim.statement, Entry(verdict.conclusion, is_bold=True)
-    first, *others = [_pair(verdict, tested) for tested in verdict.tested]
+    first, *others = [_pair(verdict, tested, intervals) for tested in verdict.tested]
     rows = [[claim, conclusion, *first, f"{verdict.reason}{lean}. {_source(verdict)}"]]
     return rows + [["", "", *other, ""] for other in others]
 
@@ -83,15 +92,17 @@ def _printed(verdict: Verdict) -> str:
     return " against ".join(numbers) or NONE
 
 
-def _pair(verdict: Verdict, tested: Tested) -> list[str]:
+def _pair(verdict: Verdict, tested: Tested, intervals: Sequence[str]) -> list[str]:
     comparison, decimals = tested.comparison, _decimals(verdict)
+    own = OF_TEST_SET if is_of_test_set(comparison) else INTERVAL
+    ends = _interval(comparison, decimals)
     return [
         f"{comparison.first} {_sign(verdict)} {comparison.second}",
         _metric(verdict),
         str(comparison.seeds),
         f"{spread(comparison.firsts, decimals)} against {spread(comparison.seconds, decimals)}",
         f"{comparison.difference:+.{decimals}f}",
-        _interval(comparison, decimals),
+        *(ends if head == own else NONE for head in intervals),
         NONE if tested.adjusted_p is None else f"{tested.adjusted_p:.2g}",
         NONE if tested.printed is None else f"{tested.printed:+.{decimals}f}",
     ]

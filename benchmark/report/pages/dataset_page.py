@@ -8,7 +8,7 @@ from benchmark.core.provenance import Provenance
 from benchmark.core.records import Record
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.markdown import code, escaped
-from benchmark.report.pages import integrity_tables, result_tables
+from benchmark.report.pages import integrity_tables, result_tables, summary
 from benchmark.report.pages.example_sections import example_sections
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.template_filling import filled
@@ -64,6 +64,7 @@ def dataset_page(
         card=board.card,
         split=f"{board.card['split']}/test",
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
+        few_queries=summary.few_queries(board),
         tables=tables,
         has_retrieved=bool(retrieval.ranked),
         has_localised=bool(localisation.ranked),

@@ -99,11 +99,12 @@ def _measured(
     remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
     means = [_mean(standing, metric) for metric in metrics.values()]
     rows = [["", "", name, *means, f"{seeds_said}; {remark}"]]
-    intervals = [
-        result_tables.interval(board, standing, m) if m else NONE for m in metrics.values()
-    ]
+    is_one = seeds == 1
+    ends_of = result_tables.interval_of_one if is_one else result_tables.interval
+    intervals = [ends_of(board, standing, m) if m else NONE for m in metrics.values()]
     if set(intervals) != {NONE}:
-        rows.append(["", "", "95% interval", *intervals, ""])
+        whose = f"95% {result_tables.ONE_TRAINING}" if is_one else "95% interval"
+        rows.append(["", "", whose, *intervals, ""])
     return rows if reasons else [*rows, _gaps(part, row, metrics, standing)]
 
 

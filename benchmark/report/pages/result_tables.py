@@ -22,6 +22,7 @@ COARSE = "*"
 S = "overlap_s"
 BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")  # no use if bins are too coarse
 LIMITS = [metric.name for metric in PROPOSAL_METRICS if metric.in_tables]  # of localisation
+ONE_TRAINING = "over test images, this training only"  # an interval of a single seed
 OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
 
 
@@ -44,15 +45,13 @@ def localised(board: Board) -> Table:
     """Phrase localisation: `leaderboard` with the upper bound and the R@1 of a random order."""
     title = f"{board.card['title']}: phrases localised on test"
     ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
-    limits = _columns(board.ranked, LIMITS, emphasis=False)
-    more = [
-        [interval(board, standing, "p2r_r1"), *entries]
-        for standing, entries in zip(board.ranked, limits, strict=True)
-    ]
-    more += [[NONE] * (1 + len(LIMITS))] * (len(ranking.rows) - len(more))
+    limits = _columns(board, board.ranked, LIMITS, emphasis=False)
+    more_heads, intervals = _intervals(board, board.ranked, "p2r_r1")
+    more_heads += _headings(LIMITS)
+    more = [[*ends, *entries] for ends, entries in zip(intervals, limits, strict=True)]
+    more += [[NONE] * len(more_heads)] * (len(ranking.rows) - len(more))
     rows = [[*row, *entries] for row, entries in zip(ranking.rows, more, strict=True)]
-    heads = [*ranking.heads, "95% of p2r R@1", *_headings(LIMITS)]
-    return replace(ranking, heads=heads, rows=rows)
+    return replace(ranking, heads=[*ranking.heads, *more_heads], rows=rows)
 
 
 def folds(board: Board) -> Table | None:
@@ -62,12 +61,14 @@ def folds(board: Board) -> Table | None:
     names = [name for way in board.ways for name in table_metrics(way, folds=True)]
     names += ["fold_rsum"]
     heads = _headings([name.removeprefix("fold_") for name in names])
+    ranked = sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))
+    more_heads, intervals = _intervals(board, ranked, "fold_rsum")
     rows = [
-        [s.row.title, *(_over_folds(s, name) for name in names), interval(board, s, "fold_rsum")]
-        for s in sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))
+        [s.row.title, *(_over_folds(s, name) for name in names), *ends]
+        for s, ends in zip(ranked, intervals, strict=True)
     ]
     title = f"{board.card['title']}: means of {board.folds} folds of test"
-    return Table(title=title, heads=["preset", *heads, "95% of rsum"], rows=rows)
+    return Table(title=title, heads=["preset", *heads, *more_heads], rows=rows)
 
 
 def cost(board: Board) -> Table:
@@ -84,10 +85,12 @@ def localisation_cost(board: Board) -> Table:
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
-    heads = ["preset", *_headings(OF_SCORES), "95% of S", "range"]
+    columns = _columns(board, board.ranked, OF_SCORES)
+    more_heads, intervals = _intervals(board, board.ranked, S, decimals=3)
+    heads = ["preset", *_headings(OF_SCORES), *more_heads, "range"]
     rows = [
-        [s.row.title, *entries, interval(board, s, S, decimals=3), _range(s)]
-        for s, entries in zip(board.ranked, _columns(board.ranked, OF_SCORES), strict=True)
+        [s.row.title, *entries, *ends, _range(s)]
+        for s, entries, ends in zip(board.ranked, columns, intervals, strict=True)
     ]
     return Table(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
 
@@ -106,7 +109,7 @@ def sentences(board: Board) -> Table | None:
     """Sentence-to-sentence retrieval of the presets that embed text; None if there are none."""
     standings = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
     metrics = table_metrics("s2s")
-    columns = _columns(standings, metrics)
+    columns = _columns(board, standings, metrics)
     rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
     title = f"{board.card['title']}: sentence to sentence"
     heads = ["preset", *_headings(metrics)]
@@ -142,9 +145,15 @@ def remarks(board: Board) -> Table:
 
 
 def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
-    """The 95% interval over the images as text; a dash if there is none."""
-    ends = comparisons.interval(board, standing, metric)
-    return NONE if ends is None else between(*(f"{end:.{decimals}f}" for end in ends))
+    """The 95% interval of a preset as text: over images and seeds; a dash if there is none."""
+    return _ends(comparisons.interval(board, standing, metric), decimals)
+
+
+def interval_of_one(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
+    """The 95% interval of a single training as text: over the test images; else a dash."""
+    if len(standing.played) != 1:
+        return NONE
+    return _ends(comparisons.interval_over_images(board, standing, metric), decimals)
 
 
 def between(low: str, high: str) -> str:
@@ -154,16 +163,34 @@ def between(low: str, high: str) -> str:
 
 def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
-    heads = ["preset", "group", "seeds", *_headings(metrics), "95% of rsum"]
-    groups, columns = comparisons.rank_groups(board), _columns(board.ranked, metrics)
+    more_heads, intervals = _intervals(board, board.ranked, "rsum")
+    heads = ["preset", "group", "seeds", *_headings(metrics), *more_heads]
+    groups, columns = comparisons.rank_groups(board), _columns(board, board.ranked, metrics)
     rows = [
-        [s.row.title, str(group), _seeds(s), *entries, interval(board, s, "rsum")]
-        for s, group, entries in zip(board.ranked, groups, columns, strict=True)
+        [s.row.title, str(group), _seeds(s), *entries, *ends]
+        for s, group, entries, ends in zip(board.ranked, groups, columns, intervals, strict=True)
     ]
     without = [standing for standing in board.standings if not standing.played]
     blank = [NONE] * (len(heads) - 4)
     rows += [[s.row.title, NONE, _seeds(s), _status(s.outcomes[0]), *blank] for s in without]
     return Table(title=title, heads=heads, rows=rows)
+
+
+def _intervals(
+    board: Board, standings: Sequence[Standing], metric: str, decimals: int = 1
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and entries of the intervals of presets. If some have a single seed, the intervals
+    of their trainings are a column of their own."""
+    name = f"95% of {METRICS[metric.removeprefix('fold_')].heading}"
+    makers = {name: interval}
+    if any(len(standing.played) == 1 for standing in standings):
+        makers[f"{name} {ONE_TRAINING}"] = interval_of_one
+    entries = [[make(board, s, metric, decimals) for make in makers.values()] for s in standings]
+    return list(makers), entries
+
+
+def _ends(ends: tuple[float, float] | None, decimals: int) -> str:
+    return NONE if ends is None else between(*(f"{end:.{decimals}f}" for end in ends))
 
 
 def _over_folds(standing: Standing, metric: str) -> str:
@@ -192,15 +219,15 @@ def _headings(metrics: Sequence[str]) -> list[str]:
 
 
 def _columns(
-    standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
+    board: Board, standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
 ) -> list[list[str | Entry]]:
     """One row of entries per standing.
 
     The best of a column is bold, with all that print alike; scores of different presets have
-    different scales, so none of them is best.
+    different scales, so none of them is best. From too few test queries none is, either.
     """
     rows = [[_entry(standing, metric) for metric in metrics] for standing in standings]
-    if not emphasis or len(standings) < 2:
+    if not emphasis or len(standings) < 2 or board.is_small(standings[0].task):
         return rows
     for number, metric in enumerate(metrics):
         if METRICS[metric].unit == "score":

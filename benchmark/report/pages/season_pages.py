@@ -6,7 +6,7 @@ Each is a template filled from boards. Knows no torch.
 from collections.abc import Sequence
 
 from benchmark.analysis import comparisons
-from benchmark.analysis.boards import Board
+from benchmark.analysis.boards import MIN_TEST_QUERIES, Board
 from benchmark.analysis.claims import SEEDS, Verdict
 from benchmark.analysis.significance import ALPHA
 from benchmark.papers.fidelity_notes import Entry, fidelity
@@ -67,6 +67,7 @@ def _readme(
         bins=distribution_overlap.BINS,
         plus_minus=result_tables.PLUS_MINUS,
         slack=comparisons.SLACK,
+        min_queries=MIN_TEST_QUERIES,
     )
 
 
@@ -89,6 +90,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         ],
         seeds=SEEDS,
         alpha=ALPHA,
+        min_queries=MIN_TEST_QUERIES,
     )
 
 

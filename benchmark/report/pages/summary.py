@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from benchmark.analysis import comparisons
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import SEEDS, Cause, Conclusion, Verdict
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import query_seconds, training_seconds
@@ -20,6 +20,7 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
     if not board.ranked:
         return ["No preset has a result.", _without_result(board)]
     every = [
+        *few_queries(board),
         *_retrieving(board.retrieval),
         _localising(board.localisation),
         _claims(verdicts),
@@ -34,27 +35,49 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
     return [sentence for sentence in every if sentence]
 
 
+def few_queries(board: Board) -> list[str]:
+    """What nothing can be concluded on, as the test queries are too few; empty: they are enough."""
+    retrieval = "Nothing can be concluded from {} test queries: {} are needed in every direction."
+    phrases = "On localising phrases, nothing can be concluded from {} test queries: {} are needed."
+    said = {"retrieval": retrieval, "localisation": phrases}
+    played = {standing.task for standing in board.standings}
+    return [
+        sentence.format(board.test_queries(task), MIN_TEST_QUERIES)
+        for task, sentence in said.items()
+        if task in played and board.is_small(task)
+    ]
+
+
 def _retrieving(board: Board) -> list[str]:
-    return [_best(board), _cheapest(board)] if board.ranked else []
+    if not board.ranked:
+        return []
+    winner = [] if board.is_small("retrieval") else [_best(board)]
+    return [*winner, _cheapest(board)]
 
 
 def _best(board: Board) -> str:
     best = board.ranked[0]
-    interval = result_tables.interval(board, best, "rsum")
-    text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f} (95% interval {interval})"
-    return f"{text}{_level(board)}."
+    text = f"Best: **{_name(best)}**, rsum {best.mean('rsum'):.1f}"
+    return f"{text} ({_interval(board, best, 'rsum')}){_level(board)}."
 
 
 def _localising(board: Board) -> str:
-    if not board.ranked:
+    if not board.ranked or board.is_small("localisation"):
         return ""
     best = board.ranked[0]
-    interval = result_tables.interval(board, best, "p2r_r1")
     return (
-        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} (95% "
-        f"interval {interval}; by chance {best.mean('p2r_chance_r1'):.1f}, at most "
-        f"{best.mean('p2r_bound'):.1f}){_level(board)}."
+        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} "
+        f"({_interval(board, best, 'p2r_r1')}; by chance {best.mean('p2r_chance_r1'):.1f}, at "
+        f"most {best.mean('p2r_bound'):.1f}){_level(board)}."
     )
+
+
+def _interval(board: Board, standing: Standing, metric: str) -> str:
+    """The interval and what it is over; that of a single training says nothing of the next."""
+    if len(standing.played) > 1:
+        return f"95% interval {result_tables.interval(board, standing, metric)}"
+    ends = result_tables.interval_of_one(board, standing, metric)
+    return f"95% {result_tables.ONE_TRAINING}: {ends}"
 
 
 def _level(board: Board) -> str:
@@ -64,7 +87,8 @@ def _level(board: Board) -> str:
     if len(groups) == 1:
         return ""
     if not names:
-        return "; every other preset is distinguishable from it"
+        with_one = "with this training, " if len(board.ranked[0].played) == 1 else ""
+        return f"; {with_one}every other preset is distinguishable from it"
     return f"; not distinguishable from it: {_listed(names)}"
 
 
@@ -91,6 +115,7 @@ def _named(verdicts: Sequence[Verdict], kind: Conclusion, head: str) -> str:
 
 def _leaning(verdicts: Sequence[Verdict]) -> str:
     undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]
+    undecided = [v for v in undecided if v.cause != Cause.FEW_QUERIES]  # these lean to nothing
     few = sum(verdict.cause == Cause.FEW_SEEDS for verdict in undecided)
     if not undecided:
         return ""
@@ -122,7 +147,7 @@ def _has_counterpart(board: Board, standing: Standing) -> bool:
 
 def _overlap(board: Board) -> str:
     fine = [standing for standing in board.ranked if not comparisons.is_coarse(standing)]
-    if not fine:
+    if not fine or board.is_small("retrieval"):
         return ""
     least = min(fine, key=lambda standing: standing.mean("overlap_s"))
     return (
