@@ -12,6 +12,7 @@ from benchmark.analysis.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome,
 from benchmark.core.files import write_json
 from benchmark.core.provenance import Provenance
 from benchmark.core.records import Record
+from benchmark.data.prepared_tables import Prepared
 from benchmark.season.presets import Preset
 
 LETTERS = {"i2t": "i", "t2i": "c", "s2s": "c", "p2r": "p"}  # of a direction's queries
@@ -47,6 +48,16 @@ def prepare(
     write_regions(folder, ids("i", phrases))
     write_json(folder / "card.json", dict(card or {}))
     return folder
+
+
+def on_disk(images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame) -> Prepared:
+    """Tables as a prepared dataset, in a folder of the working directory."""
+    folder = Path("prepared")
+    folder.mkdir(exist_ok=True)
+    tables = {"images": images, "captions": captions, "regions": regions}
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet")
+    return Prepared(**tables, card={"manifest": "m"}, folder=folder)
 
 
 def write_regions(folder: Path, image_ids: Sequence[str]) -> None:

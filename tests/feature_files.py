@@ -6,12 +6,12 @@ import json
 import random
 from pathlib import Path
 
+import builders
 import numpy as np
 import pandas as pd
 import scipy.io
 
 from benchmark.data.feature_folders import read_array
-from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.encode.feature_import import import_features
 from benchmark.season.parameters import FeatureSet, ImageEncoder
@@ -172,7 +172,7 @@ def load(features: str, images: pd.DataFrame = IMAGES, **settings) -> dict[str, 
         source="data/prepared/tiny",
         image=ImageEncoder(features=features, **settings),
     )
-    data = Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("unused"))
+    data = builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
     import_features(feature_set, data, DATASET)
     names = [path.stem for path in FOLDER.glob("*.npy")]
     return {name: np.array(read_array(FOLDER, name, "tiny", ids)) for name in names}

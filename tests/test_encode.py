@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import get_args
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,8 +18,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from benchmark.core.files import write_json
-from benchmark.data.feature_folders import read_array
+from benchmark.data.feature_folders import read_array, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
 from benchmark.encode import __main__ as stage_encode
@@ -73,7 +73,7 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
             "group": [f"p{n}" for n in range(len(splits))],
         }
     )
-    return Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("unused"))
+    return builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def stage(tmp_path, monkeypatch):
             dataset="tiny",
             reader="tiny",
             kind="pictures",
-            encoder="stub",
+            encoder="torchvision_cnn",
             folder=str(FOLDER),
             source="data/prepared/tiny",
             image=image,
         )
         with monkeypatch.context() as patch:
-            patch.setattr(pictures.encoders, "load", {"stub": loaded}.get)
+            patch.setattr(pictures.encoders, "load", {"torchvision_cnn": loaded}.get)
             pictures.encode(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
@@ -199,7 +199,7 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
         original(path, data)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(pictures, "write_json", dies_at_the_card)
+        patch.setattr(pictures, "write_card", dies_at_the_card)
         stage(**settings)
     assert not FOLDER.exists()
     stage(**settings)
@@ -307,13 +307,13 @@ def encode_captions(kind: ModuleType, encoder: str, source: str = "", **settings
         source=source,
         **settings,
     )
-    data = Prepared(pd.DataFrame(), CAPTIONS, pd.DataFrame(), {}, Path("unused"))
+    data = builders.on_disk(pd.DataFrame(), CAPTIONS, pd.DataFrame())
     kind.encode(PARAMS, feature_set, data)
 
 
 def write_words(folder: str = "data/features/tiny/words") -> str:
     WORDS.save(Path(folder))
-    write_json(Path(folder) / "card.json", {"vectors": "made up", "settings": {}})
+    write_card(Path(folder), {"vectors": "made up", "settings": {}})
     return folder
 
 
@@ -385,7 +385,8 @@ def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
 
     monkeypatch.setattr(text_encoding.encoders, "load", lambda name: SimpleNamespace(encode=stub))
     monkeypatch.setattr(text_encoding.Words, "read", lambda folder: None)
-    write_json(Path("w/card.json"), {"vectors": "made up"})
+    Path("w").mkdir()
+    write_card(Path("w"), {"vectors": "made up"})
     feature_set = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="stub", folder="data/p",
         source="w", sentence=SentenceEncoder(standardise=True),
@@ -401,7 +402,8 @@ def test_without_training_phrases_nothing_is_fitted(regions, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     table = pd.DataFrame(regions, columns=["image_id", "phrase"])
-    write_json(Path("w/card.json"), {"vectors": "made up"})
+    Path("w").mkdir()
+    write_card(Path("w"), {"vectors": "made up"})
     feature_set = FeatureSet(
         kind="phrases", dataset="tiny", reader="tiny", encoder="hglmm", folder="data/p", source="w",
         sentence=SentenceEncoder(),

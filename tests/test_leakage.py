@@ -277,8 +277,10 @@ def fitted(params: Params) -> dict[str, object]:
         facts[f"clusters of {cell.preset}"] = cluster(
             retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
         ).tolist()
-        assert checkpoints.load(Path(cell.checkpoint)).status == "ok"
-        facts[f"{cell.preset}: checkpoint"] = Path(cell.checkpoint).read_bytes()
+        checkpoint = checkpoints.load(Path(cell.checkpoint))
+        assert checkpoint.status == "ok"
+        weights = {name: value.numpy().tobytes() for name, value in checkpoint.state.items()}
+        facts[f"{cell.preset}: checkpoint"] = (checkpoint.words, checkpoint.epoch, weights)
         history = Path(cell.folder) / "training/history.csv"
         facts[f"{cell.preset}: history"] = history.read_bytes()
     return facts

@@ -12,6 +12,7 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.commands import run
+from benchmark.data import prepared_tables
 from benchmark.data.raw_state import state_of
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
@@ -171,8 +172,9 @@ def played(monkeypatch) -> list[str]:
         steps.append("encode")
         settings = features.image or features.words
         Path(features.folder).mkdir(parents=True)
-        card = Path(features.folder) / "card.json"
-        card.write_text(json.dumps({"settings": settings.model_dump()}))
+        facts = {"settings": settings.model_dump()}
+        facts["prepared_sha256"] = prepared_tables.read(features.dataset).sha256
+        (Path(features.folder) / "card.json").write_text(json.dumps(facts))
 
     monkeypatch.setattr(run, "fetch", fetched)
     monkeypatch.setattr(run, "prepare", prepared)

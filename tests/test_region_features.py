@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import builders
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,7 +80,7 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
     images = pd.DataFrame({"image_id": IDS, "file": [f"{x}.png" for x in IDS], "split": splits})
     regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(image_id=NAMED)
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
-    return Prepared(images, pd.DataFrame(), regions, {}, Path("unused"))
+    return builders.on_disk(images, pd.DataFrame(), regions)
 
 
 @pytest.fixture
@@ -103,13 +104,13 @@ def stage(tmp_path, monkeypatch):
         loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": name}))
         dataset = SimpleNamespace(pictures=lambda: open_picture, folder=Path("raw"))
         monkeypatch.setattr(proposals, "raw_dataset", lambda params, name: dataset)
-        monkeypatch.setattr(proposals.encoders, "load", {"stub": loaded}.get)
+        monkeypatch.setattr(proposals.encoders, "load", {"torchvision_cnn": loaded}.get)
         chosen = {"count": 8, "network": "stub", "input_size": 32} | settings
         feature_set = FeatureSet(
             dataset="tiny",
             reader="tiny",
             kind="proposals",
-            encoder="stub",
+            encoder="torchvision_cnn",
             folder=str(FOLDER),
             source="data/prepared/tiny",
             proposals=ProposalEncoder(**chosen),
@@ -291,7 +292,7 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
         original(path, data)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(proposals, "write_json", dies_at_the_card)
+        patch.setattr(proposals, "write_card", dies_at_the_card)
         stage(standardise=True)
     assert not FOLDER.exists()
     stage(standardise=True)
@@ -300,7 +301,7 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
 
 def test_a_dataset_without_phrases_has_proposals_all_the_same(stage):
     data = data_of()
-    found = stage(data=Prepared(data.images, data.captions, data.regions[:0], {}, data.folder))
+    found = stage(data=builders.on_disk(data.images, data.captions, data.regions[:0]))
     assert found["truths"].shape == (0, 12) and found["proposals"].any(-1).sum() == 80
 
 
