@@ -1,4 +1,5 @@
-# Two commands for newcomers: `make repro` plays the demo season, `make test` runs the tests.
+# Two commands for newcomers: `make repro` plays the demo season again in .scratch and compares it
+# with the committed numbers, `make test` runs the tests.
 # Needs Python >= 3.11, git and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ STAMP := $(VENV)/installed
 .PHONY: repro test check
 
 repro: $(STAMP)
-	PATH="$(CURDIR)/$(BIN):$$PATH" dvc repro
+	$(BIN)/python -m benchmark verify demo
 
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile

@@ -23,6 +23,12 @@ of them is declared by a field of `Inputs`; one that is not declared is never ca
 A method of phrase localisation is a `Matcher` whose images are regions and whose captions are
 phrases; its `loss` gets a `RegionBatch`.
 
+A score must follow from its picture and its text alone. Items come in an order drawn at random, in
+batches and tiles of any size, and a sample of every evaluation is scored a second time in other
+ones: a cell whose scores differ is `failed`. So Model may not count rows, keep statistics of a
+batch in evaluation, or draw at random there. This finds mistakes; a method that wants to cheat
+runs in the same process as its judge, and can.
+
 Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched pair),
 R = regions, P = proposals, W = words, F = input feature size, D = embedding size.
 """

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from benchmark.commands import run
+from benchmark.__main__ import main
+from benchmark.commands import run, task_pool
+from benchmark.commands.task_pool import Task
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
 from benchmark.report import __main__ as report
@@ -133,6 +135,36 @@ def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     assert {cell.checkpoint for cell in params.cells.values()} <= set(stable)
     assert {"reports/small/claims.md", "reports/small/metrics.json"} <= set(stable)
     assert [name for name in stable if first[name] != second[name]] == []
+
+
+def in_this_process(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
+    """In the order in which they are declared, which is one that they can be played in."""
+    for task in tasks.values():
+        task.function(*task.arguments)
+    return {}
+
+
+@pytest.mark.parametrize("rsum", [None, 1.0], ids=["as played", "another committed number"])
+def test_verify_plays_cells_again_and_compares(first, work, rsum, monkeypatch, capsys):
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
+    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
+    monkeypatch.setattr(task_pool, "play", in_this_process)
+    path = Path("results/small/shapes/two_branch_constraints/1/record.json")
+    committed = path.read_text()
+    if rsum:
+        record = json.loads(committed)
+        path.write_text(json.dumps(record | {"metrics": record["metrics"] | {"rsum": rsum}}))
+    # The other number is itself in the spread of seeds; equal numerics must give equal bytes.
+    status = main(["verify", "small", "--cells", "shapes-two_branch_constraints-1"])
+    path.write_text(committed)
+    said = capsys.readouterr().out.splitlines()
+    assert status == (1 if rsum else 0)
+    assert said[-1].endswith(", as committed")
+    number = f"{json.loads(committed)['metrics']['rsum']:.2f}"
+    before = f"{rsum:.2f}" if rsum else number
+    how = "within the spread of seeds" if rsum else "identical"
+    assert said[1].split(maxsplit=3) == ["shapes-two_branch_constraints-1", before, number, how]
 
 
 def test_every_figure_is_a_picture(first):

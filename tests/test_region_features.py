@@ -284,12 +284,10 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, standardise):
 
 def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     stage(standardise=True)
-    unbroken, original = contents(), proposals.write_json
+    unbroken = contents()
 
-    def dies_at_the_card(path, data):
-        if path.name == "card.json":
-            raise KeyboardInterrupt
-        original(path, data)
+    def dies_at_the_card(folder, card):
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(proposals, "write_card", dies_at_the_card)

@@ -18,6 +18,7 @@ from benchmark.report.pages.claim_tables import claims_table, counted, not_run_t
 from benchmark.report.pages.dataset_page import dataset_page, dataset_tables, is_coarse
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.paper_tables import paper_tables
+from benchmark.report.pages.replay_lines import replay_lines
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
 from benchmark.season.parameters import Params
@@ -62,6 +63,7 @@ def _readme(
             for board in boards
         ],
         papers=papers(),
+        replays=replay_lines(params.season, boards),
         has_one_way=any(len(board.ways) == 1 for board in boards),
         has_phrases=any(board.localisation.standings for board in boards),
         bins=distribution_overlap.BINS,

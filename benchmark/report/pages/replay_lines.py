@@ -1,0 +1,30 @@
+"""Whether the numbers of a season were got again, and how the machine computed that made them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from benchmark.analysis.boards import Board
+from benchmark.analysis.replays import read_replays
+
+
+def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
+    """One sentence per replay, and one per way in which the records were computed."""
+    ways = Counter(
+        _way(outcome.record.numerics)
+        for board in boards
+        for standing in board.standings
+        for outcome in standing.outcomes
+    )
+    lines = [f"{count} of {ways.total()} records: {way}" for way, count in sorted(ways.items())]
+    for replay in read_replays(season):
+        counts = ", ".join(f"{count} {kind}" for kind, count in replay.agreements.items())
+        where = f"Replayed on {replay.machine}, fingerprint {replay.fingerprint}"
+        lines.append(f"{where}: of {replay.cells} cells {counts}")
+    return lines
+
+
+def _way(numerics: dict) -> str:
+    if not numerics:
+        return "made before numerics were pinned: a replay gives other numbers"
+    threads = f"{numerics['threads']} thread{'s' * (numerics['threads'] > 1)}"
+    return f"{numerics['mode']} numerics, {threads}, fingerprint {numerics['fingerprint']}"

@@ -1,0 +1,70 @@
+"""Pinned numerics: the same bytes on a narrower processor, other bytes without the pins."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.core import fingerprint, numerics
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = Path(__file__).parent / "numeric_digests.py"
+NARROW = {"MKL_ENABLE_INSTRUCTIONS": "AVX2"}  # MKL imitates a processor without AVX-512
+PINS = {*numerics.KERNELS, *numerics.THREAD_COUNTS, "NPY_DISABLE_CPU_FEATURES", "OMP_WAIT_POLICY"}
+
+
+def run(*arguments: str, **changes: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name not in PINS}
+    environment = kept | {"PYTHONPATH": str(ROOT)} | changes
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.fixture(scope="module")
+def pinned() -> dict[str, str]:
+    return json.loads(run(str(PROGRAM)))
+
+
+def has_wide_processor() -> bool:
+    flags = Path("/proc/cpuinfo")
+    return flags.is_file() and "avx512f" in flags.read_text()
+
+
+def test_a_narrower_processor_gives_the_same_bytes(pinned):
+    assert json.loads(run(str(PROGRAM), **NARROW)) == pinned
+
+
+def test_settings_of_the_user_change_nothing(pinned):
+    odd = {"OMP_NUM_THREADS": "2", "MKL_CBWR": "COMPATIBLE", "OPENBLAS_CORETYPE": "Prescott"}
+    assert json.loads(run(str(PROGRAM), **odd)) == pinned
+
+
+@pytest.mark.skipif(not has_wide_processor(), reason="needs a processor with AVX-512")
+def test_without_the_pins_the_bytes_are_others(pinned):
+    native = json.loads(run(str(PROGRAM), **{numerics.MODE: numerics.NATIVE}))
+    same = {name for name in pinned if native[name] == pinned[name]}
+    assert {"torch products", "torch functions", "numpy", "training"}.isdisjoint(same)
+
+
+def test_the_fingerprint_is_of_every_part():
+    parts = fingerprint.fingerprint_parts()
+    assert len(set(parts.values())) == len(parts) >= 8
+    assert fingerprint.fingerprint() == fingerprint.fingerprint()
+
+
+def test_a_process_begins_anew_to_compute_otherwise():
+    code = (
+        "from benchmark.core import numerics; numerics.require('native', 2); import os, torch; "
+        "print(numerics.current(), torch.get_num_threads(), os.environ.get('MKL_CBWR'))"
+    )
+    assert run("-c", code).split() == ["Numerics(mode='native',", "threads=2)", "2", "None"]
+
+
+def test_numpy_before_the_package_is_noticed():
+    code = "import numpy; from benchmark.core import numerics; print(numerics.current().mode)"
+    assert run("-c", code).strip() == numerics.UNPINNED

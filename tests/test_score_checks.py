@@ -1,0 +1,48 @@
+"""Scores that hang on the order of items, on chance, on a batch or on a tile are no result."""
+
+import pytest
+import torch
+from tiny_cells import cell_of, enter, evaluated, ranks_of, train_cell, write_dataset
+
+from benchmark.matching import score_checks
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path, monkeypatch):
+    enter(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("how", ["rows", "chance", "batch", "tile"])
+def test_scores_of_more_than_a_picture_and_a_text_fail(how):
+    cell = cell_of("misbehaves", how=how)
+    train_cell(cell)
+    record = evaluated(cell)
+    assert record.status == "failed" and record.metrics == {}
+    assert "differ when they are computed again in other batches and another order" in record.reason
+    assert len(ranks_of()) == 0
+
+
+def test_scores_of_a_picture_and_a_text_do_not():
+    cell = cell_of("misbehaves", how="pair")
+    train_cell(cell)
+    assert evaluated(cell).status == "ok"
+
+
+def test_the_order_of_the_file_tells_nothing(monkeypatch):
+    """Without the second scoring, a method that counts rows is as good as chance."""
+    monkeypatch.setattr("benchmark.matching.score_checks.check_retrieval", lambda *_: None)
+    write_dataset(captions_of_image=2)
+    cell = cell_of("misbehaves", how="rows")
+    train_cell(cell)
+    metrics = evaluated(cell).metrics
+    assert metrics["t2i_r1"] < 50
+
+
+@pytest.mark.parametrize("kind", ["scan", "two_branch", "pixels"])
+def test_real_methods_agree_with_themselves_by_far(kind, monkeypatch):
+    """A hundredth of the rounding that is allowed would do."""
+    for table in (score_checks.OF_LARGEST, score_checks.OF_SPREAD):
+        monkeypatch.setitem(table, torch.float32, table[torch.float32] / 100)
+    cell = cell_of(kind)
+    train_cell(cell)
+    assert evaluated(cell).status == "ok"
