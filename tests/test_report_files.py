@@ -32,6 +32,7 @@ from report_seasons import (
 )
 
 from benchmark.analysis import boards
+from benchmark.analysis.replays import Agreement, Replay, note_replay
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.machine import provenance
@@ -198,6 +199,19 @@ def test_without_raw_files_only_the_local_gallery_is_left_out(played, capsys):
     report.write_report(played)
     assert "no local gallery of gated" in capsys.readouterr().err
     assert contents(FOLDER) == {k: v for k, v in first.items() if "/local/" not in k}
+
+
+def test_replays_and_numerics_stand_on_the_first_page(played):
+    counts = {str(Agreement.IDENTICAL): 15, str(Agreement.WITHIN): 1}
+    note_replay("try", Replay(machine="m | x", fingerprint="ab12", cells=16, agreements=counts))
+    pinned = {"mode": "portable", "threads": 1, "fingerprint": "ab12"}
+    amend("scan_t2i_avg", 0, numerics=pinned)
+    report.write_report(played)
+    text = README.read_text()
+    assert "1 of 16 records: portable numerics, 1 thread, fingerprint ab12" in text
+    assert "15 of 16 records: made before numerics were pinned: a replay gives other" in text
+    told = "Replayed on m \\| x, fingerprint ab12: of 16 cells 15 identical, 1 within the spread"
+    assert told in text
 
 
 def test_what_an_earlier_report_left_is_removed(played):

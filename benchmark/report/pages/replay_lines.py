@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from benchmark.analysis.boards import Board
 from benchmark.analysis.replays import read_replays
+from benchmark.report.markdown import escaped
 
 
 def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
@@ -20,7 +21,7 @@ def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
         counts = ", ".join(f"{count} {kind}" for kind, count in replay.agreements.items())
         where = f"Replayed on {replay.machine}, fingerprint {replay.fingerprint}"
         lines.append(f"{where}: of {replay.cells} cells {counts}")
-    return lines
+    return [escaped(line) for line in lines]
 
 
 def _way(numerics: dict) -> str:
