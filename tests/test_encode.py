@@ -188,6 +188,22 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
     assert not (Path(".scratch") / FOLDER).exists()
 
 
+@pytest.mark.parametrize("change", ["pictures", "code", "numerics"])
+def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, change, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        stage(dies_at="p6.png")
+    stage.opened.clear()
+    data = data_of()
+    if change == "pictures":  # replaced pictures have another manifest
+        data = replace(data, card={"manifest": "another"})
+    if change == "code":
+        monkeypatch.setattr(resumable_arrays.code_digests, "sha256_of", lambda modules: "edited")
+    if change == "numerics":
+        monkeypatch.setattr(resumable_arrays, "fingerprint", lambda: "another machine")
+    stage(data=data)
+    assert stage.opened == [f"p{n}.png" for n in range(11)]
+
+
 def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     settings = {"pixels": 8, "standardise": True}
     stage(**settings)

@@ -81,9 +81,9 @@ def _environment(params: Params) -> dict:
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "threads": torch.get_num_threads(),
+        "free_disk_gib": round(shutil.disk_usage(".").free / 2**30, 1),
         "numerics": f"{numerics.current().mode}, fingerprint {fingerprint()}",
         "kernels": fingerprint_parts(),
-        "free_disk_gib": round(shutil.disk_usage(".").free / 2**30, 1),
         "packages": {name: version(name) for name in PACKAGES},
     }
 
