@@ -86,6 +86,16 @@ def test_precision_and_budget_of_validation_are_those_of_the_season():
     assert params.device == "cpu"
 
 
+def test_numerics_and_threads_are_those_of_the_season_and_portable_with_one():
+    def ways(**changes: object) -> set[tuple[str, int]]:
+        params = resolve("try", season(**changes))
+        cells = [*params.cells.values(), *params.fusions.values()]
+        return {(cell.numerics, cell.threads) for cell in cells}
+
+    assert ways() == {("portable", 1)}
+    assert ways(numerics="native", threads=2) == {("native", 2)}
+
+
 def test_cells_are_fed_what_their_options_ask_for(staged):
     """Stage one of a method takes pooled features, stage two pixels and an image network."""
     params = resolve("try", season(presets=["first", "second"]), staged)
