@@ -3,7 +3,8 @@
 Libraries choose their kernels by the processor, and different kernels add in different orders. So
 before numpy and torch are imported, every process of this package tells them to compute as on an
 x86-64 processor with AVX2, with a fixed number of threads. The same season then gives the same
-bytes on every such processor.
+bytes on every such processor of Intel. On those of AMD it gives other bytes, since MKL uses its
+AVX2 kernels on processors of Intel alone.
 
 A process that must compute otherwise begins anew with `require`: libraries read these settings
 once, when they are loaded.

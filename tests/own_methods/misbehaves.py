@@ -26,7 +26,7 @@ class Model(nn.Module):
         super().__init__()
         self.how = config.how
         self.image, self.text = nn.Linear(sizes.image, 4), nn.Linear(sizes.text, 4)
-        self.norm = nn.BatchNorm1d(4)
+        self.norm = nn.BatchNorm1d(4, affine=False)
         self.seen = {"images": 0, "captions": 0}
 
     def encode_images(self, images):
