@@ -1,6 +1,6 @@
 """Records of cells that were played again, compared with the committed ones."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -89,8 +89,8 @@ def _spread(parts: list[tuple[int, float]]) -> float:
 
 def counted(agreements: Mapping[str, Agreement]) -> dict[str, int]:
     """How many cells agree how far, best first; what does not occur is left out."""
-    counts = {kind: sum(one == kind for one in agreements.values()) for kind in Agreement}
-    return {str(kind): count for kind, count in counts.items() if count}
+    counts = Counter(agreements.values())
+    return {str(kind): counts[kind] for kind in Agreement if counts[kind]}
 
 
 def read_replays(season: str) -> list[Replay]:

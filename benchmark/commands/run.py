@@ -107,10 +107,10 @@ def play(params: Params, dataset: str, source: Path | None) -> None:
 def _prepared_otherwise(raw: RawDataset) -> bool:
     """Whether there is nothing prepared, or from other options or other raw files."""
     card = ROOT / raw.name / "card.json"
-    asked = {"options": raw.options, "reader": raw.reader}
+    wanted = {"options": raw.options, "reader": raw.reader}
     if raw.manifest.is_file():
-        asked["manifest"] = sha256(raw.manifest)
-    return not card.is_file() or any(read_json(card)[key] != asked[key] for key in asked)
+        wanted["manifest"] = sha256(raw.manifest)
+    return not card.is_file() or any(read_json(card)[key] != wanted[key] for key in wanted)
 
 
 def _pretrain_if_needed(encoding: FeatureSet) -> None:

@@ -145,8 +145,8 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
 def _other_fingerprints(before: dict[str, Played | None], chosen: list[str]) -> list[str]:
     """Those of the committed records, where they are not the one of this machine."""
     records = [before[key].record for key in chosen if before[key]]
-    told = {record.numerics.get("fingerprint", "unknown") for record in records}
-    return sorted(told - {fingerprint()})
+    fingerprints = {record.numerics.get("fingerprint", "unknown") for record in records}
+    return sorted(fingerprints - {fingerprint()})
 
 
 def _text(before: dict, after: dict, agreements: dict, failed: dict[str, str]) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-PORTABLE, NATIVE = "portable", "native"  # as on any processor with AVX2; as this one is fastest
+PORTABLE, NATIVE = "portable", "native"  # as any Intel processor with AVX2; as is fastest
 UNPINNED = "unpinned"  # numpy or torch was imported before this package
 MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"  # from a process to the one it becomes
 
