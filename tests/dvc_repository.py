@@ -1,11 +1,16 @@
 """A repository with a copy of the code, as DVC plays it in tests."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import pytest
+from dvc.repo import Repo
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,23 +26,30 @@ def copy_code() -> None:
 def start() -> None:
     """Make the working folder a repository of git and DVC."""
     subprocess.run(["git", "init", "-q"], check=True)
-    dvc("init", "-q")
+    Repo.init().close()
 
 
-def dvc(*arguments: str) -> str:
-    """What DVC prints. Its stages run the code of the working folder."""
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(Path.cwd()),
-        "DVC_NO_ANALYTICS": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", "dvc", *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+@contextmanager
+def repository() -> Iterator[Repo]:
+    """The working folder, for DVC in this process; its stages run the code of the folder."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {"PATH": path, "PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
+    with pytest.MonkeyPatch.context() as patch, catch_warnings(), Repo() as opened:
+        simplefilter("ignore")  # of what DVC imports
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        yield opened
 
 
-def repro(*targets: str) -> list[tuple[str, str]]:
+def repro(*targets: str, **options: bool) -> list[tuple[str, str]]:
     """The stages that `dvc repro` runs: pipelines' folders by their last name, and the stage."""
-    return re.findall(r"Running stage '(?:.*?(\w+)/dvc\.yaml:)?([\w-]+)'", dvc("repro", *targets))
+    with repository() as opened:
+        played = opened.reproduce(targets or None, **options)
+    return [(Path(stage.path_in_repo).parent.name, stage.name) for stage in played]
+
+
+def stale() -> list[tuple[str, str]]:
+    """The stages with a changed dependency, named as by `repro`."""
+    with repository() as opened:
+        changed = (address.rsplit(":", 1) for address in opened.status())
+    return [(Path(file).parent.name, name) for file, name in changed]

@@ -27,14 +27,14 @@ WORDS = [f"w{number}" for number in range(50)]
 
 
 def training() -> np.ndarray:
-    """Weights of a small network after twenty steps of Adam."""
+    """Weights of a small network after twenty steps of gradient descent, scaled as Adam's first."""
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(40, 64), nn.ReLU(), nn.BatchNorm1d(64), nn.Linear(64, 8))
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
-    for step in range(20):
-        optimiser.zero_grad()
-        network(torch.from_numpy(points[step : step + 64])).square().mean().backward()
-        optimiser.step()
+    for step in range(20):  # by hand: an optimiser of torch imports its compiler, for seconds
+        loss = network(torch.from_numpy(points[step : step + 64])).square().mean()
+        gradients = torch.autograd.grad(loss, list(network.parameters()))
+        for weight, gradient in zip(network.parameters(), gradients, strict=True):
+            weight.data -= 0.01 * gradient / (gradient.square().sqrt() + 0.001)
     return network[0].weight.detach().numpy()
 
 

@@ -1,13 +1,12 @@
 """The pipelines for DVC: every stage names what it reads, and DVC plays what is stale alone."""
 
-import json
 import os
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, dvc, repro, start
+from dvc_repository import copy_code, repro, stale, start
 
 from benchmark.core.files import read_yaml
 from benchmark.season.code_digests import closure, targets, write_digests
@@ -306,12 +305,6 @@ def repository(working_folder) -> Path:
     write("played", played_season())
     start()
     return working_folder
-
-
-def stale() -> list[tuple[str, str]]:
-    """The stages with a changed dependency, named as by `repro`."""
-    changed = json.loads(dvc("status", "--json"))
-    return [(Path(file).parent.name, stage) for file, stage in (x.split(":") for x in changed)]
 
 
 def append(file: str, text: str) -> None:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, dvc, repro, start
+from dvc_repository import copy_code, repository, repro, start
 from layouts import draw
 from refusals import check, refusal
 
@@ -135,7 +135,7 @@ def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path):
     lock = Path(PIPELINE).with_suffix(".lock").read_text()
     assert str(tmp_path) not in lock
     shutil.rmtree("data")  # as in a clone
-    assert "up to date" in dvc("repro", "--dry", "--allow-missing", f"{PIPELINE}:prepare")
+    assert repro(f"{PIPELINE}:prepare", dry=True, allow_missing=True) == []
     assert (other / "captions.csv").is_file()
 
 
@@ -145,8 +145,9 @@ def test_raw_files_placed_by_hand_survive_dvc(own):
     shutil.copytree(own, "data/raw/mine")
     start()
     repro(f"{PIPELINE}:prepare")
-    dvc("checkout", "--force", f"{PIPELINE}:fetch")
-    repro("--force", f"{PIPELINE}:fetch")
+    with repository() as opened:
+        opened.checkout([f"{PIPELINE}:fetch"], force=True)
+    repro(f"{PIPELINE}:fetch", force=True)
     caption(Path("data/raw/mine"), "second")
     assert repro(f"{PIPELINE}:prepare") == PLAYED
     assert state_of(Path("data/raw/mine/pictures")) == state_of(own / "pictures")

@@ -1,7 +1,8 @@
 """A fingerprint of this machine's numerics: digests of a fixed set of computations.
 
 Two machines with the same fingerprint give the same bytes for the kernels that are tried here, and
-with them, as far as was seen, for whole seasons; with different ones no replay can be expected to agree.
+with them, as far as was seen, for whole seasons; with different ones no replay can be expected to
+agree.
 """
 
 from collections.abc import Iterable

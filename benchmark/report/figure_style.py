@@ -23,7 +23,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmark.analysis.boards import Board
@@ -105,11 +104,11 @@ def _settle(figure: Figure) -> None:
     """Compute the layout once and round its positions: the last digits of the solver depend on
     memory addresses, and so would the bytes of the file."""
     engine = figure.get_layout_engine()
-    if engine is None or isinstance(engine, PlaceHolderLayoutEngine):  # the latter: settled before
+    if engine is None:  # settled before
         return
     figure.set_dpi(DPI)
     engine.execute(figure)
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)  # not "none", with which each saving draws twice
     for axes in figure.axes:
         axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
 
