@@ -1,6 +1,8 @@
 """Cells played again: how far they agree with the committed records, and what a report tells."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import builders
@@ -13,7 +15,9 @@ from benchmark.analysis import replays
 from benchmark.analysis.replays import Agreement, Played, Replay
 from benchmark.commands import task_pool
 from benchmark.commands.task_pool import Task
+from benchmark.core import numerics
 from benchmark.core.errors import UserError
+from benchmark.core.numerics import Numerics
 
 
 def played(rsum: float, seed: int = 0, preset: str = "p", rank: int = 0, **facts) -> Played:
@@ -109,3 +113,31 @@ def test_tasks_are_played_after_what_they_need(tmp_path, monkeypatch):
         "after that": "needs after odd, which failed",
     }
     assert sorted(path.name for path in Path().iterdir()) == ["a", "b", "last"]
+
+
+def say_numerics() -> None:
+    raise ValueError(f"{numerics.current().mode} {numerics.current().threads}")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tasks = {
+        "dies": Task(die, ()),
+        "native": Task(say_numerics, (), (), Numerics("native", 2)),
+        "after": Task(touch, ("never",), ("dies",)),
+        "again": Task(say_numerics, (), ("native",)),
+        "portable": Task(say_numerics, ()),
+    }
+    before = dict(os.environ)
+    assert task_pool.play(tasks, 1) == {
+        "dies": task_pool.DIED,
+        "native": "ValueError: native 2",
+        "after": "needs dies, which failed",
+        "again": "needs native, which failed",
+        "portable": "ValueError: portable 1",
+    }
+    assert os.environ == before

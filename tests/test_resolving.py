@@ -94,6 +94,7 @@ def test_numerics_and_threads_are_those_of_the_season_and_portable_with_one():
 
     assert ways() == {("portable", 1)}
     assert ways(numerics="native", threads=2) == {("native", 2)}
+    assert ways(numerics="intel") == {("intel", 1)}
 
 
 def test_cells_are_fed_what_their_options_ask_for(staged):

@@ -1,16 +1,23 @@
 """Tasks that need each other, played by several processes at once.
 
-A task whose needs failed is not begun; the others go on. Each process keeps what it has imported.
+A task whose needs failed is not begun; the others go on. Each process keeps what it has imported,
+and plays only tasks that compute in its way.
 """
 
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tqdm import tqdm
 
+from benchmark.core import numerics
+from benchmark.core.numerics import Numerics
 from datasets import DataError
+
+DIED = "its process died: killed, or out of memory"
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,7 @@ class Task:
     function: Callable
     arguments: tuple
     needs: tuple[str, ...] = ()  # names of other tasks
+    numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
 
 
 def play(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
@@ -28,11 +36,7 @@ def play(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
     done: set[str] = set()
     running: dict[Future, str] = {}
     ahead = dict(tasks)
-    context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
-    with (
-        ProcessPoolExecutor(jobs, mp_context=context) as pool,
-        tqdm(total=len(tasks), unit="task", disable=None) as bar,
-    ):
+    with _Processes(jobs) as processes, tqdm(total=len(tasks), unit="task", disable=None) as bar:
         while ahead or running:
             for name, task in list(ahead.items()):
                 lost = [need for need in task.needs if need in failed]
@@ -42,15 +46,41 @@ def play(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
                     bar.update()
                 elif len(running) < jobs and done.issuperset(task.needs):
                     del ahead[name]
-                    running[pool.submit(_played, task)] = name
+                    running[processes.submit(task)] = name
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
-                name, reason = running.pop(future), future.result()
+                name = running.pop(future)
+                reason = processes.result(future, tasks[name])
                 done.add(name)
                 if reason:
                     failed[name] = reason
                 bar.update()
     return failed
+
+
+class _Processes(ExitStack):
+    """Processes in pools, one pool for each way to compute."""
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__()
+        self.jobs = jobs
+        self.pools: dict[Numerics, ProcessPoolExecutor] = {}
+
+    def submit(self, task: Task) -> Future:
+        if task.numerics not in self.pools:
+            context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
+            pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+            self.pools[task.numerics] = self.enter_context(pool)
+        with numerics.of_children(task.numerics):
+            return self.pools[task.numerics].submit(_played, task)
+
+    def result(self, future: Future, task: Task) -> str:
+        """The reason why the task failed. A pool whose process died is given up for a new one."""
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self.pools.pop(task.numerics, None)
+            return DIED
 
 
 def _played(task: Task) -> str:

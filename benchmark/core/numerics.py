@@ -1,27 +1,34 @@
 """What decides the last bits of a result on the CPU, and how it is pinned.
 
 Libraries choose their kernels by the processor, and different kernels add in different orders. So
-before numpy and torch are imported, every process of this package tells them to compute as on an
-x86-64 processor with AVX2, with a fixed number of threads. The same season then gives the same
-bytes on every such processor of Intel. On those of AMD it gives other bytes, since MKL uses its
-AVX2 kernels on processors of Intel alone.
+before numpy and torch are imported, every process of this package tells them how to compute:
 
-A process that must compute otherwise begins anew with `require`: libraries read these settings
-once, when they are loaded.
+portable
+    As on any x86-64 processor with AVX2, Intel's and AMD's. MKL then computes with SSE2 alone, so
+    large products take up to several times as long.
+intel
+    As on any Intel processor with AVX2. On one of AMD the bytes are others, since MKL has its AVX2
+    kernels for Intel's processors alone. Nearly as fast as `native`.
+native
+    As is fastest on the processor at hand.
+
+The number of threads is fixed in all of them. A process that must compute otherwise begins anew
+with `require`: libraries read these settings once, when they are loaded.
 """
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
-PORTABLE, NATIVE = "portable", "native"  # as any Intel processor with AVX2; as is fastest
+PORTABLE, INTEL, NATIVE = "portable", "intel", "native"
 UNPINNED = "unpinned"  # numpy or torch was imported before this package
 MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"  # from a process to the one it becomes
 
-KERNELS = {  # of MKL, torch, oneDNN, OpenBLAS
-    "MKL_CBWR": "AVX2",
+MKL = {PORTABLE: "COMPATIBLE", INTEL: "AVX2"}  # values of MKL_CBWR
+KERNELS = {  # of torch, oneDNN, OpenBLAS
     "ATEN_CPU_CAPABILITY": "avx2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "OPENBLAS_CORETYPE": "Haswell",
@@ -36,7 +43,7 @@ THREAD_COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 class Numerics:
     """How a process computes."""
 
-    mode: str  # PORTABLE, NATIVE or UNPINNED
+    mode: str  # PORTABLE, INTEL, NATIVE or UNPINNED
     threads: int
 
 
@@ -47,12 +54,30 @@ def pin() -> None:
 
 def require(mode: str, threads: int) -> None:
     """Begin this process anew, and do not return, if it computes in another way."""
-    if current() != Numerics(mode, threads):
-        os.environ |= {MODE: mode, THREADS: str(threads)}
-        for name in (*KERNELS, "NPY_DISABLE_CPU_FEATURES"):
-            os.environ.pop(name, None)
+    wanted = Numerics(mode, threads)
+    if current() != wanted:
+        _ask_for(wanted)
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+@contextmanager
+def of_children(wanted: Numerics) -> Iterator[None]:
+    """Processes that begin inside compute in this way."""
+    before = dict(os.environ)
+    _ask_for(wanted)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _ask_for(wanted: Numerics) -> None:
+    """Let the environment say how processes compute that begin from now on."""
+    os.environ.update({MODE: wanted.mode, THREADS: str(wanted.threads)})
+    for name in ("MKL_CBWR", *KERNELS, "NPY_DISABLE_CPU_FEATURES"):
+        os.environ.pop(name, None)
 
 
 def current() -> Numerics:
@@ -69,7 +94,8 @@ def _settings(wanted: Numerics) -> dict[str, str]:
     waiting = {"OMP_WAIT_POLICY": "PASSIVE"}  # spinning threads take the cores of other cells
     if wanted.mode == NATIVE:
         return threads | waiting
-    return threads | waiting | KERNELS | {"NPY_DISABLE_CPU_FEATURES": _wider_features()}
+    kernels = KERNELS | {"MKL_CBWR": MKL[wanted.mode]}
+    return threads | waiting | kernels | {"NPY_DISABLE_CPU_FEATURES": _wider_features()}
 
 
 def _wider_features() -> str:

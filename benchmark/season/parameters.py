@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Option = bool | int | float | str | None
 Precision = Literal["float32", "bfloat16"]
-Mode = Literal["portable", "native"]  # core/numerics.py tells what they mean
+Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 
 
 class Strict(BaseModel):
