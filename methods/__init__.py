@@ -2,7 +2,7 @@
 
 A method module offers four things and knows nothing of data, metrics, paths, devices or seeds:
 
-    Config   a frozen dataclass of every hyper-parameter, each with its source
+    Config   a frozen dataclass of every hyper-parameter, each with its range and its source
     inputs   Config -> `Inputs`: what the method is fed, and what its Model offers
     Model    an `nn.Module` that fulfils `Matcher`, built as Model(config, sizes)
     recipe   Config -> the phases of its training
@@ -39,9 +39,18 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
+from pydantic import Field
 from torch import Tensor
+
+# Ranges of hyper-parameters, for the fields of a `Config`; they are checked with the season.
+Size = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]  # of layers, batches, lists; epochs
+Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]  # of what there may be none
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # learning rates, factors
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of terms of a loss; margins
+Share = Annotated[float, Field(ge=0, lt=1)]  # dropout, momentum
+Fraction = Annotated[float, Field(ge=0, le=1)]  # overlaps, slopes
 
 Encoding = tuple[Tensor, ...]  # every tensor is indexed by item first
 
@@ -212,7 +221,7 @@ def load(name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"{path}: no such method file")
-    spec = spec_from_file_location(path.stem, path)
+    spec = spec_from_file_location(f"methods.of_file.{path.stem}", path)  # none of a library's
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up by name
     spec.loader.exec_module(module)

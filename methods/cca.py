@@ -30,16 +30,18 @@ from methods import (
     OptionError,
     Phase,
     RegionBatch,
+    Size,
     Sizes,
+    Weight,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     pairs: str = "sentence"  # tables 1 and 2: images and sentences, or regions and "phrase"
-    embedding_size: int = 4096  # official cca_alg.m: all that the smaller side allows
-    regulariser: float = 0.0001  # official plClcConfig.m, ccaETA, of the largest eigenvalue
-    power: float = 1.0  # official RegionPhraseCCA.m: scaled by the correlations
+    embedding_size: Size = 4096  # official cca_alg.m: all that the smaller side allows
+    regulariser: Weight = 0.0001  # official plClcConfig.m, ccaETA, of the largest eigenvalue
+    power: Weight = 1.0  # official RegionPhraseCCA.m: scaled by the correlations
 
     def __post_init__(self) -> None:
         if self.pairs not in ("sentence", "phrase"):

@@ -35,26 +35,38 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods import (
+    Batch,
+    Captions,
+    Encoding,
+    Inputs,
+    OptionError,
+    Phase,
+    Rate,
+    Share,
+    Size,
+    Sizes,
+    Weight,
+)
 from methods.shared.losses import differ, first_of_its_group, hardest_triplets
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: str = "cycle"  # Table 6.1, a key of VARIANTS
-    hidden_size: int = 2048  # Section 6.4.1, fc1
-    embedding_size: int = 512  # Section 6.4.1, fc2 and fc3, the latent space
-    dropout: float = 0.5  # assumed (RRF-Net), after fc1
-    initial_deviation: float = 0.05  # assumed (RRF-Net)
-    margin: float = 0.1  # Section 6.4.1
-    alpha: float = 2.0  # Section 6.4.1, second half of Eqs. 6.2, 6.4 and 6.5
-    top_k: int = 50  # Section 6.4.1, negatives
-    batch_size: int = 500  # Section 6.4.1
-    learning_rate: float = 0.1  # Section 6.4.1
-    decay_every: int = 20  # assumed (RRF-Net): epochs after which the learning rate is a tenth
-    momentum: float = 0.9  # Section 6.4.1
-    weight_decay: float = 0.0005  # Section 6.4.1
-    epochs: int = 60  # Section 6.4.1
+    hidden_size: Size = 2048  # Section 6.4.1, fc1
+    embedding_size: Size = 512  # Section 6.4.1, fc2 and fc3, the latent space
+    dropout: Share = 0.5  # assumed (RRF-Net), after fc1
+    initial_deviation: Rate = 0.05  # assumed (RRF-Net)
+    margin: Weight = 0.1  # Section 6.4.1
+    alpha: Weight = 2.0  # Section 6.4.1, second half of Eqs. 6.2, 6.4 and 6.5
+    top_k: Size = 50  # Section 6.4.1, negatives
+    batch_size: Size = 500  # Section 6.4.1
+    learning_rate: Rate = 0.1  # Section 6.4.1
+    decay_every: Size = 20  # assumed (RRF-Net): epochs after which the learning rate is a tenth
+    momentum: Share = 0.9  # Section 6.4.1
+    weight_decay: Weight = 0.0005  # Section 6.4.1
+    epochs: Size = 60  # Section 6.4.1
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:

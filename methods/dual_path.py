@@ -21,7 +21,7 @@ one rate in stage II (code: its batch norms and first layer a lower one), crops 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal, get_args, get_origin
 
 import torch
 import torch.nn.functional as F
@@ -30,12 +30,17 @@ from torch import Tensor, nn
 from methods import (
     Batch,
     Captions,
+    Count,
     Encoding,
     Inputs,
     NotApplicableError,
     OptionError,
     Phase,
+    Rate,
+    Share,
+    Size,
     Sizes,
+    Weight,
 )
 from methods.shared.losses import differ
 
@@ -50,39 +55,40 @@ POOLINGS = {"average": lambda x_CNL: x_CNL.mean(-1), "max": lambda x_CNL: x_CNL.
 class Config:
     stage: Literal[1, 2] = 1  # Section V; 1: fixed image CNN, 2: end to end
     blocks: str = "3,4,6,3"  # Section III-B, as ResNet-50; official: 3,4,6,1
-    text_width: float = 1.0  # factor on the official layer widths
+    text_width: Rate = 1.0  # factor on the official layer widths
     text_pooling: Literal["average", "max"] = "average"  # Fig. 2; official: max
     text_layers: Literal[1, 2] = 2  # Fig. 2, FC layers after the text CNN; official: 1
-    text_length: int = 32  # Section III-B; 56 for CUHK-PEDES
+    text_length: Size = 32  # Section III-B; 56 for CUHK-PEDES
     alignment: Literal["shift", "left"] = "shift"  # Section III-B; Table VI: left
     test_offsets: Literal["centre", "all"] = "centre"  # assumed; official: all, summed
-    word_size: int = 300  # Section III-B
+    word_size: Size = 300  # Section III-B
     word_init: Literal["word2vec", "random"] = "word2vec"  # Section III-B; Table V: random
-    hidden_size: int = 2048  # Fig. 2, text branch
-    image_hidden_size: int = 2048  # Section III-A; official VGG nets: 4096
-    embedding_size: int = 2048  # Fig. 2
+    hidden_size: Size = 2048  # Fig. 2, text branch
+    image_hidden_size: Size = 2048  # Section III-A; official VGG nets: 4096
+    embedding_size: Size = 2048  # Fig. 2
     trailing_norm: bool = False  # Fig. 2 ends on FC; official: batch norm, and ReLU in training
-    dropout: float = 0.75  # Section VI-B; official: 0.5 on MSCOCO, 0.8 on CUHK-PEDES
-    lambda1: float = 0.0  # Eq. 9, ranking; Section V: stage I 0, stage II 1
-    lambda2: float = 1.0  # Eq. 9, instance loss of images
-    lambda3: float = 1.0  # Eq. 9, instance loss of texts; official stage II: 0.1
-    margin: float = 1.0  # Section VI-B, Eq. 4
+    dropout: Share = 0.75  # Section VI-B; official: 0.5 on MSCOCO, 0.8 on CUHK-PEDES
+    lambda1: Weight = 0.0  # Eq. 9, ranking; Section V: stage I 0, stage II 1
+    lambda2: Weight = 1.0  # Eq. 9, instance loss of images
+    lambda3: Weight = 1.0  # Eq. 9, instance loss of texts; official stage II: 0.1
+    margin: Weight = 1.0  # Section VI-B, Eq. 4
     negatives: Literal["random", "pool"] = "random"  # assumed; official: pool, T_n its hardest
-    pool_size: int = 256  # official
-    clusters: float = 0.0  # Table IV: k-means classes per image; 0: every group is a class
-    batch_size: int = 32  # Section VI-B
-    learning_rate: float = 0.001  # Section VI-B; official: 0.01 for convolutions
-    image_rate: float = 1.0  # Section VI-B: one rate; factor on it for the image CNN in stage II
+    pool_size: Size = 256  # official
+    clusters: Weight = 0.0  # Table IV: k-means classes per image; 0: every group is a class
+    batch_size: Size = 32  # Section VI-B
+    learning_rate: Rate = 0.001  # Section VI-B; official: 0.01 for convolutions
+    image_rate: Weight = 1.0  # Section VI-B: one rate; factor on it for the image CNN in stage II
     layer_rates: bool = False  # official: a rate per kind of layer
     nesterov: bool = False  # official: True
-    weight_decay: float = 0.0001  # official
-    epochs: int = 240  # Section IV-C, stage I; official stage II: 60
-    decay_after: int = 240  # learning rate / 10 from here on; official stage II: 40
+    weight_decay: Weight = 0.0001  # official
+    epochs: Size = 240  # Section IV-C, stage I; official stage II: 60
+    decay_after: Count = 240  # learning rate / 10 from here on; official stage II: 40
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            choices, value = get_args(field.type), getattr(self, field.name)
-            if choices and value not in choices:
+            is_choice, value = get_origin(field.type) is Literal, getattr(self, field.name)
+            choices = get_args(field.type)
+            if is_choice and value not in choices:
                 raise OptionError(field.name, " or ".join(map(str, choices)), value)
         counts = self.blocks.split(",")
         if len(counts) != len(STAGES) or not all(x.isdecimal() and int(x) for x in counts):

@@ -27,12 +27,17 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from methods import (
     Batch,
     Captions,
+    Count,
     Encoding,
+    Fraction,
     Inputs,
     NotApplicableError,
     OptionError,
     Phase,
+    Rate,
+    Size,
     Sizes,
+    Weight,
 )
 from methods.shared.losses import differ
 
@@ -45,24 +50,24 @@ class Config:
     direction: str = "t2i"  # Section 3.1: who attends; t2i: words attend to regions
     attention: bool = True  # Section 3.1; False, with pooling "sum": Sum-Max, Eqs. 9 and 10
     pooling: str = "avg"  # Eqs. 5 to 8: "lse" or "avg"; Table 4: "sum" or "max"
-    lambda1: float = 9.0  # Eq. 3 inverse temperature; Table 1: 9 for t-i, 4 for i-t
-    lambda2: float = 6.0  # Eq. 5; Table 1: 6 for t-i LSE, 5 for i-t LSE
-    regions: int = 36  # appendix B, the most salient ones
+    lambda1: Weight = 9.0  # Eq. 3 inverse temperature; Table 1: 9 for t-i, 4 for i-t
+    lambda2: Weight = 6.0  # Eq. 5; Table 1: 6 for t-i LSE, 5 for i-t LSE
+    regions: Size = 36  # appendix B, the most salient ones
     normalise_images: bool = True  # Eq. 1; Table 4: False
     bidirectional: bool = True  # Section 3.4; Table 4: False
-    embedding_size: int = 1024  # appendix A, GRU and joint space
-    word_size: int = 300  # appendix A
-    margin: float = 0.2  # appendix A, Eq. 12
+    embedding_size: Size = 1024  # appendix A, GRU and joint space
+    word_size: Size = 300  # appendix A
+    margin: Weight = 0.2  # appendix A, Eq. 12
     hard_negatives: bool = True  # Eq. 12; Table 4: False, Eq. 11
-    leak: float = 0.0  # Section 3.1: [x]+; official code: LeakyReLU(0.1)
+    leak: Fraction = 0.0  # Section 3.1: [x]+; official code: LeakyReLU(0.1)
     other_captions_negative: bool = False  # assumed; official code: True
-    batch_size: int = 128  # appendix A
-    clip_norm: float = 2.0  # appendix A
-    learning_rate: float = 0.0002  # appendix A, Flickr30K
+    batch_size: Size = 128  # appendix A
+    clip_norm: Rate = 2.0  # appendix A
+    learning_rate: Rate = 0.0002  # appendix A, Flickr30K
     trains: bool = True  # Table 5, last two rows: False keeps the weights it starts from
-    epochs: int = 30  # appendix A: 15 + 15
-    decay_after: int = 15  # appendix A: learning rate / 10 from here on
-    min_count: int = 4  # official vocab.py: rarer words become <unk>
+    epochs: Size = 30  # appendix A: 15 + 15
+    decay_after: Count = 15  # appendix A: learning rate / 10 from here on
+    min_count: Size = 4  # official vocab.py: rarer words become <unk>
 
     def __post_init__(self) -> None:
         if self.direction not in ("t2i", "i2t"):

@@ -28,7 +28,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods import (
+    Batch,
+    Captions,
+    Encoding,
+    Fraction,
+    Inputs,
+    OptionError,
+    Phase,
+    Rate,
+    Share,
+    Size,
+    Sizes,
+    Weight,
+)
 from methods.shared.branches import linear_branch, nonlinear_branch, start_from_glorot
 from methods.shared.losses import (
     differ,
@@ -45,26 +58,26 @@ TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> Inputs.text
 class Config:
     nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
     text: str = "sentence"  # Section 5.3: ready-made vectors, or "lstm", trained jointly
-    word_size: int = 256  # Section 5.3, LSTM
-    lstm_size: int = 512  # Section 5.3, hidden state
-    lstm_hidden_size: int = 1024  # Section 5.3: hidden_size of the text branch after an LSTM
-    min_count: int = 1  # Section 5.3: the vocabulary is all words of the training set
-    hidden_size: int = 2048  # Section 5.3, both branches
-    embedding_size: int = 512  # Section 5.3
-    dropout: float = 0.5  # Section 5.3, after the ReLU
-    margin: float = 0.05  # Section 3.2.2
-    lambda1: float = 1.0  # Section 5.2, image anchor
-    lambda2: float = 1.5  # Section 5.2, sentence anchor; 0: single-directional
-    lambda4: float = 0.0  # Section 5.2, sentence neighbourhood; 0.05 with constraints
-    top_k: int = 10  # Section 5.1, triplets kept per pair and direction
+    word_size: Size = 256  # Section 5.3, LSTM
+    lstm_size: Size = 512  # Section 5.3, hidden state
+    lstm_hidden_size: Size = 1024  # Section 5.3: hidden_size of the text branch after an LSTM
+    min_count: Size = 1  # Section 5.3: the vocabulary is all words of the training set
+    hidden_size: Size = 2048  # Section 5.3, both branches
+    embedding_size: Size = 512  # Section 5.3
+    dropout: Share = 0.5  # Section 5.3, after the ReLU
+    margin: Weight = 0.05  # Section 3.2.2
+    lambda1: Weight = 1.0  # Section 5.2, image anchor
+    lambda2: Weight = 1.5  # Section 5.2, sentence anchor; 0: single-directional
+    lambda4: Weight = 0.0  # Section 5.2, sentence neighbourhood; 0.05 with constraints
+    top_k: Size = 10  # Section 5.1, triplets kept per pair and direction
     neighbourhood_sampling: bool = False  # Section 3.2.3: two sentences for every image
-    batch_size: int = 500  # Section 5.1
-    learning_rate: float = 0.0001  # Section 5.3; LSTM: 0.0002
-    epochs: int = 20  # official train_embedding_nn.py
+    batch_size: Size = 500  # Section 5.1
+    learning_rate: Rate = 0.0001  # Section 5.3; LSTM: 0.0002
+    epochs: Size = 20  # official train_embedding_nn.py
     norm_first: bool = False  # Section 3.2.1; official retrieval_model.py: after the first FC
-    norm_momentum: float = 0.1  # PyTorch's; official: 0.9, the share of the newest batch
+    norm_momentum: Fraction = 0.1  # PyTorch's; official: 0.9, the share of the newest batch
     repeats_negative: bool = False  # assumed; official dataset_utils.py: True
-    distance_epsilon: float = 0.0  # Eq. 1; official: 0.0001 under the root
+    distance_epsilon: Weight = 0.0  # Eq. 1; official: 0.0001 under the root
 
     def __post_init__(self) -> None:
         if self.text not in TEXTS:

@@ -28,7 +28,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Captions, Encoding, Inputs, OptionError, Phase, RegionBatch, Sizes
+from methods import (
+    Captions,
+    Encoding,
+    Fraction,
+    Inputs,
+    OptionError,
+    Phase,
+    Rate,
+    RegionBatch,
+    Size,
+    Sizes,
+    Weight,
+)
 from methods.shared.branches import (
     encode_regions,
     linear_branch,
@@ -41,22 +53,22 @@ from methods.shared.losses import differ, distance, draw, hardest_triplets, text
 @dataclass(frozen=True, kw_only=True)
 class Config:
     nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
-    hidden_size: int = 1024  # Section 4.3, both branches
-    embedding_size: int = 512  # Section 4.3
-    margin: float = 0.05  # assumed, Section 3.2.2 names it for sentences
-    lambda1: float = 1.0  # Section 4.2, image anchor (of regions); 0: single-directional
-    lambda2: float = 4.0  # Section 4.2, phrase anchor; 1 if single-directional
-    lambda3: float = 0.0  # Section 4.2, region neighbourhood; 0.1 with constraints
-    lambda4: float = 0.0  # Section 4.2, phrase neighbourhood; 0.1 with constraints
-    top_k: int = 30  # Algorithm 1, triplets kept per pair and direction
+    hidden_size: Size = 1024  # Section 4.3, both branches
+    embedding_size: Size = 512  # Section 4.3
+    margin: Weight = 0.05  # assumed, Section 3.2.2 names it for sentences
+    lambda1: Weight = 1.0  # Section 4.2, image anchor (of regions); 0: single-directional
+    lambda2: Weight = 4.0  # Section 4.2, phrase anchor; 1 if single-directional
+    lambda3: Weight = 0.0  # Section 4.2, region neighbourhood; 0.1 with constraints
+    lambda4: Weight = 0.0  # Section 4.2, phrase neighbourhood; 0.1 with constraints
+    top_k: Size = 30  # Algorithm 1, triplets kept per pair and direction
     augmented: bool = True  # Algorithm 1, step 2: a proposal near the true region, or itself
-    positive_iou: float = 0.7  # Algorithm 1, IoU of a positive region, at least
-    negative_iou: float = 0.3  # Algorithm 1, below it a region is negative
+    positive_iou: Fraction = 0.7  # Algorithm 1, IoU of a positive region, at least
+    negative_iou: Fraction = 0.3  # Algorithm 1, below it a region is negative
     neighbourhood_sampling: bool = False  # Algorithm 1, step 3c: two phrases and two regions
-    batch_size: int = 100  # Algorithm 1, pairs
-    learning_rate: float = 0.001  # Section 4.3
-    epochs: int = 8  # Section 4.3
-    constraint_epochs: int = 2  # Section 4.3, with the neighbourhood terms after the others
+    batch_size: Size = 100  # Algorithm 1, pairs
+    learning_rate: Rate = 0.001  # Section 4.3
+    epochs: Size = 8  # Section 4.3
+    constraint_epochs: Size = 2  # Section 4.3, with the neighbourhood terms after the others
 
     def __post_init__(self) -> None:
         if not self.lambda2:

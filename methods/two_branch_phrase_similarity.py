@@ -22,7 +22,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Captions, Encoding, Inputs, OptionError, Phase, RegionBatch, Sizes
+from methods import (
+    Captions,
+    Encoding,
+    Fraction,
+    Inputs,
+    OptionError,
+    Phase,
+    Rate,
+    RegionBatch,
+    Size,
+    Sizes,
+)
 from methods.shared.branches import (
     encode_regions,
     joint,
@@ -36,17 +47,17 @@ from methods.shared.losses import draw, logistic
 @dataclass(frozen=True, kw_only=True)
 class Config:
     nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
-    hidden_size: int = 1024  # Section 4.3, both branches
-    embedding_size: int = 512  # Section 4.3
-    joint_layers: int = 3  # Section 3.3; Section 4.4 tries 1 and 2
-    joint_size: int = 512  # Section 4.3, outputs of the first of three
-    last_joint_size: int = 256  # Section 4.3, inputs of the last one
+    hidden_size: Size = 1024  # Section 4.3, both branches
+    embedding_size: Size = 512  # Section 4.3
+    joint_layers: Size = 3  # Section 3.3; Section 4.4 tries 1 and 2
+    joint_size: Size = 512  # Section 4.3, outputs of the first of three
+    last_joint_size: Size = 256  # Section 4.3, inputs of the last one
     augmented: bool = True  # assumed to keep the true region; Algorithm 1, step 2: all near it
-    positive_iou: float = 0.7  # Algorithm 1, IoU of a positive region, at least
-    negative_iou: float = 0.3  # Algorithm 1, below it a region is negative
-    batch_size: int = 100  # Algorithm 1, phrases with their true regions
-    learning_rate: float = 0.001  # Section 4.3
-    epochs: int = 8  # Section 4.3
+    positive_iou: Fraction = 0.7  # Algorithm 1, IoU of a positive region, at least
+    negative_iou: Fraction = 0.3  # Algorithm 1, below it a region is negative
+    batch_size: Size = 100  # Algorithm 1, phrases with their true regions
+    learning_rate: Rate = 0.001  # Section 4.3
+    epochs: Size = 8  # Section 4.3
 
     def __post_init__(self) -> None:
         if self.joint_layers not in (1, 2, 3):

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Sizes
+from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Rate, Share, Size, Sizes
 from methods.shared.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
 from methods.shared.losses import differ, logistic
 
@@ -29,15 +29,15 @@ from methods.shared.losses import differ, logistic
 @dataclass(frozen=True, kw_only=True)
 class Config:
     nonlinear: bool = True  # Section 4.2: two FC layers per branch, or the first one only
-    hidden_size: int = 2048  # Section 5.3, both branches
-    embedding_size: int = 512  # Section 5.3
-    dropout: float = 0.5  # Section 5.3, after the ReLU
-    joint_layers: int = 3  # Section 3.3; Section 4.4 tries 1 and 2
-    joint_size: int = 512  # Section 4.3, outputs of the first of three
-    last_joint_size: int = 256  # Section 4.3, inputs of the last one
-    batch_size: int = 500  # Section 5.1, positive pairs
-    learning_rate: float = 0.0001  # Section 5.3
-    epochs: int = 20  # assumed, as for the embedding network
+    hidden_size: Size = 2048  # Section 5.3, both branches
+    embedding_size: Size = 512  # Section 5.3
+    dropout: Share = 0.5  # Section 5.3, after the ReLU
+    joint_layers: Size = 3  # Section 3.3; Section 4.4 tries 1 and 2
+    joint_size: Size = 512  # Section 4.3, outputs of the first of three
+    last_joint_size: Size = 256  # Section 4.3, inputs of the last one
+    batch_size: Size = 500  # Section 5.1, positive pairs
+    learning_rate: Rate = 0.0001  # Section 5.3
+    epochs: Size = 20  # assumed, as for the embedding network
 
     def __post_init__(self) -> None:
         if self.joint_layers not in (1, 2, 3):

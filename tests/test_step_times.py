@@ -155,7 +155,7 @@ def test_hours_are_steps_times_the_timed_ones(clock):
 def test_seeds_share_one_timing_of_every_phase():
     prepared("flickr8k", images=100, captions=["a cat"] * 301)
     assert [row["trainings"] for row in times(own_method())] == [2]
-    assert sys.modules["mine"].losses == 3 * [32] + 3 * [2 * 50]
+    assert sys.modules["methods.of_file.mine"].losses == 3 * [32] + 3 * [2 * 50]
 
 
 def test_trainings_that_are_done_are_left_out():

@@ -289,7 +289,7 @@ def test_a_test_split_without_captions_is_not_applicable():
 
 def batches_seen(cell: Cell) -> list:
     train_cell(cell)
-    return sys.modules["pixels"].SEEN
+    return sys.modules["methods.of_file.pixels"].SEEN
 
 
 def check_said(ids: torch.Tensor, text: Captions, said_of: dict, words: tuple[str, ...]) -> None:

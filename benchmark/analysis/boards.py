@@ -17,6 +17,7 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
+from benchmark.core.array_files import check_bytes, read_arrays, read_parquet
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json
 from benchmark.core.provenance import Provenance, read_provenance
@@ -54,13 +55,12 @@ class Outcome:
 
     def ranks(self, direction: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, in the split's order."""
-        frame = pd.read_parquet(self.folder / "scores/ranks.parquet")
+        frame = read_parquet(self.folder / "scores/ranks.parquet")
         return frame.loc[frame["direction"] == direction, "rank"].to_numpy()
 
     def arrays(self, file: str) -> dict[str, np.ndarray]:
         """The arrays of scores/similarities.npz, scores/retrieved.npz or scores/samples.npz."""
-        with np.load(self.folder / file, allow_pickle=False) as stored:
-            return dict(stored)
+        return read_arrays(self.folder / file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +218,11 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     files = ("cost.json", "ranks.parquet", "similarities.npz", "retrieved.npz", "samples.npz")
     _check_there(key, cell, [folder / "scores" / name for name in files])
     _check_there(key, cell, [path / "training/cost.json" for path in trained])
+    record = _record(params, key, cell)
+    check_bytes(folder, record.files)
     return Outcome(
         folder=folder,
-        record=_record(params, key, cell),
+        record=record,
         trainings=tuple(read_provenance(path / "training/cost.json") for path in trained),
         scoring=read_provenance(folder / "scores/cost.json"),
         history=None if is_fusion else _history(key, cell, folder / "training/history.csv"),

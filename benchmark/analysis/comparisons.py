@@ -18,6 +18,7 @@ import pandas as pd
 
 from benchmark.analysis import significance
 from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.core.array_files import read_arrays, read_parquet
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
 from benchmark.protocol import METRICS, distribution_overlap
@@ -339,8 +340,7 @@ def _overlap_replicates(folder: Path) -> np.ndarray | None:
     path = folder / "scores/samples.npz"
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        return stored["overlap_replicates"] if "overlap_replicates" in stored else None
+    return read_arrays(path).get("overlap_replicates")
 
 
 # A report reads the same files many times: they are cached until they are written again.
@@ -354,7 +354,7 @@ def _ranks(outcome: Outcome) -> dict[str, pd.DataFrame]:
 
 @lru_cache(maxsize=2048)
 def _read_ranks(path: Path, written: int) -> dict[str, pd.DataFrame]:
-    return dict(list(pd.read_parquet(path).groupby("direction", sort=False)))
+    return dict(list(read_parquet(path).groupby("direction", sort=False)))
 
 
 def _owners(dataset: str) -> Owners:

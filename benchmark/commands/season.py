@@ -11,7 +11,6 @@ from pathlib import Path
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import raw_dataset
 from benchmark.season.parameter_files import (
-    SHARED,
     Local,
     placed,
     read_local,
@@ -48,9 +47,9 @@ def main(arguments: argparse.Namespace) -> None:
         show(read_params())
         return
     name = season_name(arguments.name)
-    if name == SHARED.name:
-        raise UserError(f"season {name}", "another name", "a reserved one", "rename the file")
     params = resolve(name, read_season(arguments.name))
+    for dataset in params.datasets:
+        raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
     _keep_file(season_path(arguments.name), SEASONS / name / SEASON_FILE)
     write_params(params)

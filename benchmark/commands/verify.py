@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import pandas as pd
-
 from benchmark.analysis.replays import (
     Agreement,
     Played,
@@ -31,6 +29,7 @@ from benchmark.analysis.replays import (
 from benchmark.commands import task_pool
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.core import numerics
+from benchmark.core.array_files import read_parquet
 from benchmark.core.errors import UserError
 from benchmark.core.fingerprint import fingerprint
 from benchmark.core.machine import machine
@@ -113,7 +112,7 @@ def _played(params: Params, key: str) -> Played | None:
     folder = Path(_cells(params)[key].folder)
     if not (folder / "record.json").is_file():
         return None
-    ranks = pd.read_parquet(folder / "scores/ranks.parquet")
+    ranks = read_parquet(folder / "scores/ranks.parquet")
     return Played(record=read_record(folder), ranks=ranks)
 
 

@@ -9,7 +9,9 @@ A stage module offers `configure(parser)` and `main(arguments)` and ends with
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from benchmark.core import disk_space
 from datasets import DataError
 
 Configure = Callable[[argparse.ArgumentParser], None]
@@ -33,12 +35,27 @@ def run_stage(
 
 
 def guarded(main: Main, arguments: argparse.Namespace) -> int:
-    """Run `main`; a mistake the user can mend becomes one line on stderr."""
+    """Run `main`; what the user can correct becomes one line on stderr."""
     try:
         return main(arguments) or 0
     except DataError as error:
-        print("rematch:", " ".join(str(error).splitlines()), file=sys.stderr)
-        return 2
+        return _told(" ".join(str(error).splitlines()))
+    except OSError as error:
+        return _told(_of_disk(error))
+    except MemoryError as error:
+        return _told(f"out of memory: {error or 'a smaller batch, or another machine'}")
     except KeyboardInterrupt:
         print("rematch: interrupted", file=sys.stderr)
         return 130
+
+
+def _told(line: str) -> int:
+    print("rematch:", line, file=sys.stderr)
+    return 2
+
+
+def _of_disk(error: OSError) -> str:
+    """Which path could not be read or written, why, and the space that is left there."""
+    path = Path(error.filename) if error.filename else Path.cwd()
+    free = disk_space.free_below(path) / disk_space.GB
+    return f"{path}: {error.strerror or error}; {free:.2f} GB are free there; correct it, run again"

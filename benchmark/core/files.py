@@ -3,30 +3,66 @@
 import hashlib
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 import yaml
 
 from benchmark.core.errors import UserError
 
+PART = ".part"  # end of the names of what is being written
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]  # folders may be shared
 YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends well, else it vanishes."""
+    """A path to write to; it becomes `path` when the block ends well, else it vanishes.
+
+    What was written is on the disk before it takes the place of anything. What killed processes
+    left unfinished is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    _sweep(path)
+    part = path.with_name(f".{path.name}.{HOST}.{os.getpid()}{PART}")
     try:
         yield part
+        _flush(part)
         os.replace(part, path)
     finally:
         if part.is_dir():
             shutil.rmtree(part)
         part.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove parts of `path` whose process, on this machine, has ended."""
+    for part in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
+        number = part.name.removesuffix(PART).rpartition(".")[2]
+        if number.isdecimal() and not _is_running(int(number)):
+            shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # of another user, or no number of a process
+        return True
+    return True
+
+
+def _flush(part: Path) -> None:
+    """Write a file, or all files of a folder, from memory to the disk."""
+    for path in [part, *part.rglob("*")] if part.is_dir() else [part]:
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 @contextmanager

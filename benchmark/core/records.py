@@ -50,6 +50,7 @@ class Record(Frozen):
     # Records of before these were kept have none.
     trainings: dict[str, dict] = {}  # preset -> digests of inputs and code, numerics
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
+    files: dict[str, str] = {}  # of the folder, without costs -> sha256
 
 
 def write_record(folder: Path, record: Record) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmark.core.array_files import check_bytes, read_parquet
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, sha256
 from datasets import SPLITS
@@ -96,5 +97,7 @@ def read(dataset: str) -> Prepared:
                 found="nothing",
                 do=f"run: python -m benchmark.prepare {dataset}",
             )
-    tables = {table: pd.read_parquet(path) for table, path in paths.items()}
-    return Prepared(**tables, card=read_json(folder / "card.json"), folder=folder)
+    card = read_json(folder / "card.json")
+    check_bytes(folder, card.get("files", {}))  # tables of before these were kept have none
+    tables = {table: read_parquet(path) for table, path in paths.items()}
+    return Prepared(**tables, card=card, folder=folder)

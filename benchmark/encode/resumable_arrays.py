@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from benchmark.core import disk_space
 from benchmark.core.files import read_json, write_json
 from benchmark.core.fingerprint import fingerprint
 from benchmark.season import code_digests
@@ -51,7 +52,10 @@ def _resumed(scratch: Path, identity: dict) -> int:
 
 
 def scratch_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array at `path`, to be written to; a new one is filled with zeros."""
+    """The array at `path`, to be written to; a new one is filled with zeros. Raises UserError where
+    the disk has no room for it."""
     if path.is_file():
         return np.lib.format.open_memmap(path, mode="r+")
-    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    disk_space.reserve(path, path.stat().st_size)
+    return array

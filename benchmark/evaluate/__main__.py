@@ -16,7 +16,7 @@ from benchmark import protocol
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import make_deterministic, pick
-from benchmark.core.files import atomic
+from benchmark.core.files import atomic, sha256
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
 from benchmark.core.records import write_record
@@ -31,12 +31,15 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import score_checks, scoring
+from benchmark.matching import method_errors, score_checks, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
+from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
 from benchmark.protocol import fusion
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 from methods import NotApplicableError
+
+SCORES = ("ranks.parquet", "retrieved.npz", "samples.npz", "similarities.npz")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,8 +66,11 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         result = _evaluation(cell, members, data, device, seconds)
     folder = Path(cell.folder)
     _write_arrays(folder / "scores", result)
-    write_record(folder, record_of(params.season, cell, members, data, result))
+    files = {f"scores/{name}": sha256(folder / "scores" / name) for name in SCORES}
+    write_record(folder, record_of(params.season, cell, members, data, result, files))
     write_provenance(folder / "scores/cost.json", provenance(device, seconds))
+    name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
+    method_errors.tell(name, result.status, result.reason)
 
 
 def _evaluation(
@@ -74,7 +80,8 @@ def _evaluation(
     device: torch.device,
     seconds: dict[str, float],
 ) -> Evaluation:
-    """One without metrics where a member has no weights or its scores cannot be ranked."""
+    """One without metrics where a member has no weights, its method raises or its scores cannot be
+    ranked."""
     for member in members:
         if member.checkpoint.status != "ok":
             return Evaluation(status=member.checkpoint.status, reason=member.checkpoint.reason)
@@ -90,6 +97,10 @@ def _evaluation(
         return Evaluation(status="failed", reason=str(error))
     except NotApplicableError as error:
         return Evaluation(status="not_applicable", reason=str(error))
+    except OF_THE_MACHINE:
+        raise
+    except OF_A_METHOD as error:
+        return Evaluation(status="failed", reason=method_errors.reason(error, cell.folder))
 
 
 def _of_model(

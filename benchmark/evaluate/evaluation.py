@@ -12,6 +12,7 @@ from benchmark.evaluate import figure_samples
 from benchmark.protocol import distribution_overlap
 
 SPLIT = "test"  # the split that is evaluated
+LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +44,13 @@ class Evaluation:
 
 def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) -> Evaluation:
     """Evaluate scores with one row per query, i2t (I, C) and t2i (C, I), in the directions that
-    the dataset's card names. Raises protocol.RefusedError for scores that are not finite."""
+    the dataset's card names. Raises protocol.RefusedError for scores that are not finite, and
+    where there is nothing to distinguish."""
     ways, folds = data.card["ways"], data.card["folds"]
     relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
+    if relevant.all():
+        raise protocol.RefusedError(f"the {SPLIT} split has no unmatched pair: one group alone")
+    scores = {way: _workable(scores[way]) for way in {"i2t", *ways}}
     scores, matrix = {way: scores[way] for way in ways}, scores["i2t"]
     ranks = protocol.retrieval_ranks(scores, relevant)
     metrics = protocol.retrieval_metrics(ranks)
@@ -70,6 +75,15 @@ def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) ->
         },
         samples=kept | {"overlap_replicates": replicates.astype(np.float32)},
     )
+
+
+def _workable(scores: np.ndarray) -> np.ndarray:
+    """The scores in double precision where single is too coarse for bins between them, or too
+    small for their range."""
+    low, high = float(scores.min()), float(scores.max())
+    largest = max(abs(low), abs(high))
+    is_usual = largest < LARGE and (high - low) > COARSE * largest
+    return scores if is_usual else scores.astype(np.float64)
 
 
 def of_localisation(

@@ -22,8 +22,9 @@ def record_of(
     members: list[TrainedCell],
     data: Prepared,
     evaluation: Evaluation,
+    files: dict[str, str],
 ) -> Record:
-    """The record of a cell, or of a fusion of `members`."""
+    """The record of a cell, or of a fusion of `members`; `files` are digests of what it keeps."""
     first = members[0]
     return Record(
         protocol_version=protocol.VERSION,
@@ -38,6 +39,7 @@ def record_of(
         metrics=protocol.with_formula_versions(evaluation.metrics),
         trainings={member.cell.preset: _training_facts(member) for member in members},
         numerics=computed(),
+        files=files,
     )
 
 

@@ -4,11 +4,10 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
+from benchmark.core import sealed_files
 from benchmark.core.errors import UserError
-from benchmark.core.files import atomic
 from methods import Sizes
 
 
@@ -45,9 +44,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         "words": list(checkpoint.words) if checkpoint.words else None,
         "sizes": vars(checkpoint.sizes),
     }
-    with atomic(path) as part:
-        with part.open("wb") as file:  # a path would put its random name into the archive
-            torch.save(content, file)
+    sealed_files.save(path, content)
 
 
 def load(path: Path) -> Checkpoint:
@@ -60,7 +57,7 @@ def load(path: Path) -> Checkpoint:
             do="run `dvc repro`, or `python -m benchmark.train CELL`",
         )
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = sealed_files.load(path)
         words = tuple(content["words"]) if content["words"] else None
         identity, sizes = json.loads(content["identity"]), Sizes(**content["sizes"])
         return Checkpoint(**content | {"identity": identity, "words": words, "sizes": sizes})

@@ -59,6 +59,7 @@ def _compare(first: Tensor, again: Tensor) -> None:
     """Values that are not finite are the protocol's to refuse."""
     precision = torch.get_autocast_dtype(first.device.type)
     precision = precision if torch.is_autocast_enabled(first.device.type) else torch.float32
+    first, again = first.double(), again.double()  # differences of large scores would overflow
     rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * first.std()
     difference = (first - again).abs()
     if first.isfinite().all() and not (difference <= rounding).all():

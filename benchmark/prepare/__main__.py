@@ -52,7 +52,8 @@ def prepare(params: Params, name: str) -> None:
         images.to_parquet(folder / "images.parquet", index=False)
         captions.to_parquet(folder / "captions.parquet", index=False)
         _numbered(tables.regions).to_parquet(folder / "regions.parquet", index=False)
-        write_json(folder / "card.json", card)
+        files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
+        write_json(folder / "card.json", card | {"files": files})
 
 
 def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:

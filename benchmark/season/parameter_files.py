@@ -19,6 +19,8 @@ from pydantic import BaseModel
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml, write_text
+from benchmark.core.names import FileName, Name, checked_name
+from benchmark.season.folder_checks import check_folders
 from benchmark.season.parameters import (
     Cell,
     DatasetSettings,
@@ -53,9 +55,9 @@ class Head(Strict):
 
     title: str
     device: str
-    datasets: list[str]
-    feature_sets: list[str]
-    cells: list[str]  # trained ones and fusions, in the order in which the season names them
+    datasets: list[Name]
+    feature_sets: list[FileName]
+    cells: list[FileName]  # trained ones and fusions, in the order in which the season names them
 
 
 def active_season() -> str:
@@ -64,12 +66,12 @@ def active_season() -> str:
         raise UserError(
             PARAMS, "the active season", "nothing", "choose one: python -m benchmark season demo"
         )
-    return str(read_yaml(PARAMS)["season"])
+    return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
 
 def read_params(season: str | None = None) -> Params:
     """A season by name, by default the active one, with the folders of this machine."""
-    name = season or active_season()
+    name = checked_name(season, "--season") if season else active_season()
     path = SEASONS / name / "params.yaml"
     if not path.is_file():
         raise UserError(
@@ -87,6 +89,7 @@ def read_params(season: str | None = None) -> Params:
         cells=cells,
         fusions=fusions,
     )
+    check_folders(params)
     return placed(params, read_local())
 
 
@@ -102,6 +105,7 @@ def read_shared() -> Params:
         cells={},
         fusions={},
     )
+    check_folders(params)
     return placed(params, read_local())
 
 

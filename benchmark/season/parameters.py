@@ -2,13 +2,18 @@
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from benchmark.core.names import Name, PathInside
 
 Option = bool | int | float | str | None
 Precision = Literal["float32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
+Network = Literal["as in paper"] | Name
 
 
 class Strict(BaseModel):
@@ -18,13 +23,17 @@ class Strict(BaseModel):
 class ImageEncoder(Strict):
     """How pictures become features; the slug names the folder they are kept in."""
 
-    network: str = "mobilenet_v2"
-    features: str | None = None  # file or folder in the raw folder: taken instead of encoding
-    input_size: int = Field(224, ge=32)  # pixels, both sides
-    grid: int = Field(6, ge=1)  # cells a side: grid * grid "regions"
+    network: Network = "mobilenet_v2"
+    features: PathInside | None = (
+        None  # file or folder in the raw folder: taken instead of encoding
+    )
+    input_size: int = Field(224, ge=32, le=4096)  # pixels, both sides
+    grid: int = Field(6, ge=1, le=128)  # cells a side: grid * grid "regions"
     flip: bool = True  # average the features of a picture and its mirror image
     standardise: bool = False  # per channel, with the training split's mean and deviation
-    pixels: int = Field(0, ge=0)  # side of the pictures kept for training from pixels; 0: none
+    pixels: int = Field(
+        0, ge=0, le=4096
+    )  # side of the pictures kept for training from pixels; 0: none
 
     @property
     def slug(self) -> str:
@@ -38,10 +47,10 @@ class ProposalEncoder(Strict):
     """Where things may be in a picture, and the features of these boxes."""
 
     how: Literal["selective_search", "rpn", "file"] = "selective_search"
-    boxes: str | None = None  # how: file: folder in the raw folder, one file an image
-    count: int = Field(200, ge=1)  # of boxes kept of a picture, P
-    network: str = "mobilenet_v2"
-    input_size: int = Field(448, ge=32)  # pixels, both sides
+    boxes: PathInside | None = None  # how: file: folder in the raw folder, one file an image
+    count: int = Field(200, ge=1, le=100_000)  # of boxes kept of a picture, P
+    network: Name = "mobilenet_v2"
+    input_size: int = Field(448, ge=32, le=4096)  # pixels, both sides
     standardise: bool = False  # per channel, with the mean and deviation of training proposals
 
     @property
@@ -54,7 +63,7 @@ class WordVectors(Strict):
     """Where the vectors of words come from."""
 
     vectors: str | None = None  # word2vec .bin or GloVe .txt; None trains on training captions
-    size: int = Field(300, ge=2)
+    size: int = Field(300, ge=2, le=100_000)
 
     @property
     def slug(self) -> str:
@@ -65,9 +74,11 @@ class WordVectors(Strict):
 class SentenceEncoder(Strict):
     """How captions become vectors, for methods that take sentence vectors."""
 
-    size: int | None = Field(None, ge=2)  # of the vectors kept; None: as the encoder makes them
-    centres: int = Field(30, ge=1)  # hglmm: mixture components
-    hidden: int = Field(2048, ge=1)  # bilstm_max: units a direction
+    size: int | None = Field(
+        None, ge=2, le=1_000_000
+    )  # of the vectors kept; None: as the encoder makes them
+    centres: int = Field(30, ge=1, le=10_000)  # hglmm: mixture components
+    hidden: int = Field(2048, ge=1, le=100_000)  # bilstm_max: units a direction
     weights: str | None = None  # bilstm_max: published weights; None: random ones
     words: WordVectors | None = None  # its own; None: those of the dataset
     masked: bool = True  # bilstm_max: padding is left out of the maximum
@@ -93,21 +104,23 @@ class DatasetSettings(Strict):
     changes: dict[
         str, dict[str, Option]
     ] = {}  # what the papers set otherwise on it; by method or pattern
-    features: dict[str, str] = {}  # network -> path in the raw folder: features taken as they are
+    features: dict[
+        Name, PathInside
+    ] = {}  # network -> path in the raw folder: features taken as they are
     image: ImageEncoder = ImageEncoder()
     words: WordVectors = WordVectors()
-    sentence: dict[str, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
-    phrases: dict[str, SentenceEncoder] = {}  # the same, for phrases
+    sentence: dict[Name, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
+    phrases: dict[Name, SentenceEncoder] = {}  # the same, for phrases
     proposals: ProposalEncoder = ProposalEncoder()
 
 
 class FeatureSet(Strict):
     """One feature folder: a dataset seen by one encoder."""
 
-    dataset: str
-    reader: str  # module of datasets/
+    dataset: Name
+    reader: Name  # module of datasets/
     kind: Literal["pictures", "words", "sentences", "phrases", "proposals"]
-    encoder: str  # module of benchmark/encoders/
+    encoder: Name  # module of benchmark/encoders/
     folder: str
     source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
     image: ImageEncoder | None = None
@@ -119,20 +132,20 @@ class FeatureSet(Strict):
 class Cell(Strict):
     """One training and its evaluation: (dataset, preset, seed)."""
 
-    dataset: str
-    preset: str
-    seed: int
+    dataset: Name
+    preset: Name
+    seed: Seed
     method: str
     family: str
     options: dict[str, Option]  # the preset's, then the season's
     scaled: list[str]  # options the season set to fit its budget
     precision: Precision = "float32"
     numerics: Mode = "portable"
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=1024)
     validation_images: int | None = None  # checkpoint selection sees the first n; None: all
     network: str | None  # image network that the paper feeds the preset
     images: str  # feature folder
-    backbone: str | None = None  # module of benchmark/encoders/ with the image network, for pixels
+    backbone: Name | None = None  # module of benchmark/encoders/ with the image network, for pixels
     texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
     words: str | None = None  # feature folder of word vectors, for methods that take words
     start: str | None = None  # checkpoint that training goes on from
@@ -153,15 +166,15 @@ class Cell(Strict):
 class Fusion(Strict):
     """A cell without a training of its own: scores of trained cells as one score."""
 
-    dataset: str
-    preset: str
-    seed: int
+    dataset: Name
+    preset: Name
+    seed: Seed
     how: Literal["average", "adaptive", "weighted"]
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
     precision: Precision = "float32"
     numerics: Mode = "portable"
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=1024)
     folder: str
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
+from benchmark.core.names import Name, checked_name
 from benchmark.season.parameters import Option, Strict
 
 PACKAGE_ROOT = Path(__file__).parents[2]  # where methods/ and seasons/ lie
@@ -31,7 +32,7 @@ class Preset(Strict):
     grid: int | None = (
         None  # side of the image grid, where a row needs more regions than the season's
     )
-    sentence: str | None = None  # encoder of benchmark/encoders, for sentence vectors
+    sentence: Name | None = None  # encoder of benchmark/encoders, for sentence vectors
     start: str | None = None  # preset whose checkpoint training starts from
     options: dict[str, Option] = {}
     fuse: Fuse | None = None
@@ -50,6 +51,7 @@ def presets() -> dict[str, tuple[str, Preset]]:
                     f"another in methods/{by_name[name][0]}.yaml",
                     "rename one of them",
                 )
+            checked_name(name, f"{shown(path)}: preset")
             by_name[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
     return by_name
 

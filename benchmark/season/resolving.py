@@ -7,6 +7,7 @@ from benchmark.core.errors import UserError
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.networks import module_of
 from benchmark.season.parameters import (
+    AS_IN_PAPER,
     Cell,
     FeatureSet,
     Fusion,
@@ -18,8 +19,6 @@ from benchmark.season.parameters import (
 from benchmark.season.presets import Fuse, Preset, presets
 from benchmark.season.season_files import Season
 from methods import Inputs
-
-AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 
 
 def resolve(

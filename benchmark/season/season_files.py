@@ -1,31 +1,42 @@
 """Season files: what is to be played, written by hand. seasons/<name>/season.yaml."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
-from benchmark.season.parameters import DatasetSettings, Mode, Option, Precision, Strict
+from benchmark.core.names import Name, checked_name
+from benchmark.season.parameters import DatasetSettings, Mode, Option, Precision, Seed, Strict
 from benchmark.season.presets import PACKAGE_ROOT, shown
 
 SEASONS = Path("seasons")
 SEASON_FILE = "season.yaml"
+RESERVED = ("shared", "run")  # what seasons share; cells played by `run`
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError("at least one seed, each of them once")
+    return seeds
+
+
+Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 
 
 class Season(Strict):
     """Datasets, presets, seeds and a budget."""
 
     title: str
-    datasets: dict[str, DatasetSettings]
-    presets: list[str] | Literal["all"]
-    seeds: list[int]
-    seeds_of: dict[str, list[int]] = {}  # method, or pattern of presets -> seeds instead of these
+    datasets: dict[Name, DatasetSettings]
+    presets: list[Name] | Literal["all"]
+    seeds: Seeds
+    seeds_of: dict[str, Seeds] = {}  # method, or pattern of presets -> seeds instead of these
     device: str = "auto"
     precision: Precision = "float32"
     numerics: Mode = "portable"  # of cells; features are portable always
-    threads: int = Field(1, ge=1)  # of a cell: their number changes the last bits
+    threads: int = Field(1, ge=1, le=1024)  # of a cell: their number changes the last bits
     validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
     options: dict[str, dict[str, Option]] = {}  # method, or pattern of presets -> budget's changes
 
@@ -45,15 +56,19 @@ def season_path(name: str) -> Path:
 
 
 def season_name(name: str) -> str:
-    """The name of a season given by name or by the path of its file."""
+    """The name of a season given by name or by the path of its file. Raises UserError for one that
+    cannot be the name of folders."""
     path = Path(name)
-    if not name.endswith(".yaml"):
-        return name
-    return path.parent.name if path.name == SEASON_FILE else path.stem
+    if name.endswith(".yaml"):
+        name = path.absolute().parent.name if path.name == SEASON_FILE else path.stem
+    if name in RESERVED:
+        raise UserError(f"season {name}", "another name", "a reserved one", "rename the file")
+    return checked_name(name, f"season {str(path)!r}")
 
 
 def read_season(name: str) -> Season:
     """A season by name, or by the path of its file. Raises UserError where there is none."""
+    season_name(name)
     path = season_path(name)
     if not path.is_file():
         raise UserError(

@@ -19,8 +19,9 @@ from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.files import write_text
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
-from benchmark.matching import checkpoints, retrieval_inputs
+from benchmark.matching import checkpoints, method_errors, retrieval_inputs
 from benchmark.matching.checkpoints import Checkpoint
+from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
 from benchmark.matching.training_identity import identity_of
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameter_files import entry, read_params
@@ -46,8 +47,8 @@ def train_cell(params: Params, cell: Cell) -> None:
     """Train a cell and write its checkpoint, training/history.csv and training/cost.json into its
     folder.
 
-    A cell whose dataset lacks what its method takes, and one whose loss diverges, leave a
-    checkpoint that says so.
+    A cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
+    raises leave a checkpoint that says so.
     """
     make_deterministic()
     device = pick(params.device)
@@ -57,12 +58,18 @@ def train_cell(params: Params, cell: Cell) -> None:
         checkpoint, progress = _trained(cell, identity, scratch, device)
     except NotApplicableError as error:
         checkpoint, progress = Checkpoint.not_applicable(identity, str(error)), Progress()
+    except OF_THE_MACHINE:
+        raise
+    except OF_A_METHOD as error:
+        why = method_errors.reason(error, cell.folder)
+        checkpoint, progress = Checkpoint(identity=identity).ended({}, None, why), Progress()
     folder = Path(cell.folder)
     checkpoints.save(Path(cell.checkpoint), checkpoint)
-    shutil.rmtree(scratch.parent, ignore_errors=True)
     write_text(folder / "training/history.csv", history_csv(progress.history))
     cost = provenance(device, {"training": progress.seconds})
     write_provenance(folder / "training/cost.json", cost)
+    shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
+    method_errors.tell(cell.key, checkpoint.status, checkpoint.reason)
 
 
 def _trained(
@@ -85,7 +92,7 @@ def _trained(
         scratch=scratch,
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
-    failure = _played(run)
+    failure = _played(run, cell)
     checkpoint = Checkpoint(
         identity=identity,
         words=data.vocabulary.words if data.vocabulary else None,
@@ -121,12 +128,16 @@ def _start(cell: Cell) -> Checkpoint | None:
     return start
 
 
-def _played(run: Run) -> str:
+def _played(run: Run, cell: Cell) -> str:
     """Play a training to its end; the reason why it stopped early, or nothing."""
     try:
         run.play()
     except DivergedError as error:
         return str(error)
+    except (NotApplicableError, *OF_THE_MACHINE):
+        raise
+    except OF_A_METHOD as error:
+        return method_errors.reason(error, cell.folder)
     return ""
 
 

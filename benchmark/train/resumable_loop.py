@@ -13,10 +13,13 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from benchmark.core.files import atomic
+from benchmark.core import disk_space, sealed_files
+from benchmark.core.sealed_files import DamagedError
 from benchmark.train import sampling, selection
 from methods import Batch, Phase, RegionBatch
 
+LAST = "last.pt"  # state after the last epoch, in the scratch folder
+STATES = 4  # weights, the best ones, and two numbers of Adam for each
 CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
 
 
@@ -166,10 +169,9 @@ class Run:
         if self.selected() == epoch + 1:
             self.best_state = self._weights()
         self._save()
-        tqdm.write(
-            f"{self.name} epoch {epoch + 1}/{len(self.schedule)}: loss {row['loss']:.4g}, "
-            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s",
-            file=sys.stderr,  # stdout is for what scripts read
+        self._tell(
+            f"epoch {epoch + 1}/{len(self.schedule)}: loss {row['loss']:.4g}, "
+            f"validation rsum {metrics['rsum']:.1f}, {self.progress.seconds:.0f} s"
         )
 
     def _weights(self) -> dict[str, Tensor]:
@@ -182,19 +184,33 @@ class Run:
             "best": self.best_state,
             "progress": json.dumps(vars(self.progress)),
         }
-        with atomic(self.scratch / "last.pt") as part:
-            torch.save(state, part)
+        sealed_files.save(self.scratch / LAST, state)
 
     def _resume(self) -> None:
-        path = self.scratch / "last.pt"
+        """Go on from the state after the last epoch; without one, or from a damaged one, begin."""
+        path = self.scratch / LAST
         if not path.is_file():
+            self._require_space(path)
             return
-        state = torch.load(path, map_location=self.train.device, weights_only=True)
+        try:
+            state = sealed_files.load(path, self.train.device)
+        except DamagedError as error:
+            self._tell(f"{error}; the training begins again")
+            path.unlink()
+            return
         self.progress = Progress(**json.loads(state["progress"]))
         self.model.load_state_dict(state["model"])
         self.best_state = state["best"]
         self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
         self.optimiser.load_state_dict(state["optimiser"])
+
+    def _require_space(self, path: Path) -> None:
+        """For a state beside the one before it."""
+        weights = sum(value.nbytes for value in self.model.state_dict().values())
+        disk_space.require(path, 2 * STATES * weights)
+
+    def _tell(self, line: str) -> None:
+        tqdm.write(f"{self.name}: {line}", file=sys.stderr)  # stdout is for what scripts read
 
 
 class _LossLog:

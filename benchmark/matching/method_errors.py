@@ -1,0 +1,37 @@
+"""What a method raises fails its own cell, and nothing else.
+
+What the machine or the user's files are to blame for does not: the stage then ends with one line,
+and the cell is played again once that is corrected.
+"""
+
+import sys
+from pathlib import Path
+from traceback import extract_tb, format_exception
+
+import torch
+from tqdm import tqdm
+
+from benchmark.core.files import write_text
+from datasets import DataError
+
+OF_THE_MACHINE = (DataError, OSError, MemoryError, torch.OutOfMemoryError)
+OF_A_METHOD = (Exception, SystemExit)  # caught after those of the machine
+TRACEBACKS = Path(".scratch/failed")
+LONGEST = 300  # characters of a message
+
+
+def reason(error: BaseException, folder: str) -> str:
+    """One line: the error and the place in the code that raised it. The traceback is kept for who
+    wrote the method; `folder` is that of the cell's results."""
+    trace = TRACEBACKS / f"{folder}.txt"
+    write_text(trace, "".join(format_exception(error)))
+    frames = extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    message = " ".join(str(error).split())[:LONGEST]
+    return f"{type(error).__name__}: {message}{place}"
+
+
+def tell(name: str, status: str, why: str) -> None:
+    """A line in the log when a cell ends without a result."""
+    if status != "ok":
+        tqdm.write(f"{name}: {status}: {why}", file=sys.stderr)
