@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from benchmark.core import disk_space
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, replaced
 from benchmark.data.feature_folders import as_float16, card_of, fingerprint, write_card
@@ -81,6 +82,7 @@ class _Rows:
     def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
         self._path = path
         self._offset = np.lib.format.open_memmap(path, "w+", np.float16, shape).offset
+        disk_space.reserve(path, path.stat().st_size)
 
     def set(self, rows: np.ndarray, values: np.ndarray) -> None:
         with self._path.open("r+b") as file:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from benchmark.core import disk_space
 from benchmark.data.feature_folders import as_float16
 
 BLOCK = 1 << 22  # numbers read at once
@@ -61,6 +62,7 @@ def write_standardised(
     """
     raw = np.load(source, mmap_mode="r", allow_pickle=False)
     out = np.lib.format.open_memmap(target, mode="w+", dtype=np.float16, shape=raw.shape)
+    disk_space.reserve(target, target.stat().st_size)
     for rows in blocks(raw):
         values = standardiser(raw[rows])
         if kept is not None:

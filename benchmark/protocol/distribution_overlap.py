@@ -32,10 +32,11 @@ def overlap(
 
 
 def support(matched: np.ndarray, unmatched: np.ndarray) -> tuple[float, float]:
-    """Smallest range that contains both samples; of width 1 if all scores are equal."""
+    """Smallest range that contains both samples; of width 1, or a millionth of them, if all scores
+    are equal."""
     low = min(float(np.min(matched)), float(np.min(unmatched)))
     high = max(float(np.max(matched)), float(np.max(unmatched)))
-    return (low, high) if high > low else (low, low + 1.0)
+    return (low, high) if high > low else (low, low + max(1.0, 1e-6 * abs(low)))
 
 
 def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:

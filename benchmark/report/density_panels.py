@@ -39,7 +39,8 @@ def bin_edges(shown: Sequence[Scores]) -> np.ndarray:
     ends = [np.quantile(sample, (TAIL, 1 - TAIL)) for sample in samples]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if high <= low:
-        low, high = low - 0.5, low + 0.5
+        half = max(0.5, 1e-6 * abs(low))
+        low, high = low - half, low + half
     return np.linspace(low, high, BINS + 1)
 
 
