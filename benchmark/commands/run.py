@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json, sha256
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
@@ -145,13 +145,14 @@ def _season(
     played = needs(name, known)
     options = dict(_option(text) for text in arguments.option)
     trained = [preset for preset in played if not known[preset][1].fuse]
-    return Season(
-        title=f"{name} on {arguments.dataset}",
-        datasets={arguments.dataset: _settings(arguments.dataset)},
-        presets=played,
-        seeds=[arguments.seed],
-        options=dict.fromkeys(trained, options) if options else {},
-    )
+    season = {
+        "title": f"{name} on {arguments.dataset}",
+        "datasets": {arguments.dataset: _settings(arguments.dataset)},
+        "presets": played,
+        "seeds": [arguments.seed],
+        "options": dict.fromkeys(trained, options) if options else {},
+    }
+    return checked(Season, season, "run")
 
 
 def _settings(dataset: str) -> DatasetSettings:

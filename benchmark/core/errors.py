@@ -6,6 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from datasets import DataError
 
+LONGEST = 200  # characters of a value in a message
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -25,13 +26,19 @@ def checked(model: type[M], data: object, where: str) -> M:
 def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     """The first thing that pydantic found wrong, as a `UserError`; `known` are the valid keys."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "(top level)"
+    key = ".".join(str(part)[:LONGEST] for part in first["loc"]) or "(top level)"
     if first["type"] == "extra_forbidden":
         expected = f"one of {', '.join(known)}" if len(first["loc"]) == 1 else "a known key"
         return UserError(f"{where}: {key}", expected, "an unknown key", "correct or remove it")
     if first["type"] == "missing":
         return UserError(f"{where}: {key}", "a value", "nothing", "add the key")
-    return UserError(f"{where}: {key}", _plain(first["msg"]), repr(first["input"]), "correct it")
+    return UserError(f"{where}: {key}", _plain(first["msg"]), short(first["input"]), "correct it")
+
+
+def short(value: object) -> str:
+    """What a value looks like, on one line that can be read."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _plain(message: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, short
 
 LONGEST = 64  # characters: a file name holds several names
 PATTERN = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST - 1}}}"
@@ -20,7 +20,7 @@ EXPECTED = f"a name of 1 to {LONGEST} letters, digits, _ and -, the first a lett
 def checked_name(name: object, where: str) -> str:
     """The name itself. Raises UserError for what is none."""
     if not _is_name(name):
-        raise UserError(where, EXPECTED, repr(name)[: 2 * LONGEST], "give it another name")
+        raise UserError(where, EXPECTED, short(name), "give it another name")
     return name
 
 

@@ -1,5 +1,6 @@
 """Arrays that are filled chunk by chunk in a scratch folder; a killed run can be resumed."""
 
+import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,7 @@ def scratch_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
     the disk has no room for it."""
     if path.is_file():
         return np.lib.format.open_memmap(path, mode="r+")
+    disk_space.require(path, math.prod(shape) * np.dtype(dtype).itemsize)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     disk_space.reserve(path, path.stat().st_size)
     return array

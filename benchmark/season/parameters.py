@@ -97,7 +97,9 @@ class SentenceEncoder(Strict):
 
 
 class DatasetSettings(Strict):
-    reader: str = Field("", pattern=r"^[a-z0-9_]*$")  # module of datasets/; default: the name
+    reader: str = Field(
+        "", pattern=r"^([a-z0-9][a-z0-9_]*)?$"
+    )  # module of datasets/; default: the name
     source: str | None = None  # folder that holds the raw files; None: download or data/raw
     options: dict[str, Option] = {}  # of the reader
     presets: list[str] = ["*"]  # which of the season's are played on it: names, patterns, "!" not
