@@ -51,5 +51,5 @@ def repro(*targets: str, **options: bool) -> list[tuple[str, str]]:
 def stale() -> list[tuple[str, str]]:
     """The stages with a changed dependency, named as by `repro`."""
     with repository() as opened:
-        changed = (address.rsplit(":", 1) for address in opened.status())
-    return [(Path(file).parent.name, name) for file, name in changed]
+        changed = [address.rpartition(":") for address in opened.status()]
+    return [(Path(file).parent.name, name) for file, _, name in changed]

@@ -1,7 +1,6 @@
 """What it takes to play cells of a season in an empty folder, as tasks that need each other."""
 
-from benchmark.commands.task_pool import Task
-from benchmark.core.numerics import Numerics
+from benchmark.commands.task_pool import Task, numerics_of
 from benchmark.encode import drawn_pretraining
 from benchmark.encode.__main__ import encode
 from benchmark.evaluate.__main__ import evaluate_cell
@@ -35,11 +34,11 @@ def tasks_of(params: Params, chosen: list[str]) -> dict[str, Task]:
     for key, cell in cells.items():
         if isinstance(cell, Fusion):
             needs = [by_folder[member] for member in cell.members]
-            tasks[key] = Task(evaluate_cell, (params, cell), tuple(needs), _numerics(cell))
+            tasks[key] = Task(evaluate_cell, (params, cell), tuple(needs), numerics_of(cell))
         else:
             needs = [key_of[folder] for folder in _folders(cell)]
             needs += [starts[cell.start]] if cell.start else []
-            tasks[key] = Task(_train_and_evaluate, (params, cell), tuple(needs), _numerics(cell))
+            tasks[key] = Task(_train_and_evaluate, (params, cell), tuple(needs), numerics_of(cell))
     return tasks
 
 
@@ -65,10 +64,6 @@ def _folders(cell: Cell | Fusion) -> list[str]:
     if isinstance(cell, Fusion):
         return []
     return [folder for folder in (cell.images, cell.texts, cell.words) if folder]
-
-
-def _numerics(cell: Cell | Fusion) -> Numerics:
-    return Numerics(cell.numerics, cell.threads)
 
 
 def _is_drawn(feature_set: FeatureSet) -> bool:

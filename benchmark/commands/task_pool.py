@@ -5,18 +5,27 @@ and plays only tasks that compute in its way.
 """
 
 import multiprocessing
+import sys
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
 
 from tqdm import tqdm
 
 from benchmark.core import numerics
+from benchmark.core.command_line import run_stage
 from benchmark.core.numerics import Numerics
+from benchmark.season.parameters import Cell, Fusion
 from datasets import DataError
 
+LOGS = Path(".scratch/log")
+SHARED_NUMERICS = Numerics(numerics.PORTABLE, threads=1)  # of what no cell decides
 DIED = "its process died: killed, or out of memory"
 
 
@@ -27,35 +36,85 @@ class Task:
     function: Callable
     arguments: tuple
     needs: tuple[str, ...] = ()  # names of other tasks
-    numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
+    numerics: Numerics = SHARED_NUMERICS
 
 
-def play(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
+class Watcher(Protocol):
+    """What decides whether a task is played once its needs are there, and hears of its end."""
+
+    def is_stale(self, name: str) -> bool: ...
+
+    def ended(self, name: str) -> None: ...
+
+
+class Everything:
+    """A watcher that has every task played."""
+
+    def is_stale(self, name: str) -> bool:
+        return True
+
+    def ended(self, name: str) -> None:
+        pass
+
+
+def play(tasks: dict[str, Task], jobs: int, watcher: Watcher | None = None) -> dict[str, str]:
     """Play all tasks, `jobs` at once; the reasons of those that failed, in one line each."""
-    failed: dict[str, str] = {}
-    done: set[str] = set()
-    running: dict[Future, str] = {}
-    ahead = dict(tasks)
-    with _Processes(jobs) as processes, tqdm(total=len(tasks), unit="task", disable=None) as bar:
-        while ahead or running:
-            for name, task in list(ahead.items()):
-                lost = [need for need in task.needs if need in failed]
+    with _Game(tasks, jobs, watcher or Everything()) as game:
+        while game.ahead or game.running:
+            game.begin_what_can()
+            game.hear_of_ends()
+    return game.failed
+
+
+class _Game(ExitStack):
+    """Tasks that are ahead, that run, that are done and that failed."""
+
+    def __init__(self, tasks: dict[str, Task], jobs: int, watcher: Watcher) -> None:
+        super().__init__()
+        self.tasks, self.jobs, self.watcher = tasks, jobs, watcher
+        self.ahead = dict(tasks)
+        self.running: dict[Future, str] = {}
+        self.done: set[str] = set()
+        self.failed: dict[str, str] = {}
+        self.processes = self.enter_context(_Processes(jobs))
+        self.bar = self.enter_context(tqdm(total=len(tasks), unit="task", disable=None))
+
+    def begin_what_can(self) -> None:
+        """Until nothing changes: what is up to date lets others begin."""
+        before = None
+        while before != len(self.ahead):
+            before = len(self.ahead)
+            for name, task in list(self.ahead.items()):
+                lost = [need for need in task.needs if need in self.failed]
                 if lost:
-                    del ahead[name]
-                    failed[name] = f"needs {lost[0]}, which failed"
-                    bar.update()
-                elif len(running) < jobs and done.issuperset(task.needs):
-                    del ahead[name]
-                    running[processes.submit(task)] = name
-            ended, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                name = running.pop(future)
-                reason = processes.result(future, tasks[name])
-                done.add(name)
-                if reason:
-                    failed[name] = reason
-                bar.update()
-    return failed
+                    self._end(name, f"needs {lost[0]}, which failed")
+                elif len(self.running) < self.jobs and self.done.issuperset(task.needs):
+                    self._begin(name, task)
+
+    def hear_of_ends(self) -> None:
+        ended, _ = wait(self.running, return_when=FIRST_COMPLETED)
+        for future in ended:
+            name = self.running.pop(future)
+            reason = self.processes.result(future, self.tasks[name])
+            if not reason:
+                self.watcher.ended(name)
+            self._end(name, reason)
+
+    def _begin(self, name: str, task: Task) -> None:
+        if self.watcher.is_stale(name):
+            del self.ahead[name]
+            self.running[self.processes.submit(task)] = name
+            self.bar.set_postfix_str(", ".join(self.running.values()))
+        else:
+            self._end(name, "")
+
+    def _end(self, name: str, reason: str) -> None:
+        self.ahead.pop(name, None)
+        self.done.add(name)
+        if reason:
+            self.failed[name] = reason
+            self.bar.write(f"{name}: failed: {reason}", file=sys.stderr)
+        self.bar.update()
 
 
 class _Processes(ExitStack):
@@ -81,6 +140,32 @@ class _Processes(ExitStack):
         except BrokenProcessPool:
             self.pools.pop(task.numerics, None)
             return DIED
+
+
+def numerics_of(cell: Cell | Fusion) -> Numerics:
+    """How a cell asks to be computed."""
+    return Numerics(cell.numerics, cell.threads)
+
+
+def run_command(command: str, name: str) -> None:
+    """Run `python -m MODULE ARGUMENTS` in this process; what it says goes to a file of LOGS."""
+    module, *arguments = command.removeprefix("python -m ").split()
+    path = LOGS / f"{name.replace('/', '-').replace(' ', '-')}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as log, redirect_stdout(log), redirect_stderr(log):
+        status = _status_of(module, arguments)
+    if status:
+        lines = path.read_text().splitlines() or [f"exit status {status}"]
+        raise RuntimeError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")
+
+
+def _status_of(module: str, arguments: list[str]) -> int:
+    """The exit status of a verb, `benchmark VERB`, or of the module of a stage."""
+    if module == "benchmark":
+        return import_module("benchmark.__main__").main(arguments)
+    is_package = find_spec(module).submodule_search_locations is not None
+    stage = import_module(f"{module}.__main__" if is_package else module)
+    return run_stage(stage.__doc__, stage.configure, stage.main, arguments)
 
 
 def _played(task: Task) -> str:

@@ -1,0 +1,86 @@
+"""Play what is stale of a season, several stages at once. DVC keeps the record.
+
+    python -m benchmark play                          the active season, on all cores
+    python -m benchmark play flickr8k --only '*scan*'  some cells, with what they need
+    python -m benchmark play --dry                    what would be played
+
+It plays what `dvc repro` would, and afterwards DVC finds everything up to date. A stage that fails
+stops those that need it, and no others; a killed training goes on where it was. What a stage says
+is in .scratch/log/.
+"""
+
+import argparse
+import os
+from fnmatch import fnmatchcase
+
+from benchmark.commands import stage_records, task_pool
+from benchmark.commands.stage_records import StageRecords
+from benchmark.core.errors import UserError
+from benchmark.season.parameter_files import active_season, read_params
+from benchmark.season.parameters import Params
+from benchmark.season.season_files import SEASONS
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("season", nargs="?", help="default: the active one")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERN", help="cells, as in 'shapes-scan*'"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+    parser.add_argument("--dry", action="store_true", help="say what is stale, and play nothing")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    params = read_params(arguments.season or active_season())
+    if arguments.jobs < 1:
+        raise UserError("--jobs", "1 or more", arguments.jobs, "name how many stages may run")
+    targets = _targets(params, arguments.only)
+    with stage_records.opened(targets) as records:
+        if arguments.dry:
+            return _show(records)
+        failed = task_pool.play(_tasks(params, records), arguments.jobs, records)
+    print(f"{records.played} stages played, {records.kept} up to date, {len(failed)} failed")
+    for name, reason in failed.items():
+        print(f"{name}: {reason}")
+    return 1 if failed else 0
+
+
+def _targets(params: Params, pattern: str) -> list[str]:
+    """Addresses of the stages that are asked for: the report, or the evaluations of some cells."""
+    if pattern == "*":
+        return [f"{SEASONS}/{params.season}/dvc.yaml:report"]
+    cells = {**params.cells, **params.fusions}
+    chosen = [cell for key, cell in cells.items() if fnmatchcase(key, pattern)]
+    if not chosen:
+        raise UserError(
+            "--only", f"a pattern of cells such as {next(iter(cells))}", repr(pattern),
+            f"see the names in {SEASONS / params.season}/cells",
+        )  # fmt: skip
+    folder = SEASONS / params.season / "pipelines"
+    return [f"{folder}/{c.dataset}/{c.preset}/dvc.yaml:evaluate-{c.seed}" for c in chosen]
+
+
+def _tasks(params: Params, records: StageRecords) -> dict[str, task_pool.Task]:
+    """One task per stage, by the names of the stages; each computes as its cell asks for."""
+    ways = {key: task_pool.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
+    return {
+        name: task_pool.Task(
+            task_pool.run_command,
+            (stage.cmd, name),
+            records.needs(name),
+            ways.get(_first_argument(stage.cmd), task_pool.SHARED_NUMERICS),
+        )
+        for name, stage in records.stages.items()
+    }
+
+
+def _first_argument(command: str) -> str:
+    """Of `python -m MODULE ARGUMENT ...`: of a training or an evaluation, the cell."""
+    return next(iter(command.split()[3:]), "")
+
+
+def _show(records: StageRecords) -> int:
+    """Stages that are stale now; those that need them are played if they leave other bytes."""
+    stale = [name for name in records.stages if records.is_stale(name)]
+    print("\n".join(stale) if stale else "everything is up to date")
+    return 0

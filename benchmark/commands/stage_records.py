@@ -1,0 +1,59 @@
+"""The stages of a season as DVC knows them: what each needs, and whether it is stale."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import networkx
+from dvc.repo import Repo
+from dvc.stage import PipelineStage
+
+
+class StageRecords:
+    """Stages by name, each after those that it needs."""
+
+    def __init__(self, repo: Repo, targets: list[str]) -> None:
+        self.repo = repo
+        self.graph = repo.index.graph  # from a stage to those that it needs
+        wanted = {stage for target in targets for stage in repo.stage.collect(target)}
+        needed = wanted.union(*(networkx.descendants(self.graph, stage) for stage in wanted))
+        ordered = networkx.topological_sort(self.graph.subgraph(needed).reverse())
+        self.stages: dict[str, PipelineStage] = {_name(stage): stage for stage in ordered}
+        self.played = self.kept = 0
+
+    def needs(self, name: str) -> tuple[str, ...]:
+        """Names of the stages that write what this one reads."""
+        return tuple(_name(stage) for stage in self.graph.successors(self.stages[name]))
+
+    def is_stale(self, name: str) -> bool:
+        """Whether an input, an output or the command is other than it was when last played."""
+        with self.repo.lock:
+            stale = self.stages[name].changed()
+        self.kept += not stale
+        return stale
+
+    def ended(self, name: str) -> None:
+        """Note in the lock file that a stage was played."""
+        stage = self.stages[name]
+        with self.repo.lock:
+            stage.save(run_cache=False)
+            stage.commit()
+            stage.dump(update_pipeline=False)
+        self.played += 1
+
+
+@contextmanager
+def opened(targets: list[str]) -> Iterator[StageRecords]:
+    """The stages that `targets`, addresses of stages, need, and themselves."""
+    logging.getLogger("dvc").setLevel(logging.WARNING)  # not a line for each lock file
+    with Repo() as repo:
+        yield StageRecords(repo, targets)
+
+
+def _name(stage: PipelineStage) -> str:
+    """What a user calls it: `train shapes/scan_t2i_avg 0`, `prepare shapes`, `report demo`."""
+    verb, _, number = stage.name.partition("-")
+    folder = Path(stage.path_in_repo).parent
+    place = "/".join(folder.parts[3:]) or folder.name
+    return " ".join(part for part in (verb, place, number) if part)

@@ -1,0 +1,89 @@
+"""`play`: what is stale is played, several stages at once, and DVC agrees that nothing is left."""
+
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from dvc_repository import copy_code, repository, stale, start
+
+from benchmark.__main__ import main
+from benchmark.commands import task_pool
+from benchmark.core.files import read_json
+from benchmark.encode import drawn_pretraining
+
+SEASON = """
+title: Small
+datasets:
+  shapes:
+    options: {train: 24, val: 6, test: 10}
+    image: {network: drawn_cnn, input_size: 96, flip: false}
+    words: {size: 8}
+presets: [scan_t2i_avg, scan_i2t_lse, scan_t2i_avg_i2t_lse]
+seeds: [0]
+device: cpu
+options:
+  scan: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
+"""
+CELLS = ["scan_t2i_avg", "scan_i2t_lse"]
+
+
+class InThisProcess(task_pool._Processes):
+    """Processes whose tasks are played at once, here."""
+
+    def submit(self, task: task_pool.Task) -> Future:
+        future = Future()
+        future.set_result(task_pool._played(task))
+        return future
+
+
+@pytest.fixture
+def season(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
+    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
+    monkeypatch.setattr(task_pool, "_Processes", InThisProcess)
+    copy_code()
+    Path("small.yaml").write_text(SEASON)
+    assert main(["season", "small.yaml"]) == 0
+    start()
+    return tmp_path
+
+
+def played(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, list[str]]:
+    capsys.readouterr()
+    with repository():
+        status = main(["play", *arguments])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_what_is_stale_is_played_and_nothing_else(season, capsys):
+    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
+    assert (status, said) == (0, ["7 stages played, 0 up to date, 0 failed"])
+    assert read_json(Path("results/small/shapes/scan_t2i_avg/0/record.json"))["status"] == "ok"
+    assert not Path("results/small/shapes/scan_i2t_lse").exists()
+    assert played(capsys)[1] == ["4 stages played, 7 up to date, 0 failed"]
+    assert [name for name in stale() if name != ("", "season")] == []
+    assert played(capsys, "--dry") == (0, ["everything is up to date"])
+    Path("results/small/shapes/scan_i2t_lse/0/record.json").unlink()
+    assert played(capsys, "--dry")[1] == ["evaluate shapes/scan_i2t_lse 0", "report small"]
+    assert played(capsys)[1][0].startswith("1 stages played, 10 up to date")
+
+
+def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monkeypatch):
+    path = Path("seasons/small/cells/shapes-scan_i2t_lse-0.yaml")
+    path.write_text(path.read_text().replace("epochs: 1", "epochs: -1"))
+    status, said = played(capsys)
+    assert status == 1 and said[0].endswith(" 4 failed")
+    reasons = dict(line.split(": ", 1) for line in said[1:])
+    assert set(reasons) == {
+        "train shapes/scan_i2t_lse 0",
+        "evaluate shapes/scan_i2t_lse 0",
+        "evaluate shapes/scan_t2i_avg_i2t_lse 0",
+    } | {"report small"}
+    assert "epochs" in reasons["train shapes/scan_i2t_lse 0"]
+
+
+def test_cells_that_are_not_there_are_named(season, capsys):
+    assert main(["play", "--only", "nothing"]) == 2
+    assert "shapes-scan_t2i_avg-0" in capsys.readouterr().err
+    assert main(["play", "--jobs", "0"]) == 2
