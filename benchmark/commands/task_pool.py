@@ -5,7 +5,10 @@ and plays only tasks that compute in its way.
 """
 
 import multiprocessing
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -128,7 +131,9 @@ class _Processes(ExitStack):
     def submit(self, task: Task) -> Future:
         if task.numerics not in self.pools:
             context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
-            pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+            pool = ProcessPoolExecutor(
+                self.jobs, mp_context=context, initializer=_end_with_parent, initargs=(os.getpid(),)
+            )
             self.pools[task.numerics] = self.enter_context(pool)
         with numerics.of_children(task.numerics):
             return self.pools[task.numerics].submit(_played, task)
@@ -140,6 +145,17 @@ class _Processes(ExitStack):
         except BrokenProcessPool:
             self.pools.pop(task.numerics, None)
             return DIED
+
+
+def _end_with_parent(parent: int) -> None:
+    """A killed parent would leave this process waiting, or training on, for ever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def numerics_of(cell: Cell | Fusion) -> Numerics:
