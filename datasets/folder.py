@@ -122,7 +122,8 @@ def _entries(path: Path) -> Iterator[Entry]:
                 raise DataError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
             name_checks.check_text(caption, f"{entry.where}: caption", CORRECT)
         for fact in FACTS:
-            name_checks.check_text(getattr(entry, fact) or "", f"{entry.where}: {fact}", CORRECT)
+            value, where = getattr(entry, fact) or "", f"{entry.where}: {fact}"
+            name_checks.check_text(value, where, CORRECT, name_checks.LONGEST_PATH)
         yield entry
 
 

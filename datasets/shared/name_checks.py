@@ -8,12 +8,14 @@ LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
 LONGEST_TEXT = 10_000  # characters of a caption or phrase
 
 
-def check_text(text: str, where: str, do: str) -> None:
+def check_text(text: str, where: str, do: str, longest: int = LONGEST_TEXT) -> None:
     """Raise DataError for a text that no file can hold: with halves of characters (the surrogates
-    that JSON's escapes can give) or zero bytes."""
+    that JSON's escapes can give) or zero bytes; and for more than `longest` characters."""
     fault = fault_of(text)
     if fault:
         raise DataError(where, "text", f"{fault} in {text!r:.60}", do)
+    if len(text) > longest:
+        raise DataError(where, f"at most {longest} characters", f"{len(text)}, {text!r:.40}...", do)
 
 
 def fault_of(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from datasets import DataError
 
 MOST = 1 << 30  # bytes of one file or member that is read as a whole
+STEP = 1 << 20  # bytes read at once
 ALWAYS, RATIO = 1 << 26, 100  # bytes that anything may unpack to, and more per compressed byte
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
@@ -46,10 +47,13 @@ def content(path: Path, most: int = MOST) -> bytes:
 
 def bounded(file: BinaryIO, most: int, where: object) -> bytes:
     """What is left of an open file. Raises DataError if that is more than `most` bytes."""
-    read = file.read(most + 1)
-    if len(read) > most:
+    pieces, left = [], most + 1
+    while left and (piece := file.read(min(left, STEP))):  # `read` may reserve what it is asked for
+        pieces.append(piece)
+        left -= len(piece)
+    if not left:
         raise too_large(where, most)
-    return read
+    return b"".join(pieces)
 
 
 def allowance(compressed: int, most: int | None = None) -> int:
