@@ -32,10 +32,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise
     except (OSError, ValueError) as error:  # for example a name that is too long
         raise _unreadable(path, f"what cannot be opened ({_reason(error)})") from error
+    kind = stat.S_IFMT(os.fstat(number).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(number)
+        raise _unreadable(path, KINDS.get(kind, "a device"))
     with open(number, "rb") as file:
-        kind = stat.S_IFMT(os.fstat(number).st_mode)
-        if kind != stat.S_IFREG:
-            raise _unreadable(path, KINDS.get(kind, "a device"))
         yield file
 
 
