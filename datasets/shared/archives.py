@@ -5,6 +5,7 @@ honest one of its size would unpack.
 """
 
 import gzip
+import io
 import lzma
 import stat
 import struct
@@ -82,7 +83,11 @@ def checked_zip(file: BinaryIO, archive: Path) -> ZipFile:
     except DAMAGED as error:
         damage, again = f"damage ({error})", "delete it and fetch again"
         raise DataError(archive, "a whole zip archive", damage, again) from error
+    size = file.seek(0, io.SEEK_END)
     for info in zipped.infolist():
+        if info.header_offset + info.compress_size > size:
+            damage = f"damage ({info.filename!r:.200} reaches beyond its end)"
+            raise DataError(archive, "a whole zip archive", damage, "fetch it again")
         _check_name(archive, info.filename)
         if stat.S_ISLNK(info.external_attr >> 16):
             raise DataError(archive, "no links", f"the link {info.filename!r:.200}", REFUSE)
@@ -102,7 +107,10 @@ def read_member(zipped: ZipFile, info: ZipInfo, where: object, most: int | None 
     if info.file_size > allowed:  # as declared
         raise plain_files.too_large(where, allowed)
     with zipped.open(info) as member:
-        return plain_files.bounded(member, allowed, where)
+        content = plain_files.bounded(member, allowed, where)
+    if len(content) != info.file_size:
+        raise BadZipFile(f"{info.file_size} bytes declared, {len(content)} in it")
+    return content
 
 
 def content_of(zipped: ZipFile, archive: Path) -> Callable[[str], bytes]:
@@ -143,9 +151,9 @@ def _tarred(path: Path, member: str) -> bytes:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 16) as archive:
             for info in archive:
                 _check_name(path, info.name)
-                if not (info.isfile() or info.isdir()) or info.issparse():
-                    special = f"{info.name!r:.200}, which is neither"
-                    raise DataError(path, "files and folders", special, REFUSE)
+                if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
+                    special = f"{info.name!r:.200}, which is none"
+                    raise DataError(path, "plain files and folders", special, REFUSE)
                 if info.isfile() and PurePosixPath(info.name).name == member:
                     found.append(plain_files.bounded(archive.extractfile(info), stream.left, path))
     if not found:

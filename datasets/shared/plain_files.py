@@ -15,7 +15,7 @@ from datasets import DataError
 
 MOST = 1 << 30  # bytes of one file or member that is read as a whole
 STEP = 1 << 20  # bytes read at once
-ALWAYS, RATIO = 1 << 26, 100  # bytes that anything may unpack to, and more per compressed byte
+ALWAYS, RATIO = 1 << 24, 100  # bytes that anything may unpack to, and more per compressed byte
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
