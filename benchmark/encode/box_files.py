@@ -76,7 +76,9 @@ def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
                 for name in names
                 if name in infos
             }
-    except archives.DAMAGED as error:  # a DataError, too
+    except DataError as error:
+        raise _unreadable(path, "an .npz file of plain arrays", error.found) from error
+    except archives.DAMAGED as error:
         raise _unreadable(path, "an .npz file of plain arrays", error) from error
 
 
@@ -95,7 +97,7 @@ def _from_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([low, high], axis=1), scores
 
 
-def _unreadable(path: Path, expected: str, error: Exception) -> UserError:
+def _unreadable(path: Path, expected: str, error: object) -> UserError:
     reason = str(error).strip().partition("\n")[0]
     found = f"something else ({reason})"
     return UserError(where=path, expected=expected, found=found, do=SAVE_AGAIN)

@@ -325,7 +325,7 @@ def _columns(path: Path) -> int:
     except BAD_MAT as error:
         raise _bad_matlab(path, error) from error
     shape, kind = variables.get("feats", ((), "none"))
-    if kind not in ("single", "double") or len(shape) != 2 or 0 in shape:
+    if kind not in ("single", "double") or len(shape) != 2 or min(shape) < 1:
         raise UserError(
             where=path,
             expected="a variable `feats` of numbers (F, N)",

@@ -45,7 +45,9 @@ def read_header(file: BinaryIO) -> Header:
             raise ValueError(f"version {version} of the format")
         shape, is_fortran, dtype = HEADERS[version](file)
     except BAD_HEADER as error:
-        raise ValueError(str(error).partition("\n")[0] or type(error).__name__) from error
+        reason = str(error.args[0] if error.args else type(error).__name__)
+        # What NumPy could not evaluate follows, with a memory address.
+        raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
     if min(shape, default=0) < 0:
         raise ValueError(f"the shape {shape}")
     return Header(dtype, shape, is_fortran, file.tell())

@@ -112,6 +112,7 @@ def check_line(error: DataError, *names: str) -> None:
     line = str(error)
     assert line.isprintable()
     assert len(line) <= LONGEST_LINE, len(line)
+    assert " at 0x" not in line, line
     for name in names:
         assert name in line, line
 

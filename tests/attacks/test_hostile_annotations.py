@@ -13,7 +13,7 @@ from raw_formats import FLICKR, flickr_official, persons
 from sieges import OUTSIDE, RAW, repelled, repelled_stages
 
 from benchmark.core.files import read_json, read_yaml
-from benchmark.encode.proposals import read_boxes
+from benchmark.encode.box_files import read_boxes
 from datasets import cuhk_pedes, flickr8k, flickr30k, flickr30k_entities, mscoco
 from datasets.shared import archives
 
