@@ -32,11 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    prepare(read_shared(), arguments.dataset)
+    print("\n".join(prepare(read_shared(), arguments.dataset)))
 
 
-def prepare(params: Params, name: str) -> None:
-    """Check a dataset and write its tables and card."""
+def prepare(params: Params, name: str) -> list[str]:
+    """Check a dataset and write its tables and card; lines that tell what was read."""
     dataset = raw_dataset(params, name)
     check_manifest(dataset)
     tables = dataset.read()
@@ -57,7 +57,7 @@ def prepare(params: Params, name: str) -> None:
         captions.to_parquet(folder / "captions.parquet", index=False)
         _numbered(tables.regions).to_parquet(folder / "regions.parquet", index=False)
         write_json(folder / "card.json", card)
-    print("\n".join([summary(dataset.name, images, captions), *odd]))
+    return [summary(dataset.name, images, captions), *odd]
 
 
 def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:
