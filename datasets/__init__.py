@@ -36,8 +36,23 @@ class DataError(ValueError):
 
     def __init__(self, where: object, expected: str, found: object, do: str = "") -> None:
         self.where, self.expected, self.found, self.do = str(where), expected, str(found), do
-        line = f"{where}: expected {expected}, found {found}" + (f"; {do}" if do else "")
-        super().__init__(" ".join(line.split()))
+        line = f"{_clipped(self.where)}: expected {expected}, found {_clipped(self.found)}"
+        super().__init__(printable(line + (f"; {do}" if do else "")))
+
+
+def printable(text: str) -> str:
+    """`text` as one line that a terminal shows as it is: other characters become escapes, as names
+    from foreign files may hold any."""
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return "".join(shown)
+
+
+def _clipped(text: str) -> str:
+    """The beginning of a text that is too long for one line, and how long it is."""
+    return text if len(text) <= 600 else f"{text[:400]}... ({len(text)} characters)"
 
 
 @dataclass(frozen=True, kw_only=True)

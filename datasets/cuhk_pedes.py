@@ -10,7 +10,6 @@ ignored. A few pictures have more than two captions: Zheng et al. (2020), Dual-p
 the evaluator of the dataset's authors takes the first two.
 """
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from datasets import Card, DataError, Needed, OpenPicture, Tables
-from datasets.shared import archives, option_checks, picture_stores
+from datasets.shared import archives, json_texts, name_checks, option_checks, picture_stores
 
 ANNOTATIONS = "reid_raw.json"
 FOLDER = "CUHK-PEDES"
@@ -89,8 +88,8 @@ def card(options: Options = Options()) -> Card:
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotations and every picture that they name."""
-    folder = _find(raw, PICTURES)
-    files = [folder / entry.file for entry in _entries(raw)]
+    folder = picture_stores.Folder(_find(raw, PICTURES))
+    files = [folder.path_of(entry.file) for entry in _entries(raw)]
     return [_find(raw, ANNOTATIONS), *files]
 
 
@@ -129,10 +128,7 @@ def _entries(raw: Path) -> list[Entry]:
     """The items of the annotations in their order, checked separately and together."""
     path = _find(raw, ANNOTATIONS)
     text = archives.text(path, ANNOTATIONS)
-    try:
-        items = json.loads(text)
-    except ValueError as error:
-        raise DataError(path, "JSON", f"something else ({error})", "place a whole copy") from error
+    items = json_texts.parse(text, path, "place a whole copy")
     if not isinstance(items, list) or not items:
         raise DataError(path, "a list of items", f"{items!r:.60}", "place an unchanged copy")
     entries = [_entry(item, f"{ANNOTATIONS}: [{row}]") for row, item in enumerate(items)]
@@ -143,11 +139,10 @@ def _entries(raw: Path) -> list[Entry]:
 
 def _entry(item: object, where: str) -> Entry:
     file = _member(item, "file_path", str, where)
-    path = PurePosixPath(file)
-    if path.is_absolute() or ".." in path.parts or not path.suffix or "\\" in file:
-        raise DataError(
-            f"{where}: file_path", f"a picture below {PICTURES}/", f"{file!r:.80}", CORRECT
-        )
+    expected = f"a picture below {PICTURES}/"
+    path = PurePosixPath(name_checks.inside(file, f"{where}: file_path", CORRECT, expected))
+    if not path.suffix:
+        raise DataError(f"{where}: file_path", expected, f"{file!r:.80}", CORRECT)
     where_file = f"{where} {file}"
     split = _member(item, "split", str, where_file)
     if split not in SPLITS:
@@ -174,6 +169,7 @@ def _check_caption(caption: object, where: str) -> None:
         raise DataError(where, "a sentence", f"{caption!r:.60}", CORRECT)
     if any(mark in caption.strip() for mark in "\t\r\n"):
         raise DataError(where, "one line without tabs", f"{caption!r:.60}", CORRECT)
+    name_checks.check_text(caption, where, CORRECT)
 
 
 def _check_unique(entries: list[Entry]) -> None:

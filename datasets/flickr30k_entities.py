@@ -11,8 +11,7 @@ Archives are read in place; nothing is ever extracted from them.
 """
 
 import re
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from datasets import Card, DataError, Needed, OpenPicture, RemoteFile, Tables
-from datasets.shared import archives, picture_stores
+from datasets.shared import archives, picture_stores, plain_files
 from datasets.shared.entities_formats import (
     NOT_VISUAL,
     Annotation,
@@ -88,6 +87,13 @@ class Entry(NamedTuple):
     image_id: str
     sentences: list[Sentence]
     annotation: Annotation
+
+
+class Release(NamedTuple):
+    """Where Sentences and Annotations are, and what reads a file there by its path."""
+
+    place: Path
+    read: Callable[[str], bytes]
 
 
 def card(options: Options = Options()) -> Card:
@@ -215,14 +221,13 @@ def _caption_id(image_id: str, row: int) -> str:
 
 
 @contextmanager
-def _release(raw: Path) -> Iterator[Path | zipfile.Path]:
+def _release(raw: Path) -> Iterator[Release]:
     """The folder of Sentences and Annotations: on disk, or inside the archive."""
     if not (raw / ARCHIVE).is_file():
-        yield raw
+        yield Release(raw, lambda name: plain_files.content(raw / name))
         return
-    archives.members(raw / ARCHIVE)  # refuses members that point outside
-    with zipfile.ZipFile(raw / ARCHIVE) as archive:
-        yield zipfile.Path(archive)
+    with archives.unzipped(raw / ARCHIVE) as zipped:
+        yield Release(raw / ARCHIVE, archives.content_of(zipped, raw / ARCHIVE))
 
 
 def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
@@ -230,10 +235,10 @@ def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
         return [_entry(release, image_id, LISTS[split]) for image_id, split in split_of.items()]
 
 
-def _entry(release: Path | zipfile.Path, image_id: str, listed: str) -> Entry:
+def _entry(release: Release, image_id: str, listed: str) -> Entry:
     text, xml = _names(image_id)
-    sentences = _sentences(_content(release / text, listed), text)
-    entry = Entry(image_id, sentences, parse_annotation(_content(release / xml, listed), xml))
+    sentences = _sentences(_content(release, text, listed), text)
+    entry = Entry(image_id, sentences, parse_annotation(_content(release, xml, listed), xml))
     _check_objects(entry, xml)
     return entry
 
@@ -251,14 +256,16 @@ def _check_objects(entry: Entry, xml: str) -> None:
         raise DataError(xml, expected, "none", AGAIN)
 
 
-def _content(path: Path | zipfile.Path, listed: str) -> str:
+def _content(release: Release, name: str, listed: str) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return release.read(name).decode("utf-8")
+    except DataError:
+        raise
     except FileNotFoundError as error:
         expected = f"the annotations of an image of {listed}"
-        raise DataError(path, expected, "nothing", AGAIN) from error
+        raise DataError(release.place / name, expected, "nothing", AGAIN) from error
     except archives.DAMAGED as error:
-        raise DataError(path, "UTF-8 text", f"damage ({error})", AGAIN) from error
+        raise DataError(release.place / name, "UTF-8 text", f"damage ({error})", AGAIN) from error
 
 
 def _sentences(text: str, name: str) -> list[Sentence]:

@@ -13,7 +13,6 @@ image into train, val or test (80/10/10).
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,7 +20,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared import karpathy, picture_stores
+from datasets.shared import json_texts, karpathy, name_checks, picture_stores, plain_files
 
 CARD = Card(
     title="A folder of pictures and captions",
@@ -67,7 +66,7 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotation file and every picture it names."""
     path = _annotation_file(raw, options)
     files = dict.fromkeys(entry.file for entry in _entries(path))
-    return [path, *(raw / file for file in files)]
+    return [path, *map(picture_stores.Folder(raw).path_of, files)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
@@ -93,7 +92,7 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 def _annotation_file(raw: Path, options: Options) -> Path:
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
-        is_file, kind = (raw / name).is_file(), PurePosixPath(name).suffix
+        is_file, kind = plain_files.is_file(raw / name), PurePosixPath(name).suffix
         if not is_file or kind not in KINDS:
             found = f"a {kind or 'nameless'} file" if is_file else "nothing"
             expected = f"an annotation file ({', '.join(KINDS)})"
@@ -112,7 +111,7 @@ def _annotation_file(raw: Path, options: Options) -> Path:
 
 def _entries(path: Path) -> Iterator[Entry]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = plain_files.content(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         found = f"something else ({error})"
         raise DataError(path.name, "UTF-8 text", found, "save the file as UTF-8") from error
@@ -121,6 +120,10 @@ def _entries(path: Path) -> Iterator[Entry]:
         for caption in entry.captions:
             if not caption.strip():
                 raise DataError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
+            name_checks.check_text(caption, f"{entry.where}: caption", CORRECT)
+        for fact in FACTS:
+            value, where = getattr(entry, fact) or "", f"{entry.where}: {fact}"
+            name_checks.check_text(value, where, CORRECT, name_checks.LONGEST_PATH)
         yield entry
 
 
@@ -131,10 +134,7 @@ def _jsonl(text: str, name: str) -> Iterator[Entry]:
 
 
 def _jsonl_entry(line: str, where: str) -> Entry:
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise DataError(where, "JSON", f"something else ({error})", CORRECT) from error
+    data = json_texts.parse(line, where, CORRECT)
     if not isinstance(data, dict):
         raise DataError(where, "an object", f"{line!r:.60}", CORRECT)
     words = {key: _word(data, key, where) for key in ("image", "id", "split", "group")}
@@ -177,6 +177,8 @@ def _csv(text: str, name: str) -> Iterator[Entry]:
         for key in ("image", "caption"):
             if key not in (rows.fieldnames or []):
                 raise DataError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
+        if len(set(rows.fieldnames)) < len(rows.fieldnames):
+            raise DataError(f"{name}:1", "every column once", rows.fieldnames, CORRECT)
         for row in rows:
             yield _csv_entry(row, f"{name}:{rows.line_num}")
     except csv.Error as error:
@@ -205,11 +207,7 @@ def _json(text: str, name: str) -> Iterator[Entry]:
 
 
 def _inside(file: str, where: str) -> str:
-    """The path in its shortest form. Raises DataError for one that may leave the folder."""
-    path = PurePosixPath(file)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file:
-        raise DataError(where, "a path inside the folder", repr(file), "correct the path")
-    return str(path)
+    return name_checks.inside(file, where, "correct the path")
 
 
 def _merged(entries: list[Entry]) -> dict[str, dict]:

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
@@ -13,9 +14,18 @@ from pathlib import Path
 import yaml
 
 from benchmark.core.errors import UserError
+from datasets import DataError
+from datasets.shared.plain_files import content
 
 PART = ".part"  # end of the names of what is being written
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]  # folders may be shared
+LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
+MOST_NODES = 1_000_000  # values of a file, those of aliases counted wherever they stand
+SHALLOW, DEEPEST = 4000, 100  # characters without which nothing is deep; levels of nesting
+TOO_DEEP = f"nesting of more than {DEEPEST} levels"
+# What the loader raises: its constructors of numbers and dates raise as Python does.
+BAD_YAML = (yaml.YAMLError, OSError, ValueError, TypeError, LookupError, ArithmeticError)
+BAD_YAML += (AttributeError, RecursionError)
 YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
 
 
@@ -106,27 +116,88 @@ def write_json(path: Path, data: object) -> None:
 def read_json(path: Path) -> dict:
     """The object in a JSON file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(content(path).decode())
+    except DataError:
+        raise
     except FileNotFoundError as error:
         raise UserError(path, "a JSON file", "nothing", "run the stage that writes it") from error
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             path, "JSON", f"something else ({error})", "write the file again"
         ) from error
 
 
 def read_yaml(path: Path) -> dict:
-    """The mapping in a YAML file, read with the safe loader."""
+    """The mapping in a YAML file, read with the safe loader.
+
+    Raises UserError for anything else, for a key that occurs twice in a mapping, and for aliases of
+    aliases, with which a few lines can stand for more data than there is memory.
+    """
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), YAML_LOADER)
+        data = _yaml(content(path, LARGEST_YAML).decode())
+    except DataError:
+        raise
     except FileNotFoundError as error:
         raise UserError(path, "a YAML file", "nothing", "check the path") from error
-    except yaml.YAMLError as error:
-        reason = str(error).splitlines()[0]
+    except BAD_YAML as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(path, "YAML", f"something else ({reason})", "correct the file") from error
     if not isinstance(data, dict):
         raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
     return data
+
+
+def _yaml(text: str) -> object:
+    """The value of a YAML text. Raises what BAD_YAML lists."""
+    # The loader nests calls as the text does, and a deep text would end the process. A text
+    # without long lines and many brackets cannot be deep.
+    lines = max(map(len, text.splitlines()), default=0)
+    if lines + text.count("[") + text.count("{") > SHALLOW:
+        _check_depth(text)
+    loader = YAML_LOADER(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_nodes(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, YAML_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(TOO_DEEP)
+
+
+def _check_nodes(root: yaml.Node) -> None:
+    """Raise ValueError for a key that occurs twice, for nesting that is too deep, and for aliases
+    that stand for too much."""
+    ahead, count = [(root, 1)], 0
+    while ahead:
+        (node, depth), count = ahead.pop(), count + 1
+        if depth > DEEPEST:
+            raise ValueError(TOO_DEEP)
+        if count > MOST_NODES:
+            raise ValueError(
+                f"more than {MOST_NODES} values, as aliases repeat what they stand for"
+            )
+        if isinstance(node, yaml.SequenceNode):
+            ahead += [(value, depth + 1) for value in node.value]
+        elif isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            ahead += [(value, depth + 1) for _, value in node.value]
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+    if len(set(keys)) < len(keys):
+        ((_, twice), _), *_ = Counter(keys).most_common(1)
+        raise ValueError(f"the key {twice!r:.60} twice in one mapping")
 
 
 def sha256(path: Path) -> str:

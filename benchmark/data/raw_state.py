@@ -14,6 +14,7 @@ from tqdm import tqdm
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, sha256, write_text
 from benchmark.data.raw_files import RawDataset
+from datasets.shared.plain_files import is_file
 
 STATES = Path(".scratch/raw_state")
 
@@ -60,7 +61,7 @@ def check_manifest(dataset: RawDataset) -> None:
             raise UserError(where, expected, repr(manifest[key]), fetch)
     checksums = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
     for path in tqdm(dataset.inventory(), desc=f"verifying {dataset.name}", disable=None):
-        found = sha256(path) if path.is_file() else "nothing"
+        found = sha256(path) if is_file(path) else "nothing"
         if checksums.get(path) != found:
             expected = (
                 f"sha256 {checksums[path]} as in the manifest"

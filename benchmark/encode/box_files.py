@@ -3,19 +3,19 @@
 Boxes are x0, y0, x1, y1 in pixels of the picture, half-open: the width is x1 - x0.
 """
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
 from benchmark.core.errors import UserError
+from benchmark.encode import mat_files
+from benchmark.encode.mat_files import BAD_MAT
+from datasets import DataError
+from datasets.shared import archives, name_checks, npy_files
+from datasets.shared.plain_files import is_file
 
 OUTSIDE = 1.0  # pixels by which a box may reach out of its picture; it is cut at the border
-BAD_FILE = (OSError, ValueError, TypeError, IndexError, EOFError, MatReadError)
-BAD_FILE += (zipfile.BadZipFile, zlib.error, NotImplementedError)  # the last for .mat v7.3
+LARGEST = 1 << 26  # bytes of an array of a picture's boxes
 SAVE_AGAIN = "save the file again"
 
 
@@ -37,9 +37,10 @@ def read_boxes(folder: Path, image_id: str, size: tuple[int, int], count: int) -
 
 
 def _path(folder: Path, image_id: str) -> Path:
-    paths = [folder / f"{image_id}{suffix}" for suffix in (".npz", ".mat")]
+    name = name_checks.inside(image_id, f"{folder}: {image_id!r:.200}", "give the image a plain id")
+    paths = [folder / f"{name}{suffix}" for suffix in (".npz", ".mat")]
     for path in paths:
-        if path.is_file():
+        if is_file(path):
             return path
     raise UserError(
         where=paths[0],
@@ -50,11 +51,7 @@ def _path(folder: Path, image_id: str) -> Path:
 
 
 def _from_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ("boxes", "scores") if name in file}
-    except BAD_FILE as error:
-        raise _unreadable(path, "an .npz file of plain arrays", error) from error
+    arrays = _arrays(path, ("boxes", "scores"))
     boxes = _numbers(path, "boxes", arrays.get("boxes"), columns=(4,))
     scores = _numbers(path, "scores", arrays.get("scores", np.zeros(len(boxes))), columns=())
     if len(scores) != len(boxes):
@@ -67,10 +64,31 @@ def _from_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return boxes, scores
 
 
+def _arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Those of the arrays that an .npz file has; never unpickled."""
+    try:
+        with archives.unzipped(path) as zipped:
+            infos = {info.filename.removesuffix(".npy"): info for info in zipped.infolist()}
+            return {
+                name: npy_files.array_of(
+                    archives.read_member(zipped, infos[name], f"{path}: {name}", LARGEST)
+                )
+                for name in names
+                if name in infos
+            }
+    except DataError as error:
+        raise _unreadable(path, "an .npz file of plain arrays", error.found) from error
+    except archives.DAMAGED as error:
+        raise _unreadable(path, "an .npz file of plain arrays", error) from error
+
+
 def _from_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
-        values = loadmat(path).get("bbs")
-    except BAD_FILE as error:
+        found = mat_files.variables(path)
+        values = mat_files.variable(path, "bbs") if "bbs" in found else None
+    except DataError:
+        raise
+    except BAD_MAT as error:
         raise _unreadable(path, "a .mat file, version 7 or older", error) from error
     bbs = _numbers(path, "bbs", values, columns=(4, 5))
     low = bbs[:, :2] - 1
@@ -79,7 +97,7 @@ def _from_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([low, high], axis=1), scores
 
 
-def _unreadable(path: Path, expected: str, error: Exception) -> UserError:
+def _unreadable(path: Path, expected: str, error: object) -> UserError:
     reason = str(error).strip().partition("\n")[0]
     found = f"something else ({reason})"
     return UserError(where=path, expected=expected, found=found, do=SAVE_AGAIN)

@@ -12,7 +12,6 @@ used. A .mat is read as a whole: its variables are compressed, and hold 2 GB at 
 import binascii
 import math
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,21 +19,18 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
-from scipy.io import loadmat, whosmat
-from scipy.io.matlab import MatReadError
 
 from benchmark.core.errors import UserError
-from datasets.shared import archives, karpathy, precomp
+from benchmark.encode import mat_files
+from benchmark.encode.mat_files import BAD_MAT
+from datasets import DataError
+from datasets.shared import archives, karpathy, npy_files, plain_files, precomp
 
 BLOCK = 1 << 23  # bytes read at once, roughly
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+LONGEST_ROW = 1 << 26  # bytes of a line of a .tsv
 GET_AGAIN = "get the file again"
 TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
-BAD_MAT = (OSError, ValueError, TypeError, LookupError, zlib.error, MatReadError)
 
 
 class Block(NamedTuple):
@@ -59,9 +55,7 @@ class _Array:
     """A .npy file of features whose size is what its header says; the values are not read."""
 
     path: Path
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    offset: int  # of the first value, in bytes
+    header: npy_files.Header
 
 
 def open_source(path: Path, raw: Path) -> Source:
@@ -69,7 +63,7 @@ def open_source(path: Path, raw: Path) -> Source:
 
     Raises UserError or DataError if there is nothing, or nothing in a known format.
     """
-    if not path.exists():
+    if not _is_there(path):
         raise UserError(
             where=path,
             expected="the features that the season names",
@@ -90,6 +84,13 @@ def open_source(path: Path, raw: Path) -> Source:
         found=path.suffix or "no suffix",
         do="unpack it, or correct `features` in the season",
     )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _folder(path: Path) -> Source:
@@ -131,7 +132,7 @@ def _by_number_of_coco(stem_of: Mapping[str, str], image_id: str, file: str) -> 
 
 def _plain(path: Path) -> Source:
     array, sidecar = _array(path), _sidecar(path)
-    ids = _ids(sidecar, array.shape[0], path)
+    ids = _ids(sidecar, array.header.shape[0], path)
     return Source([path, sidecar], _by_id, partial(_array_blocks, [(array, ids)]))
 
 
@@ -144,19 +145,20 @@ def _precomputed(folder: Path) -> Source:
 def _array_blocks(members: list[tuple[_Array, list[str]]]) -> Iterator[Block]:
     """The rows of each array, with the ids of its images."""
     for array, ids in members:
-        rows_per_image = array.shape[0] // len(ids)
-        size = rows_per_image * math.prod(array.shape[1:])  # values per image
-        step = max(1, BLOCK // (size * array.dtype.itemsize))
+        header = array.header
+        rows_per_image = header.shape[0] // len(ids)
+        size = rows_per_image * math.prod(header.shape[1:])  # values per image
+        step = max(1, BLOCK // (size * header.dtype.itemsize))
         for start in range(0, len(ids), step):
             keys = ids[start : start + step]
             # Read, not mapped: the pages of a map count as memory of the process.
             flat = np.fromfile(
                 array.path,
-                array.dtype,
+                header.dtype,
                 count=len(keys) * size,
-                offset=array.offset + start * size * array.dtype.itemsize,
+                offset=header.offset + start * size * header.dtype.itemsize,
             )
-            values = flat.reshape(len(keys), rows_per_image, *array.shape[1:])
+            values = flat.reshape(len(keys), rows_per_image, *header.shape[1:])
             _check_repeats(array.path, keys, values)
             yield Block(array.path, keys, values[:, 0])
 
@@ -177,33 +179,33 @@ def _check_repeats(path: Path, keys: list[str], values: np.ndarray) -> None:
 def _array(path: Path) -> _Array:
     # Not np.load(mmap_mode="r"), which does not say how many bytes a cut file lacks.
     try:
-        with path.open("rb") as file:
-            read_header = HEADERS[np.lib.format.read_magic(file)]
-            shape, is_fortran, dtype = read_header(file)
-            array = _Array(path, dtype, shape, file.tell())
+        with plain_files.opened(path) as file:
+            header = npy_files.read_header(file)
+    except DataError:
+        raise
     except FileNotFoundError as error:
         raise UserError(
             where=path, expected="a .npy file", found="nothing", do="get the file"
         ) from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(
             where=path, expected="a .npy file", found=f"something else ({error})", do=GET_AGAIN
         ) from error
+    dtype, shape = header.dtype, header.shape
     is_float = dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
-    if not is_float or len(shape) not in (2, 3) or is_fortran or 0 in shape:
-        order = " in Fortran's order" if is_fortran else ""
+    if not is_float or len(shape) not in (2, 3) or header.is_fortran or 0 in shape:
+        order = " in Fortran's order" if header.is_fortran else ""
         raise UserError(
             where=path,
             expected="floating-point numbers (N, F) or (N, R, F)",
             found=f"{dtype} {shape}{order}",
             do="save it again as np.ascontiguousarray(x, np.float32)",
         )
-    expected, size = math.prod(shape) * dtype.itemsize, path.stat().st_size - array.offset
-    if size != expected:
-        raise UserError(
-            where=path, expected=f"{expected} bytes for {dtype} {shape}", found=size, do=GET_AGAIN
-        )
-    return array
+    size = path.stat().st_size - header.offset
+    if size != header.size:
+        expected = f"{header.size} bytes for {dtype} {shape}"
+        raise UserError(where=path, expected=expected, found=size, do=GET_AGAIN)
+    return _Array(path, header)
 
 
 def _sidecar(path: Path) -> Path:
@@ -213,7 +215,7 @@ def _sidecar(path: Path) -> Path:
 def _ids(sidecar: Path, count: int, of: Path) -> list[str]:
     """The image ids of the `count` rows of the file `of`, one per line."""
     try:
-        ids = [line.strip() for line in sidecar.read_text(encoding="utf-8").rstrip().split("\n")]
+        text = plain_files.content(sidecar).decode()
     except (OSError, ValueError) as error:
         raise UserError(
             where=sidecar,
@@ -221,6 +223,7 @@ def _ids(sidecar: Path, count: int, of: Path) -> list[str]:
             found=f"none ({type(error).__name__})",
             do="write them in the order of its rows",
         ) from error
+    ids = [line.strip() for line in text.rstrip().split("\n")]
     if "" in ids:
         raise UserError(
             where=f"{sidecar}: line {ids.index('') + 1}",
@@ -247,8 +250,11 @@ def _tables(paths: list[Path]) -> Source:
 
 def _table_blocks(paths: list[Path]) -> Iterator[Block]:
     for path in paths:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with plain_files.opened(path) as file:
+            lines = iter(partial(file.readline, LONGEST_ROW + 1), b"")
+            for number, line in enumerate(lines, 1):
+                if len(line) > LONGEST_ROW:
+                    raise plain_files.too_large(f"{path}: line {number}", LONGEST_ROW)
                 yield _table_row(line, path, number)
 
 
@@ -266,6 +272,8 @@ def _table_row(line: bytes, path: Path, number: int) -> Block:
     try:
         key, boxes = str(int(fields[0])), int(fields[3])
         values = np.frombuffer(binascii.a2b_base64(fields[5], strict_mode=True), "<f4")
+        if boxes < 1 or not len(values):
+            raise ValueError(f"{boxes} boxes with {len(values)} values")
         return Block(path, [key], values.reshape(1, boxes, -1))
     except ValueError as error:
         raise UserError(
@@ -304,7 +312,9 @@ def _matlab(path: Path, raw: Path) -> Source:
 def _columns(path: Path) -> int:
     """The number of images in `feats`."""
     try:
-        variables = {name: (shape, kind) for name, shape, kind in whosmat(path)}
+        variables = mat_files.variables(path)
+    except DataError:
+        raise
     except NotImplementedError as error:
         raise UserError(
             where=path,
@@ -315,12 +325,11 @@ def _columns(path: Path) -> int:
     except BAD_MAT as error:
         raise _bad_matlab(path, error) from error
     shape, kind = variables.get("feats", ((), "none"))
-    if kind not in ("single", "double") or len(shape) != 2 or 0 in shape:
-        listed = [f"{name} {kind} {shape}" for name, (shape, kind) in variables.items()]
+    if kind not in ("single", "double") or len(shape) != 2 or min(shape) < 1:
         raise UserError(
             where=path,
             expected="a variable `feats` of numbers (F, N)",
-            found=", ".join(listed),
+            found=mat_files.described(variables),
             do="get the file again, or save it with this name",
         )
     return shape[1]
@@ -328,9 +337,13 @@ def _columns(path: Path) -> int:
 
 def _matlab_blocks(path: Path, keys: list[str]) -> Iterator[Block]:
     try:
-        feats = loadmat(path, variable_names=["feats"])["feats"]
+        feats = mat_files.variable(path, "feats")
+    except DataError:
+        raise
     except BAD_MAT as error:
         raise _bad_matlab(path, error) from error
+    if feats.dtype.kind != "f":
+        raise _bad_matlab(path, ValueError(f"`feats` of {feats.dtype}"))
     step = max(1, BLOCK // (len(feats) * feats.itemsize))
     for start in range(0, len(keys), step):
         yield Block(path, keys[start : start + step], feats[:, start : start + step].T)

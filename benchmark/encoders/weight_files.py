@@ -3,14 +3,20 @@
 A weight file holds plain tensors; anything else in it is refused and never executed.
 """
 
+import os
 import warnings
+import zipfile
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError
+from datasets import DataError
+from datasets.shared.plain_files import allowance, opened, too_large
 
+LARGEST = 1 << 36  # bytes of weights
 NAME_FOLDER = (
     "name the folder of the weights with: python -m benchmark season NAME --weights-dir DIR"
 )
@@ -36,15 +42,35 @@ def read_state(path: Path) -> dict[str, Tensor]:
     expected = "a state dict of plain tensors"
     do = "save it with torch.save(model.state_dict(), path)"
     try:
-        with warnings.catch_warnings():
+        with opened(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            _check_unpacked(file, path)
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except DataError:
+        raise
     except Exception as error:  # torch raises many types here, depending on what the bytes are
         found = f"something else ({type(error).__name__})"
         raise UserError(where=path.name, expected=expected, found=found, do=do) from error
-    if not isinstance(state, dict) or not all(isinstance(x, Tensor) for x in state.values()):
+    if not isinstance(state, dict) or not all(map(_is_named_tensor, state.items())):
         raise UserError(where=path.name, expected=expected, found="other objects", do=do)
     return state
+
+
+def _check_unpacked(file: BinaryIO, path: Path) -> None:
+    """Refuse an archive whose members unpack to more than honest ones would: torch compresses
+    nothing."""
+    if zipfile.is_zipfile(file):
+        file.seek(0)
+        infos = zipfile.ZipFile(file).infolist()
+        allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
+        if sum(info.file_size for info in infos) > allowed:
+            raise too_large(path, allowed)
+    file.seek(0)
+
+
+def _is_named_tensor(item: tuple[object, object]) -> bool:
+    name, value = item
+    return isinstance(name, str) and isinstance(value, Tensor)
 
 
 def fill(model: nn.Module, path: Path, optional: tuple[str, ...] = ()) -> None:

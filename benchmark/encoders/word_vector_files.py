@@ -5,6 +5,8 @@ when a few thousand are needed, and fails at the tokens with spaces of glove.840
 """
 
 from collections.abc import Iterator
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +14,11 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmark.core.errors import UserError
+from datasets import DataError
+from datasets.shared.plain_files import opened
 
+LONGEST_LINE = 1 << 20  # characters of a line of a .txt
+MOST_WORDS = 1 << 32  # in any file
 CHUNK = 1 << 20  # bytes of a .bin read at once; more than any word and its vector take
 
 
@@ -24,14 +30,16 @@ def _binary(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     """
     word_of, vectors = {word.encode(): word for word in keep}, {}
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             count, width = map(int, file.readline(100).split())
             _check_size(path, size, width)
+            if not 0 < count < MOST_WORDS:
+                raise ValueError(f"{count} vectors announced")
             for written, values in _entries(file, count, 4 * width):
                 word = word_of.pop(written, None)  # if a word comes twice, its first vector counts
                 if word is not None:
                     vectors[word] = np.frombuffer(values, "<f4")
-    except UserError:
+    except DataError:
         raise
     except (OSError, ValueError, EOFError) as error:
         raise _unreadable(path, "a word2vec .bin file", error) from error
@@ -65,15 +73,21 @@ def _text(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     vectors: dict[str, np.ndarray] = {}
     try:
         # Only \n ends a line: some tokens of GloVe are other separators.
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            _check_size(path, size, file.readline().rstrip().count(" "))
+        with (
+            opened(path) as content,
+            TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file,
+        ):
+            _check_size(path, size, file.readline(LONGEST_LINE).rstrip().count(" "))
             file.seek(0)
-            for line in tqdm(file, desc=f"read {path.name}", unit="word", disable=None):
+            lines = iter(partial(file.readline, LONGEST_LINE), "")
+            for line in tqdm(lines, desc=f"read {path.name}", unit="word", disable=None):
+                if len(line) == LONGEST_LINE:
+                    raise ValueError(f"a line of {LONGEST_LINE} characters or more")
                 if line.partition(" ")[0] in keep:
                     word, *numbers = line.rstrip().rsplit(" ", size)
                     if word in keep and word not in vectors:
                         vectors[word] = _row(numbers, size)
-    except UserError:
+    except DataError:
         raise
     except (OSError, ValueError) as error:
         raise _unreadable(path, "a GloVe .txt file", error) from error

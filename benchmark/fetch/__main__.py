@@ -26,6 +26,7 @@ from benchmark.fetch.download import ChecksumError, download
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params
 from datasets import DataError, RemoteFile
+from datasets.shared.plain_files import is_file
 
 HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
 
@@ -64,8 +65,8 @@ def fetch(params: Params, name: str, source: Path | None = None) -> None:
 
 def link(folder: Path, source: Path) -> None:
     """Make `folder` a link to `source`. A real folder with files in it is never replaced."""
-    if not source.is_dir():
-        found = "no folder" if source.exists() else "nothing"
+    is_folder, found = _is_folder(source)
+    if not is_folder:
         expected = "the folder that holds the raw files"
         raise UserError(source, expected, found, "name another folder with --source")
     if folder.exists() and folder.resolve() == source.resolve():
@@ -81,6 +82,14 @@ def link(folder: Path, source: Path) -> None:
         folder.rmdir()
     with atomic(folder) as part:
         part.symlink_to(source.resolve(), target_is_directory=True)
+
+
+def _is_folder(path: Path) -> tuple[bool, str]:
+    """Whether there is a folder, and what is found instead."""
+    try:
+        return path.is_dir(), "no folder" if path.exists() else "nothing"
+    except OSError as error:  # for example a name that is too long
+        return False, f"what cannot be opened ({error.strerror})"
 
 
 def _recorded(dataset: RawDataset) -> dict[str, str]:
@@ -127,7 +136,7 @@ def _raw_files(dataset: RawDataset, recorded: dict[str, str]) -> list[Path]:
 
 def _present(dataset: RawDataset) -> list[Path]:
     files = dataset.inventory()
-    missing = [path for path in files if not path.is_file()]
+    missing = [path for path in files if not is_file(path)]
     if missing:
         found = f"nothing ({len(missing)} of {len(files)} raw files are missing)"
         raise DataError(missing[0], "a raw file", found)

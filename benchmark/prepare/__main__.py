@@ -3,6 +3,7 @@
     python -m benchmark.prepare DATASET
 
 Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet, card.json.
+Prints what was read, and what of it is out of the ordinary.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.raw_state import check_manifest, check_unchanged
 from benchmark.prepare.leakage import leakage
+from benchmark.prepare.listing import oddities, summary
 from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params
@@ -30,11 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    prepare(read_shared(), arguments.dataset)
+    print("\n".join(prepare(read_shared(), arguments.dataset)))
 
 
-def prepare(params: Params, name: str) -> None:
-    """Check a dataset and write its tables and card."""
+def prepare(params: Params, name: str) -> list[str]:
+    """Check a dataset and write its tables and card; lines that tell what was read."""
     dataset = raw_dataset(params, name)
     check_manifest(dataset)
     tables = dataset.read()
@@ -43,7 +45,9 @@ def prepare(params: Params, name: str) -> None:
     pictures = _pictures(dataset, images)
     images = _sized(images, pictures)
     check_boxes(tables.regions, images)
+    odd = oddities(images, captions, pictures)
     card = _card(dataset, tables, images, captions) | {
+        "notes": [*tables.notes, *odd],
         "pictures": len(pictures),
         "leakage": leakage(images[images["file"] != ""], captions, pictures),
     }
@@ -54,6 +58,7 @@ def prepare(params: Params, name: str) -> None:
         _numbered(tables.regions).to_parquet(folder / "regions.parquet", index=False)
         files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
         write_json(folder / "card.json", card | {"files": files})
+    return [summary(dataset.name, images, captions), *odd]
 
 
 def _pictures(dataset: RawDataset, images: pd.DataFrame) -> list[Picture]:
@@ -106,7 +111,6 @@ def _card(
         "folds": card.folds,
         "counts": _counts(images, captions, tables.regions),
         "captions_per_image": _captions_per_image(images, captions),
-        "notes": list(tables.notes),
         "manifest": sha256(dataset.manifest),
     }
 

@@ -12,16 +12,18 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from tqdm import tqdm
 
 from benchmark.data.boxes import CORNERS
 from datasets import SPLITS, Card, DataError, OpenPicture, Tables
+from datasets.shared.name_checks import LONGEST_PATH, LONGEST_TEXT, fault_of
 
 USED = SPLITS[:3]  # train, val, test
 SLACK = 1.0  # pixels by which a box may stick out: some annotations count from 0, some from 1
 SIDE = 16  # width and height of a thumbnail, in pixels
 CORRECT = "correct the annotations and fetch again"
+WHOLE, AGAIN = "a whole picture", "replace it and fetch again"
 
 # What Pillow, zipfile and zlib raise for damaged pictures.
 BAD_PICTURE = (
@@ -51,6 +53,7 @@ class Picture:
 def check_tables(tables: Tables, card: Card) -> None:
     """Raise DataError for the first fault that makes the tables unusable."""
     images, captions = tables.images, tables.captions
+    _check_texts(tables)
     _check_ids(tables)
     unknown = ~images["split"].isin(SPLITS)
     _refuse(images[unknown], "image_id", "split", f"one of {', '.join(SPLITS)}")
@@ -77,6 +80,33 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
     outside = boxes[~inside & (boxes["width"] > 0)]
     size = outside["width"].astype(str) + " x " + outside["height"].astype(str)
     _refuse_box(outside, f"a box in its picture of {size.iloc[0]}" if len(size) else "")
+
+
+def _check_texts(tables: Tables) -> None:
+    """Names and captions must be texts that files can hold, and of a length that one reads."""
+    for table, key, columns in (
+        (tables.images, "image_id", {"image_id": LONGEST_PATH, "group": LONGEST_PATH}),
+        (tables.images, "image_id", {"file": LONGEST_PATH}),
+        (tables.captions, "caption_id", {"caption_id": 2 * LONGEST_PATH, "text": LONGEST_TEXT}),
+        (tables.regions, "caption_id", {"phrase": LONGEST_TEXT, "chain": 2 * LONGEST_PATH}),
+    ):
+        for column, longest in columns.items():
+            _check_column(table, key, column, longest)
+
+
+def _check_column(table: pd.DataFrame, key: str, column: str, longest: int) -> None:
+    texts = table[column].astype(str)
+    long = texts.str.len() > longest
+    if long.any():
+        first = texts[long].iloc[0]
+        where, found = f"{key} {table[key][long].iloc[0]!r:.200}: {column}", f"{len(first)}"
+        found = f"{found}, {first!r:.40}...{_in_all(int(long.sum()))}"
+        raise DataError(where, f"at most {longest} characters", found, CORRECT)
+    if fault_of("".join(texts)):
+        faults = texts.map(fault_of)
+        first = faults[faults != ""].index[0]
+        where, found = f"{key} {table[key][first]!r:.200}: {column}", f"{texts[first]!r:.60}"
+        raise DataError(where, "text", f"{faults[first]} in {found}", CORRECT)
 
 
 def _check_ids(tables: Tables) -> None:
@@ -167,26 +197,26 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
     bad = [
         (file, result)
         for file, result in zip(files, results, strict=True)
-        if isinstance(result, str)
+        if isinstance(result, DataError)
     ]
     if bad:
         file, fault = bad[0]
-        found = f"{fault}{_in_all(len(bad))}"
-        raise DataError(f"{title}: {file}", "a whole picture", found, "replace it and fetch again")
+        found = f"{fault.found}{_in_all(len(bad))}"
+        raise DataError(f"{title}: {file}", fault.expected, found, fault.do or AGAIN)
     return results
 
 
-def _decoded(open_picture: OpenPicture, file: str) -> Picture | str:
-    """The facts of one picture, or what is found instead of a usable one."""
+def _decoded(open_picture: OpenPicture, file: str) -> Picture | DataError:
+    """The facts of one picture, or why it cannot be used."""
     try:
         picture = open_picture(file)
         content = picture.tobytes()
-    except UnidentifiedImageError:
-        return "something empty or not a picture"  # Pillow's message holds a memory address
-    except BAD_PICTURE as error:
-        return f"one that cannot be decoded ({error})"
+    except DataError as error:
+        return error
+    except BAD_PICTURE as error:  # of a reader that opens its pictures itself
+        return DataError(file, WHOLE, f"one that cannot be decoded ({error})", AGAIN)
     if picture.mode != "RGB":
-        return f"mode {picture.mode} instead of RGB"
+        return DataError(file, WHOLE, f"mode {picture.mode} instead of RGB", AGAIN)
     return Picture(
         width=picture.width,
         height=picture.height,

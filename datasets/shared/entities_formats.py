@@ -16,6 +16,8 @@ from xml.etree.ElementTree import Element
 
 from datasets import DataError
 
+LONGEST_LINE = 20_000  # characters of a sentence with its markup
+MOST_TAGS = 20_000  # of the XML of one image
 NOT_VISUAL = "0"  # the chain of phrases that name nothing in the picture
 AGAIN = "fetch the release again"
 
@@ -63,6 +65,9 @@ class Annotation:
 
 def parse_sentence(line: str, where: str) -> Sentence:
     """One line of Sentences/<image>.txt; `where` starts the message of a `DataError`."""
+    if len(line) > LONGEST_LINE:  # the patterns take the square of its length
+        found = f"{len(line)} characters"
+        raise DataError(where, f"at most {LONGEST_LINE} characters", found, AGAIN)
     text = PHRASE.sub(lambda match: match["words"], line)
     wrong = OPENING.search(text)
     if wrong:
@@ -99,6 +104,8 @@ def _root(text: str, where: str) -> Element:
     if any(mark in text for mark in ("<!DOCTYPE", "<!ENTITY", "\0")):
         expected = "XML without DOCTYPE, ENTITY and zero bytes, as in the release"
         raise DataError(where, expected, "one of them", AGAIN)
+    if text.count("<") > MOST_TAGS:  # elements inside one another: taken apart by recursion
+        raise DataError(where, f"at most {MOST_TAGS} tags", text.count("<"), AGAIN)
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:

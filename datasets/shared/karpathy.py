@@ -4,12 +4,11 @@ Karpathy and Fei-Fei (2015), Deep Visual-Semantic Alignments. Each of his datase
 file; `caption_datasets.zip` holds those of Flickr8k, Flickr30k and COCO.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from datasets import DataError, RemoteFile
-from datasets.shared import archives
+from datasets.shared import archives, json_texts, name_checks
 
 ALL = "caption_datasets.zip"
 REMOTE = RemoteFile(
@@ -64,11 +63,7 @@ def read(path: Path, name: str, splits: tuple[str, ...]) -> list[Entry]:
 
 def parse(text: str, where: str) -> list[Entry]:
     """The images of a Karpathy JSON, in its order; `where` starts every error message."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise DataError(where, "JSON", f"something else ({error})", AGAIN) from error
-    images = _member(data, "images", list, where)
+    images = _member(json_texts.parse(text, where, AGAIN), "images", list, where)
     return [_entry(image, f"{where}: images[{row}]") for row, image in enumerate(images)]
 
 
@@ -81,9 +76,11 @@ def _entry(image: object, where: str) -> Entry:
         _member(sentence, "raw", str, f"{where}.sentences[{row}]")
         for row, sentence in enumerate(sentences)
     ]
+    for row, caption in enumerate(captions):
+        name_checks.check_text(caption, f"{where}.sentences[{row}]: raw", AGAIN)
     return Entry(
         where=where,
-        file=file,
+        file=name_checks.inside(file, f"{where}: filename", AGAIN),
         split=_member(image, "split", str, where),
         captions=captions,
         number=_member(image, "imgid", int, where) if "imgid" in image else None,

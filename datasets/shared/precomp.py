@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from datasets import DataError, Needed, Tables
-from datasets.shared import archives
+from datasets.shared import archives, npy_files, plain_files
 
 STEMS = {"train": "train", "val": "dev", "test": "test"}
 ENDS = ("caps.txt", "ids.txt", "ims.npy")
@@ -141,14 +141,7 @@ def _is_new(image_id: str, seen: set[str]) -> bool:
 
 
 def _rows_per_image(path: Path, images: int) -> int:
-    try:
-        features = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        beside = "place it beside the captions"
-        raise DataError(path, "features", "nothing", beside) from error
-    except (ValueError, EOFError, OSError) as error:
-        damage = f"damage ({error})"
-        raise DataError(_short(path), "a whole NumPy array", damage, AGAIN) from error
+    features = _mapped(path)
     if features.ndim not in (2, 3) or features.dtype.kind != "f":
         raise DataError(
             _short(path),
@@ -162,6 +155,24 @@ def _rows_per_image(path: Path, images: int) -> int:
             where, expected = f"{_short(path)}: row {first}", f"{each} equal rows per image"
             raise DataError(where, expected, "different rows", "place the features of the release")
     return each
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, of which nothing is read yet."""
+    try:
+        with plain_files.opened(path) as file:
+            header = npy_files.read_header(file)
+        header.check_values()
+        order = "F" if header.is_fortran else "C"
+        return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+    except DataError:
+        raise
+    except FileNotFoundError as error:
+        beside = "place it beside the captions"
+        raise DataError(path, "features", "nothing", beside) from error
+    except (ValueError, OverflowError, OSError) as error:
+        damage = f"damage ({error})"
+        raise DataError(_short(path), "a whole NumPy array", damage, AGAIN) from error
 
 
 def _per_image(count: int, images: int, where: str) -> int:
