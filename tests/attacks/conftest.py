@@ -3,6 +3,8 @@
 Helper modules of tests/ are imported as in the other tests: pytest puts the folder of each
 conftest.py on the path."""
 
+from pathlib import Path
+
 import pytest
 from sieges import outside
 
@@ -11,8 +13,21 @@ from benchmark.season.parameters import DatasetSettings
 from seasons import params_of
 
 
+@pytest.fixture(scope="session")
+def parameters(tmp_path_factory) -> dict[Path, bytes]:
+    """The files of a season with one dataset, `mine`."""
+    folder = tmp_path_factory.mktemp("parameters")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_params(params_of(datasets={"mine": DatasetSettings(reader="folder")}))
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
 @pytest.fixture(autouse=True)
-def field(tmp_path, monkeypatch) -> None:
+def field(tmp_path, parameters, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_params(params_of(datasets={"mine": DatasetSettings(reader="folder")}))
+    for path, content in parameters.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     outside()
