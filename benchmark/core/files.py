@@ -16,6 +16,9 @@ from benchmark.core.errors import UserError
 
 PART = ".part"  # end of the names of what is being written
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]  # folders may be shared
+# What the loader raises: its constructors of numbers and dates raise as Python does.
+BAD_YAML = (yaml.YAMLError, OSError, ValueError, TypeError, LookupError, ArithmeticError)
+BAD_YAML += (AttributeError, RecursionError)
 YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
 
 
@@ -109,7 +112,7 @@ def read_json(path: Path) -> dict:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(path, "a JSON file", "nothing", "run the stage that writes it") from error
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             path, "JSON", f"something else ({error})", "write the file again"
         ) from error
@@ -121,8 +124,8 @@ def read_yaml(path: Path) -> dict:
         data = yaml.load(path.read_text(encoding="utf-8"), YAML_LOADER)
     except FileNotFoundError as error:
         raise UserError(path, "a YAML file", "nothing", "check the path") from error
-    except yaml.YAMLError as error:
-        reason = str(error).splitlines()[0]
+    except BAD_YAML as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(path, "YAML", f"something else ({reason})", "correct the file") from error
     if not isinstance(data, dict):
         raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
