@@ -172,7 +172,8 @@ def check_history(history: pd.DataFrame, record: Record, where: str) -> None:
 
 def is_text(column: pd.Series) -> bool:
     """Whether all values of a column are text."""
-    return not len(column) or pd.api.types.infer_dtype(column, skipna=False) == "string"
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    return not len(column) or (kind == "string" and column.notna().all())
 
 
 def _check_numbers(array: np.ndarray, axes: int, where: str) -> None:

@@ -12,20 +12,31 @@ import report_seasons as seasons
 from report_seasons import FOLDER, FUSION, contents
 
 from benchmark.__main__ import main
+from benchmark.analysis import boards
 from benchmark.season.parameter_files import write_params
+from benchmark.season.parameters import DatasetSettings
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season
 
 PLAYED = ("scan_t2i_avg", "scan_i2t_lse", FUSION)
-CELL, OTHER = (f"results/try/open/{preset}/1" for preset in ("scan_i2t_lse", "scan_t2i_avg"))
+CELL, OTHER = (f"results/try/open/{preset}/0" for preset in ("scan_i2t_lse", "scan_t2i_avg"))
 FUSED = f"results/try/open/{FUSION}/0"
 RECORD, CARD = f"{CELL}/record.json", "data/prepared/open/card.json"
 COST, TIMES = f"{CELL}/training/cost.json", f"{CELL}/scores/cost.json"
 HISTORY, RANKS = f"{CELL}/training/history.csv", f"{CELL}/scores/ranks.parquet"
 REPLAYS, HEAD = "results/try/replays.json", "seasons/try/params.yaml"
-ONE_CELL = "seasons/try/cells/open-scan_i2t_lse-1.yaml"
+ONE_CELL = "seasons/try/cells/open-scan_i2t_lse-0.yaml"
 TABLES = {name: f"data/prepared/open/{name}.parquet" for name in ("images", "captions", "regions")}
 ARRAYS = {name: f"{CELL}/scores/{name}.npz" for name in ("similarities", "retrieved", "samples")}
 REPLAY = {"machine": "m", "fingerprint": "ab", "cells": 1, "agreements": {"identical": 1}}
 DEEP = "[" * 100_000
+
+SEASON_FILE = Season(
+    title="Try | it",
+    datasets={"open": DatasetSettings(reader="folder")},
+    presets=list(PLAYED),
+    seeds=[0],
+)
 
 Change = Callable[[Path], None]
 
@@ -37,10 +48,10 @@ def played(tmp_path_factory) -> Iterator[dict[str, bytes]]:
         patch.chdir(tmp_path_factory.mktemp("damaged"))
         seasons.conclude_from_few(patch)
         seasons.draw_nothing(patch)
-        params = seasons.season(played=PLAYED)
+        patch.setattr(boards, "presets", seasons.presets_once)  # most of the time of a refusal
+        params = resolve("try", SEASON_FILE)
         write_params(params)
-        for dataset in seasons.DATASETS:
-            seasons.prepare(dataset)
+        seasons.prepare("open")
         for cell in seasons.cells(params):
             seasons.play(cell, seasons.quality_of(cell.preset))
         Path(REPLAYS).write_text(json.dumps({"replays": [REPLAY]}))
@@ -96,10 +107,6 @@ def cut(share: float) -> Change:
     return lambda path: path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
 
 
-def only_the_end(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[-8:])
-
-
 def without_the_end(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-8])
 
@@ -131,7 +138,6 @@ def of_another(path: Path) -> None:
 ANY = {
     "empty": cut(0),
     "half": cut(0.5),
-    "end": only_the_end,
     "no-end": without_the_end,
     "flip": flipped,
     "noise": noise,
@@ -155,7 +161,6 @@ FILES = {
 }
 SEALED = ("ranks", *ARRAYS, *TABLES)  # their digests stand in the record or on the card
 SOUND = {("replays", "missing")}  # a season need not have been replayed
-UNSEEN = {("regions", "flip"), ("retrieved", "flip"), ("samples", "flip"), ("ranks", "flip")}
 
 
 @pytest.mark.parametrize("way", ANY)
@@ -167,7 +172,7 @@ def test_a_damaged_file_is_named(capsys, played, name, way):
     assert_refused(capsys, FILES[name])
 
 
-@pytest.mark.parametrize("way", ["empty", "half", "end", "no-end", "flip", "noise", "other"])
+@pytest.mark.parametrize("way", ["empty", "half", "flip", "other"])
 @pytest.mark.parametrize("name", SEALED)
 def test_a_damaged_file_of_an_older_record_is_named(capsys, played, name, way):
     unsealed()
@@ -268,7 +273,6 @@ JSON = {
     "record: no key": (RECORD, drop("parameters")),
     "record: negative parameters": (RECORD, put("parameters", value=-5)),
     "record: an epoch as text": (RECORD, put("selected_epoch", value="two")),
-    "record: an epoch that never was": (RECORD, put("selected_epoch", value=17)),
     "record: half a character": (RECORD, put("reason", value="\ud800")),
     "record: another cell": (RECORD, lambda path: shutil.copy(f"{OTHER}/record.json", path)),
     "card: a list": (CARD, text("[1]")),
@@ -326,7 +330,6 @@ def test_json_with_other_content_is_named(capsys, played, name):
 HARMLESS = {
     "a number as text": (COST, put("threads", value="1")),
     "another order": (RECORD, lambda path: rewritten(path)),
-    "more of a record's metrics": (RECORD, lambda path: None),
     "an extra column of epochs": (HISTORY, lambda path: with_column(path)),
     "an extra fact of a card": (CARD, put("more", value=["any", {"thing": None}])),
 }
@@ -435,7 +438,6 @@ OTHER_CONTENT = {
     "retrieved: negative": (TOP, arrays(t2i=lambda x: x - 100)),
     "retrieved: a vector": (TOP, arrays(i2t=lambda x: x[:, 0])),
     "retrieved: twice": (TOP, arrays(i2t=lambda x: 0 * x)),
-    "retrieved: others first": (TOP, arrays(i2t=lambda x: x[::-1])),
     "samples: a vector": (FIGURES, arrays(similarity=lambda x: x[0])),
     "samples: text": (FIGURES, arrays(similarity=lambda x: x.astype(str))),
     "samples: fewer replicates": (FIGURES, arrays(overlap_replicates=lambda x: x[:7])),
@@ -477,11 +479,21 @@ def test_other_content_of_an_older_record_is_named(capsys, played, name):
     assert_refused(capsys, path)
 
 
-@pytest.mark.parametrize("name", [name for name in OTHER_CONTENT if "history" not in name])
+@pytest.mark.parametrize("name", [name for name in OTHER_CONTENT if "history" not in name][::5])
 def test_other_content_is_seen_by_its_digest(capsys, played, name):
     path, change = OTHER_CONTENT[name]
     change(Path(path))
     assert_refused(capsys, path)
+
+
+def test_the_best_items_of_other_queries_are_seen_by_their_digest(capsys, played):
+    arrays(i2t=lambda x: x[::-1])(Path(TOP))
+    assert_refused(capsys, TOP)
+
+
+def test_an_epoch_that_never_was_is_named(capsys, played):
+    put("selected_epoch", value=17)(Path(RECORD))
+    assert_refused(capsys, f"{HISTORY}: expected the epoch 17")
 
 
 def test_what_a_fusion_left_is_read_as_carefully(capsys, played):
@@ -497,15 +509,15 @@ SEASON = {
     "another version of YAML": (HEAD, text("%YAML 9.9\n--- a\n")),
     "bytes of no text": (HEAD, lambda path: path.write_bytes(b"title: \xff\xfe\n")),
     "control characters": (HEAD, text("title: \x00\n")),
-    "a cell less": (HEAD, replaced("- open-scan_i2t_lse-1\n", "")),
+    "a cell less": (HEAD, replaced("- open-scan_i2t_lse-0\n", "")),
     "a dataset less": (HEAD, replaced("- open\n", "")),
-    "a cell twice": (HEAD, replaced("- open-scan_i2t_lse-1\n", "- open-scan_i2t_lse-0\n")),
+    "a cell twice": (HEAD, replaced("- open-scan_i2t_lse-0\n", "- open-scan_t2i_avg-0\n")),
     "a title as a list": (HEAD, replaced("title: Try | it", "title: [a]")),
-    "another cell": (ONE_CELL, lambda p: shutil.copy(p.with_name("open-scan_t2i_avg-1.yaml"), p)),
-    "a fusion": (ONE_CELL, lambda path: shutil.copy(path.with_name(f"open-{FUSION}-1.yaml"), path)),
-    "a seed as text": (ONE_CELL, replaced("seed: 1", "seed: one")),
+    "another cell": (ONE_CELL, lambda p: shutil.copy(p.with_name("open-scan_t2i_avg-0.yaml"), p)),
+    "a fusion": (ONE_CELL, lambda path: shutil.copy(path.with_name(f"open-{FUSION}-0.yaml"), path)),
+    "a seed as text": (ONE_CELL, replaced("seed: 0", "seed: one")),
     "no method": (ONE_CELL, replaced("method: scan\n", "")),
-    "a date that is none": (ONE_CELL, replaced("seed: 1", "seed: 2020-99-99")),
+    "a date that is none": (ONE_CELL, replaced("seed: 0", "seed: 2020-99-99")),
 }
 
 
