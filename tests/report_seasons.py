@@ -5,6 +5,7 @@ Two datasets: `open` may be published, `gated` may not.
 
 import json
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from PIL import Image
 
 from benchmark import protocol
 from benchmark.analysis import boards
-from benchmark.core.files import write_json
+from benchmark.core.files import read_json, sha256, write_json
 from benchmark.core.provenance import Provenance, write_provenance
 from benchmark.core.records import Record, write_record
+from benchmark.data import prepared_tables
 from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
 from benchmark.protocol import distribution_overlap
@@ -34,6 +36,7 @@ FOLDER = Path("reports/try")
 README = FOLDER / "README.md"
 IMAGES, CAPTIONS = 12, 24
 OWNERS = np.repeat(np.arange(IMAGES), CAPTIONS // IMAGES)
+SCORES = ("ranks.parquet", "retrieved.npz", "samples.npz", "similarities.npz")
 GRID_CELLS = 4  # of the pictures that words look at
 HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top"
 MEMBERS = ("scan_t2i_avg", "scan_i2t_lse")
@@ -109,11 +112,18 @@ def prepare(dataset: str, **facts: object) -> None:
     files = [f"{number}.png" for number in range(IMAGES)]
     add_column(folder / "images.parquet", "file", files)
     add_column(folder / "captions.parquet", "text", texts_of(dataset))
+    seal(folder / "card.json", [f"{table}.parquet" for table in prepared_tables.TABLES])
     raw = Path("data/raw") / dataset
     raw.mkdir(parents=True)
     for number, file in enumerate(files):
         Image.new("RGB", (200, 100 + number), (20 * number, 90, 90)).save(raw / file)
     write_json(raw / "captions.json", [])
+
+
+def seal(path: Path, names: Sequence[str]) -> None:
+    """Let a card or record list the digests of the files beside it, as stages do."""
+    digests = {name: sha256(path.parent / name) for name in names}
+    write_json(path, read_json(path) | {"files": digests})
 
 
 def add_column(path: Path, name: str, values: list[str]) -> None:
@@ -177,6 +187,7 @@ def play(
     kept = {"similarity": scores[:, ::2], "overlap_replicates": replicates}
     builders.write_arrays(folder, "samples", **kept, **of_model(cell, rng))
     builders.write_ranks(folder, ranks)
+    seal(folder / "record.json", [f"scores/{name}" for name in SCORES])
     seconds = {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 3e-6}
     write_provenance(folder / "scores/cost.json", cost(machine, **seconds))
     if isinstance(cell, Cell):
@@ -255,7 +266,8 @@ def amend(preset: str, seed: int, dataset: str = "open", /, **changes: object) -
 
 
 def amend_metrics(preset: str, seed: int, **metrics: float) -> None:
-    amend(preset, seed, metrics=record_of(preset, seed)["metrics"] | metrics)
+    """Change metrics of a record. As an older one it lists no digests: its ranks give others."""
+    amend(preset, seed, metrics=record_of(preset, seed)["metrics"] | metrics, files={})
 
 
 def record_of(preset: str, seed: int) -> dict:

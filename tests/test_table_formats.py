@@ -44,8 +44,9 @@ def table_of(texts: list[str], is_bold: bool = False) -> Table:
 
 
 def seen(text: str) -> str:
-    """`text` with every run of white space and unseen characters as one space."""
-    return re.sub(r"[\s\x00-\x1f\u2028]+", " ", text).strip()
+    """`text` with every run of white space, unseen characters and turns of direction as one
+    space."""
+    return re.sub(r"[\s\x00-\x1f\u2028\u202e]+", " ", text).strip()
 
 
 class TestTable:

@@ -17,9 +17,11 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from benchmark.core.array_files import check_bytes, read_arrays, read_parquet
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import read_json
+from benchmark.analysis import record_checks, score_files, split_tables
+from benchmark.analysis.card_checks import read_card
+from benchmark.core.array_files import check_bytes, read_arrays, read_csv, read_parquet
+from benchmark.core.errors import UserError, checked, mended_by
+from benchmark.core.json_objects import read_object
 from benchmark.core.provenance import Provenance, read_provenance
 from benchmark.core.records import SCHEMA_VERSION, Record
 from benchmark.protocol import METRICS, VERSION
@@ -190,13 +192,15 @@ def read_boards(params: Params) -> list[Board]:
 
 
 def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
-    card = read_json(CARDS / dataset / "card.json")
+    with mended_by(f"python -m benchmark.prepare {dataset}"):
+        card = read_card(CARDS / dataset / "card.json")
     outcomes_of: dict[str, list[Outcome]] = {}
     for key, cell in {**params.cells, **params.fusions}.items():
         if cell.dataset == dataset:
             outcome = _outcome(params, key, cell)
             _check_data(key, cell, outcome.record, card)
             outcomes_of.setdefault(cell.preset, []).append(outcome)
+    _check_results(dataset, card, [o for outcomes in outcomes_of.values() for o in outcomes])
     standings = [
         Standing(preset=preset, row=_row(preset, methods_and_presets), outcomes=outcomes)
         for preset, outcomes in outcomes_of.items()
@@ -219,20 +223,29 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     _check_there(key, cell, [folder / "scores" / name for name in files])
     _check_there(key, cell, [path / "training/cost.json" for path in trained])
     record = _record(params, key, cell)
-    check_bytes(folder, record.files)
-    return Outcome(
-        folder=folder,
-        record=record,
-        trainings=tuple(read_provenance(path / "training/cost.json") for path in trained),
-        scoring=read_provenance(folder / "scores/cost.json"),
-        history=None if is_fusion else _history(key, cell, folder / "training/history.csv"),
-    )
+    with mended_by(_command(cell)):
+        check_bytes(folder, record.files)
+        costs = [path / "training/cost.json" for path in trained]
+        return Outcome(
+            folder=folder,
+            record=record,
+            trainings=tuple(_cost(path, ("training",)) for path in costs),
+            scoring=_cost(folder / "scores/cost.json", record_checks.durations(record)),
+            history=None if is_fusion else _history(key, cell, record),
+        )
+
+
+def _cost(path: Path, needed: tuple[str, ...]) -> Provenance:
+    facts = read_provenance(path)
+    record_checks.check_cost(facts, str(path), needed)
+    return facts
 
 
 def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     path = Path(cell.folder) / "record.json"
     _check_there(key, cell, [path])
-    data = read_json(path)
+    with mended_by(_command(cell)):
+        data = read_object(path)
     expected = {
         "schema_version": SCHEMA_VERSION,
         "protocol_version": VERSION,
@@ -246,7 +259,9 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
             raise UserError(
                 f"{path}: {name}", repr(value), repr(data.get(name)), f"run: {_command(cell)}"
             )
-    record = checked(Record, data, str(path))
+    with mended_by(_command(cell)):
+        record = checked(Record, data, str(path))
+        record_checks.check_kinds(record, str(path))
     for name in outdated(record.metrics):
         raise UserError(
             f"{path}: metrics.{name}",
@@ -257,9 +272,11 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     return record
 
 
-def _history(key: str, cell: Cell, path: Path) -> pd.DataFrame | None:
+def _history(key: str, cell: Cell, record: Record) -> pd.DataFrame | None:
+    path = Path(cell.folder) / "training/history.csv"
     _check_there(key, cell, [path])
-    history = pd.read_csv(path)
+    history = read_csv(path)
+    score_files.check_history(history, record, str(path))
     return history if len(history) else None
 
 
@@ -285,13 +302,41 @@ def _check_data(key: str, cell: Cell | Fusion, record: Record, card: dict) -> No
             )
 
 
+def _check_results(dataset: str, card: dict, outcomes: list[Outcome]) -> None:
+    """What cells left behind is of the test split. Without a result nothing of it is read."""
+    with_result = [outcome for outcome in outcomes if outcome.is_ok]
+    if with_result:
+        with mended_by(f"python -m benchmark.prepare {dataset}"):
+            queries = split_tables.test_queries(dataset, card)
+    for outcome in with_result:
+        with mended_by(_command(outcome)):
+            _check_scores(outcome, card, queries)
+
+
+def _check_scores(outcome: Outcome, card: dict, queries: dict[str, np.ndarray]) -> None:
+    record, scores = outcome.record, outcome.folder / "scores"
+    path = str(outcome.folder / "record.json")
+    record_checks.check_complete(record, card, path)
+    ranks = read_parquet(scores / "ranks.parquet")
+    score_files.check_ranks(ranks, record, queries, str(scores / "ranks.parquet"))
+    if "scores/ranks.parquet" in record.files:
+        record_checks.check_agreement(record, ranks, path)
+    samples = scores / "samples.npz"
+    score_files.check_samples(read_arrays(samples), record, str(samples))
+    if record.task == "retrieval":
+        ways = card.get("ways", ["i2t", "t2i"])
+        retrieved, similarities = scores / "retrieved.npz", scores / "similarities.npz"
+        score_files.check_retrieved(read_arrays(retrieved), record, ways, str(retrieved))
+        score_files.check_similarities(read_arrays(similarities), str(similarities))
+
+
 def _check_there(key: str, cell: Cell | Fusion, paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.is_file():
             raise UserError(path, f"a file of {key}", "nothing", f"run: {_command(cell)}")
 
 
-def _command(cell: Cell | Fusion) -> str:
+def _command(cell: Cell | Fusion | Outcome) -> str:
     """Plays the cell again: its stage in the pipeline of its preset."""
-    _, season, dataset, preset, seed = Path(cell.folder).parts
+    *_, season, dataset, preset, seed = Path(cell.folder).parts
     return f"dvc repro seasons/{season}/pipelines/{dataset}/{preset}/dvc.yaml:evaluate-{seed}"

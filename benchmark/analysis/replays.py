@@ -12,8 +12,9 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
-from benchmark.core.errors import checked
-from benchmark.core.files import read_json, write_json
+from benchmark.core.errors import UserError, checked, mended_by
+from benchmark.core.files import write_json
+from benchmark.core.json_objects import read_object
 from benchmark.core.records import Record
 
 FILE = "replays.json"  # in results/<season>/
@@ -96,8 +97,11 @@ def counted(agreements: Mapping[str, Agreement]) -> dict[str, int]:
 def read_replays(season: str) -> list[Replay]:
     """The replays of a season that were noted; none without a file."""
     path = _path(season)
-    rows = read_json(path)["replays"] if path.is_file() else []
-    return [checked(Replay, row, str(path)) for row in rows]
+    with mended_by(f"python -m benchmark verify {season}, without the file"):
+        rows = read_object(path).get("replays") if path.exists() else []
+        if not isinstance(rows, list):
+            raise UserError(f"{path}: replays", "a list", type(rows).__name__)
+        return [checked(Replay, row, str(path)) for row in rows]
 
 
 def note_replay(season: str, replay: Replay) -> None:

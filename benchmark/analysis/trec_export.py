@@ -65,14 +65,21 @@ def write_runs(outcome: Outcome, data: Prepared, folder: Path) -> None:
         if direction not in retrieved:
             continue
         items_QK = retrieved[direction]
-        if len(items_QK) != len(queries) or items_QK.max() >= len(items):
+        if not _is_fit(items_QK, len(queries), len(items)):
             raise UserError(
                 f"{outcome.folder}/scores/retrieved.npz: {direction}",
                 f"{len(queries)} queries over {len(items)} items as in {data.folder}",
-                f"{len(items_QK)} over {items_QK.max() + 1} or more",
+                f"{len(items_QK)} over other items",
                 "run: dvc repro",
             )
         _write(folder / f"{name}.{direction}.run", _run(queries, items[items_QK], name))
+
+
+def _is_fit(items_QK: np.ndarray, queries: int, items: int) -> bool:
+    is_whole = items_QK.ndim == 2 and np.issubdtype(items_QK.dtype, np.integer)
+    if not is_whole or len(items_QK) != queries or not items_QK.size:
+        return False
+    return 0 <= int(items_QK.min()) and int(items_QK.max()) < items
 
 
 def _run(queries_Q: np.ndarray, items_QK: np.ndarray, tag: str) -> pd.DataFrame:
@@ -97,9 +104,16 @@ def _ids(data: Prepared) -> dict[str, np.ndarray]:
     images = data.images["image_id"].iloc[split.image_rows]
     captions = data.captions["caption_id"].iloc[split.caption_rows]
     return {
-        "image": np.array([_name(text) for text in images], dtype=object),
-        "caption": np.array([_name(text) for text in captions], dtype=object),
+        "image": _encoded(images, f"{data.folder}/images.parquet: image_id"),
+        "caption": _encoded(captions, f"{data.folder}/captions.parquet: caption_id"),
     }
+
+
+def _encoded(ids: pd.Series, where: str) -> np.ndarray:
+    for text in ids:
+        if not isinstance(text, str) or not text:  # an empty column would shift the others
+            raise UserError(where, "text that is not empty", repr(text), "run: dvc repro --force")
+    return np.array([_name(text) for text in ids], dtype=object)
 
 
 def _name(text: str) -> str:

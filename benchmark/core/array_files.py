@@ -1,5 +1,6 @@
 """Arrays and tables that stages leave behind, read with one line where a file is damaged."""
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,7 +13,11 @@ import pandas as pd
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
 
-DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+# What the readers of pandas and numpy raise for bytes that are none of theirs.
+DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, ArithmeticError, RuntimeError)
+DAMAGED += (AssertionError, MemoryError, zipfile.BadZipFile, zlib.error, struct.error)
+
+LONGEST = 200  # characters of what a reader says
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
@@ -21,9 +26,19 @@ def read_parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
 
 
+def read_csv(path: Path) -> pd.DataFrame:
+    """The table of a CSV file. Raises UserError for a missing or damaged one."""
+    with _readable(path, "a CSV file"):
+        return pd.read_csv(path)
+
+
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file. Raises UserError for a missing or damaged one."""
-    with _readable(path, "arrays"), np.load(path, allow_pickle=False) as stored:
+    # Numpy leaves a file open that it opened and could not read.
+    with _readable(path, "arrays"), path.open("rb") as file:
+        stored = np.load(file, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
         return dict(stored)
 
 
@@ -40,5 +55,6 @@ def _readable(path: Path, expected: str) -> Iterator[None]:
     try:
         yield
     except DAMAGED as error:
-        found = "nothing" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
-        raise UserError(path, expected, found or "no end", "run: dvc repro --force") from error
+        text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
+        found = "nothing" if isinstance(error, FileNotFoundError) else text
+        raise UserError(path, expected, found, "run: dvc repro --force") from error

@@ -1,5 +1,7 @@
 """Mistakes that a user can correct, and how a failed check of their files becomes one line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +15,15 @@ M = TypeVar("M", bound=BaseModel)
 class UserError(DataError):
     """One line: where, what was expected, what was found, what to do. The command line exits
     with 2."""
+
+
+@contextmanager
+def mended_by(command: str) -> Iterator[None]:
+    """Errors in files that a command writes tell to run it: nobody corrects these by hand."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.where, error.expected, error.found, f"run: {command}") from error
 
 
 def checked(model: type[M], data: object, where: str) -> M:

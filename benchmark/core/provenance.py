@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from benchmark.core.errors import checked
-from benchmark.core.files import read_json, write_json
+from benchmark.core.files import write_json
+from benchmark.core.json_objects import read_object
 
 
 class Provenance(BaseModel):
@@ -31,4 +32,4 @@ def write_provenance(path: Path, facts: Provenance) -> None:
 
 
 def read_provenance(path: Path) -> Provenance:
-    return checked(Provenance, read_json(path), str(path))
+    return checked(Provenance, read_object(path), str(path))

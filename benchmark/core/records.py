@@ -11,7 +11,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from benchmark.core.errors import checked
-from benchmark.core.files import read_json, write_json
+from benchmark.core.files import write_json
+from benchmark.core.json_objects import read_object
 
 SCHEMA_VERSION = 1
 
@@ -60,4 +61,4 @@ def write_record(folder: Path, record: Record) -> None:
 def read_record(folder: Path) -> Record:
     """The record of a cell, checked against this version's schema."""
     path = folder / "record.json"
-    return checked(Record, read_json(path), str(path))
+    return checked(Record, read_object(path), str(path))

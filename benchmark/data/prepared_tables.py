@@ -9,7 +9,8 @@ import pandas as pd
 
 from benchmark.core.array_files import check_bytes, read_parquet
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, sha256
+from benchmark.core.files import sha256
+from benchmark.core.json_objects import read_object
 from datasets import SPLITS
 
 ROOT = Path("data/prepared")
@@ -97,7 +98,7 @@ def read(dataset: str) -> Prepared:
                 found="nothing",
                 do=f"run: python -m benchmark.prepare {dataset}",
             )
-    card = read_json(folder / "card.json")
+    card = read_object(folder / "card.json")
     check_bytes(folder, card.get("files", {}))  # tables of before these were kept have none
     tables = {table: read_parquet(path) for table, path in paths.items()}
     return Prepared(**tables, card=card, folder=folder)

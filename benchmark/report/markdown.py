@@ -20,8 +20,13 @@ def escaped(text: str) -> str:
 
 def inside(text: str) -> str:
     """As `escaped`, for text that never begins a line, such as an entry of a table: "0.3" stays."""
-    line = re.sub(" +", " ", "".join(map(_printable, text))).strip(" ")  # keeps no-break spaces
-    return MARKS.sub(r"\\\g<0>", line)
+    return MARKS.sub(r"\\\g<0>", one_line(text))
+
+
+def one_line(text: str) -> str:
+    """`text` as one line of characters that a file can hold and that change nothing beside them; a
+    no-break space stays one."""
+    return re.sub(" +", " ", "".join(map(_printable, text))).strip(" ")
 
 
 def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], aligned: str) -> str:
@@ -39,7 +44,7 @@ def bold(text: str) -> str:
 
 def code(text: str) -> str:
     """`text` in code type, without backticks and pipes, which cannot be escaped there."""
-    return f"`{re.sub('[`|]', ' ', ' '.join(text.split()))}`"
+    return f"`{re.sub('[`|]', ' ', ' '.join(one_line(text).split()))}`"
 
 
 def picture(alt: str, path: str) -> str:
@@ -47,8 +52,13 @@ def picture(alt: str, path: str) -> str:
     return f"![{escaped(alt)}]({path})"
 
 
+# Control characters, line and paragraph separators, and lone surrogates, which no file can hold.
+UNSEEN = {"Cc", "Cs", "Zl", "Zp"}
+# What turns the direction of the text around it: marks, embeddings, overrides, isolates, and their
+# ends, which would end those of others. Letters that are written from right to left stay.
+TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
 def _printable(character: str) -> str:
-    # Control characters, and those that turn the direction of the text after them, become spaces.
-    kind = unicodedata.category(character)
-    turns = unicodedata.bidirectional(character) in {"LRE", "RLE", "LRO", "RLO", "LRI", "RLI"}
-    return " " if kind in {"Cc", "Cs", "Zl", "Zp"} or turns else character
+    is_unseen = unicodedata.category(character) in UNSEEN
+    return " " if is_unseen or TURNING.match(character) else character

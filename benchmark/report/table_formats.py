@@ -5,13 +5,12 @@ language.
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.report.markdown import bold, escaped, inside, pipe_table
+from benchmark.report.markdown import bold, escaped, inside, one_line, pipe_table
 
 
 class Entry(NamedTuple):
@@ -120,19 +119,19 @@ AMOUNT, BLANK = r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", r"[ \N{NO-BREAK SPACE}]?"
 NUMBER = re.compile(rf"{AMOUNT}({BLANK}\N{{PLUS-MINUS SIGN}}{BLANK}{AMOUNT})?|-")
 
 
+# What spreadsheets pass over at the beginning of a cell, beside white space.
+HIDDEN = re.compile("[\\s\u00ad\u200b-\u200d\u2060\ufeff]*")
+
+
 def _harmless(text: str) -> str:
-    line = _line(text)
-    return f"'{line}" if FORMULA.match(line) and not NUMBER.fullmatch(line) else line
+    # Where the comma is the decimal sign, spreadsheets separate cells by semicolons.
+    return ";".join(map(_no_formula, one_line(text).split(";")))
 
 
-# Control characters, line and paragraph separators, and lone surrogates, which no file can hold.
-UNSEEN = {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _line(text: str) -> str:
-    """`text` without control characters and line breaks; a no-break space stays one."""
-    seen = (" " if unicodedata.category(x) in UNSEEN else x for x in text)
-    return re.sub(" +", " ", "".join(seen)).strip(" ")
+def _no_formula(text: str) -> str:
+    start = HIDDEN.match(text).end()
+    is_formula = FORMULA.match(text, start) and not NUMBER.fullmatch(text[start:].strip())
+    return f"'{text}" if is_formula else text
 
 
 LATEX = str.maketrans(
@@ -160,4 +159,4 @@ LATEX = str.maketrans(
 
 def latex_escaped(text: str) -> str:
     """`text` as one line of LaTeX (UTF-8) that shows just these characters."""
-    return _line(text).translate(LATEX)
+    return one_line(text).translate(LATEX)

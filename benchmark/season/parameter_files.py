@@ -17,7 +17,7 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel
 
-from benchmark.core.errors import UserError, checked
+from benchmark.core.errors import UserError, checked, mended_by
 from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
 from benchmark.season.folder_checks import check_folders
@@ -66,7 +66,8 @@ def active_season() -> str:
         raise UserError(
             PARAMS, "the active season", "nothing", "choose one: python -m benchmark season demo"
         )
-    return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
+    with mended_by("python -m benchmark season NAME"):
+        return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
 
 def read_params(season: str | None = None) -> Params:
@@ -77,7 +78,14 @@ def read_params(season: str | None = None) -> Params:
         raise UserError(
             path, "a resolved season", "nothing", f"run: python -m benchmark season {name}"
         )
+    with mended_by(f"python -m benchmark season {name}"):
+        params = _read_resolved(name, path)
+    return placed(params, read_local())
+
+
+def _read_resolved(name: str, path: Path) -> Params:
     head = checked(Head, read_yaml(path), str(path))
+    _check_listed(path, head)
     cells, fusions = _read_cells(SEASONS / name / "cells", head.cells)
     params = Params(
         season=name,
@@ -89,8 +97,20 @@ def read_params(season: str | None = None) -> Params:
         cells=cells,
         fusions=fusions,
     )
+    for key, cell in {**cells, **fusions}.items():
+        if cell.dataset not in params.datasets:
+            raise UserError(f"{path}: datasets", f"{cell.dataset}, as of {key}", "nothing")
     check_folders(params)
-    return placed(params, read_local())
+    return params
+
+
+def _check_listed(path: Path, head: Head) -> None:
+    """A list that lost its end is still a list: every file of a cell must be on it, once."""
+    for key in set(_stems(path.parent / "cells")) - set(head.cells):
+        raise UserError(f"{path}: cells", f"{key}, as of its file in cells/", "nothing")
+    for name, keys in (("cells", head.cells), ("datasets", head.datasets)):
+        if len(set(keys)) < len(keys):
+            raise UserError(f"{path}: {name}", "every name once", "one twice")
 
 
 def read_shared() -> Params:

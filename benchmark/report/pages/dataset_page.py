@@ -154,7 +154,8 @@ def _text_features(record: Record) -> str:
     if not facts:
         return "Text: never read."
     if "vocabulary" in facts:
-        return f"Text as words: a vocabulary of {facts['vocabulary']} from the training captions."
+        words = escaped(str(facts["vocabulary"]))
+        return f"Text as words: a vocabulary of {words} from the training captions."
     origin = f", {escaped(facts['vectors'])}" if "vectors" in facts else ""
     kind = "phrase" if record.task == "localisation" else "sentence"
     return f"Text as {kind} vectors: {code(facts['encoder'])}{origin}."
