@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 from report_readers import (
     assert_contained,
     links,
@@ -107,6 +108,14 @@ def test_every_kind_of_figure_is_drawn(drawn):
     assert figures == {"gallery", *drawn_names, *explanations_of("open")}
     local = {path.name for path in (FOLDER / "local/gated").glob("gated-*")}
     assert local == set(explanations_of("gated"))
+
+
+def test_every_figure_is_a_picture(drawn):
+    pictures = list((FOLDER / "figures").glob("*.png"))
+    assert len(pictures) > 20
+    for path in pictures:
+        with Image.open(path) as picture:
+            assert min(picture.size) > 20 and len(picture.convert("RGB").getcolors(1 << 20)) > 1
 
 
 def explanations_of(dataset: str) -> list[str]:
