@@ -19,7 +19,7 @@ VERBS = (*COMMANDS, *STAGES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; its exit status: 0 done, 2 a mistake the user can mend, 130 interrupted."""
+    """Run one verb; its exit status: 0 done, 2 a mistake the user can correct, 130 interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
     # Only the verb that is asked for is imported: torch takes a second that --help should not.
     if argv and argv[0] in VERBS:

@@ -20,7 +20,7 @@ import pandas as pd
 from benchmark.analysis import record_checks, score_files, split_tables
 from benchmark.analysis.card_checks import read_card
 from benchmark.core.array_files import check_bytes, read_arrays, read_csv, read_parquet
-from benchmark.core.errors import UserError, checked, mended_by
+from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.provenance import Provenance, read_provenance
 from benchmark.core.records import SCHEMA_VERSION, Record
@@ -192,7 +192,7 @@ def read_boards(params: Params) -> list[Board]:
 
 
 def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
-    with mended_by(f"python -m benchmark.prepare {dataset}"):
+    with corrected_by(f"python -m benchmark.prepare {dataset}"):
         card = read_card(CARDS / dataset / "card.json")
     outcomes_of: dict[str, list[Outcome]] = {}
     for key, cell in {**params.cells, **params.fusions}.items():
@@ -223,7 +223,7 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
     _check_there(key, cell, [folder / "scores" / name for name in files])
     _check_there(key, cell, [path / "training/cost.json" for path in trained])
     record = _record(params, key, cell)
-    with mended_by(_command(cell)):
+    with corrected_by(_command(cell)):
         check_bytes(folder, record.files)
         costs = [path / "training/cost.json" for path in trained]
         return Outcome(
@@ -244,7 +244,7 @@ def _cost(path: Path, needed: tuple[str, ...]) -> Provenance:
 def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
     path = Path(cell.folder) / "record.json"
     _check_there(key, cell, [path])
-    with mended_by(_command(cell)):
+    with corrected_by(_command(cell)):
         data = read_object(path)
     expected = {
         "schema_version": SCHEMA_VERSION,
@@ -259,7 +259,7 @@ def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
             raise UserError(
                 f"{path}: {name}", repr(value), repr(data.get(name)), f"run: {_command(cell)}"
             )
-    with mended_by(_command(cell)):
+    with corrected_by(_command(cell)):
         record = checked(Record, data, str(path))
         record_checks.check_kinds(record, str(path))
     for name in outdated(record.metrics):
@@ -306,10 +306,10 @@ def _check_results(dataset: str, card: dict, outcomes: list[Outcome]) -> None:
     """What cells left behind is of the test split. Without a result nothing of it is read."""
     with_result = [outcome for outcome in outcomes if outcome.is_ok]
     if with_result:
-        with mended_by(f"python -m benchmark.prepare {dataset}"):
+        with corrected_by(f"python -m benchmark.prepare {dataset}"):
             queries = split_tables.test_queries(dataset, card)
     for outcome in with_result:
-        with mended_by(_command(outcome)):
+        with corrected_by(_command(outcome)):
             _check_scores(outcome, card, queries)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
-from benchmark.core.errors import UserError, checked, mended_by
+from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.files import write_json
 from benchmark.core.json_objects import read_object
 from benchmark.core.records import Record
@@ -97,7 +97,7 @@ def counted(agreements: Mapping[str, Agreement]) -> dict[str, int]:
 def read_replays(season: str) -> list[Replay]:
     """The replays of a season that were noted; none without a file."""
     path = _path(season)
-    with mended_by(f"python -m benchmark verify {season}, without the file"):
+    with corrected_by(f"python -m benchmark verify {season}, without the file"):
         rows = read_object(path).get("replays") if path.exists() else []
         if not isinstance(rows, list):
             raise UserError(f"{path}: replays", "a list", type(rows).__name__)

@@ -26,7 +26,7 @@ def add_season(parser: argparse.ArgumentParser) -> None:
 def run_stage(
     description: str, configure: Configure, main: Main, argv: Sequence[str] | None = None
 ) -> int:
-    """Run a stage; its exit status: 0 done, 2 a mistake the user can mend, 130 interrupted."""
+    """Run a stage; its exit status: 0 done, 2 a mistake the user can correct, 130 interrupted."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -18,7 +18,7 @@ class UserError(DataError):
 
 
 @contextmanager
-def mended_by(command: str) -> Iterator[None]:
+def corrected_by(command: str) -> Iterator[None]:
     """Errors in files that a command writes tell to run it: nobody corrects these by hand."""
     try:
         yield

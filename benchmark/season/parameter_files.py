@@ -17,7 +17,7 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel
 
-from benchmark.core.errors import UserError, checked, mended_by
+from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
 from benchmark.season.folder_checks import check_folders
@@ -66,7 +66,7 @@ def active_season() -> str:
         raise UserError(
             PARAMS, "the active season", "nothing", "choose one: python -m benchmark season demo"
         )
-    with mended_by("python -m benchmark season NAME"):
+    with corrected_by("python -m benchmark season NAME"):
         return checked_name(read_yaml(PARAMS).get("season"), f"{PARAMS}: season")
 
 
@@ -78,7 +78,7 @@ def read_params(season: str | None = None) -> Params:
         raise UserError(
             path, "a resolved season", "nothing", f"run: python -m benchmark season {name}"
         )
-    with mended_by(f"python -m benchmark season {name}"):
+    with corrected_by(f"python -m benchmark season {name}"):
         params = _read_resolved(name, path)
     return placed(params, read_local())
 

@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ datasets:
 presets: [scan_t2i_avg]
 seeds: [0]
 """
+LONGEST = 180  # seconds
 PICTURES = 100  # several chunks of them
 
 
@@ -110,7 +112,9 @@ def stage(request) -> Stage:
 
 def begun(play: Callable[[], object]) -> int:
     """A process that plays a stage, by its number; it has imported everything."""
-    process = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads: those of pytest's workers hold no lock here
+        process = os.fork()
     if process == 0:
         status = 1
         try:
@@ -122,7 +126,13 @@ def begun(play: Callable[[], object]) -> int:
 
 
 def ended(process: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    """The exit status of a process, which is killed if it does not end."""
+    latest = time.monotonic() + LONGEST
+    while (found := os.waitpid(process, os.WNOHANG)) == (0, 0):
+        time.sleep(0.01)
+        if time.monotonic() > latest:
+            os.kill(process, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def clear(stage: Stage) -> None:
