@@ -79,6 +79,7 @@ class _Game(ExitStack):
         self.running: dict[Future, str] = {}
         self.done: set[str] = set()
         self.failed: dict[str, str] = {}
+        self.began: dict[str, float] = {}
         self.processes = self.enter_context(_Processes(jobs))
         self.bar = self.enter_context(tqdm(total=len(tasks), unit="task", disable=None))
 
@@ -106,6 +107,7 @@ class _Game(ExitStack):
     def _begin(self, name: str, task: Task) -> None:
         if self.watcher.is_stale(name):
             del self.ahead[name]
+            self.began[name] = time.monotonic()
             self.running[self.processes.submit(task)] = name
             self.bar.set_postfix_str(", ".join(self.running.values()))
         else:
@@ -116,8 +118,15 @@ class _Game(ExitStack):
         self.done.add(name)
         if reason:
             self.failed[name] = reason
-            self.bar.write(f"{name}: failed: {reason}", file=sys.stderr)
+        if reason or name in self.began:
+            self.bar.write(f"{name}: {self._how_it_ended(name)}", file=sys.stderr)
         self.bar.update()
+
+    def _how_it_ended(self, name: str) -> str:
+        if name in self.failed:
+            return f"failed: {self.failed[name]}"
+        seconds = time.monotonic() - self.began[name]
+        return f"done in {seconds:.0f} s; {len(self.done)} of {len(self.tasks)}"
 
 
 class _Processes(ExitStack):
