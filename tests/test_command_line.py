@@ -34,8 +34,8 @@ def test_every_verb_helps(verb, capsys):
 
 def test_an_unknown_verb_is_refused(capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["play"])
-    assert stop.value.code == 2 and "invalid choice: 'play'" in capsys.readouterr().err
+        main(["plan"])
+    assert stop.value.code == 2 and "invalid choice: 'plan'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

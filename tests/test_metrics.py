@@ -6,21 +6,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import builders
 import numpy as np
 import pytest
 from builders import outcome, standing
+from report_seasons import enter_played_season, record_of
 
 from benchmark import protocol
 from benchmark.analysis.boards import read_boards
 from benchmark.core.errors import UserError
-from benchmark.core.provenance import write_provenance
-from benchmark.core.records import write_record
 from benchmark.protocol import METRICS, metrics, table_metrics
 from benchmark.protocol.metrics import RANK_METRICS, outdated, query_terms, with_formula_versions
-from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season
+from benchmark.season.parameters import Params
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its metrics
@@ -187,47 +183,25 @@ class TestReading:
     """A record of another formula is refused, and the message names the command to run."""
 
     @pytest.fixture
-    def params(self, tmp_path, monkeypatch) -> Params:
-        """A played season of a single cell."""
-        monkeypatch.chdir(tmp_path)
-        counts = {"test": {"images": 2, "captions": 4}}
-        card = {"split": "made", "manifest": "m", "counts": counts}
-        builders.prepare("made", [0, 0, 1, 1], card=card)
-        season = Season(
-            title="Try",
-            datasets={"made": DatasetSettings(reader="folder")},
-            presets=["scan_t2i_avg"],
-            seeds=[0],
-        )
-        params = resolve("try", season)
-        (cell,) = params.cells.values()
-        folder = Path(cell.folder)
-        builders.write_ranks(folder, {"i2t": np.array([0, 1]), "t2i": np.array([0, 0, 1, 1])})
-        for name in ("similarities", "retrieved", "samples"):
-            builders.write_arrays(folder, name)
-        (folder / "training").mkdir()
-        (folder / "training/history.csv").write_text("epoch,loss\n1,2.0\n")
-        for part in ("scores", "training"):
-            write_provenance(folder / part / "cost.json", builders.cost(training=1.0))
-        measured = {"i2t_r5": 100.0, "rsum": 500.0}
-        write_record(folder, builders.record(cell.preset, metrics=measured))
-        return params
+    def params(self, tmp_path_factory, tmp_path, monkeypatch) -> Params:
+        """A played season."""
+        return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
     def test_a_record_of_today_is_read(self, params):
-        (board,) = read_boards(params)
-        assert board.ranked[0].means() == {"i2t_r5": 100.0, "rsum": 500.0}
+        board = {board.dataset: board for board in read_boards(params)}["open"]
+        played = {standing.preset: standing for standing in board.standings}["scan_t2i_avg"]
+        records = [record_of("scan_t2i_avg", seed) for seed in (0, 1)]
+        assert played.values("rsum") == [record["metrics"]["rsum"] for record in records]
 
     def test_a_record_of_another_formula_is_refused(self, params, monkeypatch):
         monkeypatch.setitem(METRICS, "i2t_r5", replace(METRICS["i2t_r5"], version=2))
         with pytest.raises(UserError) as error:
             read_boards(params)
-        assert error.value.where.endswith("scan_t2i_avg/0/record.json: metrics.i2t_r5")
+        assert error.value.where.endswith("bidirectional/0/record.json: metrics.i2t_r5")
         assert error.value.expected == "version 2 of its formula"
         assert error.value.found == "version 1"
-        assert (
-            error.value.do
-            == "run: dvc repro seasons/try/pipelines/made/scan_t2i_avg/dvc.yaml:evaluate-0"
-        )
+        assert error.value.do.startswith("run: dvc repro seasons/try/pipelines/")
+        assert error.value.do.endswith("/two_branch_bidirectional/dvc.yaml:evaluate-0")
 
 
 class TestStandings:

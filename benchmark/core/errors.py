@@ -22,7 +22,7 @@ def corrected_by(command: str) -> Iterator[None]:
     """Errors in files that a command writes tell to run it: nobody corrects these by hand."""
     try:
         yield
-    except UserError as error:
+    except DataError as error:
         raise UserError(error.where, error.expected, error.found, f"run: {command}") from error
 
 

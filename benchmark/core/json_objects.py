@@ -1,5 +1,6 @@
 """JSON files that stages leave behind, read without trust: one object of plain, finite values."""
 
+from math import isfinite
 from pathlib import Path
 
 from benchmark.core.errors import UserError
@@ -32,7 +33,8 @@ def read_object(path: Path) -> dict:
 
 
 def _check_plain(path: Path, value: object) -> None:
-    if isinstance(value, int | float) and not -LARGEST < value < LARGEST:  # nor is NaN
+    is_odd = isinstance(value, float) and not isfinite(value)
+    if is_odd or isinstance(value, int) and not -LARGEST < value < LARGEST:
         raise _unfit(path, "finite numbers", repr(value)[:40])
     if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise _unfit(path, "whole characters", ascii(value)[:40])

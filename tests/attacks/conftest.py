@@ -1,4 +1,4 @@
-"""Every attack takes place in a folder of its own, with a folder beside it that is out of bounds.
+"""Attacks on what is read take place in a folder of their own, beside one that is out of bounds.
 
 Helper modules of tests/ are imported as in the other tests: pytest puts the folder of each
 conftest.py on the path."""
@@ -24,7 +24,7 @@ def parameters(tmp_path_factory) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def field(tmp_path, parameters, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path, content in parameters.items():

@@ -17,6 +17,8 @@ from benchmark.encode.box_files import read_boxes
 from datasets import cuhk_pedes, flickr8k, flickr30k, flickr30k_entities, mscoco
 from datasets.shared import archives
 
+pytestmark = pytest.mark.usefixtures("field")
+
 LONG = 5_000  # characters of a name
 PATHS = ("/etc/passwd", "../outside/secret.txt", "a/../../x.png", "..\\x.png", "", ".", "..", "/")
 

@@ -17,6 +17,8 @@ from sieges import OUTSIDE, repelled
 from datasets import flickr8k, flickr30k_entities
 from datasets.shared import archives
 
+pytestmark = pytest.mark.usefixtures("field")
+
 ZIP, TAR, MEMBER = Path("a.zip"), Path("a.tar.gz"), "a.txt"
 TEXT = b"Some text.\n"
 

@@ -25,6 +25,8 @@ from benchmark.encoders.weight_files import fill, read_state
 from benchmark.season.parameters import WordVectors
 from datasets.shared import precomp
 
+pytestmark = pytest.mark.usefixtures("field")
+
 BOXES = np.array([[0, 0, 4, 4], [1, 1, 8, 8]], np.float64)
 OBJECTS = np.array([Trap()] * len(USED), dtype=object)
 
@@ -87,7 +89,7 @@ NPY = {
 
 
 @pytest.fixture
-def raw_folder() -> None:
+def raw_folder(field) -> None:
     RAW.mkdir(parents=True)
 
 

@@ -20,6 +20,8 @@ from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
 from datasets import DataError, folder
 
+pytestmark = pytest.mark.usefixtures("field")
+
 SPLITS = {"a": "train", "b": "val", "c": "test"}
 
 
