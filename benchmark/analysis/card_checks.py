@@ -6,19 +6,15 @@ Cards may hold more, and those that are older than a fact lack it.
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from benchmark.core.errors import checked
-from benchmark.core.json_objects import read_object
+from benchmark.core.json_objects import Facts, read_object
 from datasets import SPLITS
 
 Count = Annotated[int, Field(ge=0)]
 USED = SPLITS[:3]
 Shared = Literal["pictures", "near_pictures", "captions", "near_captions"]
-
-
-class Facts(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
 class Counts(Facts):

@@ -7,9 +7,10 @@ from math import isclose
 from typing import Annotated
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from benchmark.core.errors import UserError, checked
+from benchmark.core.json_objects import Facts
 from benchmark.core.provenance import Provenance
 from benchmark.core.records import Record
 from benchmark.protocol import METRICS, rank_metrics
@@ -18,10 +19,6 @@ from benchmark.protocol.record_metrics import INTERVAL_ENDS
 
 CLOSE = 1e-6  # of metrics computed again: sums may be added in another order
 Number = int | float
-
-
-class Facts(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
 class Weights(Facts):

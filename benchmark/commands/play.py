@@ -11,12 +11,11 @@ is in .scratch/log/.
 
 import argparse
 import os
-from fnmatch import fnmatchcase
 
 from benchmark.commands import stage_records, task_pool
 from benchmark.commands.stage_records import StageRecords
 from benchmark.core.errors import UserError
-from benchmark.season.parameter_files import active_season, read_params
+from benchmark.season.parameter_files import active_season, cells_like, read_params
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
 
@@ -50,12 +49,7 @@ def _targets(params: Params, pattern: str) -> list[str]:
     if pattern == "*":
         return [f"{SEASONS}/{params.season}/dvc.yaml:report"]
     cells = {**params.cells, **params.fusions}
-    chosen = [cell for key, cell in cells.items() if fnmatchcase(key, pattern)]
-    if not chosen:
-        raise UserError(
-            "--only", f"a pattern of cells such as {next(iter(cells))}", repr(pattern),
-            f"see the names in {SEASONS / params.season}/cells",
-        )  # fmt: skip
+    chosen = [cells[key] for key in cells_like(params, pattern, "--only")]
     folder = SEASONS / params.season / "pipelines"
     return [f"{folder}/{c.dataset}/{c.preset}/dvc.yaml:evaluate-{c.seed}" for c in chosen]
 

@@ -14,7 +14,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from benchmark.analysis.replays import (
@@ -30,12 +29,11 @@ from benchmark.commands import task_pool
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
-from benchmark.core.errors import UserError
 from benchmark.core.fingerprint import fingerprint
 from benchmark.core.machine import machine
 from benchmark.core.records import read_record
 from benchmark.report.__main__ import write_report
-from benchmark.season.parameter_files import LOCAL, PARAMS, active_season, read_params
+from benchmark.season.parameter_files import LOCAL, PARAMS, active_season, cells_like, read_params
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
 
@@ -55,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     params = read_params(arguments.season or active_season())
     _require_numerics(params)
-    chosen = _chosen(params, arguments.cells)
+    chosen = cells_like(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}
     folder = SCRATCH / params.season
     with _scratch(folder, params):
@@ -95,16 +93,6 @@ def _require_numerics(params: Params) -> None:
 
 def _cells(params: Params) -> dict:
     return {**params.cells, **params.fusions}
-
-
-def _chosen(params: Params, pattern: str) -> list[str]:
-    chosen = [key for key in _cells(params) if fnmatchcase(key, pattern)]
-    if not chosen:
-        raise UserError(
-            "--cells", f"a pattern of cells such as {next(iter(_cells(params)))}", repr(pattern),
-            f"see the names in {SEASONS / params.season}/cells",
-        )  # fmt: skip
-    return chosen
 
 
 def _played(params: Params, key: str) -> Played | None:

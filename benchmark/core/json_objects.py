@@ -3,11 +3,19 @@
 from math import isfinite
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 
 DEEPEST = 100  # levels of nesting
 LARGEST = 2**63  # of whole numbers: tables hold no larger ones
+
+
+class Facts(BaseModel):
+    """What is read of an object in a JSON file, which may hold more."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
 def read_object(path: Path) -> dict:

@@ -5,12 +5,12 @@ name has letters, digits, `_` and `-` alone, and begins with a letter or a digit
 """
 
 import re
-from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
 from benchmark.core.errors import UserError, short
+from datasets.shared.name_checks import fault_of, leads_outside
 
 LONGEST = 64  # characters: a file name holds several names
 PATTERN = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST - 1}}}"
@@ -36,8 +36,7 @@ def _named(name: str) -> str:
 
 def _inside(path: str) -> str:
     """A path that stays in the folder that it is relative to."""
-    parts = PurePosixPath(path.replace("\\", "/")).parts
-    if not parts or path.startswith(("/", "~")) or ".." in parts or "\0" in path:
+    if leads_outside(path) or fault_of(path) or path.startswith("~"):
         raise ValueError("a path inside of the folder, without ..")
     return path
 

@@ -11,6 +11,7 @@ A dataset and its feature sets belong to all seasons that play them, so seasons 
 """
 
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
@@ -188,6 +189,20 @@ def entry(group: Mapping[str, T], key: str, what: str) -> T:
             "see the files of the season, or choose another: python -m benchmark season NAME",
         )
     return group[key]
+
+
+def cells_like(params: Params, pattern: str, option: str) -> list[str]:
+    """Keys of the cells and fusions that fit a pattern. Raises UserError where none does."""
+    cells = {**params.cells, **params.fusions}
+    fitting = [key for key in cells if fnmatchcase(key, pattern)]
+    if not fitting:
+        raise UserError(
+            option,
+            f"a pattern of cells such as {next(iter(cells), '(there is none)')}",
+            repr(pattern),
+            f"see the names in {SEASONS / params.season}/cells",
+        )
+    return fitting
 
 
 def placed(params: Params, local: Local) -> Params:

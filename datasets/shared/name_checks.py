@@ -29,12 +29,17 @@ def fault_of(text: str) -> str:
     return ""
 
 
+def leads_outside(file: str) -> bool:
+    """Whether a path may leave the folder that it is relative to, or names none."""
+    path = PurePosixPath(file)
+    return path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file
+
+
 def inside(file: str, where: str, do: str, expected: str = "a path inside the folder") -> str:
     """A path in its shortest form, with forward slashes. Raises DataError for one that may leave
     its folder, and for one that no file can have."""
     path = PurePosixPath(file)
-    is_outside = path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file
-    if is_outside or fault_of(file):
+    if leads_outside(file) or fault_of(file):
         raise DataError(where, expected, f"{file!r:.200}", do)
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
