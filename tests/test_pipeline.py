@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from benchmark.__main__ import main
 from benchmark.commands import run, task_pool
 from benchmark.commands.task_pool import Task
+from benchmark.commands.task_workers import Processes
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
 from benchmark.report import __main__ as report
@@ -138,7 +139,7 @@ def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     assert [name for name in stable if first[name] != second[name]] == []
 
 
-def in_this_process(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
+def in_this_process(tasks: dict[str, Task], workers: Processes) -> dict[str, str]:
     """In the order in which they are declared, which is one that they can be played in."""
     for task in tasks.values():
         task.function(*task.arguments)

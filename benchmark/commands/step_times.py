@@ -11,10 +11,10 @@ from time import perf_counter
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from benchmark.commands.data_shapes import SeasonShapes, UnknownShapeError, structure
 from benchmark.core.devices import make_deterministic, pick
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching import scoring
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
@@ -140,7 +140,7 @@ def preset_times(params: Params, shapes: SeasonShapes) -> list[dict]:
     left = [cell for cell in params.cells.values() if not _is_trained(cell)]
     groups = [list(same) for _, same in groupby(left, lambda cell: (cell.dataset, cell.preset))]
     title = "timing steps (doctor --quick does not)"
-    for same in tqdm(groups, desc=title, unit="preset", disable=None, leave=False):
+    for same in ProgressBar(groups, desc=title, unit="preset", leave=False):
         cell = same[0]
         row = {"dataset": cell.dataset, "preset": cell.preset, "trainings": len(same)}
         try:

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from benchmark.core import disk_space, sealed_files
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.core.sealed_files import DamagedError
 from benchmark.train import sampling, selection
 from methods import Batch, Phase, RegionBatch
@@ -96,22 +96,33 @@ class Run:
         self._resume()
         if not self.schedule:
             self.best_state = self._weights()
-        for epoch in range(self.progress.epoch, len(self.schedule)):
-            started = perf_counter()
-            number, phase, rate = self.schedule[epoch]
-            if self.optimiser is None or self.schedule[epoch - 1][0] != number:
-                self.optimiser = optimiser_of(self.model, phase)
-            losses = self._epoch(epoch, phase, rate)
-            metrics = self._validate(epoch)
-            self.progress.seconds += perf_counter() - started
-            self._end_epoch(epoch, number, rate, losses, metrics)
+        with self._bar() as bar:
+            for epoch in range(self.progress.epoch, len(self.schedule)):
+                started = perf_counter()
+                number, phase, rate = self.schedule[epoch]
+                if self.optimiser is None or self.schedule[epoch - 1][0] != number:
+                    self.optimiser = optimiser_of(self.model, phase)
+                losses = self._epoch(epoch, phase, rate, bar)
+                metrics = self._validate(epoch)
+                self.progress.seconds += perf_counter() - started
+                self._end_epoch(epoch, number, rate, losses, metrics)
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
         rsums = [row["val_rsum"] for row in self.progress.history]
         return selection.selected(rsums) if rsums else None
 
-    def _epoch(self, epoch: int, phase: Phase, rate: float) -> dict[str, float]:
+    def _bar(self) -> ProgressBar:
+        """Of all epochs, so that the time left is the training's."""
+        return ProgressBar(
+            desc=self.name,
+            total=len(self.schedule),
+            initial=self.progress.epoch,
+            bar_format="{desc}: epoch {n:.1f} of {total} |{bar}| {elapsed}<{remaining}",
+            leave=False,
+        )
+
+    def _epoch(self, epoch: int, phase: Phase, rate: float, bar: ProgressBar) -> dict[str, float]:
         """Mean loss of every term over the epoch's batches."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["factor"]
@@ -122,10 +133,9 @@ class Run:
         pools = self._pools(phase, rng, len(rows))
         self.model.train()
         log = _LossLog(epoch, rate)
-        label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
-        bar = tqdm(rows, desc=label, unit="batch", disable=None, leave=False)
-        for batch_rows, pool_rows in zip(bar, pools, strict=True):
+        for batch_rows, pool_rows in zip(rows, pools, strict=True):
             log.add(self.step(batch_rows, pool_rows, phase))
+            bar.update(1 / len(rows))
         return log.means()
 
     def _rows(self, phase: Phase, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -210,7 +220,9 @@ class Run:
         disk_space.require(path, 2 * STATES * weights)
 
     def _tell(self, line: str) -> None:
-        tqdm.write(f"{self.name}: {line}", file=sys.stderr)  # stdout is for what scripts read
+        ProgressBar.write(
+            f"{self.name}: {line}", file=sys.stderr
+        )  # stdout is for what scripts read
 
 
 class _LossLog:
