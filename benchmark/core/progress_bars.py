@@ -29,7 +29,7 @@ class ProgressBar(tqdm):
         if not self.is_bar:
             options |= {"mininterval": FILE_EVERY, "delay": FILE_EVERY, "leave": False}
             options |= {"ascii": True, "ncols": 79, "file": io.StringIO()}
-        super().__init__(iterable, miniters=1, **options)
+        super().__init__(iterable, miniters=0, **options)
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:
         if self.is_bar:
