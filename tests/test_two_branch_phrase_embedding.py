@@ -295,6 +295,9 @@ def test_neighbourhood_terms_count_in_two_more_epochs_only():
     first, second = method.recipe(method.Config(**ROWS["constraints"]))
     assert (first.epochs, second.epochs) == (8, 2)
     assert (first.captions_per_image, second.captions_per_image) == (2, 2)
+    assert second.keeps == "last"  # of 8 + 2, as the sampling row keeps the last of 8
+    (sampling,) = method.recipe(method.Config(**ROWS["sampling"]))
+    assert sampling.keeps == "last"
     terms = loss_of(model_of(**ROWS["constraints"]), batch_of(PAIRED))
     assert set(first.terms) == {"phrase_anchor", "image_anchor"}
     assert set(terms) - set(first.terms) == {"region_neighbourhood", "phrase_neighbourhood"}

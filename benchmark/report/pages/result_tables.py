@@ -324,7 +324,9 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
 
 def _ended_at_its_best(outcome: Outcome) -> bool:
     history = outcome.history
-    return history is not None and outcome.record.selected_epoch == len(history)
+    return bool(history is not None and len(history) and outcome.record.selected_epoch) and (
+        int(history["val_rsum"].to_numpy().argmax()) == len(history) - 1
+    )
 
 
 def _remarks(standing: Standing) -> list[tuple[str, str]]:
