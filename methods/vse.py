@@ -3,7 +3,8 @@ hardest negative of the batch. Faghri, Fleet, Kiros, Fidler, VSE++, BMVC 2018.
 
 VSE++ is a row of the tables of papers 001, 003 and 004, and the loss of 004 (Eq. 12) is its loss.
 Here it shows what the simplest strong method does on the features that all others are fed. Most
-printed rows are of fine-tuned image networks; one is of a fixed one and a single crop (004, Table 3).
+printed rows are of fine-tuned image networks; one is of a fixed one with a single crop (004,
+Table 3).
 Reference code: github.com/fartashf/vsepp at abe382f.
 Departs from it:
 - the GRU reads in both directions, and a sentence is the mean of both last states; official: only
