@@ -337,6 +337,8 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     if standing.row.fuse:
         members = " and ".join(standing.row.fuse.of)
         pairs.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
+        if standing.row.fuse.how == "adaptive":
+            pairs.append(("fusion", "S is of the scores of image queries"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in standing.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
