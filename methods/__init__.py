@@ -174,7 +174,8 @@ class Phase:
     An epoch draws every caption (phrase) once, or every image once with one of its captions; the
     siblings of a phrase are the other phrases of its chain. `rates` are pairs (start of a
     parameter's name, factor on its learning rate); the first pair that fits counts, and a factor
-    of 0 freezes the parameter.
+    of 0 freezes the parameter. `keeps` of the last phase says which epoch of the whole training is
+    kept: the best one on validation, or the last one, where the paper's length is fixed.
     """
 
     epochs: int
@@ -190,6 +191,7 @@ class Phase:
     rates: tuple[tuple[str, float], ...] = ()
     clip_norm: float | None = None  # maximum global gradient norm
     terms: tuple[str, ...] = ()  # loss terms that count; empty: all that the method gives
+    keeps: Literal["best", "last"] = "best"
 
 
 class Matcher(Protocol):

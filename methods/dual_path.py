@@ -64,7 +64,7 @@ class Config:
     word_size: Size = 300  # Section III-B
     word_init: Literal["word2vec", "random"] = "word2vec"  # Section III-B; Table V: random
     hidden_size: Size = 2048  # Fig. 2, text branch
-    image_hidden_size: Size = 2048  # Section III-A; official VGG nets: 4096
+    image_hidden_size: Size = 2048  # Section III-A; official VGG-19: 4096
     embedding_size: Size = 2048  # Fig. 2
     trailing_norm: bool = False  # Fig. 2 ends on FC; official: batch norm, and ReLU in training
     dropout: Share = 0.75  # Section VI-B; official: 0.5 on MSCOCO, 0.8 on CUHK-PEDES

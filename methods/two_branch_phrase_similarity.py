@@ -12,8 +12,9 @@ No code of it was released. Assumed where the paper is silent:
 - two joint FC layers are 512 x 256 and 256 x 1, one is 512 x 1 (Section 4.3 names three);
 - the linear variant multiplies the outputs of its first FC layers, so the first joint FC is larger;
 - the batch norm of regions sees the true ones and all proposals of the batch's pictures;
-- the rate is constant ("initial", no decay is named); FC layers start from Glorot's uniform
-  distribution with zero bias, as in the embedding network's code.
+- the rate is constant ("initial", no decay is named), and the last epoch counts, without a choice
+  on validation; FC layers start from Glorot's uniform distribution with zero bias, as in the
+  embedding network's code.
 """
 
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ def recipe(config: Config) -> list[Phase]:
         epochs=config.epochs,
         learning_rates=(config.learning_rate,) * config.epochs,
         batch_size=config.batch_size,
+        keeps="last",  # as for the embedding network
     )
     return [phase]
 

@@ -199,7 +199,7 @@ SMALL = {
     "dual_path": {"batch_size": 4},
     "two_branch_*": {"batch_size": 4},
     "cyclematch": {"batch_size": 4},
-    "latentmatch": {"batch_size": 4},
+    "vse": {"batch_size": 4},
     "scan": {"batch_size": 4},
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import raw_dataset
+from benchmark.papers.equal_settings import unequal_settings
 from benchmark.season.parameter_files import (
     Local,
     placed,
@@ -58,6 +59,8 @@ def main(arguments: argparse.Namespace) -> None:
         write_local(local)
     _unlink_others(placed(params, local))
     show(placed(params, local))
+    for line in unequal_settings(params):
+        print(f"warning: {line}")
     print("next: dvc repro")
 
 

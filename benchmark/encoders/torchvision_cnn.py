@@ -2,7 +2,8 @@
 
 A network gives a pooled vector and a feature map. The pooled vector is the mean of the map for the
 ResNets and MobileNet, and fc7 before its ReLU for the VGGs, as in the two-branch paper and in Klein
-et al.
+et al. A network that is trained on has no dropout inside: torchvision's VGGs have it between fc6
+and fc7, the instance-loss paper's image CNN has none (Section III-A).
 """
 
 from pathlib import Path
@@ -85,5 +86,7 @@ def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
     if name.startswith("resnet"):
         return nn.Sequential(*list(model.children())[:-2]), None
     if name.startswith("vgg"):
-        return model.features, model.classifier[:4]
+        to_fc7 = model.classifier[:4]
+        to_fc7[2] = nn.Identity()  # in the place of dropout, so that weights keep their names
+        return model.features, to_fc7
     return model.features, None

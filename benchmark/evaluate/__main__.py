@@ -130,7 +130,12 @@ def _of_fusion(
     matrices = [
         _scores(model, member.part, seconds) for model, member in zip(models, members, strict=True)
     ]
-    result = evaluation.of_retrieval(fusion.HOW[how](matrices), data, data.split(SPLIT))
+    split, folds = data.split(SPLIT), data.card["folds"]
+    within_folds = None
+    if folds > 1:
+        fold_of = protocol.fold_of(split.image_of_caption, folds)
+        within_folds = fusion.within_folds(matrices, *fold_of, how)
+    result = evaluation.of_retrieval(fusion.HOW[how](matrices), data, split, within_folds)
     return result.with_samples(figure_samples.of_fusion(matrices) if how == "adaptive" else {})
 
 

@@ -34,6 +34,30 @@ def adaptive(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
+def within_folds(
+    scores: Sequence[np.ndarray],
+    fold_of_image_I: np.ndarray,
+    fold_of_caption_C: np.ndarray,
+    how: str,
+) -> dict[str, np.ndarray]:
+    """Scores (I, C) fused as if each fold were all there is: i2t (I, C), t2i (C, I).
+
+    Pairs of two folds have no score, -inf. The adaptive weight of a query is its fold's: those of
+    Eq. 6.10 depend on the gallery, and 1,000 images are another one than 5,000.
+    """
+    images, captions = len(fold_of_image_I), len(fold_of_caption_C)
+    fused = {
+        "i2t": np.full((images, captions), -np.inf, scores[0].dtype),
+        "t2i": np.full((captions, images), -np.inf, scores[0].dtype),
+    }
+    for fold in np.unique(fold_of_image_I):
+        rows, columns = np.ix_(fold_of_image_I == fold, fold_of_caption_C == fold)
+        of_fold = HOW[how]([score_IC[rows, columns] for score_IC in scores])
+        fused["i2t"][rows, columns] = of_fold["i2t"]
+        fused["t2i"][columns.T, rows.T] = of_fold["t2i"]
+    return fused
+
+
 def weighted(whole_IC: np.ndarray, regions_IC: np.ndarray, alpha: float) -> dict[str, np.ndarray]:
     """The negative of mixed distances (I, C), Eq. 8 of paper 002: i2t (I, C), t2i (C, I).
 

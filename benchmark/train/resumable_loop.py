@@ -53,7 +53,8 @@ class Run:
     """The training of one model by one recipe.
 
     `play` trains, and resumes from `scratch` what was killed; then `best_state` holds the weights
-    of the best epoch by validation rsum, and `progress` the history.
+    of the best epoch by validation rsum, or of the last one if the recipe keeps that, and
+    `progress` the history.
 
     model       on its device, with the weights that training starts from
     phases      the recipe
@@ -84,6 +85,7 @@ class Run:
             for number, phase in enumerate(phases)
             for rate in phase.learning_rates
         ]
+        self.keeps_last = bool(phases) and phases[-1].keeps == "last"
         self.optimiser: torch.optim.Optimizer | None = None
         self.best_state: dict[str, Tensor] = {}
         self.progress = Progress()
@@ -110,7 +112,9 @@ class Run:
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
         rsums = [row["val_rsum"] for row in self.progress.history]
-        return selection.selected(rsums) if rsums else None
+        if not rsums:
+            return None
+        return len(rsums) if self.keeps_last else selection.selected(rsums)
 
     def _bar(self) -> ProgressBar:
         """Of all epochs, so that the time left is the training's."""

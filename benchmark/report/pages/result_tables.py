@@ -324,7 +324,9 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
 
 def _ended_at_its_best(outcome: Outcome) -> bool:
     history = outcome.history
-    return history is not None and outcome.record.selected_epoch == len(history)
+    return bool(history is not None and len(history) and outcome.record.selected_epoch) and (
+        int(history["val_rsum"].to_numpy().argmax()) == len(history) - 1
+    )
 
 
 def _remarks(standing: Standing) -> list[tuple[str, str]]:
@@ -335,6 +337,8 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     if standing.row.fuse:
         members = " and ".join(standing.row.fuse.of)
         pairs.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
+        if standing.row.fuse.how == "adaptive":
+            pairs.append(("fusion", "S is of the scores of image queries"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in standing.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
