@@ -53,9 +53,9 @@ from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from sklearn.decomposition import PCA, FastICA
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from benchmark.core.errors import UserError
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
 from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
@@ -189,7 +189,7 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
     """
     order_EN = np.argsort(x_NE.T, axis=1, kind="stable")
     likelihoods = []
-    for _ in tqdm(range(ITERATIONS), desc="fit hglmm", unit="iteration", disable=None):
+    for _ in ProgressBar(range(ITERATIONS), desc="fit hglmm", unit="iteration"):
         posterior_NK, log_likelihood = expectation(x_NE, mixture)
         likelihoods.append(log_likelihood)
         mixture = maximisation(x_NE, order_EN, posterior_NK, mixture)
@@ -314,6 +314,6 @@ def _pca(counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None) -> P
     return pca.fit(vectors_CF)
 
 
-def _blocks(rows: int, title: str) -> tqdm:
+def _blocks(rows: int, title: str) -> ProgressBar:
     blocks = [slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK)]
-    return tqdm(blocks, desc=title, unit="block", disable=None)
+    return ProgressBar(blocks, desc=title, unit="block")
