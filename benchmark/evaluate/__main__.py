@@ -132,7 +132,7 @@ def _of_fusion(
     ]
     split, folds = data.split(SPLIT), data.card["folds"]
     within_folds = None
-    if folds > 1:
+    if how == "adaptive" and folds > 1:  # a mean is the same in every gallery
         fold_of = protocol.fold_of(split.image_of_caption, folds)
         within_folds = fusion.within_folds(matrices, *fold_of, how)
     result = evaluation.of_retrieval(fusion.HOW[how](matrices), data, split, within_folds)
