@@ -4,6 +4,7 @@
     local.yaml                           folders of this machine; never committed
     seasons/<name>/params.yaml           title, device, datasets and feature sets by name
     seasons/<name>/cells/<cell>.yaml     one cell or fusion each
+    seasons/<name>/brought/<row>.yaml    one row each that `score` added; `season` leaves them
     seasons/shared/datasets/<name>.yaml  reader, its options, and the season's source if it has one
     seasons/shared/feature_sets/*.yaml   one feature set each
 
@@ -23,6 +24,7 @@ from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
 from benchmark.season.folder_checks import check_folders
 from benchmark.season.parameters import (
+    Brought,
     Cell,
     DatasetSettings,
     FeatureSet,
@@ -37,6 +39,7 @@ from benchmark.season.season_files import SEASONS
 PARAMS = Path("params.yaml")
 LOCAL = Path("local.yaml")
 SHARED = SEASONS / "shared"
+BROUGHT = "brought"
 DATASETS, FEATURE_SETS = SHARED / "datasets", SHARED / "feature_sets"
 WRITTEN = "# Written by `python -m benchmark season`; season.yaml is the file to edit.\n"
 
@@ -97,6 +100,7 @@ def _read_resolved(name: str, path: Path) -> Params:
         feature_sets=_read_all(FeatureSet, FEATURE_SETS, head.feature_sets),
         cells=cells,
         fusions=fusions,
+        brought=_read_all(Brought, path.parent / BROUGHT, _stems(path.parent / BROUGHT)),
     )
     for key, cell in {**cells, **fusions}.items():
         if cell.dataset not in params.datasets:
@@ -169,6 +173,12 @@ def write_params(params: Params) -> None:
         folder / "params.yaml", head | {what: list(keys) for what, keys in names.items()}
     )
     activate(params.season)
+
+
+def write_brought(season: str, row: Brought) -> None:
+    """Add a row to a season, or write it again."""
+    path = SEASONS / season / BROUGHT / f"{row.key}.yaml"
+    write_text(path, "# Written by `python -m benchmark score`.\n" + yaml.safe_dump(_dumped(row)))
 
 
 def write_generated(path: Path, content: dict) -> None:

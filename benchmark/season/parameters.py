@@ -180,6 +180,19 @@ class Fusion(Strict):
     folder: str
 
 
+class Brought(Strict):
+    """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
+
+    dataset: Name
+    preset: Name  # what the row is called
+    seed: Seed
+    folder: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.dataset}-{self.preset}-{self.seed}"
+
+
 class Params(Strict):
     """A season spelt out, with the folders of this machine."""
 
@@ -191,3 +204,4 @@ class Params(Strict):
     feature_sets: dict[str, FeatureSet]
     cells: dict[str, Cell]
     fusions: dict[str, Fusion]
+    brought: dict[str, Brought] = {}  # nothing plays these: `score` wrote their records
