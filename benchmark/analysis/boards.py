@@ -9,7 +9,7 @@ with a record of another season, protocol or data, is an error that names the co
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -24,13 +24,14 @@ from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.provenance import Provenance, read_provenance
 from benchmark.core.records import SCHEMA_VERSION, Record
+from benchmark.papers.own_claims import own_claims
+from benchmark.papers.printed_tables import Paper
 from benchmark.protocol import METRICS, VERSION
 from benchmark.protocol.metrics import FORMULA_VERSIONS, outdated
-from benchmark.season.parameters import Brought, Cell, Fusion, Params
-from benchmark.season.presets import Preset, presets
+from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Params
+from benchmark.season.presets import Preset, own_presets, presets
 
 CARDS = Path("data/prepared")
-BROUGHT = "brought"  # family of rows that `score` added
 TASKS = ("retrieval", "localisation")
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
@@ -142,6 +143,7 @@ class Board:
     dataset: str
     card: dict  # of the prepared dataset
     standings: list[Standing]
+    own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
 
     @cached_property
     def retrieval(self) -> "Board":
@@ -199,7 +201,7 @@ class Board:
 def read_boards(params: Params) -> list[Board]:
     """One board per dataset of the season. Raises UserError for a cell that is not played, or
     that was played with other data or another protocol."""
-    methods_and_presets = presets()
+    methods_and_presets = presets() | own_presets(params.methods)
     return [_board(params, dataset, methods_and_presets) for dataset in params.datasets]
 
 
@@ -217,7 +219,8 @@ def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
         Standing(preset=preset, row=_row(outcomes[0], methods_and_presets), outcomes=outcomes)
         for preset, outcomes in outcomes_of.items()
     ]
-    return Board(dataset=dataset, card=card, standings=standings)
+    own = own_claims(params)
+    return Board(dataset=dataset, card=card, standings=standings, own_claims=own)
 
 
 def _row(outcome: Outcome, methods_and_presets: dict[str, tuple[str, Preset]]) -> Preset:

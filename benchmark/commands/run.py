@@ -27,7 +27,7 @@ from benchmark.prepare.__main__ import prepare
 from benchmark.season import networks
 from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
 from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
-from benchmark.season.presets import Preset, needs, presets
+from benchmark.season.presets import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season, season_names
 from benchmark.train.__main__ import train_cell
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     known = chosen(arguments.preset, arguments.method)
-    name = next(iter(known)) if arguments.method else arguments.preset
+    name = Path(arguments.method).stem if arguments.method else arguments.preset
     local = read_local()
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
@@ -76,8 +76,7 @@ def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Prese
         raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
     if method is None:
         return presets()
-    name = Path(method).stem
-    return {name: (method, Preset(title=f"{name}, defaults"))}
+    return own_presets({Path(method).stem: method})
 
 
 def play(params: Params, dataset: str, source: Path | None) -> None:

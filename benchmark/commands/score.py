@@ -40,10 +40,9 @@ from benchmark.evaluate.evaluation import SPLIT, Evaluation
 from benchmark.matching import brought_arrays, scoring
 from benchmark.matching.training_identity import computed
 from benchmark.season.parameter_files import entry, read_params, write_brought
-from benchmark.season.parameters import Brought, Params
+from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.presets import presets
 
-FAMILY = "brought"  # of the record, and the method's name
 COMPARED = ("cosine", "dot")
 COLUMNS = "direction, query, and rank (from 0) or position (from 1)"
 
@@ -251,8 +250,8 @@ def _record(
         captions=len(split.caption_rows),
         manifest_sha256=data.card["manifest"],
         preset=row.preset,
-        method=FAMILY,
-        family=FAMILY,
+        method=BROUGHT,
+        family=BROUGHT,
         seed=row.seed,
         options=options,
         scaled=[],

@@ -2,7 +2,8 @@
 
 from statistics import fmean
 
-from benchmark.analysis.boards import BROUGHT, Standing
+from benchmark.analysis.boards import Standing
+from benchmark.season.parameters import BROUGHT
 
 
 def has_costs(standing: Standing) -> bool:

@@ -24,11 +24,14 @@ from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
 from benchmark.season.folder_checks import check_folders
 from benchmark.season.parameters import (
+    BROUGHT,
     Brought,
     Cell,
     DatasetSettings,
     FeatureSet,
     Fusion,
+    MethodFile,
+    OwnClaim,
     Params,
     SentenceEncoder,
     Strict,
@@ -39,7 +42,6 @@ from benchmark.season.season_files import SEASONS
 PARAMS = Path("params.yaml")
 LOCAL = Path("local.yaml")
 SHARED = SEASONS / "shared"
-BROUGHT = "brought"
 DATASETS, FEATURE_SETS = SHARED / "datasets", SHARED / "feature_sets"
 WRITTEN = "# Written by `python -m benchmark season`; season.yaml is the file to edit.\n"
 
@@ -61,6 +63,8 @@ class Head(Strict):
     device: str
     datasets: list[Name]
     feature_sets: list[FileName]
+    methods: dict[Name, MethodFile] = {}
+    claims: list[OwnClaim] = []
     cells: list[FileName]  # trained ones and fusions, in the order in which the season names them
 
 
@@ -100,6 +104,8 @@ def _read_resolved(name: str, path: Path) -> Params:
         feature_sets=_read_all(FeatureSet, FEATURE_SETS, head.feature_sets),
         cells=cells,
         fusions=fusions,
+        methods=head.methods,
+        claims=head.claims,
         brought=_read_all(Brought, path.parent / BROUGHT, _stems(path.parent / BROUGHT)),
     )
     for key, cell in {**cells, **fusions}.items():
@@ -168,6 +174,8 @@ def write_params(params: Params) -> None:
     for key, content in cells.items():
         write_generated(folder / "cells" / f"{key}.yaml", content)
     head = {"title": params.title, "device": params.device}
+    own = {"methods": params.methods, "claims": [claim.model_dump() for claim in params.claims]}
+    head |= {what: content for what, content in own.items() if content}
     names = {"datasets": datasets, "feature_sets": feature_sets, "cells": cells}
     write_generated(
         folder / "params.yaml", head | {what: list(keys) for what, keys in names.items()}

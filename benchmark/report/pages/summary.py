@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import SEEDS, Cause, Conclusion, Verdict
+from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
@@ -108,7 +109,12 @@ def _cheapest(board: Board) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
-    return f"Of the papers' {len(verdicts)} claims, {counted(verdicts)}: [claims](claims.md)."
+    of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
+    own = [verdict for verdict in verdicts if verdict.paper == OWN]
+    text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
+    if own:
+        text += f"; of the season's own {len(own)}, {counted(own)}"
+    return f"{text}: [claims](claims.md)."
 
 
 def _named(verdicts: Sequence[Verdict], kind: Conclusion, head: str) -> str:
