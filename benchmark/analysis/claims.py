@@ -99,10 +99,10 @@ class Verdict:
 
 
 def verdicts(board: Board) -> list[Verdict]:
-    """One verdict for every claim of every paper, in their order."""
+    """One verdict for every claim of every paper, in their order; then of the season's own."""
     questions = [
         _question(board, name, paper, claim)
-        for name, paper in papers().items()
+        for name, paper in (papers() | board.own_claims).items()
         for claim in paper.claims
     ]
     standings = {standing.preset: standing for standing in board.standings}

@@ -95,7 +95,8 @@ class Owners(NamedTuple):
 def measure(outcome: Outcome, metric: str) -> float | None:
     """The metric of one cell; None where it was not measured."""
     if METRICS[metric] in TIMES:
-        seconds = outcome.trainings[0].seconds | outcome.scoring.seconds
+        of_training = outcome.trainings[0].seconds if outcome.trainings else {}
+        seconds = of_training | outcome.scoring.seconds
         return METRICS[metric].compute(seconds[metric]) if metric in seconds else None
     return outcome.record.metrics.get(metric)
 
@@ -108,6 +109,8 @@ def values(standing: Standing, metric: str) -> list[float]:
 
 def is_coarse(standing: Standing) -> bool:
     """Whether S lies above 1 - KS, which bounds the true overlap: its bins are too coarse."""
+    if not standing.has_scores:
+        return False
     return standing.mean("overlap_s") > standing.mean("one_minus_ks") + SLACK
 
 

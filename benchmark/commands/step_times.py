@@ -18,7 +18,7 @@ from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching import scoring
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.season.method_options import configured, method_of
+from benchmark.season.method_options import configured, inputs_of, method_of
 from benchmark.season.parameters import Cell, Params
 from benchmark.train.resumable_loop import Run, optimiser_of
 from methods import Captions, Phase, Sizes
@@ -37,8 +37,9 @@ class Rehearsal:
 
     def __init__(self, shapes: SeasonShapes, cell: Cell) -> None:
         self.cell, self.method = cell, method_of(cell.method)
-        self.config = configured(self.method, cell.options, f"preset {cell.preset}")
-        self.takes = self.method.inputs(self.config)
+        where = f"preset {cell.preset}"
+        self.config = configured(self.method, cell.options, where)
+        self.takes = inputs_of(self.method, cell.options, where)
         self.size, self.images = shapes.dataset(cell.dataset), shapes.feature_set(cell.images)
         folders = [folder for folder in (cell.images, cell.texts, cell.words) if folder]
         self.arrays: dict[str, tuple[int, ...]] = {}

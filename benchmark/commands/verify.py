@@ -124,6 +124,10 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
             shutil.copyfile(manifest, folder / manifest)
         if raw.is_dir():
             (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
+    for method in params.methods.values():
+        if not Path(method).is_absolute():
+            (folder / method).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(method, folder / method)
     os.chdir(folder)
     try:
         yield

@@ -65,8 +65,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     with torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"):
         result = _evaluation(cell, members, data, device, seconds)
     folder = Path(cell.folder)
-    _write_arrays(folder / "scores", result)
-    files = {f"scores/{name}": sha256(folder / "scores" / name) for name in SCORES}
+    files = write_scores(folder, result)
     write_record(folder, record_of(params.season, cell, members, data, result, files))
     write_provenance(folder / "scores/cost.json", provenance(device, seconds))
     name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
@@ -225,12 +224,15 @@ def _sentence_ranks(on_split: ModelOnSplit) -> np.ndarray:
     return ranks[is_query]
 
 
-def _write_arrays(folder: Path, result: Evaluation) -> None:
+def write_scores(results: Path, result: Evaluation) -> dict[str, str]:
+    """Write what a cell keeps beside its record; the digests of these files."""
+    folder = results / "scores"
     with atomic(folder / "ranks.parquet") as part:
         result.rank_table.to_parquet(part, index=False)
     _savez(folder / "similarities.npz", result.similarities)
     _savez(folder / "retrieved.npz", result.retrieved)
     _savez(folder / "samples.npz", result.samples)
+    return {f"scores/{name}": sha256(folder / name) for name in SCORES}
 
 
 def _savez(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -8,7 +8,16 @@ from pydantic import AfterValidator, Field
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
-from benchmark.season.parameters import DatasetSettings, Mode, Option, Precision, Seed, Strict
+from benchmark.season.parameters import (
+    DatasetSettings,
+    MethodFile,
+    Mode,
+    Option,
+    OwnClaim,
+    Precision,
+    Seed,
+    Strict,
+)
 from benchmark.season.presets import PACKAGE_ROOT, shown
 
 SEASONS = Path("seasons")
@@ -30,7 +39,9 @@ class Season(Strict):
 
     title: str
     datasets: dict[Name, DatasetSettings]
+    methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
     presets: list[Name] | Literal["all"]
+    claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds
     seeds_of: dict[str, Seeds] = {}  # method, or pattern of presets -> seeds instead of these
     device: str = "auto"

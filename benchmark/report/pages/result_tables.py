@@ -13,6 +13,7 @@ from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.report.costs import has_costs
 from benchmark.report.table_formats import Entry, Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -61,7 +62,8 @@ def folds(board: Board) -> Table | None:
     names = [name for way in board.ways for name in table_metrics(way, folds=True)]
     names += ["fold_rsum"]
     heads = _headings([name.removeprefix("fold_") for name in names])
-    ranked = sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))
+    of_folds = [standing for standing in board.ranked if standing.values("fold_rsum")]
+    ranked = sorted(of_folds, key=lambda s: -s.mean("fold_rsum"))
     more_heads, intervals = _intervals(board, ranked, "fold_rsum")
     rows = [
         [s.row.title, *(_over_folds(s, name) for name in names), *ends]
@@ -85,12 +87,13 @@ def localisation_cost(board: Board) -> Table:
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
-    columns = _columns(board, board.ranked, OF_SCORES)
-    more_heads, intervals = _intervals(board, board.ranked, S, decimals=3)
+    scored = [standing for standing in board.ranked if standing.has_scores]
+    columns = _columns(board, scored, OF_SCORES)
+    more_heads, intervals = _intervals(board, scored, S, decimals=3)
     heads = ["preset", *_headings(OF_SCORES), *more_heads, "range"]
     rows = [
         [s.row.title, *entries, *ends, _range(s)]
-        for s, entries, ends in zip(board.ranked, columns, intervals, strict=True)
+        for s, entries, ends in zip(scored, columns, intervals, strict=True)
     ]
     return Table(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
 
@@ -210,7 +213,7 @@ def _costs(board: Board, title: str, encoded: dict[str, str]) -> Table:
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    rows = [_cost_row(standing, encoded) for standing in board.ranked]
+    rows = [_cost_row(standing, encoded) for standing in board.ranked if has_costs(standing)]
     return Table(title=title, heads=heads, rows=rows)
 
 

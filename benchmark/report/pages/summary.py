@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import SEEDS, Cause, Conclusion, Verdict
+from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import papers, printed
-from benchmark.report.costs import query_seconds, training_seconds
+from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import counted
@@ -93,8 +94,11 @@ def _level(board: Board) -> str:
 
 
 def _cheapest(board: Board) -> str:
-    trained = [s for s in board.ranked if training_seconds(s)]
-    fastest = min(board.ranked, key=query_seconds)
+    timed = [standing for standing in board.ranked if has_costs(standing)]
+    if not timed:
+        return ""
+    trained = [standing for standing in timed if training_seconds(standing)]
+    fastest = min(timed, key=query_seconds)
     quickest = min(trained, key=training_seconds, default=fastest)
     return (
         f"Cheapest: a query is fastest with {_name(fastest)} "
@@ -105,7 +109,12 @@ def _cheapest(board: Board) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
-    return f"Of the papers' {len(verdicts)} claims, {counted(verdicts)}: [claims](claims.md)."
+    of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
+    own = [verdict for verdict in verdicts if verdict.paper == OWN]
+    text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
+    if own:
+        text += f"; of the season's own {len(own)}, {counted(own)}"
+    return f"{text}: [claims](claims.md)."
 
 
 def _named(verdicts: Sequence[Verdict], kind: Conclusion, head: str) -> str:
@@ -146,7 +155,8 @@ def _has_counterpart(board: Board, standing: Standing) -> bool:
 
 
 def _overlap(board: Board) -> str:
-    fine = [standing for standing in board.ranked if not comparisons.is_coarse(standing)]
+    scored = [standing for standing in board.ranked if standing.has_scores]
+    fine = [standing for standing in scored if not comparisons.is_coarse(standing)]
     if not fine or board.is_small("retrieval"):
         return ""
     least = min(fine, key=lambda standing: standing.mean("overlap_s"))
