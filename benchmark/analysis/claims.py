@@ -23,12 +23,14 @@ from typing import NamedTuple
 from benchmark.analysis import comparability, comparisons, significance, verdict_rules
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.departures import Departure, departures
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
 from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
+CAUTIONS = (Departure.TEXT, Departure.INPUT, Departure.RISING)
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 
 
@@ -95,6 +97,7 @@ class Verdict:
     is_elsewhere: bool  # the sentence names another dataset: this is the same comparison here
     printed: list[float | None]  # the paper's value of each preset, or of each metric of one
     tested: list[Tested]  # consecutive presets; empty where it was not run
+    cautions: list[str]  # what of its presets speaks against trusting the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +148,7 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
         _judged(board, [q for q, lack in zip(questions, lacks, strict=True) if lack is None])
     )
     return [
-        _verdict(question, next(judged)) if lack is None else _not_run(question, lack)
+        _verdict(board, question, next(judged)) if lack is None else _not_run(question, lack)
         for question, lack in zip(questions, lacks, strict=True)
     ]
 
@@ -164,7 +167,9 @@ def _question(board: Board, name: str, paper: Paper, claim: Claim) -> _Question:
         claim=claim.model_copy(
             update={"metric": comparability.metric_at(board, claim.place, claim.metric)}
         ),
-        printed=[*printed] if printed else [None] * len(claim.presets),
+        printed=[*printed]
+        if printed
+        else [None] * (max(2, len(claim.presets)) if claim.presets else 0),
         is_half=is_half,
         is_elsewhere=claim.only_there and not comparability.is_dataset(board, place),
     )
@@ -319,7 +324,13 @@ def _tested(
     )
 
 
-def _verdict(question: _Question, tested: list[Tested]) -> Verdict:
+def _cautions(board: Board, presets: Iterable[str]) -> list[str]:
+    found = {preset: departures(board, board.standing(preset)) for preset in presets}
+    named = {kind: [p for p, kinds in found.items() if kind in kinds] for kind in CAUTIONS}
+    return [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
+
+
+def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:
     decisive = min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
     ground, reason = decisive.on_other_images.ground, decisive.on_other_images.ground.reason
     if len(tested) > 1:
@@ -335,6 +346,7 @@ def _verdict(question: _Question, tested: list[Tested]) -> Verdict:
         is_elsewhere=question.is_elsewhere,
         printed=question.printed,
         tested=tested,
+        cautions=_cautions(board, question.claim.presets),
     )
 
 
@@ -349,4 +361,5 @@ def _not_run(question: _Question, lack: Ground) -> Verdict:
         is_elsewhere=question.is_elsewhere,
         printed=question.printed,
         tested=[],
+        cautions=[],
     )

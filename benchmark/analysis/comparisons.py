@@ -80,12 +80,21 @@ def measure(outcome: Outcome, metric: str) -> float | None:
 
 def _measure(outcome: Outcome, metric: str) -> float | None:
     if metric in SAMPLED:
-        samples = outcome.arrays("scores/samples.npz") if outcome.is_ok else {}
-        return SAMPLED[metric].compute(samples[metric]) if metric in samples else None
+        return _sampled(outcome, metric)
     if METRICS[metric] in TIMES:
         seconds = outcome.trainings[0].seconds | outcome.scoring.seconds
         return METRICS[metric].compute(seconds[metric]) if metric in seconds else None
     return outcome.record.metrics.get(metric)
+
+
+def _sampled(outcome: Outcome, metric: str) -> float | None:
+    """None where the image features were standardised: that takes away the correlation that they
+    have before training."""
+    settings = outcome.record.image_features.get("settings", {})
+    if not outcome.is_ok or settings.get("standardise"):
+        return None
+    samples = outcome.arrays("scores/samples.npz")
+    return SAMPLED[metric].compute(samples[metric]) if metric in samples else None
 
 
 def values(standing: Standing, metric: str) -> list[float]:

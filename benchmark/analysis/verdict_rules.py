@@ -21,7 +21,7 @@ from enum import StrEnum
 from math import ceil, inf
 from typing import NamedTuple
 
-from scipy import stats
+from scipy import special
 
 from benchmark.analysis.significance import ALPHA, Doubt, Estimate
 
@@ -118,7 +118,8 @@ class Rule:
 
     def _open(self) -> str:
         if self.kind == "ordered":
-            return "the interval covers zero and reaches beyond the margin"
+            beyond = f" and reaches beyond {self.margin:.3g}" if self.margin else ""
+            return f"the interval covers zero{beyond}"
         if self.kind == "alike":
             return f"the interval reaches within {self.margin:.3g} of zero and beyond"
         return f"the interval covers the margin of {self.margin:.3g}"
@@ -204,5 +205,5 @@ def _is_enough(doubt: Doubt, room: float, level: float, more: int, share: float 
     variance = of_images + sum(main for main, _ in parts)
     doubts = sum(main**2 / freedom for main, freedom in parts)
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
-    reach = stats.t.ppf(1 - level / 2, freedom) + stats.norm.ppf(POWER)
+    reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
     return bool(reach**2 * variance <= room**2)

@@ -2,7 +2,8 @@
 
 A difference that is claimed is one of at least half of what the paper prints; but of no more than a
 point per recall, so that effects which the paper found large are not "none" when they are half as
-large. A difference that is denied is one of more than a point per recall, or, where the paper
+large. Means of scores have the scale of their model, so that no difference of them is too small. A
+difference that is denied is one of more than a point per recall, or, where the paper
 prints more and calls it none, of more than twice that.
 """
 
@@ -20,6 +21,8 @@ def margin(claim: Claim, printed: float | None, is_half: bool = False) -> float:
     has a single direction, and half of the recalls.
     """
     points = _points(claim.metric) / (2 if is_half else 1)
+    if quantity(claim.metric).unit in ("score", "correlation"):
+        return 0.0
     if claim.kind == "ordered":
         half = abs(printed) / 2 if printed else points
         return min(half, points) if points else half
