@@ -56,6 +56,9 @@ class Ground(NamedTuple):
     reason: str  # a short sentence without its full stop, for readers; plain text
 
 
+NOTHING_VARIES = Ground(Cause.NO_SPREAD, "nothing varies, so nothing tells the error")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """What is concluded from one estimate."""
@@ -242,6 +245,8 @@ def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
             return Ground(Cause.COARSE_BINS, f"S of {' and '.join(coarse)} hangs on its bins")
     if comparison.is_of_these_trainings:
         least = min(count for count in comparison.trainings if count)
+        if least > 1:
+            return NOTHING_VARIES
         what = f"{least} seed{'s' * (least > 1)}, and no other preset tells"
         return Ground(Cause.FEW_SEEDS, f"{what} how far trainings lie apart")
     return None
@@ -285,8 +290,7 @@ def _finding(
 ) -> Finding:
     """`factor` is what Holm multiplied the claim's p with."""
     if obstacle or estimate is None:
-        ground = obstacle or Ground(Cause.NO_SPREAD, "nothing varies, so nothing tells the error")
-        return Finding(conclusion=Conclusion.UNDECIDED, ground=ground)
+        return Finding(conclusion=Conclusion.UNDECIDED, ground=obstacle or NOTHING_VARIES)
     p = rule.p(estimate)
     is_one_of_several = pairs > 1 and estimate.value < 0
     adjusted_p = min(1.0, p * factor * (pairs if is_one_of_several else 1))

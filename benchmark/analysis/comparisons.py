@@ -238,7 +238,10 @@ def _compared(
     spread = spread_of(board, first.task, metric)
     presets = [standing.preset for standing in standings if standing]
     parts = seed_spread.parts(spread, presets, samples, is_paired)
-    outcome = next(iter(usable(first, metric).values()))
+    units = 0
+    if all(sample.noise is not None for sample in samples if sample):
+        outcome = next(iter(usable(first, metric).values()))
+        units = image_noise.units(outcome, board.dataset, metric)
     return Comparison(
         first=first.preset,
         second=second.preset if second else "",
@@ -246,7 +249,7 @@ def _compared(
         firsts=list(firsts.values.values()),
         seconds=list(seconds.values.values()) if seconds else [],
         difference=sign * (firsts.mean - (seconds.mean if seconds else 0.0)),
-        doubt=seed_spread.doubt(*samples, parts, image_noise.units(outcome, board.dataset, metric)),
+        doubt=seed_spread.doubt(*samples, parts, units),
         is_paired=is_paired,
         is_of_these_trainings=None in parts,
     )

@@ -32,7 +32,7 @@ def gain(history: pd.DataFrame) -> float | None:
 
 
 def is_rising(outcome: Outcome) -> bool | None:
-    """Whether the training would probably have gone on improving; None: it has no epochs to tell."""
+    """Whether the training would have gone on improving; None: it has too few epochs to tell."""
     if outcome.history is None or "val_rsum" not in outcome.history:
         return None
     rise = gain(outcome.history)

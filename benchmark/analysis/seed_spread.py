@@ -130,8 +130,9 @@ def doubt(
     left = first.mean_noise
     if left is not None and second:
         left = None if second.mean_noise is None else left - second.mean_noise
-    if left is None:
-        return Doubt(images=0.0, interaction=0.0, image_count=0, seeds=seeds)
+    if left is None:  # then the interaction is nowhere else, and all of the spread counts
+        whole = tuple(part._replace(interaction=0.0) for part in seeds)
+        return Doubt(images=0.0, interaction=0.0, image_count=0, seeds=whole)
     images = float(left @ left)
     interaction = min(images, _interaction(first, second, parts))
     return Doubt(images=images, interaction=interaction, image_count=image_count, seeds=seeds)
