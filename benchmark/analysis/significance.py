@@ -161,7 +161,7 @@ def score_interval(value: float, variance: float, span: float, units: int) -> tu
     With the design effect of the images: n is the number of independent queries that would have
     this variance. With a variance of zero, as where no query hits, it is the number of images.
     """
-    share = value / span
+    share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
     n = share * (1 - share) * span**2 / variance if variance > 0 else units
     if not n > 0:
         n = units

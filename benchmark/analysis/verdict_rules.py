@@ -25,6 +25,7 @@ from scipy import special
 
 from benchmark.analysis.significance import ALPHA, Doubt, Estimate
 
+IMAGE_STEP, IMAGE_STEPS = 0.98, 342  # of the variance over images, down to a thousandth
 MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
@@ -187,12 +188,16 @@ def _seeds_needed(doubt: Doubt, room: float, level: float) -> int | None:
 
 def _images_needed(doubt: Doubt, room: float, level: float, more: int) -> int | None:
     """Test images in all, with so many further trainings; more than a thousandfold is none."""
-    share = 1.0
-    while share > 1e-3 and doubt.images:
-        share *= 0.98
-        if _is_enough(doubt, room, level, more, share):
-            return ceil(doubt.image_count / share)
-    return None
+    few, many = 0, IMAGE_STEPS  # steps that are not enough, and that are
+    if not doubt.images or not _is_enough(doubt, room, level, more, IMAGE_STEP**many):
+        return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        if _is_enough(doubt, room, level, more, IMAGE_STEP**middle):
+            many = middle
+        else:
+            few = middle
+    return ceil(doubt.image_count / IMAGE_STEP**many)
 
 
 def _is_enough(doubt: Doubt, room: float, level: float, more: int, share: float = 1.0) -> bool:

@@ -133,7 +133,7 @@ def _undecided(verdicts: Sequence[Verdict]) -> str:
         return ""
     limits = [[t.limit for t in verdict.tested if t.limit] for verdict in undecided]
     seeds = sum(bool(own) and all(limit.seeds for limit in own) for own in limits)
-    images = sum(any(limit.seeds is None for limit in own) for own in limits)
+    images = sum(any(not limit.seeds and limit.images for limit in own) for own in limits)
     return (
         f"Undecided claims: {len(undecided)}; more seeds would decide {seeds} of them, "
         f"only more images {images}."
