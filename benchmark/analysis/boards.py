@@ -73,7 +73,7 @@ class Outcome:
         return read_arrays(self.folder / file)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Standing:
     """One preset on a dataset, over all its seeds."""
 
@@ -136,7 +136,7 @@ class Standing:
         return {name: self.mean(name) for name in numbers if self.values(name)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Board:
     """One dataset with the standings on it, in season order: of all tasks, or of one."""
 
