@@ -18,7 +18,7 @@ from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol.score_tiles import Tile, spans
 from methods import Encoding, Matcher
 
-IMAGE_TILE, CAPTION_TILE = 256, 1024
+IMAGE_TILE, CAPTION_TILE = 512, 1024
 ORDER = 20170711  # seed of the orders in which items are scored
 MEMORY = 512  # MB of scores that are kept, beside the encodings
 

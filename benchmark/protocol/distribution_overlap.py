@@ -112,12 +112,10 @@ def replicates(
     bins: int = BINS,
 ) -> np.ndarray:
     """S of R resamples of the groups, (R,), over the bins of `overlap`: see `Bootstrap`."""
-    images, captions = np.nonzero(np.equal.outer(group_of_image_I, group_of_caption_C))
-    edges = edges_of(scores_IC.dtype, range, bins)
-    bin_M = bins_of(scores_IC[images, captions], edges)
-    bootstrap = Bootstrap(group_of_image_I, group_of_caption_C, drawn_RG, images, bin_M, bins)
-    everything = (np.arange(length) for length in scores_IC.shape)
-    bootstrap.add(*everything, bins_of(scores_IC, edges), (images, captions))
+    pairs = np.nonzero(np.equal.outer(group_of_image_I, group_of_caption_C))
+    edges, groups = edges_of(scores_IC.dtype, range, bins), (group_of_image_I, group_of_caption_C)
+    bootstrap = Bootstrap(*groups, drawn_RG, edges, pairs[0], scores_IC[pairs])
+    bootstrap.add(*(np.arange(length) for length in scores_IC.shape), scores_IC, pairs)
     return bootstrap.replicates
 
 
@@ -140,10 +138,12 @@ class Bootstrap:
         group_of_image_I: np.ndarray,
         group_of_caption_C: np.ndarray,
         drawn_RG: np.ndarray,
+        edges: np.ndarray,
         matched_images_M: np.ndarray,
-        matched_bin_M: np.ndarray,
-        bins: int = BINS,
+        matched_M: np.ndarray,
     ) -> None:
+        self.edges, bins = edges, len(edges) - 1
+        matched_bin_M = bins_of(matched_M, edges)
         self.drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
         self.group_of_image, self.group_of_caption = group_of_image_I, group_of_caption_C
         images_G, captions_G, matched_G = (
@@ -163,29 +163,57 @@ class Bootstrap:
     def replicates(self) -> np.ndarray:
         return np.minimum(self.p_NR, self.q_NR / self.total_R).T.copy().sum(1)
 
-    def add(self, rows, columns, bin_rc: np.ndarray, matched: tuple[np.ndarray, ...]) -> None:
-        """The bins (r, c) of a tile's scores; row and column of the matched ones."""
-        is_open = self.is_open[bin_rc]
-        is_open[matched] = False
-        row, column = np.nonzero(is_open)
-        if not len(row):
+    def add(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        scores_rc: np.ndarray,
+        matched: tuple[np.ndarray, ...],
+    ) -> None:
+        """The scores of a tile; row and column of the matched ones."""
+        pairs = self._open_pairs(scores_rc, matched)
+        if not len(pairs):
             return
-        opened = np.flatnonzero(self.is_open)
-        place_N = np.cumsum(self.is_open) - 1
-        cell = row * len(opened) + place_N[bin_rc[row, column]]
-        shape = (len(rows) * len(opened), len(columns))
+        row, column = np.divmod(pairs, len(columns))
+        bin_P = bins_of(scores_rc.ravel()[pairs], self.edges)
         image_rR = self.drawn_GR[self.group_of_image[rows]]
         caption_cR = self.drawn_GR[self.group_of_caption[columns]]
         is_small = (image_rR.sum(0) * caption_cR.sum(0)).max() < EXACT  # sums of integers
         number = np.float32 if is_small else np.float64
-        counts = csr_array((np.ones(len(cell), number), (cell, column)), shape)
-        sums = (counts @ caption_cR.astype(number)).reshape(len(rows), len(opened), -1)
-        sums *= image_rR.astype(number)[:, None]
-        self.q_NR[opened] += sums.sum(0)
+        # The captions of an image in a bin add up, then all images in the bin.
+        bins = len(self.is_open)
+        cell = row * bins + bin_P
+        cells = np.flatnonzero(np.bincount(cell, minlength=len(rows) * bins))
+        place = np.zeros(len(rows) * bins, np.intp)
+        place[cells] = np.arange(len(cells))
+        sums = _sums(place[cell], column, (len(cells), len(columns)), caption_cR.astype(number))
+        sums *= image_rR.astype(number)[cells // bins]
+        self.q_NR += _sums(cells % bins, np.arange(len(cells)), (bins, len(cells)), sums)
         self._settle()
+
+    def _open_pairs(self, scores_rc: np.ndarray, matched: tuple[np.ndarray, ...]) -> np.ndarray:
+        """(P,) where in the tile lie unmatched pairs between the first and the last open bin."""
+        opened = np.flatnonzero(self.is_open)
+        if not len(opened):
+            return opened
+        is_open_rc = np.ones(scores_rc.shape, bool)
+        if opened[0] > 0:
+            is_open_rc &= scores_rc >= self.edges[opened[0]]
+        if opened[-1] < len(self.is_open) - 1:
+            is_open_rc &= scores_rc < self.edges[opened[-1] + 1]
+        is_open_rc[matched] = False
+        pairs = np.flatnonzero(is_open_rc)
+        return pairs[self.is_open[bins_of(scores_rc.ravel()[pairs], self.edges)]]
 
     def _settle(self) -> None:
         self.is_open = ~(self.q_NR / self.total_R >= self.p_NR).all(1)
+
+
+def _sums(
+    place: np.ndarray, row: np.ndarray, shape: tuple[int, int], values: np.ndarray
+) -> np.ndarray:
+    """At each place the sum of some rows of the values."""
+    return csr_array((np.ones(len(row), values.dtype), (place, row)), shape) @ values
 
 
 def edges_of(dtype: np.dtype, range: tuple[float, float], bins: int) -> np.ndarray:

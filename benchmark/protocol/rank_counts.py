@@ -9,7 +9,7 @@ import numpy as np
 from benchmark.protocol.score_tiles import Overview, Pairing, Tile
 
 AT_ONCE = 255  # rows that bytes can count
-NO_ITEM = np.iinfo(np.int64).max
+NO_ITEM = 2**62
 
 
 class RankCounts:
@@ -69,32 +69,45 @@ class BestItems:
         """Scores (r, c) of a tile."""
         queries, items = tile.rows, tile.columns
         if not self.is_of_images:
-            queries, items, scores = items, queries, scores.T
+            queries, items = items, queries
         least = self.scores[queries, -1].astype(scores.dtype)
-        if np.isneginf(least).any() and scores.shape[1] > self.scores.shape[1]:
-            of_tile = np.partition(scores, -self.scores.shape[1], axis=1)
+        if np.isneginf(least).any() and len(items) > self.scores.shape[1]:
+            by_query = scores if self.is_of_images else np.ascontiguousarray(scores.T)
+            of_tile = np.partition(by_query, -self.scores.shape[1], axis=1)
             least = np.maximum(least, of_tile[:, -self.scores.shape[1]])
-        rows, columns = np.nonzero(scores >= least[:, None])
-        if len(rows):
-            self._merge(queries[rows], items[columns], scores[rows, columns])
+        least = least[:, None] if self.is_of_images else least[None, :]
+        row, column = np.divmod(np.flatnonzero(scores >= least), scores.shape[1])
+        if len(row):
+            found = scores[row, column]
+            if not self.is_of_images:
+                order = column.argsort(kind="stable")
+                row, column, found = column[order], row[order], found[order]
+            self._merge(queries, row, items[column], found)
 
-    def _merge(self, queries: np.ndarray, items: np.ndarray, scores: np.ndarray) -> None:
-        touched, row = np.unique(queries, return_inverse=True)
+    def _merge(
+        self, queries: np.ndarray, row: np.ndarray, items: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Row by row, what is kept of a query and what is new: sorted, and the rest is dropped."""
+        more = np.bincount(row, minlength=len(queries))
+        touched = np.flatnonzero(more)
+        queries, place = queries[touched], np.cumsum(more > 0)[row] - 1
+        nth = np.arange(len(row)) - (more.cumsum() - more)[row]
         count = self.scores.shape[1]
-        row = np.concatenate([np.repeat(np.arange(len(touched)), count), row])
-        items = np.concatenate([self.kept[touched].ravel(), items])
-        scores = np.concatenate([self.scores[touched].ravel(), scores])
-        order = np.lexsort((items, self._is_relevant(touched[row], items), -scores, row))
-        starts = np.searchsorted(row[order], np.arange(len(touched)))
-        first = order[(starts[:, None] + np.arange(count)).ravel()]
-        self.kept[touched] = items[first].reshape(-1, count)
-        self.scores[touched] = scores[first].reshape(-1, count)
+        width = count + more.max()
+        both_scores = np.full((len(touched), width), -np.inf)
+        both_items = np.full((len(touched), width), NO_ITEM)
+        both_scores[:, :count], both_items[:, :count] = self.scores[queries], self.kept[queries]
+        both_scores[place, count + nth], both_items[place, count + nth] = scores, items
+        later = both_items + NO_ITEM // 2 * self._is_relevant(queries, both_items)
+        best = np.lexsort((later, -both_scores), axis=1)[:, :count]
+        self.kept[queries] = np.take_along_axis(both_items, best, 1)
+        self.scores[queries] = np.take_along_axis(both_scores, best, 1)
 
     def _is_relevant(self, queries: np.ndarray, items: np.ndarray) -> np.ndarray:
         groups = self.pairing.group_of_image, self.pairing.group_of_caption
         of_query, of_item = groups if self.is_of_images else groups[::-1]
         is_there = items != NO_ITEM
-        return is_there & (of_query[queries] == of_item[np.where(is_there, items, 0)])
+        return is_there & (of_query[queries][:, None] == of_item[np.where(is_there, items, 0)])
 
 
 class Picked:

@@ -65,8 +65,16 @@ class Pairing:
 
     def matched(self, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
         """Row and column in the tile of its matched pairs."""
-        own = np.equal.outer(self.group_of_image[tile.rows], self.group_of_caption[tile.columns])
-        return np.divmod(np.flatnonzero(own), max(own.shape[1], 1))
+        groups = self.group_of_image[tile.rows]
+        order = groups.argsort(kind="stable")
+        of_columns = self.group_of_caption[tile.columns]
+        first, last = (
+            np.searchsorted(groups, of_columns, side, order) for side in ("left", "right")
+        )
+        counts = last - first
+        columns = np.repeat(np.arange(len(counts)), counts)
+        nth = np.arange(len(columns)) - np.repeat(counts.cumsum() - counts, counts)
+        return order[first[columns] + nth], columns
 
     def in_fold(self, tile: Tile) -> np.ndarray:
         """(r, c) bool."""
@@ -131,8 +139,13 @@ def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *loo
     for tile in tiles:
         pairs = pairing.matched(tile)
         scores = tile.of("i2t")
+        seen_here: dict[int, tuple[float, float, int]] = {}
         for name in names:
-            ranges[name], missing = _widened(ranges[name], tile.of(name))
+            own = tile.of(name)
+            if id(own) not in seen_here:
+                seen_here[id(own)] = _extremes(own)
+            low, high, missing = seen_here[id(own)]
+            ranges[name] = min(ranges[name][0], low), max(ranges[name][1], high)
             bad[name] += missing
         seen.append(
             (tile.rows[pairs[0]], tile.columns[pairs[1]], *(tile.of(name)[pairs] for name in names))
@@ -180,9 +193,9 @@ def spans(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _widened(range: tuple[float, float], scores: np.ndarray) -> tuple[tuple[float, float], int]:
-    """The range with these scores, and how many of them are not finite."""
+def _extremes(scores: np.ndarray) -> tuple[float, float, int]:
+    """The smallest and the largest score, and how many scores are not finite."""
     low, high = float(scores.min()), float(scores.max())
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return range, int((~np.isfinite(scores)).sum())
-    return (min(range[0], low), max(range[1], high)), 0
+    if np.isfinite(low) and np.isfinite(high):
+        return low, high, 0
+    return np.inf, -np.inf, int((~np.isfinite(scores)).sum())
