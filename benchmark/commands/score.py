@@ -39,6 +39,7 @@ from benchmark.evaluate.__main__ import write_scores
 from benchmark.evaluate.evaluation import SPLIT, Evaluation
 from benchmark.matching import brought_arrays, scoring
 from benchmark.matching.training_identity import computed
+from benchmark.protocol.score_tiles import Matrices
 from benchmark.season.parameter_files import entry, read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.presets import presets
@@ -174,8 +175,7 @@ def _of_ranks(path: Path, data: Prepared) -> Judged:
 
 
 def _evaluated(matrix: np.ndarray, data: Prepared) -> Evaluation:
-    scores = {"i2t": matrix, "t2i": matrix.T}
-    return evaluation.of_retrieval(scores, data, data.split(SPLIT))
+    return evaluation.of_retrieval(Matrices(i2t=matrix), data, data.split(SPLIT))
 
 
 def _units(vectors: np.ndarray, path: Path) -> np.ndarray:

@@ -5,6 +5,7 @@ A cell is a training, or a fusion: scores of trainings as one score.
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -31,10 +32,13 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import method_errors, score_checks, scoring
+from benchmark.matching import method_errors, score_checks, score_stream, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
+from benchmark.matching.score_stream import ScoreStream
 from benchmark.protocol import fusion
+from benchmark.protocol.rank_counts import Picked
+from benchmark.protocol.score_tiles import Matrices, Pairing
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 from methods import NotApplicableError
@@ -108,8 +112,7 @@ def _of_model(
     """Images and captions, scored by one model."""
     split = data.split(SPLIT)
     on_split = model_on_split(trained, data, SPLIT, device)
-    scores = fusion.average([_scores(on_split, trained.part, seconds)])
-    result = evaluation.of_retrieval(scores, data, split)
+    result = _streamed([on_split], [trained.part], "average", data, seconds)
     if trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -126,16 +129,49 @@ def _of_fusion(
 ) -> Evaluation:
     """Images and captions, scored by several models."""
     models = [model_on_split(member, data, SPLIT, device) for member in members]
-    matrices = [
-        _scores(model, member.part, seconds) for model, member in zip(models, members, strict=True)
+    return _streamed(models, [member.part for member in members], how, data, seconds)
+
+
+def _streamed(
+    models: list[ModelOnSplit],
+    parts: list[str],
+    how: str,
+    data: Prepared,
+    seconds: dict[str, float],
+) -> Evaluation:
+    """Of scores that pass tile by tile; adds what they cost to `seconds`."""
+    split = data.split(SPLIT)
+    members = [
+        score_stream.encoded(model.model, model.inputs, part)
+        for model, part in zip(models, parts, strict=True)
     ]
-    split, folds = data.split(SPLIT), data.card["folds"]
-    within_folds = None
-    if how == "adaptive" and folds > 1:  # a mean is the same in every gallery
-        fold_of = protocol.fold_of(split.image_of_caption, folds)
-        within_folds = fusion.within_folds(matrices, *fold_of, how)
-    result = evaluation.of_retrieval(fusion.HOW[how](matrices), data, split, within_folds)
-    return result.with_samples(figure_samples.of_fusion(matrices) if how == "adaptive" else {})
+    sizes = len(split.group_of_image), len(split.group_of_caption)
+    samples = [Picked(*score_checks.sample(*sizes)) for _ in members]
+    stream = ScoreStream(members, fusion.mean)
+    stream.lookers.append(lambda member, tile: samples[member].add(tile, tile.of("i2t")))
+    arrays = _weighted_by_query(stream, data) if how == "adaptive" else {}
+    result = evaluation.of_retrieval(stream, data, split)
+    for model, part, sample in zip(models, parts, samples, strict=True):
+        given = sample.rows, sample.columns, sample.scores
+        score_checks.check_retrieval(model.model, model.inputs, part, *given)
+    for member in members:
+        for name, value in member.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + value
+    return result.with_samples(arrays)
+
+
+def _weighted_by_query(stream: ScoreStream, data: Prepared) -> dict[str, np.ndarray]:
+    """Let the stream fuse its scores adaptively, which takes one more pass; the weights, for
+    figures."""
+    split, count = data.split(SPLIT), len(stream.members)
+    groups = split.group_of_image, split.group_of_caption, split.image_of_caption
+    areas = fusion.Areas(count, Pairing.of(*groups, data.card["folds"]))
+    curves = figure_samples.Curves(len(groups[0]), len(groups[1]), count)
+    stream.lookers += [areas.add, curves.add]
+    stream.survey()
+    weights = areas.weights()
+    stream.fuse = partial(fusion.fused, weights=weights)
+    return curves.arrays(weights)
 
 
 def _of_weighted(
@@ -154,7 +190,8 @@ def _of_weighted(
         for alpha in fusion.ALPHAS
     }
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
-    result = evaluation.of_retrieval(fusion.weighted(*test, alpha), data, data.split(SPLIT))
+    tiles = Matrices(i2t=fusion.weighted(*test, alpha)["i2t"])
+    result = evaluation.of_retrieval(tiles, data, data.split(SPLIT))
     return replace(result, metrics=result.metrics | {"alpha": alpha})
 
 
@@ -198,16 +235,16 @@ def _of_localisation(
 
 
 def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.ndarray:
-    """Scores (I, C) of one trained cell; adds what they cost to `seconds`."""
-    scores = scoring.score(on_split.model, on_split.inputs, part=part)
-    score_checks.check_retrieval(on_split.model, on_split.inputs, part, scores.matrix)
-    matrix = scores.matrix.cpu().numpy()
-    images, captions = matrix.shape
-    for name, value in {
-        "per_image": scores.image_seconds / images,
-        "per_caption": scores.caption_seconds / captions,
-        "per_pair": scores.pair_seconds / (images * captions),
-    }.items():
+    """Scores (I, C) of one trained cell as a whole; adds what they cost to `seconds`."""
+    inputs = on_split.inputs
+    member = score_stream.encoded(on_split.model, inputs, part)
+    matrix = np.empty((len(inputs.images), len(inputs.image_of_caption)), np.float32)
+    for tile in ScoreStream([member], fusion.mean, memory=0):
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
+    rows, columns = score_checks.sample(*matrix.shape)
+    again = rows, columns, matrix[np.ix_(rows, columns)]
+    score_checks.check_retrieval(on_split.model, inputs, part, *again)
+    for name, value in member.seconds.items():
         seconds[name] = seconds.get(name, 0.0) + value
     return matrix
 

@@ -11,8 +11,8 @@ from time import perf_counter
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from methods import Encoding, Matcher
@@ -146,7 +146,7 @@ def score_pairs(
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
     order = _by_length(captions)
-    bar = tqdm(total=num_captions, unit="caption", desc="score", disable=quiet or None)
+    bar = ProgressBar(total=num_captions, unit="caption", desc="score", disable=quiet)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in _chunks(num_images, tile[0]):

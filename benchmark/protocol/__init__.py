@@ -27,16 +27,20 @@ from benchmark.protocol.ranks import (
     sentence_ranks,
 )
 from benchmark.protocol.record_metrics import (
+    BIN_COUNTS,
     fold_metrics,
     localisation_metrics,
     overlap_interval,
     rank_metrics,
     retrieval_metrics,
     score_metrics,
+    summary_metrics,
     tie_gap,
+    tie_metrics,
 )
 
 __all__ = [
+    "BIN_COUNTS",
     "CORRECT_IOU",
     "METRICS",
     "VERSION",
@@ -61,7 +65,9 @@ __all__ = [
     "retrieval_ranks",
     "score_metrics",
     "sentence_ranks",
+    "summary_metrics",
     "table_metrics",
     "tie_gap",
+    "tie_metrics",
     "with_formula_versions",
 ]
