@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from benchmark.core.names import Name, PathInside
 
 Option = bool | int | float | str | None
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
