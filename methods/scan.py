@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from methods import (
     Batch,
@@ -40,7 +39,8 @@ from methods import (
     Weight,
 )
 from methods.shared.losses import differ
-from methods.shared.recurrent import gru_states
+from methods.shared.precision import in_float32, unit
+from methods.shared.recurrence import states
 
 # Shape legend, beyond methods/__init__.py: P items attended to (contexts) of k parts,
 # Q items that attend (queries) of n parts, N matched pairs. Q comes last, so that sums over the
@@ -205,24 +205,20 @@ class Model(nn.Module):
             raise NotApplicableError(f"regions: expected {k} or more, found {images.shape[1]}")
         regions_IRD = self.project(images[:, :k])
         if self.config.normalise_images:
-            regions_IRD = F.normalize(regions_IRD, dim=-1)
+            regions_IRD = unit(regions_IRD)
         return regions_IRD, torch.full((len(images),), k, device=images.device)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         """Eqs. 14 to 16, each word on the unit sphere so that Eq. 1 is a product."""
-        embedded = self.embed(captions.values)
-        packed = pack_padded_sequence(
-            embedded, captions.lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
-        width = captions.values.shape[1]
-        states_CWX, _ = pad_packed_sequence(gru_states(self.gru, packed), True, total_length=width)
+        states_CWX = states(self.gru, self.embed(captions.values), captions)
         directions_CWXD = states_CWX.unflatten(-1, (-1, self.config.embedding_size))
-        return F.normalize(directions_CWXD.mean(-2), dim=-1), captions.lengths
+        return unit(directions_CWXD.mean(-2)), captions.lengths
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S(I, T), shape (I, C)."""
-        return self._all_pairs(images, captions, trims=True)
+        return self._all_pairs(images, captions, True)
 
+    @in_float32
     def pair_similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S of image i and caption i, shape (N,): `similarity`'s diagonal without the rest."""
         (parts_Nnd, mask_Nn), (parts_Nkd, mask_Nk) = self._roles(images, captions)
@@ -230,6 +226,7 @@ class Model(nn.Module):
         queries = parts_Nnd.unsqueeze(2), mask_Nn.unsqueeze(2)
         return self._pooled(s_Nkn1, queries, (gram(parts_Nkd), mask_Nk)).squeeze(1)
 
+    @in_float32
     def attention(self, images: Encoding, captions: Encoding) -> Tensor:
         """alpha' of Section 3.1, the softmax over the regions, of each word of caption b for the
         regions of image b: (B, W, R). Text-Image alone has it."""
@@ -248,19 +245,20 @@ class Model(nn.Module):
             ids = torch.arange(len(ids), device=ids.device)
         if self.config.hard_negatives:
             return hardest_negatives(self._triplets(images, captions, differ(ids)), margin)
-        scores_BB = self._all_pairs(images, captions, trims=_is_on_cpu(images))
+        scores_BB = self._all_pairs(images, captions, _is_on_cpu(images))
         return all_negatives(scores_BB, differ(ids), margin)
 
     def _triplets(self, images: Encoding, captions: Encoding, negative_BB: Tensor) -> Tensor:
         """S (3B,) of the pairs that Eq. 12 names; gradients flow through these only."""
         with torch.no_grad():
-            scores_BB = self._all_pairs(images, captions, trims=_is_on_cpu(images))
+            scores_BB = self._all_pairs(images, captions, _is_on_cpu(images))
         image_rows, caption_rows = triplets(scores_BB, negative_BB)
         return self.pair_similarity(
             tuple(x.index_select(0, image_rows) for x in images),
             tuple(x.index_select(0, caption_rows) for x in captions),
         )
 
+    @in_float32
     def _all_pairs(self, images: Encoding, captions: Encoding, trims: bool) -> Tensor:
         """S(I, T), shape (I, C), in tiles that stay in cache. Trimming the padding of a tile reads
         the lengths, which makes a GPU wait."""

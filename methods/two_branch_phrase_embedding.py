@@ -26,7 +26,6 @@ the paper is silent. Assumed:
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods import (
@@ -48,7 +47,15 @@ from methods.shared.branches import (
     nonlinear_branch,
     start_from_glorot,
 )
-from methods.shared.losses import differ, distance, draw, hardest_triplets, text_neighbourhood
+from methods.shared.losses import (
+    differ,
+    distance,
+    draw,
+    hardest_triplets,
+    pairs_within,
+    text_neighbourhood,
+)
+from methods.shared.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +175,12 @@ class Model(nn.Module):
         start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self.image_branch(images), dim=-1),)
+        return (unit(self.image_branch(images)),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+        return (unit(self.text_branch(captions.values)),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (N, C): orders regions as the Euclidean distance does (Section 4.4)."""
         return images[0] @ captions[0].T
@@ -191,7 +199,9 @@ class Model(nn.Module):
             term = region_neighbourhood(targets, c.margin, c.top_k)
             terms["region_neighbourhood"] = c.lambda3 * term
         if c.lambda4:
-            term = text_neighbourhood(distance(y_BD, y_BD), batch.chain_ids, c.margin, c.top_k)
+            pairs = pairs_within(batch.counted_ids)
+            d_BB = distance(y_BD, y_BD)
+            term = text_neighbourhood(d_BB, batch.chain_ids, c.margin, c.top_k, pairs)
             terms["phrase_neighbourhood"] = c.lambda4 * term
         return terms
 

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from methods import Batch, Captions, Count, Encoding, Inputs, Phase, Rate, Size, Sizes, Weight
 from methods.shared.losses import differ
+from methods.shared.precision import in_float32, unit
+from methods.shared.recurrence import last_states
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ def recipe(config: Config) -> list[Phase]:
     return [phase]
 
 
+@in_float32
 def hinges(scores_BB: Tensor, negative_BB: Tensor, margin: float) -> tuple[Tensor, Tensor]:
     """[margin + s(wrong pair) - s(right pair)]+ of VSE++, 0 for what is no negative.
 
@@ -86,22 +88,19 @@ class Model(nn.Module):
 
     def encode_images(self, images: Tensor) -> Encoding:
         """Features of unit length before the layer and after it, as in the official code."""
-        return (F.normalize(self.project(F.normalize(images, dim=-1)), dim=-1),)
+        return (unit(self.project(F.normalize(images, dim=-1))),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         """The last state of the GRU, or the mean of the last states of both directions."""
-        packed = pack_padded_sequence(
-            self.embed(captions.values),
-            captions.lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        return (F.normalize(self.gru(packed)[1].mean(0), dim=-1),)
+        states_SCD = last_states(self.gru, self.embed(captions.values), captions)
+        return (unit(states_SCD.mean(0)),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (I, C)."""
         return images[0] @ captions[0].T
 
+    @in_float32
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
         """Cosine of sentences, shape (C, C)."""
         return captions[0] @ others[0].T

@@ -137,7 +137,7 @@ def clock(monkeypatch):
 
     def ticking(*seconds: float) -> None:
         ends = cycle(np.cumsum([0.0, *seconds]))
-        monkeypatch.setattr(step_times, "_now", lambda device: next(ends))
+        monkeypatch.setattr(step_times, "now", lambda device: next(ends))
         monkeypatch.setattr(step_times, "_validation_seconds", lambda *given: 0.0)
 
     return ticking

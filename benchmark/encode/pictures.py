@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torchvision.models.detection import FasterRCNN
 
 from benchmark import encoders
-from benchmark.core.devices import pick
+from benchmark.core.devices import begin
 from benchmark.core.files import replaced
 from benchmark.data.feature_folders import card_of, write_card
 from benchmark.data.prepared_tables import Prepared
@@ -50,7 +50,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     state = network.state_dict()
-    describe = _describer(network, settings, pick(params.device))
+    describe = _describer(network, settings, begin(params.device))
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}

@@ -22,7 +22,7 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.ops import roi_align
 
 from benchmark import encoders
-from benchmark.core.devices import pick
+from benchmark.core.devices import begin
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
@@ -96,7 +96,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
 
 def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
-    settings = feature_set.proposals
+    settings, device = feature_set.proposals, begin(params.device)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, origin = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     weights = {"weights": origin}
@@ -105,9 +105,9 @@ def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
         detector, weights["detector"] = faster_rcnn.load(faster_rcnn.NETWORKS[0], weights_dir)
     if detector is not None:
         detector.transform.min_size = (settings.input_size,)
-        detector = detector.to(pick(params.device))
+        detector = detector.to(device)
     if network is not detector:
-        network = fused(network).to(pick(params.device), memory_format=torch.channels_last)
+        network = fused(network).to(device, memory_format=torch.channels_last)
     return _Networks(network, detector, weights)
 
 

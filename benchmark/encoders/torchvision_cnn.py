@@ -9,7 +9,6 @@ and fc7, the instance-loss paper's image CNN has none (Section III-A).
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision import models
 
@@ -41,8 +40,26 @@ class Network(nn.Module):
         map_BFhw = self.trunk((pixels - self.mean) / self.std)
         pooled = map_BFhw.mean((2, 3))
         if self.head is not None:
-            pooled = self.head(F.adaptive_avg_pool2d(map_BFhw, 7).flatten(1))
+            pooled = self.head(averaged(map_BFhw, 7).flatten(1))
         return (pooled - self.pooled_mean) / self.pooled_deviation, map_BFhw
+
+
+def averaged(map_BFhw: Tensor, side: int) -> Tensor:
+    """The map as (B, F', side, side), each cell the mean of what lies in it, as of VGG's adaptive
+    pooling, whose way back adds in any order on a GPU."""
+    height, width = map_BFhw.shape[2:]
+    if height == width == side:
+        return map_BFhw
+    return _shares(map_BFhw, height, side) @ map_BFhw @ _shares(map_BFhw, width, side).T
+
+
+def _shares(like: Tensor, length: int, parts: int) -> Tensor:
+    """(parts, length): by how much each place counts in each part; parts may share a place."""
+    starts = torch.arange(parts, device=like.device) * length // parts
+    ends = -(-(torch.arange(parts, device=like.device) + 1) * length // parts)
+    places = torch.arange(length, device=like.device)
+    inside = (places >= starts[:, None]) & (places < ends[:, None])
+    return inside / (ends - starts)[:, None].to(like.dtype)
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:

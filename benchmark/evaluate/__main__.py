@@ -7,7 +7,6 @@ import argparse
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ import torch
 from benchmark import protocol
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.devices import make_deterministic, pick
+from benchmark.core.devices import begin, now
 from benchmark.core.files import atomic, sha256
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
@@ -61,8 +60,7 @@ def main(arguments: argparse.Namespace) -> None:
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     """Evaluate a cell and write into its folder record.json, and into scores/ ranks.parquet,
     similarities.npz, retrieved.npz, samples.npz and cost.json."""
-    make_deterministic()
-    device = pick(params.device)
+    device = begin(params.device, cell.precision)
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)
     seconds: dict[str, float] = {}
@@ -71,7 +69,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     folder = Path(cell.folder)
     files = write_scores(folder, result)
     write_record(folder, record_of(params.season, cell, members, data, result, files))
-    write_provenance(folder / "scores/cost.json", provenance(device, seconds))
+    write_provenance(folder / "scores/cost.json", provenance(device, seconds, cell.precision))
     name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
     method_errors.tell(name, result.status, result.reason)
 
@@ -207,9 +205,9 @@ def _two_distances(
     on_split = model_on_split(whole, data, name, device)
     distances = fusion.distance(_scores(on_split, whole.part, seconds))
     inputs = phrase_inputs(data, local.cell, name, device)
-    started = perf_counter()
+    started = now(device)
     nearest = scoring.nearest_regions(local.model(device), inputs).numpy()
-    seconds["per_pair"] = seconds.get("per_pair", 0.0) + (perf_counter() - started) / distances.size
+    seconds["per_pair"] = seconds.get("per_pair", 0.0) + (now(device) - started) / distances.size
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
@@ -222,10 +220,10 @@ def _of_localisation(
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
-    started = perf_counter()
+    started = now(device)
     model = trained.model(device)
     matrix = scoring.score_proposals(model, inputs)
-    seconds["per_pair"] = (perf_counter() - started) / matrix.numel()
+    seconds["per_pair"] = (now(device) - started) / matrix.numel()
     score_checks.check_localisation(model, inputs, matrix)
     boxes = inputs.boxes[inputs.image_of_phrase]
     regions = data.regions.iloc[data.split(SPLIT).region_rows]

@@ -7,11 +7,11 @@ again. As in scoring.py, a method is given the items in an order drawn at random
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import numpy as np
 import torch
 
+from benchmark.core.devices import now
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
@@ -56,11 +56,11 @@ def encoded(model: Matcher, inputs: SplitInputs, part: str = "") -> Encoded:
     counts, rng = (len(inputs.images), len(inputs.image_of_caption)), np.random.default_rng(ORDER)
     orders = [rng.permutation(count) for count in counts]
     mixed = inputs.reordered(*map(torch.from_numpy, orders))
-    started = perf_counter()
+    started = now(inputs.device)
     images = scoring.encode_images(model, mixed)
-    imaged = perf_counter()
+    imaged = now(inputs.device)
     captions = scoring.encode_captions(model, mixed)
-    seconds = imaged - started, perf_counter() - imaged
+    seconds = imaged - started, now(inputs.device) - imaged
     return Encoded(
         scoring.similarity_of(model, part),
         images,
@@ -120,9 +120,10 @@ class ScoreStream:
     def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
         parts = []
         for member in self.members:
-            started = perf_counter()
+            device = member.images[0].device
+            started = now(device)
             parts.append(member.scores(rows, columns))
             if self.is_first:
-                spent = (perf_counter() - started) / member.size
+                spent = (now(device) - started) / member.size
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
         return parts

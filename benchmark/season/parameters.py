@@ -10,7 +10,7 @@ from benchmark.core.names import Name, PathInside
 from benchmark.protocol import METRICS
 
 Option = bool | int | float | str | None
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 BROUGHT = "brought"  # family of rows that `score` added, and the folder of their files

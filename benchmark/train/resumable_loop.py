@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -13,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core import disk_space, sealed_files
+from benchmark.core.devices import now
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.core.sealed_files import DamagedError
 from benchmark.train import sampling, selection
 from methods import Batch, Phase, RegionBatch
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder
+BEST = "best-{}.pt"  # weights of the epoch that is the best so far, beside it
 STATES = 4  # weights, the best ones, and two numbers of Adam for each
 CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
 
@@ -32,8 +33,10 @@ class TrainingRows(Protocol):
     def owners(self) -> np.ndarray:
         """(rows,) the image, or chain, of each row: rows of one owner are siblings."""
 
-    def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch | RegionBatch:
-        """The rows at the given indices; `pool_rows` for phases with a pool."""
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[Batch | RegionBatch]:
+        """The rows at the given indices, batch by batch; `pool_rows` for phases with a pool."""
 
 
 class DivergedError(ArithmeticError):
@@ -100,13 +103,13 @@ class Run:
             self.best_state = self._weights()
         with self._bar() as bar:
             for epoch in range(self.progress.epoch, len(self.schedule)):
-                started = perf_counter()
+                started = now(self.train.device)
                 number, phase, rate = self.schedule[epoch]
                 if self.optimiser is None or self.schedule[epoch - 1][0] != number:
                     self.optimiser = optimiser_of(self.model, phase)
                 losses = self._epoch(epoch, phase, rate, bar)
                 metrics = self._validate(epoch)
-                self.progress.seconds += perf_counter() - started
+                self.progress.seconds += now(self.train.device) - started
                 self._end_epoch(epoch, number, rate, losses, metrics)
 
     def selected(self) -> int | None:
@@ -137,8 +140,8 @@ class Run:
         pools = self._pools(phase, rng, len(rows))
         self.model.train()
         log = _LossLog(epoch, rate)
-        for batch_rows, pool_rows in zip(rows, pools, strict=True):
-            log.add(self.step(batch_rows, pool_rows, phase))
+        for batch in self.train.batches(rows, pools):
+            log.add(self.step(batch, phase))
             bar.update(1 / len(rows))
         return log.means()
 
@@ -153,9 +156,8 @@ class Run:
             return [None] * steps
         return list(rng.integers(0, len(self.train.owners), (steps, phase.pool)))
 
-    def step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
-        """One step of the optimiser on the matched rows at `rows`; the loss of every term."""
-        batch = self.train.batch(rows, pool_rows)
+    def step(self, batch: Batch | RegionBatch, phase: Phase) -> dict[str, Tensor]:
+        """One step of the optimiser; the loss of every term."""
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
             terms = _counted(self.model.loss(batch), phase)
         self.optimiser.zero_grad(set_to_none=True)
@@ -189,16 +191,25 @@ class Run:
         )
 
     def _weights(self) -> dict[str, Tensor]:
-        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        """A copy on the host, beside a device that holds them once."""
+        state = self.model.state_dict()
+        return {k: v.detach().to("cpu", copy=True) for k, v in state.items()}
 
     def _save(self) -> None:
+        """The best weights first, and only when they are others: a kill in between leaves those
+        that the state of the epoch before needs."""
+        best = self.scratch / BEST.format(self.selected())
+        if self.selected() == self.progress.epoch:
+            sealed_files.save(best, self.best_state)
         state = {
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "best": self.best_state,
             "progress": json.dumps(vars(self.progress)),
         }
         sealed_files.save(self.scratch / LAST, state)
+        for path in self.scratch.glob(BEST.format("*")):
+            if path != best:
+                path.unlink()
 
     def _resume(self) -> None:
         """Go on from the state after the last epoch; without one, or from a damaged one, begin."""
@@ -207,14 +218,17 @@ class Run:
             self._require_space(path)
             return
         try:
-            state = sealed_files.load(path, self.train.device)
-        except DamagedError as error:
+            state = sealed_files.load(path)  # on the host, where an optimiser counts its steps
+            progress = Progress(**json.loads(state["progress"]))
+            rsums = [row["val_rsum"] for row in progress.history]
+            best = self.scratch / BEST.format(selection.selected(rsums))
+            self.best_state = sealed_files.load(best)
+        except (DamagedError, FileNotFoundError) as error:
             self._tell(f"{error}; the training begins again")
             path.unlink()
             return
-        self.progress = Progress(**json.loads(state["progress"]))
+        self.progress = progress
         self.model.load_state_dict(state["model"])
-        self.best_state = state["best"]
         self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
         self.optimiser.load_state_dict(state["optimiser"])
 

@@ -1,16 +1,51 @@
-"""A GRU whose weight gradients are one product over all time steps.
+"""Recurrent networks over the words of captions, without their padding.
 
-PyTorch's own, on a CPU, adds a gradient as large as the weights at every step.
+On a CPU, PyTorch's own GRU adds a gradient as large as its weights at every step; the gradients of
+this one's weights are one product over all steps.
+
+As `torch.nn.utils.rnn` packs and pads sentences of any order, and to the same bits, but the order
+is found on the host, where the lengths are known: a GPU gets it in one copy that nobody waits for.
 """
 
 from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from methods import Captions
 
 # Shape legend: N words of all captions, step by step, the longest caption first in every step;
 # B captions, E size of a word, D size of a state.
+
+
+def states(network: nn.GRU, words_CWE: Tensor, captions: Captions) -> Tensor:
+    """Hidden states (C, W, directions * D) of a batch-first network after every word; zeros after
+    the last one."""
+    packed, places_C = _packed(words_CWE, captions)
+    packed = gru_states(network, packed)
+    padded, _ = pad_packed_sequence(packed, True, total_length=words_CWE.shape[1])
+    return padded.index_select(0, places_C)
+
+
+def last_states(network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions) -> Tensor:
+    """Hidden states (directions, C, D) of a batch-first network after the last word that each
+    direction reads."""
+    packed, places_C = _packed(words_CWE, captions)
+    last = network(packed)[1]
+    hidden = last[0] if isinstance(network, nn.LSTM) else last
+    return hidden.index_select(1, places_C)
+
+
+def _packed(words_CWE: Tensor, captions: Captions) -> tuple[PackedSequence, Tensor]:
+    """The words, longest caption first, and the place (C,) of each caption in that order."""
+    lengths, order = torch.sort(captions.counts, descending=True)
+    both_2C = torch.stack([order, order.argsort()])
+    if words_CWE.device.type == "cuda":
+        both_2C = both_2C.pin_memory()
+    order_C, places_C = both_2C.to(words_CWE.device, non_blocking=True)
+    longest_first = words_CWE.index_select(0, order_C)
+    return pack_padded_sequence(longest_first, lengths, batch_first=True), places_C
 
 
 def gru_states(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:

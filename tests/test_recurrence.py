@@ -1,11 +1,11 @@
-"""The GRU of methods/shared/recurrent.py against PyTorch's own."""
+"""The GRU of methods/shared/recurrence.py against PyTorch's own."""
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from methods.shared import recurrent
+from methods.shared import recurrence
 
 LENGTHS, WORD_SIZE, STATE_SIZE = [3, 1, 6, 6, 2], 4, 5
 
@@ -25,7 +25,7 @@ def packed_words(dtype: torch.dtype):
 def test_states_are_those_of_torch(gru):
     _, packed = packed_words(torch.float64)
     gru = gru.double()
-    states, expected = recurrent.gru_states(gru, packed), gru(packed)[0]
+    states, expected = recurrence.gru_states(gru, packed), gru(packed)[0]
     assert states.data.grad_fn is not None
     torch.testing.assert_close(states.data, expected.data, atol=1e-13, rtol=0)
     for part, same in zip(states[1:], expected[1:], strict=True):
@@ -39,7 +39,7 @@ def test_gradients_are_those_of_torch(gru):
     leaves = [words, *gru.parameters()]
     own, expected = (
         torch.autograd.grad((states.data * weights).sum(), leaves, retain_graph=True)
-        for states in (recurrent.gru_states(gru, packed), gru(packed)[0])
+        for states in (recurrence.gru_states(gru, packed), gru(packed)[0])
     )
     for gradient, same in zip(own, expected, strict=True):
         torch.testing.assert_close(gradient, same, atol=1e-13, rtol=1e-11)
@@ -49,4 +49,4 @@ def test_gradients_are_those_of_torch(gru):
 def test_without_gradients_it_is_torch(gru):
     _, packed = packed_words(torch.float32)
     with torch.no_grad():
-        assert torch.equal(recurrent.gru_states(gru, packed).data, gru(packed)[0].data)
+        assert torch.equal(recurrence.gru_states(gru, packed).data, gru(packed)[0].data)
