@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -93,15 +94,22 @@ def _fill(
     open_picture: Callable[[str], Image.Image],
     describe: Describe,
 ) -> None:
-    """Encode the pictures of `files` into `scratch`."""
-    for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
-        pictures = [open_picture(file) for file in files[rows]]
-        values_of = describe(pictures)
-        if settings.pixels:
-            values_of["pixels"] = stacked(pictures, settings.pixels).numpy()
-        for name, values in values_of.items():
-            shape = (len(files), *values.shape[1:])
-            scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+    """Encode the pictures of `files` into `scratch`. The next ones are read meanwhile."""
+
+    def opened(some: list[str]) -> list[Image.Image]:
+        return [open_picture(file) for file in some]
+
+    with ThreadPoolExecutor(1) as reader:
+        ahead = None
+        for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
+            pictures = ahead.result() if ahead else opened(files[rows])
+            ahead = reader.submit(opened, files[rows.stop : rows.stop + CHUNK])
+            values_of = describe(pictures)
+            if settings.pixels:
+                values_of["pixels"] = stacked(pictures, settings.pixels).numpy()
+            for name, values in values_of.items():
+                shape = (len(files), *values.shape[1:])
+                scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
 
 
 def _features(network: nn.Module, pixels: Tensor, settings: ImageEncoder) -> dict[str, np.ndarray]:
