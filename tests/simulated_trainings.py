@@ -15,6 +15,7 @@ from benchmark.analysis.verdict_rules import Conclusion, Rule
 
 IMAGES = 100
 MARGIN = 6.0
+BEATS = Rule(kind="ordered", margin=MARGIN)
 ASSERTED = (Conclusion.HOLDS, Conclusion.REVERSED)
 
 
@@ -129,7 +130,7 @@ class Errors(NamedTuple):
     """Counts of runs, and of claims."""
 
     families: int  # runs with a false assertion of a difference
-    is_no_difference_false: int  # claims
+    false_none: int  # claims on the margin that are called no difference
     asserted: int  # claims whose difference was found
     of_effect: int  # claims with a difference
     runs: int
@@ -143,7 +144,8 @@ def verdict_errors(setting: Setting, effect: float, share: float, runs: int, see
     for _ in range(runs):
         pairs = setting.presets // 2
         true = [effect if n < round(share * pairs) else 0.0 for n in range(pairs)]
-        drawn = draw(setting, [v for gap in true for v in (300.0 + gap, 300.0)], rng)
+        effects = [v for gap in true for v in (300.0 + gap, 300.0)]
+        drawn = draw(setting, effects + [300.0] * (setting.presets % 2), rng)
         conclusions = judged(drawn, pairs)
         is_false = [c in ASSERTED for c, gap in zip(conclusions, true, strict=True) if not gap]
         with_effect = [c for c, gap in zip(conclusions, true, strict=True) if gap]
@@ -156,10 +158,10 @@ def verdict_errors(setting: Setting, effect: float, share: float, runs: int, see
     return Errors(families, false_none, asserted, of_effect, runs, count)
 
 
-def judged(drawn: Drawn, pairs: int) -> list[Conclusion]:
+def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
     spread = seed_spread.spread(drawn.samples, drawn.samples)
-    rule, estimates = Rule(kind="ordered", margin=MARGIN), []
+    estimates = []
     for pair in range(pairs):
         first, second = f"{2 * pair:02}", f"{2 * pair + 1:02}"
         value = drawn.samples[first].mean - drawn.samples[second].mean
@@ -184,3 +186,17 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
         letters = ranking.letters_of(len(order), p_values)
         split += len(set("".join(letters))) > 1
     return split
+
+
+def of_equivalence(setting: Setting, effect: float, runs: int, seed: int) -> float:
+    """The share of claims "is like" that hold, of pairs that differ by so much."""
+    rng, holds, count = np.random.default_rng(seed), 0, 0
+    rule = Rule(kind="alike", margin=MARGIN)
+    for _ in range(runs):
+        pairs = setting.presets // 2
+        drawn = draw(
+            setting, [300.0 + effect, 300.0] * pairs + [300.0] * (setting.presets % 2), rng
+        )
+        holds += judged(drawn, pairs, rule).count(Conclusion.HOLDS)
+        count += pairs
+    return holds / count

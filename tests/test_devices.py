@@ -189,8 +189,8 @@ class Rows:
         self.device = torch.device(device)
 
 
-def test_a_resumed_adam_counts_its_steps_on_the_host(tmp_path):
-    """On a device, each parameter would wait for its count in every step."""
+def test_a_resumed_adam_counts_its_steps_on_the_device(tmp_path):
+    """Its kernel is fused and reads them there; one that is not would wait for each of them."""
     before = run_on("cpu", tmp_path)
     before.optimiser = resumable_loop.optimiser_of(before.model, PHASE)
     before.model(torch.ones(1, 3)).sum().backward()
@@ -201,8 +201,9 @@ def test_a_resumed_adam_counts_its_steps_on_the_host(tmp_path):
     after.train = Rows("cuda")
     with pretended():
         after._resume()
+        assert all(group["fused"] for group in after.optimiser.param_groups)
         for state in after.optimiser.state.values():
-            assert state["step"].device.type == "cpu"
+            assert state["step"].device.type == "cuda"
             assert state["exp_avg"].device.type == "cuda"
     assert {x.device.type for x in after.best_state.values()} == {"cpu"}
 

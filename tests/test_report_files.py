@@ -33,6 +33,7 @@ from report_seasons import (
 
 from benchmark.analysis import boards
 from benchmark.analysis.replays import Agreement, Replay, note_replay
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.machine import provenance
@@ -78,7 +79,7 @@ class TestMetrics:
     def test_the_claims_are_counted(self, played):
         report.write_report(played)
         counts = self.read()["open"]["claims"]
-        assert set(counts) == {"holds", "does not hold", "undecided", "not run"}
+        assert set(counts) == set(Conclusion)
         papers = [yaml.safe_load(path.read_text()) for path in PAPERS.glob("*.yaml")]
         assert sum(counts.values()) == sum(len(paper["claims"]) for paper in papers)
         # Of the four presets no two are compared by a claim.

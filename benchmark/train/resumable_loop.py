@@ -218,7 +218,7 @@ class Run:
             self._require_space(path)
             return
         try:
-            state = sealed_files.load(path)  # on the host, where an optimiser counts its steps
+            state = sealed_files.load(path)  # on the host: what is loaded takes no memory of a GPU
             progress = Progress(**json.loads(state["progress"]))
             rsums = [row["val_rsum"] for row in progress.history]
             best = self.scratch / BEST.format(selection.selected(rsums))
