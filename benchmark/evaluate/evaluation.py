@@ -49,12 +49,9 @@ def of_retrieval(
     within_folds: dict[str, np.ndarray] | None = None,
 ) -> Evaluation:
     """Evaluate scores with one row per query, i2t (I, C) and t2i (C, I), in the directions that
-    the dataset's card names. S is of the scores of image queries.
-
-    `within_folds` are the scores that count where a fold is a gallery of its own, if they are
-    others. Raises protocol.RefusedError for scores that are not finite, and where there is nothing
-    to distinguish.
-    """
+    the dataset's card names; S is of i2t. `within_folds` are the scores within each fold, if they
+    are others. Raises protocol.RefusedError for scores that are not finite, and where there is
+    nothing to distinguish."""
     ways, folds = data.card["ways"], data.card["folds"]
     relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     if relevant.all():
@@ -70,8 +67,8 @@ def of_retrieval(
     replicates = distribution_overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
     metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
     if folds > 1:
-        of_folds = {way: (within_folds or scores)[way] for way in ways}
-        in_fold = protocol.fold_ranks(of_folds, relevant, split.image_of_caption, folds)
+        of_ways = {way: (within_folds or scores)[way] for way in ways}
+        in_fold = protocol.fold_ranks(of_ways, relevant, split.image_of_caption, folds)
         metrics |= protocol.fold_metrics(in_fold, split.image_of_caption, folds)
         ranks |= {f"{way}_fold": ranks_Q for way, ranks_Q in in_fold.items()}
     kept = figure_samples.of_scores(matrix, split.image_of_caption)
