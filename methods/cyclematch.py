@@ -197,9 +197,9 @@ def ranking(
 
     s_BB[i, j] is s(x_i, y_j); row i of a mask tells which x, or y, are negatives of pair i.
     """
-    matched_B, c = -s_BB.diagonal(), config
-    first = hardest_triplets(matched_B, -s_BB, y_negative_BB, c.margin, c.top_k)
-    second = hardest_triplets(matched_B, -s_BB.T, x_negative_BB, c.margin, c.top_k)
+    d_BB, c = -s_BB, config
+    first = hardest_triplets(d_BB.diagonal(), d_BB, y_negative_BB, c.margin, c.top_k)
+    second = hardest_triplets(d_BB.diagonal(), d_BB.T, x_negative_BB, c.margin, c.top_k)
     return first, c.alpha * second
 
 

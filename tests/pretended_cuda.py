@@ -67,6 +67,9 @@ class Log:
     """What happened on the device."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self.waits: list[str] = []  # operations that the host waits for, and copies either way
         self.launches: Counter[str] = Counter()
         self.written: list[str] = []  # writes at an index
@@ -107,7 +110,6 @@ def _check_devices(name: str, args, kwargs) -> None:
 
 def _note(function, name: str, args) -> None:
     overload = f"{name}.{function._overloadname}"
-    is_copy = name == "_to_copy" or name == "copy_"
     if name in VALUES or name in SHAPES or overload in SHAPES:
         _LOG.waits.append(name)
     if name.startswith("index") and len(args) > 1 and isinstance(args[1], list | tuple):
@@ -115,7 +117,7 @@ def _note(function, name: str, args) -> None:
             _LOG.waits.append(f"{name} by a mask")
     if name.startswith("index_put") or name in ("_index_put_impl_", "scatter_"):
         _LOG.written.append(name)
-    if name not in FREE and not is_copy or is_copy:
+    if name not in FREE:
         _LOG.launches[name] += 1
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from benchmark.data.feature_folders import card_of, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.feature_import import import_features
-from benchmark.encode.picture_networks import fused, stacked
+from benchmark.encode.picture_networks import fused, squashed, stacked
+from benchmark.encode.picture_reading import reading
 from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
@@ -62,6 +62,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
         settings,
         images["file"].tolist(),
         open_picture,
+        partial(_resized, settings, isinstance(network, FasterRCNN)),
         describe,
     )
     if settings.pixels:
@@ -78,6 +79,14 @@ def _describer(network: nn.Module, settings: ImageEncoder, device: torch.device)
     return lambda pictures: _features(network, stacked(pictures, settings.input_size), settings)
 
 
+def _resized(
+    settings: ImageEncoder, is_whole: bool, picture: Image.Image
+) -> tuple[Image.Image, Image.Image]:
+    """The picture as the network sees it, a detector the whole one, and as pixels to train from."""
+    seen = picture if is_whole else squashed(picture, settings.input_size)
+    return seen, squashed(picture, settings.pixels) if settings.pixels else seen
+
+
 def _detected(
     detector: FasterRCNN, settings: ImageEncoder, pictures: list[Image.Image]
 ) -> dict[str, np.ndarray]:
@@ -92,21 +101,17 @@ def _fill(
     settings: ImageEncoder,
     files: list[str],
     open_picture: Callable[[str], Image.Image],
+    resized: Callable[[Image.Image], tuple[Image.Image, Image.Image]],
     describe: Describe,
 ) -> None:
-    """Encode the pictures of `files` into `scratch`. The next ones are read meanwhile."""
-
-    def opened(some: list[str]) -> list[Image.Image]:
-        return [open_picture(file) for file in some]
-
-    with ThreadPoolExecutor(1) as reader:
-        ahead = None
+    """Encode the pictures of `files` into `scratch`. `resized` gives a picture as the network sees
+    it and as it is kept for training from pixels."""
+    with reading(lambda file: resized(open_picture(file)), files) as read:
         for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
-            pictures = ahead.result() if ahead else opened(files[rows])
-            ahead = reader.submit(opened, files[rows.stop : rows.stop + CHUNK])
+            pictures, small = zip(*read(rows), strict=True)
             values_of = describe(pictures)
             if settings.pixels:
-                values_of["pixels"] = stacked(pictures, settings.pixels).numpy()
+                values_of["pixels"] = stacked(small, settings.pixels).numpy()
             for name, values in values_of.items():
                 shape = (len(files), *values.shape[1:])
                 scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values

@@ -31,6 +31,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
 from benchmark.encode.picture_networks import fused, stacked
+from benchmark.encode.picture_reading import reading
 from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
@@ -177,21 +178,21 @@ def _zoom(picture: Image.Image, map_BFhw: torch.Tensor) -> list[float]:
 def _fill(job: _Job, scratch: Path, of: dict) -> None:
     """Encode the images into `scratch`."""
     rows_of = job.regions.groupby("image_id").indices
-    for rows in chunks(scratch, of, len(job.images), CHUNK, "encode proposals"):
-        images = job.images.iloc[rows]
-        named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in images["image_id"]]
-        _store(job, scratch, rows.start, named, *_encoded(job, images, named))
+    with reading(job.open_picture, job.images["file"].tolist()) as read:
+        for rows in chunks(scratch, of, len(job.images), CHUNK, "encode proposals"):
+            ids = job.images["image_id"].iloc[rows].tolist()
+            named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in ids]
+            _store(job, scratch, rows.start, named, *_encoded(job, read(rows), ids, named))
 
 
 def _encoded(
-    job: _Job, images: pd.DataFrame, named: list[np.ndarray]
+    job: _Job, pictures: Pictures, ids: list[str], named: list[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """For every image, its proposals (n, 4), and the features of these and then its true boxes.
 
     `named` are the rows of each image in the region table.
     """
-    pictures = [job.open_picture(file) for file in images["file"]]
-    proposals = job.propose(pictures, images["image_id"].tolist())
+    proposals = job.propose(pictures, ids)
     truths = job.regions[CORNERS].to_numpy(np.float32)
     boxes = [np.concatenate([x, truths[rows]]) for x, rows in zip(proposals, named, strict=True)]
     return proposals, job.describe(pictures, boxes)
