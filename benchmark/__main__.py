@@ -14,7 +14,7 @@ from importlib import import_module
 from benchmark.core.command_line import guarded
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
-COMMANDS = ("list", "season", "doctor", "run", "play", "verify", "score", "code")
+COMMANDS = ("init", "list", "season", "doctor", "run", "play", "verify", "score", "check", "code")
 VERBS = (*COMMANDS, *STAGES)
 
 

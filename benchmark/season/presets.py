@@ -61,7 +61,8 @@ def own_presets(own_methods: Mapping[str, str]) -> dict[str, tuple[str, Preset]]
     each, and the method as it is, under its own name. Raises UserError for names that are taken."""
     by_name, others = {}, presets() if own_methods else {}
     for name, file in own_methods.items():
-        rows = _read_presets(Path(file).with_suffix(".yaml"))
+        beside = Path(file).with_suffix(".yaml")
+        rows = {} if _is_season(beside) else _read_presets(beside)
         rows.setdefault(name, Preset(title=f"{name}, defaults"))
         for row in rows:
             if row in others or row in by_name:
@@ -69,6 +70,11 @@ def own_presets(own_methods: Mapping[str, str]) -> dict[str, tuple[str, Preset]]
                 raise UserError(where, "a name that no preset has", "one", "give it another name")
         by_name |= {row: (file, preset) for row, preset in rows.items()}
     return by_name
+
+
+def _is_season(path: Path) -> bool:
+    """Whether a YAML file is a season's, which one may well call as one's method."""
+    return path.is_file() and {"title", "datasets", "presets"} <= set(read_yaml(path))
 
 
 def _read_presets(path: Path) -> dict[str, Preset]:
