@@ -1,4 +1,7 @@
-"""Pictures that threads open and resize while the network computes; both release the interpreter."""
+"""Pictures that threads open and resize while the network computes.
+
+Opening and resizing release the interpreter.
+"""
 
 import os
 from collections.abc import Callable, Iterator
