@@ -290,8 +290,7 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
     """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
     the learning rate of each epoch.
 
-    A parameter whose factor is 0 is frozen. Fused, a step reads and writes every number once, and
-    computes the same bits.
+    A parameter whose factor is 0 is frozen. Fused, a step reads and writes every number once.
     """
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
