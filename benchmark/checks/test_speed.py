@@ -101,7 +101,7 @@ def test_scan_scores_in_little_more_than_its_product(direction, benchmark):
         benchmark.pedantic(score)
     benchmark.extra_info["over_product"] = round(own / product, 2)
     benchmark.extra_info["times_faster"] = round(slow / own, 2)
-    assert own < 1.6 * product
+    assert own < 1.5 * product
     assert slow > 3 * own
 
 
@@ -179,7 +179,7 @@ def test_a_training_step_is_mostly_products(case, benchmark):
     benchmark.pedantic(step)
     ratio = min(over_products(step) for _ in range(3))
     benchmark.extra_info["over_products"] = round(ratio, 2)
-    assert ratio < 1.6
+    assert ratio < 1.5
 
 
 def over_products(step: Callable[[], None]) -> float:
@@ -228,7 +228,7 @@ def test_an_evaluation_takes_few_times_its_product(benchmark):
     bare, own = fastest(product, evaluate, runs=2)
     benchmark.pedantic(evaluate)
     benchmark.extra_info["over_product"] = round(own / bare, 2)
-    assert own < 8 * bare  # of 1,000 images; what is done once weighs less with 5,000: 3
+    assert own < 6 * bare  # of 1,000 images: what is done once weighs less with 5,000
 
 
 def test_ranks_are_faster_than_sorting(benchmark):

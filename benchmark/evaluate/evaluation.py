@@ -74,9 +74,8 @@ def of_retrieval(
     similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
     for tile in tiles:
         pairs = pairing.matched(tile)
-        unmatched = score_tiles.without(tile, pairs, names, found)
         for name, count in counts.items():
-            count.add(tile, unmatched[name])
+            count.add(tile, tile.of(name).astype(found.dtype(name), copy=False))
         for way, best in items.items():
             best.add(tile, tile.of(way))
         distributions.add(tile, pairs)

@@ -18,9 +18,10 @@ class RankCounts:
     def __init__(self, name: str, found: Overview, pairing: Pairing) -> None:
         self.name, self.pairing = name, pairing
         self.is_of_images = name.startswith("i2t")
-        self.best_Q = found.best(name, pairing)
-        self.ranks = np.zeros(len(self.best_Q), np.int64)  # ties count against the query
-        self.ties = np.zeros(len(self.best_Q), np.int64)
+        # Every item that scores at least as much is counted, and the best relevant ones are not.
+        self.best_Q, own_Q = found.best(name, pairing)
+        self.ranks = -own_Q  # ties count against the query
+        self.ties = -own_Q
 
     @property
     def optimistic(self) -> np.ndarray:
@@ -28,17 +29,18 @@ class RankCounts:
         return self.ranks - self.ties
 
     def add(self, tile: Tile, scores: np.ndarray) -> None:
-        """Scores (r, c) of a tile; those of matched pairs are -inf."""
+        """Scores (r, c) of a tile."""
         queries = tile.rows if self.is_of_images else tile.columns
         best = self.best_Q[queries]
-        best = best[:, None] if self.is_of_images else best[None, :]
-        above, ties = scores >= best, scores == best
+        best_rc = np.broadcast_to(best[:, None] if self.is_of_images else best, scores.shape)
+        above = scores >= best_rc
         if self.name.endswith("_fold"):
-            own = self.pairing.in_fold(tile)
-            above, ties = above & own, ties & own
+            above &= self.pairing.in_fold(tile)
         self.ranks[queries] += self._counted(above)
-        if ties.any():
-            self.ties[queries] += self._counted(ties)
+        row, column = np.divmod(np.flatnonzero(above), scores.shape[1])
+        is_tie = scores[row, column] == best_rc[row, column]
+        of_query = (row if self.is_of_images else column)[is_tie]
+        self.ties[queries] += np.bincount(of_query, minlength=len(queries))
 
     def _counted(self, mask: np.ndarray) -> np.ndarray:
         """How many are true for each query."""

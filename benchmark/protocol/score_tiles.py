@@ -106,8 +106,9 @@ class Overview:
     ranges: dict[str, tuple[float, float]]  # smallest and largest score by name
     mean_unmatched: float  # of i2t
 
-    def best(self, name: str, pairing: Pairing) -> np.ndarray:
-        """Score (Q,) of each query's best relevant item; of its fold where the name ends so."""
+    def best(self, name: str, pairing: Pairing) -> tuple[np.ndarray, np.ndarray]:
+        """Score (Q,) of each query's best relevant item, and how many relevant items have it; of
+        its fold where the name ends so."""
         scores = self.matched[name].astype(self.dtype(name))
         queries = self.images if name.startswith("i2t") else self.captions
         if name.endswith("_fold"):
@@ -117,7 +118,7 @@ class Overview:
         np.maximum.at(best_Q, queries, scores)
         if np.isneginf(best_Q).any():
             raise ValueError("every query needs at least one relevant item")
-        return best_Q
+        return best_Q, np.bincount(queries[scores == best_Q[queries]], minlength=len(best_Q))
 
     def dtype(self, name: str) -> np.dtype:
         """Double precision where single is too coarse for bins between scores, or too small for
@@ -174,19 +175,6 @@ def _sorted_overview(columns, names, ranges, total: float, size: int) -> Overvie
     return Overview(
         images[order], captions[order], matched, ranges, unmatched / max(size - len(images), 1)
     )
-
-
-def without(
-    tile: Tile, pairs: tuple[np.ndarray, ...], names: Iterable[str], found: Overview
-) -> dict[str, np.ndarray]:
-    """The scores of a tile by name, -inf for its matched pairs."""
-    copies: dict[tuple[int, np.dtype], np.ndarray] = {}
-    for name in names:
-        key = id(tile.of(name)), found.dtype(name)
-        if key not in copies:
-            copies[key] = tile.of(name).astype(key[1])
-            copies[key][pairs] = -np.inf
-    return {name: copies[id(tile.of(name)), found.dtype(name)] for name in names}
 
 
 def spans(count: int, size: int) -> list[slice]:
