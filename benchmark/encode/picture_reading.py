@@ -1,7 +1,4 @@
-"""Pictures that threads open and resize while the network computes.
-
-Opening and resizing release the interpreter.
-"""
+"""Pictures that threads open and resize while the network computes."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -45,6 +45,9 @@ CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shap
 Pictures = list[Image.Image]
 Propose = Callable[[Pictures, list[str]], list[np.ndarray]]  # image ids -> boxes (n, 4) of each
 Describe = Callable[[Pictures, list[np.ndarray]], list[np.ndarray]]  # boxes -> features (n, F)
+Encode = Callable[  # image ids, true boxes -> proposals, and features of these and the true boxes
+    [Pictures, list[str], list[np.ndarray]], tuple[list[np.ndarray], list[np.ndarray]]
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +58,7 @@ class _Job:
     regions: pd.DataFrame  # N rows
     count: int  # P
     open_picture: Callable[[str], Image.Image]
-    propose: Propose
-    describe: Describe
+    encode: Encode
 
 
 class _Networks(NamedTuple):
@@ -85,8 +87,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         regions=data.regions.reset_index(drop=True),
         count=settings.count,
         open_picture=dataset.pictures(),
-        propose=_proposer(settings, networks.detector, dataset.folder),
-        describe=_describer(settings, networks.describer),
+        encode=_encoder(settings, networks, dataset.folder),
     )
     scratch = Path(".scratch") / feature_set.folder
     _fill(job, scratch, identity(feature_set, card))
@@ -110,6 +111,29 @@ def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
     if network is not detector:
         network = fused(network).to(device, memory_format=torch.channels_last)
     return _Networks(network, detector, weights)
+
+
+def _encoder(settings: ProposalEncoder, networks: _Networks, raw: Path) -> Encode:
+    """A detector that proposes and describes looks at each picture once."""
+    detector = networks.detector
+    if settings.how == "rpn" and networks.describer is detector:
+        return lambda pictures, ids, truths: faster_rcnn.proposals_and_features_of(
+            detector, pictures, truths, settings.count
+        )
+    propose = _proposer(settings, detector, raw)
+    return partial(_in_turn, propose, _describer(settings, networks.describer))
+
+
+def _in_turn(
+    propose: Propose,
+    describe: Describe,
+    pictures: Pictures,
+    ids: list[str],
+    truths: list[np.ndarray],
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    proposals = propose(pictures, ids)
+    boxes = [np.concatenate(both) for both in zip(proposals, truths, strict=True)]
+    return proposals, describe(pictures, boxes)
 
 
 def _proposer(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path) -> Propose:
@@ -192,10 +216,8 @@ def _encoded(
 
     `named` are the rows of each image in the region table.
     """
-    proposals = job.propose(pictures, ids)
     truths = job.regions[CORNERS].to_numpy(np.float32)
-    boxes = [np.concatenate([x, truths[rows]]) for x, rows in zip(proposals, named, strict=True)]
-    return proposals, job.describe(pictures, boxes)
+    return job.encode(pictures, ids, [truths[rows] for rows in named])
 
 
 def _store(
