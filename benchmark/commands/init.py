@@ -76,7 +76,9 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"{arguments.folder}: {counted.images} images, {counted.captions} captions")
     print(_told(counted))
     write_text(path, season_text(name, arguments.folder, arguments.captions, counted))
-    chosen = argparse.Namespace(name=name, weights_dir=arguments.weights_dir, source=[])
+    chosen = argparse.Namespace(
+        name=name, schema=False, weights_dir=arguments.weights_dir, source=[]
+    )
     try:
         season.main(chosen)
         params = read_params(name)
@@ -138,6 +140,7 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
     options = f"\n    options: {_flow(chosen)}" if chosen else ""
     size = max(2, min(256, counted.trained // SHARE_OF_VECTORS))
     return f"""\
+# yaml-language-server: $schema=../../docs/season.schema.json
 # {counted.images} images, {counted.captions} captions; {_told(counted)}.
 # Every key is explained in README.md. After a change: python -m benchmark season {name}
 title: {name}

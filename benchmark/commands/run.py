@@ -14,6 +14,7 @@ from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json, sha256
 from benchmark.core.records import read_record
+from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
@@ -134,7 +135,7 @@ def _season(
         raise UserError(
             f"preset {name!r}",
             f"one of {', '.join(sorted(known))}",
-            "no such preset",
+            f"no such preset: {suggested(name, known)}",
             "see: python -m benchmark list presets",
         )
     played = needs(name, known)

@@ -5,10 +5,12 @@ Folders of this machine are kept in local.yaml.
 """
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
 from benchmark.core.errors import UserError
+from benchmark.core.suggestions import suggested
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.equal_settings import unequal_settings
 from benchmark.season.parameter_files import (
@@ -25,6 +27,7 @@ from benchmark.season.resolving import resolve
 from benchmark.season.season_files import (
     SEASON_FILE,
     SEASONS,
+    Season,
     read_season,
     season_name,
     season_path,
@@ -33,6 +36,9 @@ from benchmark.season.season_files import (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a season of seasons/, or the path of a file")
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of season files, for editors"
+    )
     parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
     parser.add_argument(
         "--source",
@@ -44,11 +50,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.schema:
+        print(schema(), end="")
+        return
     if arguments.name is None:
         show(read_params())
         return
     name = season_name(arguments.name)
-    params = resolve(name, read_season(arguments.name))
+    declared = read_season(arguments.name)
+    params = resolve(name, declared)
     for dataset in params.datasets:
         raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
@@ -61,7 +71,15 @@ def main(arguments: argparse.Namespace) -> None:
     show(placed(params, local))
     for line in unequal_settings(params):
         print(f"warning: {line}")
+    _tell_added(declared, params)
     print("next: dvc repro")
+
+
+def schema() -> str:
+    """The JSON schema of season files."""
+    facts = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    facts |= Season.model_json_schema() | {"title": "A season of Rematch"}
+    return json.dumps(facts, indent=2) + "\n"
 
 
 def show(params: Params) -> None:
@@ -73,6 +91,14 @@ def show(params: Params) -> None:
         print(f"report: {report}")
 
 
+def _tell_added(declared: Season, params: Params) -> None:
+    """Presets that others need, and that the season file does not name."""
+    played = {cell.preset for cell in [*params.cells.values(), *params.fusions.values()]}
+    added = sorted(played - set(declared.presets)) if declared.presets != "all" else []
+    if added:
+        print(f"added, as other presets are made of them: {', '.join(added)}")
+
+
 def completed(local: Local, params: Params, weights_dir: str | None, sources: list[str]) -> Local:
     """The folders of this machine with those that the command line names."""
     readers = {settings.reader for settings in params.datasets.values()}
@@ -82,7 +108,8 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
         name, _, folder = source.partition("=")
         if name not in known or not folder:
             expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
+            found = suggested(name, known)
+            raise UserError("--source", expected, found, "name the dataset and its folder")
         folders[name] = folder
     return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
 

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import methods
 from benchmark.core.errors import UserError
+from benchmark.core.suggestions import suggested
 
 OFFERED = ("Config", "inputs", "Model", "recipe")
 
@@ -25,9 +26,15 @@ def method_of(name: str) -> ModuleType:
         raise UserError(
             where=f"method {name!r}",
             expected=f"one of {', '.join(methods.names())}, or the path of a .py file",
-            found="no such method",
+            found=_found(name),
             do="correct its name",
         ) from error
+
+
+def _found(name: str) -> str:
+    if name.endswith(".py"):
+        return "no such file"
+    return f"no such method: {suggested(name, methods.names())}"
 
 
 def _of_file(path: str) -> ModuleType:
@@ -83,7 +90,7 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
             raise UserError(
                 where=f"{where}: option {name!r}",
                 expected=f"one of {', '.join(names)}",
-                found="an unknown option",
+                found=f"an unknown option: {suggested(name, names)}",
                 do="correct its name in the preset or the season",
             )
     try:

@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
+from benchmark.core.suggestions import suggested
 from benchmark.season.folder_checks import check_folders
 from benchmark.season.parameters import (
     BROUGHT,
@@ -203,7 +204,7 @@ def entry(group: Mapping[str, T], key: str, what: str) -> T:
         raise UserError(
             f"{what} {key!r}",
             f"one of {', '.join(group) or '(none)'}",
-            "no such key",
+            f"no such key: {suggested(key, group)}",
             "see the files of the season, or choose another: python -m benchmark season NAME",
         )
     return group[key]
@@ -217,7 +218,7 @@ def cells_like(params: Params, pattern: str, option: str) -> list[str]:
         raise UserError(
             option,
             f"a pattern of cells such as {next(iter(cells), '(there is none)')}",
-            repr(pattern),
+            suggested(pattern, cells),
             f"see the names in {SEASONS / params.season}/cells",
         )
     return fitting

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
+from benchmark.core.suggestions import suggested
 from benchmark.season.method_options import inputs_of, method_of
 from benchmark.season.networks import module_of
 from benchmark.season.parameters import (
@@ -19,7 +20,7 @@ from benchmark.season.parameters import (
     SentenceEncoder,
     WordVectors,
 )
-from benchmark.season.presets import Fuse, Preset, own_presets, presets
+from benchmark.season.presets import Fuse, Preset, needs, own_presets, presets
 from benchmark.season.season_files import SEASONS, Season
 from methods import Inputs
 
@@ -34,6 +35,7 @@ def resolve(
     known = (presets() if known is None else known) | own_presets(season.methods)
     if season.presets == "all":
         season = season.model_copy(update={"presets": list(known)})
+    season = season.model_copy(update={"presets": _with_needs(season.presets, known)})
     _check(name, season, known)
     resolver = _Resolver(name, season, known)
     for dataset in season.datasets:
@@ -57,6 +59,12 @@ def resolve(
     )
 
 
+def _with_needs(names: list[str], known: dict[str, tuple[str, Preset]]) -> list[str]:
+    """The presets, and behind them what these are made of."""
+    needed = [each for name in names if name in known for each in needs(name, known)]
+    return list(dict.fromkeys([*names, *needed]))
+
+
 def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
     """Every name of a season file is of something."""
     unknown = [preset for preset in season.presets if preset not in known]
@@ -64,7 +72,7 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
         raise UserError(
             f"season {name}: preset {unknown[0]!r}",
             f"some of {', '.join(sorted(known))}",
-            "no such preset",
+            f"no such preset: {suggested(unknown[0], known)}",
             "correct `presets` of the season file",
         )
     _check_claims(name, season, known)
@@ -84,7 +92,8 @@ def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]
             if preset not in played:
                 where = f"season {name}: claims: number {number}: {field}"
                 expected = f"one of {', '.join(sorted(played))}"
-                raise UserError(where, expected, repr(preset), "correct it, or play it")
+                found = suggested(preset, played)
+                raise UserError(where, expected, found, "correct it, or play it")
 
 
 def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
@@ -95,7 +104,7 @@ def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterab
                 f"season {name}: {field}.{key}",
                 f"a method of this season, or a pattern that fits one of its presets: "
                 f"{', '.join(sorted(played | set(season.presets)))}",
-                "neither",
+                f"neither: {suggested(key, [*played, *season.presets])}",
                 "correct the key in the season file",
             )
 

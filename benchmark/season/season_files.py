@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
+from benchmark.core.suggestions import suggested
 from benchmark.season.parameters import (
     DatasetSettings,
     MethodFile,
@@ -81,11 +82,13 @@ def read_season(name: str) -> Season:
     """A season by name, or by the path of its file. Raises UserError where there is none."""
     season_name(name)
     path = season_path(name)
+    if not path.is_file() and name.endswith(".yaml"):
+        raise UserError(name, "a season file", "file not found", "check the path")
     if not path.is_file():
         raise UserError(
             f"season {name!r}",
             f"one of {', '.join(season_names())}, or the path of a .yaml file",
-            "neither",
+            f"neither: {suggested(name, season_names())}",
             "see: python -m benchmark list seasons",
         )
     return checked(Season, read_yaml(path), shown(path))
