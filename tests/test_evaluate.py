@@ -137,7 +137,7 @@ def test_sentences_are_queries_of_methods_that_embed_text():
     model = trained.model(cpu)
     given = split_inputs(data, cell, trained.takes, "test", None, cpu)
     with torch.no_grad():
-        captions = model.encode_captions(given.captions)
+        captions = model.encode_captions(given.captions_at(slice(None)))
         scores = model.caption_similarity(captions, captions).numpy()
     owners, ranks = given.image_of_caption.tolist(), []
     for q, owner in enumerate(owners):
