@@ -2,6 +2,7 @@
 after a kill. Nothing here needs a GPU."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,11 +170,11 @@ def test_a_machine_without_a_driver_has_none(monkeypatch):
     assert (facts.driver, facts.cudnn, facts.peak_device_reserved_mib) == (None, None, None)
 
 
-def run_on(device: str, scratch: Path) -> Run:
+def run_on(device: str, scratch: Path, phase: Phase = PHASE) -> Run:
     torch.manual_seed(0)
     run = Run(
         model=nn.Linear(3, 2).to(device),
-        phases=[PHASE],
+        phases=[phase],
         train=Rows(device),
         validate=lambda model: {"rsum": 1.0},
         seed=0,
@@ -206,6 +207,26 @@ def test_a_resumed_adam_counts_its_steps_on_the_device(tmp_path):
             assert state["step"].device.type == "cuda"
             assert state["exp_avg"].device.type == "cuda"
     assert {x.device.type for x in after.best_state.values()} == {"cpu"}
+
+
+@pytest.mark.parametrize(("keeps", "kept"), [("best", 1), ("last", 2)])
+def test_a_resumed_training_has_the_weights_of_the_epoch_that_its_recipe_keeps(
+    keeps, kept, tmp_path
+):
+    phase = replace(PHASE, keeps=keeps)
+    before = run_on("cpu", tmp_path, phase)
+    before.optimiser = resumable_loop.optimiser_of(before.model, phase)
+    weights = []
+    for epoch, rsum in enumerate((9.0, 8.0)):
+        with torch.no_grad():
+            before.model.weight += 1
+        weights.append(before.model.weight.tolist())
+        before._end_epoch(epoch, 0, 0.1, {"a": 1.0}, {"rsum": rsum})
+    after = run_on("cpu", tmp_path, phase)
+    after._resume()
+    assert (after.progress.epoch, after.selected()) == (2, kept)
+    assert after.best_state["weight"].tolist() == weights[kept - 1]
+    assert [path.name for path in tmp_path.glob("best-*")] == [f"best-{kept}.pt"]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,10 @@ class Run:
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
-        rsums = [row["val_rsum"] for row in self.progress.history]
+        return self._kept(self.progress)
+
+    def _kept(self, progress: Progress) -> int | None:
+        rsums = [row["val_rsum"] for row in progress.history]
         if not rsums:
             return None
         return len(rsums) if self.keeps_last else selection.selected(rsums)
@@ -220,9 +223,7 @@ class Run:
         try:
             state = sealed_files.load(path)  # on the host: what is loaded takes no memory of a GPU
             progress = Progress(**json.loads(state["progress"]))
-            rsums = [row["val_rsum"] for row in progress.history]
-            best = self.scratch / BEST.format(selection.selected(rsums))
-            self.best_state = sealed_files.load(best)
+            self.best_state = sealed_files.load(self.scratch / BEST.format(self._kept(progress)))
         except (DamagedError, FileNotFoundError) as error:
             self._tell(f"{error}; the training begins again")
             path.unlink()
