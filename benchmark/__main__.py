@@ -15,7 +15,20 @@ from importlib import import_module
 from benchmark.core.command_line import guarded
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
-COMMANDS = ("init", "list", "season", "doctor", "run", "play", "verify", "score", "check", "code")
+COMMANDS = (
+    "init",
+    "list",
+    "season",
+    "doctor",
+    "run",
+    "play",
+    "verify",
+    "score",
+    "compare",
+    "export",
+    "check",
+    "code",
+)
 VERBS = (*COMMANDS, *STAGES)
 
 

@@ -38,6 +38,7 @@ FORMATS = {
     "markdown": table_formats.as_markdown,
     "latex": table_formats.as_latex,
     "csv": table_formats.as_csv,
+    "json": table_formats.as_json,
 }
 
 
