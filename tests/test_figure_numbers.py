@@ -128,7 +128,7 @@ class TestDistributions:
         assert [path.tolist() for path in spans.get_segments()] == [[[0.1, 0], [0.3, 0]]]
         assert spans.get_linestyle()[0][1]  # dashes
         shown = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert "95% of S over test images, this training only" in shown
+        assert "95% of S over test images, these trainings only" in shown
         assert "95% interval of S" not in shown
 
 

@@ -51,7 +51,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
 
 def test_the_time_of_a_pair_is_not_rounded_away():
     seconds = {"training": 1234.5678, "per_pair": 2.13456e-8}
-    kept = provenance(torch.device("cpu"), seconds).seconds
+    kept = provenance(torch.device("cpu"), seconds, "float32").seconds
     assert kept == {"training": 1235.0, "per_pair": 2.135e-8}
 
 

@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 
 from benchmark.core.errors import UserError
-from benchmark.core.suggestions import suggested
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.equal_settings import unequal_settings
 from benchmark.season.parameter_files import (
@@ -108,8 +107,7 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
         name, _, folder = source.partition("=")
         if name not in known or not folder:
             expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            found = suggested(name, known)
-            raise UserError("--source", expected, found, "name the dataset and its folder")
+            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
         folders[name] = folder
     return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
 

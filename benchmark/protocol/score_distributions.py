@@ -31,10 +31,11 @@ class UnmatchedOrder:
     def count(self, scores: np.ndarray, matched: np.ndarray) -> None:
         """First pass: scores of a tile, and those of them that are matched."""
         if self.low is None:
-            low, high = scores.min(), scores.max()
-            self.low = low - scores.dtype.type(MARGIN) * (high - low)
-            width = float(high - low) * (1 + 2 * MARGIN)
-            self.scale = scores.dtype.type(CELLS / width) if width > 0 else scores.dtype.type(1)
+            low, high, limits = float(scores.min()), float(scores.max()), np.finfo(scores.dtype)
+            width = (high - low) * (1 + 2 * MARGIN)
+            scale = min(CELLS / width, float(limits.max)) if width > 0 else 1.0
+            self.low = limits.dtype.type(max(low - MARGIN * (high - low), float(limits.min)))
+            self.scale = limits.dtype.type(scale)
         self.counts += np.bincount(self._cells(scores).ravel(), minlength=CELLS)
         self.counts -= np.bincount(self._cells(matched), minlength=CELLS)
 
