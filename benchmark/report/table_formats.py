@@ -102,7 +102,7 @@ def as_json(table: Table) -> str:
     """An object with title, heads and rows of texts, for scripts."""
     rows = [[entry.text for entry in row] for row in table.entries]
     content = {"title": table.title, "heads": table.heads, "rows": rows}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(content, indent=2) + "\n"
 
 
 def _markdown(entry: Entry) -> str:
