@@ -44,6 +44,7 @@ from benchmark.season.parameter_files import entry, read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.presets import presets
 
+CPU = torch.device("cpu")
 COMPARED = ("cosine", "dot")
 COLUMNS = "direction, query, and rank (from 0) or position (from 1)"
 
@@ -83,7 +84,7 @@ def main(arguments: argparse.Namespace) -> None:
     folder = Path(row.folder)
     files = write_scores(folder, judged.result)
     write_record(folder, _record(params.season, row, arguments.compare, data, judged, files))
-    write_provenance(folder / "scores/cost.json", provenance(torch.device("cpu"), judged.seconds))
+    write_provenance(folder / "scores/cost.json", provenance(CPU, judged.seconds, "float32"))
     write_brought(params.season, row)
     print(f"{folder}/record.json: {judged.given} brought along")
     print_metrics(judged.result.metrics)
