@@ -12,7 +12,7 @@ from refusals import refusal, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS, README, draw_nothing, enter_played_season
 
 from benchmark.__main__ import main
-from benchmark.analysis import comparisons
+from benchmark.analysis import comparisons, ranking
 from benchmark.analysis.boards import read_boards
 from benchmark.commands import score as command
 from benchmark.core.files import read_json, write_json
@@ -138,7 +138,7 @@ def test_a_row_that_was_brought_along_is_an_ordinary_one(season):
     score(*save_pair(*embeddings(2.0)), "--seed", "1")
     standing = board().standing("clip")
     assert [outcome.record.seed for outcome in standing.outcomes] == [0, 1]
-    assert len(comparisons.rank_groups(board().retrieval)) == 5
+    assert len(ranking.rank_letters(board().retrieval)) == 5
     low, high = comparisons.interval(board(), standing, "rsum")
     assert low < standing.mean("rsum") < high
     assert main(["report"]) == 0
