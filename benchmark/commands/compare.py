@@ -92,9 +92,10 @@ def _test(board: Board, first: Standing, second: Standing) -> str:
     compared = comparisons.compare(board, first, second, "rsum")
     if compared is None:
         return "rsum: not comparable"
-    ends = compared.interval
+    estimate = compared.estimate
+    ends = estimate.interval if estimate else None
     interval = f", 95% interval [{ends[0]:.1f}, {ends[1]:.1f}]" if ends else ""
-    p = "" if compared.p is None else f", p {compared.p:.2g} (images exchanged)"
+    p = f", p {estimate.p():.2g}" if estimate else ""
     small = "; too few test queries for a conclusion" if board.is_small(first.task) else ""
     return f"rsum: {compared.difference:+.1f}{interval}{p}{small}"
 
