@@ -186,7 +186,11 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
             "'Theirs', flickr30k/te",
         ),
         (("tables", "1", "rows", 0, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
-        (("tables", "1", "rows", 0, "cells"), [], "tables.1.rows.0.cells: expected a known key"),
+        (
+            ("tables", "1", "rows", 0, "cells"),
+            [],
+            "tables.1.rows.0.cells: expected one of label, note",
+        ),
         (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
         (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
         (("claims", 0, "presets"), [], "expected either presets or the reason"),
