@@ -249,7 +249,11 @@ def test_a_difference_of_metrics_has_the_printed_ones(tmp_path):
             "'Theirs', flickr30k/te",
         ),
         (("tables", "1", "rows", 0, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
-        (("tables", "1", "rows", 0, "cells"), [], "tables.1.rows.0.cells: .*found an unknown key"),
+        (
+            ("tables", "1", "rows", 0, "cells"),
+            [],
+            "tables.1.rows.0.cells: expected one of label, note",
+        ),
         (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
         (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
         (("claims", 0, "metric"), "i2t_r1 - t2i_r2", "claims.0: .*unknown 'i2t_r1 - t2i_r2'"),

@@ -270,7 +270,8 @@ def test_a_training_that_still_improved_is_remarked(played):
     """Every training of the preset, so that half of them or more did."""
     remark = "trainings still improved at the end"
     for path in Path(f"results/try/open/{PRESETS[0]}").glob("*/training/history.csv"):
-        rows = pd.DataFrame({"epoch": [1, 2, 3, 4], "val_rsum": [100.0, 200.0, 300.0, 400.0]})
+        rsum = [100.0, 200.0, 300.0, 400.0]
+        rows = pd.DataFrame({"epoch": [1, 2, 3, 4], "loss": 1.0, "val_rsum": rsum})
         rows.to_csv(path, index=False)
     report.write_report(played)
     pages = [path for path in FOLDER.rglob("*.md") if remark in path.read_text()]

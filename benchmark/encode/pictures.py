@@ -51,7 +51,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     state = network.state_dict()
-    describe = _describer(network, settings, begin(params.device))
+    describe = describer(network, settings, begin(params.device))
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
@@ -70,7 +70,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     _finish(scratch, Path(feature_set.folder), card, is_train)
 
 
-def _describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
+def describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
     """A function from pictures to their features: those of a detector's boxes, or of a grid."""
     if isinstance(network, FasterRCNN):
         network.transform.min_size = (settings.input_size,)
