@@ -3,8 +3,8 @@ convolutions, in the same run, the optimiser's part included.
 
     python -m benchmark.checks.step_products [SEASON] [--only PATTERN]
 
-prints the table of every preset of a season (default: papers, where each has the size of its paper)
-on made-up data, and writes it to step_products.json.
+prints the ratio of every preset of a season (default: papers, where each has the size of its paper)
+on made-up data, or of some, and writes them to step_products.json beside those of others.
 """
 
 import argparse
@@ -83,17 +83,17 @@ def largest(shapes: SeasonShapes, cell: Cell) -> dict:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params, rows = resolve(arguments.season, read_season(arguments.season)), {}
+    params = resolve(arguments.season, read_season(arguments.season))
     begin("cpu")
-    shapes = SeasonShapes(params)
+    shapes, mode = SeasonShapes(params), numerics.current().mode
     firsts = {cell.preset: cell for cell in reversed(params.cells.values())}
-    known = read_json(TABLE)["presets"] if TABLE.is_file() and arguments.only != "*" else {}
     for preset, cell in reversed(firsts.items()):
         if fnmatchcase(preset, arguments.only):
-            rows[preset] = largest(shapes, cell)
-            print(*rows[preset].values(), flush=True)
-    mode = numerics.current().mode
-    write_json(TABLE, {"season": params.season, "numerics": mode, "presets": known | rows})
+            row = largest(shapes, cell)
+            print(*row.values(), flush=True)
+            presets = read_json(TABLE)["presets"] if TABLE.is_file() else {}
+            table = {"season": params.season, "numerics": mode, "presets": presets | {preset: row}}
+            write_json(TABLE, table)
 
 
 if __name__ == "__main__":
