@@ -1,5 +1,6 @@
 """Tasks side by side: their order, failures, dead workers, Ctrl-C, and what people see of them."""
 
+import argparse
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commands import task_display, task_pool
+from benchmark.commands import task_display, task_pool, verify
 from benchmark.commands.task_cluster import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_pool import Task
@@ -130,6 +131,14 @@ def test_trainings_that_were_never_played_are_not_timed():
     assert known[key] == cost.seconds["training"]
     new = {"new": cells[key].model_copy(update={"folder": "results/none"})}
     assert seconds_of(new) == {}
+
+
+def test_make_repro_has_as_many_jobs_as_cores():
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text()
+    assert re.search(r"^repro:.*\n\t.* -m benchmark verify demo$", makefile, re.MULTILINE)
+    parser = argparse.ArgumentParser()
+    verify.configure(parser)
+    assert parser.parse_args(["demo"]).jobs == os.cpu_count()
 
 
 def test_jobs_share_the_gpus(folder):

@@ -5,6 +5,9 @@
 trains ten seeds of each, or of those that are named, and writes short_trainings.json, which
 `pytest benchmark/` compares fresh trainings with. Scenes, features and vectors are the same in all
 of them: seeds differ in the weights they start from, in batches and in dropout.
+
+The instance loss learns nothing in so few steps (27 of 600, as by chance, after 320): dual_path is
+judged by its records alone, in test_quality.py, and so are the methods of phrases and CCA.
 """
 
 import sys
@@ -48,9 +51,6 @@ SMALL_SCAN = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning
 SMALL_SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4}
 IMAGE_TO_TEXT = {"direction": "i2t", "pooling": "lse", "lambda1": 4.0, "lambda2": 5.0}
 BRANCHES = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "learning_rate": 1e-3}
-DUAL_PATH = {"word_init": "random", "word_size": 32, "blocks": "1,1,1,1", "text_width": 0.0625}
-DUAL_PATH |= {"hidden_size": 128, "image_hidden_size": 128, "embedding_size": 128}
-DUAL_PATH |= {"dropout": 0.25, "learning_rate": 0.05, "epochs": 30, "decay_after": 25}
 CYCLE = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "top_k": 10, "epochs": 12}
 VSE = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
 VSE |= {"epochs": 8, "decay_after": 6}
@@ -58,9 +58,7 @@ TRAININGS = {
     "scan_t2i": Training("scan", SMALL_SCAN),
     "scan_i2t": Training("scan", SMALL_SCAN | IMAGE_TO_TEXT),
     "vse": Training("vse", VSE),
-    "dual_path": Training("dual_path", DUAL_PATH),
     "two_branch": Training("two_branch_embedding", BRANCHES | {"epochs": 15}),
-    "two_branch_similarity": Training("two_branch_similarity", BRANCHES | {"epochs": 20}),
     "cyclematch": Training("cyclematch", CYCLE),
 }
 
