@@ -323,6 +323,19 @@ class TestNotRun:
         expected = (Cause.NOT_MEASURED, "upper bound of b was not measured")
         assert self.lack(claimed, results, claim("a", "b")) == expected
 
+    def test_what_text_vectors_do_needs_those_of_the_paper(self, claimed):
+        """Presets of one encoder may be fed another one together; those of two may not."""
+        facts = {"text_features": {"encoder": "hglmm_1000"}}
+        fed = [outcome("a", s, metrics={MORE: v}, **facts) for s, v in enumerate(around(12))]
+        first, made = standing("a", fed, sentence="bilstm_max"), claim("a", "b")
+        alike = board(first, played("b", around(10), sentence="bilstm_max"))
+        assert [verdict.conclusion for verdict in claimed(alike, made)] == ["holds"]
+        expected = (Cause.NOT_PLAYED, "a was played with hglmm_1000")
+        assert (
+            self.lack(claimed, board(first, played("b", around(10), sentence="hglmm")), made)
+            == expected
+        )
+
 
 def test_the_values_shown_are_those_that_were_compared(claimed):
     lost = outcome("a", 4, status="failed", reason="the loss is NaN")

@@ -302,6 +302,20 @@ def test_costly_presets_may_have_fewer_seeds(staged):
     assert {cell.seed for cell in wider.cells.values()} == {5}
 
 
+def test_a_season_may_feed_a_preset_other_sentence_vectors():
+    own = ["cyclematch", "cyclematch_word2vec", "two_branch_constraints"]
+    of = {"cyclematch_w*": "tfidf", "cyclematch": "hglmm"}
+    params = resolve("try", season(presets=own, sentence_of=of))
+    encoders = {
+        cell.preset: params.feature_sets[cell.texts.replace("data/features/", "").replace("/", "-")]
+        for cell in params.cells.values()
+    }
+    names = {preset: features.encoder for preset, features in encoders.items()}
+    assert names == dict(zip(own, ("hglmm", "tfidf", "hglmm"), strict=True))
+    error = refused(season(presets=own, sentence_of={"scan": "hglmm"}))
+    assert error.where == "season try: sentence_of.scan"
+
+
 def test_a_seed_that_others_are_made_of_must_be_played(staged):
     error = refused(season(presets=["first", "second"], seeds_of={"first": [0]}), staged)
     assert error.where == "season try: second: seed 3"
