@@ -336,6 +336,21 @@ class TestNotRun:
             == expected
         )
 
+    def test_what_networks_do_needs_two_of_them(self, claimed):
+        def fed(preset: str, network: str, level: float) -> Standing:
+            facts = {"image_features": {"settings": {"network": network}}, "method": "m"}
+            cells = [
+                outcome(preset, s, metrics={MORE: v}, **facts) for s, v in enumerate(around(level))
+            ]
+            return standing(preset, cells, network={"a": "resnet50", "b": "vgg19"}[preset])
+
+        made = claim("a", "b")
+        apart = board(fed("a", "mobile", 12), fed("b", "squeeze", 10))
+        assert [verdict.conclusion for verdict in claimed(apart, made)] == ["holds"]
+        alike = board(fed("a", "mobile", 12), fed("b", "mobile", 10))
+        expected = (Cause.NOT_PLAYED, "all were played with mobile")
+        assert self.lack(claimed, alike, made) == expected
+
 
 def test_the_values_shown_are_those_that_were_compared(claimed):
     lost = outcome("a", 4, status="failed", reason="the loss is NaN")

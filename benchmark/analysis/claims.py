@@ -192,7 +192,8 @@ def _lack(claim: Claim, standings: dict[str, Standing]) -> Ground | None:
         if not comparisons.usable(standing, claim.metric):
             heading = quantity(claim.metric).heading
             return Ground(Cause.NOT_MEASURED, f"{heading} of {preset} was not measured")
-    return _other_text([standings[preset] for preset in claim.presets])
+    compared = [standings[preset] for preset in claim.presets]
+    return _other_text(compared) or _same_network(compared)
 
 
 def _other_text(compared: Sequence[Standing]) -> Ground | None:
@@ -203,6 +204,17 @@ def _other_text(compared: Sequence[Standing]) -> Ground | None:
         if other := other_encoder(standing):
             return Ground(Cause.NOT_PLAYED, f"{standing.preset} was played with {other}")
     return None
+
+
+def _same_network(compared: Sequence[Standing]) -> Ground | None:
+    """Where a paper compares image networks under one method, two must have been played."""
+    if len({s.method for s in compared}) > 1 or len({s.row.network for s in compared}) < 2:
+        return None
+    features = [standing.outcomes[0].record.image_features for standing in compared]
+    networks = {settings.get("settings", {}).get("network") for settings in features}
+    if len(networks) > 1 or None in networks:
+        return None
+    return Ground(Cause.NOT_PLAYED, f"all were played with {networks.pop()}")
 
 
 def _judged(board: Board, questions: Sequence[_Question]) -> list[list[Tested]]:
