@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
+from report_seasons import leave_figures_empty
 
 from benchmark.__main__ import main
 from benchmark.commands import run, task_pool
@@ -15,7 +15,6 @@ from benchmark.commands.task_pool import Task
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
 from benchmark.report import __main__ as report
-from benchmark.report import figure_style
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import (
     DatasetSettings,
@@ -112,20 +111,13 @@ def work(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def first(work) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        draw_nothing(monkeypatch)
+        leave_figures_empty(monkeypatch)
         return played(work, monkeypatch)
-
-
-def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made and not drawn: test_report.py looks at them."""
-    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
-    monkeypatch.setattr(figure_style, "_settle", lambda figure: None)
-    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **settings: file.touch())
 
 
 def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     """All but the figures: test_report.py has equal bytes of them."""
-    draw_nothing(monkeypatch)
+    leave_figures_empty(monkeypatch)
     second = played(tmp_path / "work", monkeypatch)
     assert set(first) == set(second)
     stable = [name for name in first if not name.endswith(VOLATILE) and "/figures/" not in name]

@@ -29,6 +29,7 @@ from report_seasons import (
     contents,
     drawn_season,
     enter_played_season,
+    enter_reported_season,
     presets_once,
     write_drawn_report,
 )
@@ -137,7 +138,9 @@ def reported(request) -> None:
     if request.param == "with figures":
         request.getfixturevalue("drawn")
     else:
-        report.write_report(request.getfixturevalue("played"))
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        folder = request.getfixturevalue("tmp_path") / "work"
+        enter_reported_season(request.getfixturevalue("tmp_path_factory"), folder, monkeypatch)
 
 
 def test_links_and_pictures_of_every_page_resolve(reported):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -20,6 +21,7 @@ from report_seasons import (
     conclude_from_few,
     draw_nothing,
     enter_played_season,
+    enter_reported_season,
     lose,
     play,
     prepare,
@@ -46,8 +48,13 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-def test_fidelity_sets_paper_code_and_ours_side_by_side(played):
-    report.write_report(played)
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+def test_fidelity_sets_paper_code_and_ours_side_by_side(reported):
     text = (FOLDER / "fidelity.md").read_text()
     by_method = {t.heading: t for t in shown_tables(text) if "paper" in t.heads}
     folder = PAPERS.parent / "fidelity"
@@ -69,8 +76,7 @@ class TestPaperPages:
         text = (FOLDER / f"papers/{name}.md").read_text()
         return [table for table in shown_tables(text) if "numbers of" in table.heads]
 
-    def test_all_tables_are_there_with_every_row_as_printed(self, played):
-        report.write_report(played)
+    def test_all_tables_are_there_with_every_row_as_printed(self, reported):
         counted = 0
         for path in PAPERS.glob("*.yaml"):
             shown = iter(self.of(path.stem))
@@ -145,8 +151,7 @@ class TestPaperPages:
             return "lost"
         return "measured"
 
-    def test_numbers_of_another_dataset_are_marked(self, played):
-        report.write_report(played)
+    def test_numbers_of_another_dataset_are_marked(self, reported):
         table = self.of("scan")[0]
         assert "Table 1:" in table.heading
         rows = table.records()
@@ -207,18 +212,27 @@ class TestClaims:
         "scan_all_negatives": -1.0,
     }
 
-    @pytest.fixture
-    def verdicts(self, tmp_path, monkeypatch) -> Shown:
-        """The table of what was tested."""
-        monkeypatch.chdir(tmp_path)
-        conclude_from_few(monkeypatch)
-        draw_nothing(monkeypatch)
+    @pytest.fixture(scope="class")
+    def claimed(self, tmp_path_factory) -> Path:
+        """The folder of the season, with its report."""
+        folder = tmp_path_factory.mktemp("claimed")
         params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
-        for dataset in DATASETS:
-            prepare(dataset)
-        for cell in cells(params):
-            play(cell, self.QUALITY[cell.preset], noise=0.0)
-        report.write_report(params)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            conclude_from_few(patch)
+            draw_nothing(patch)
+            for dataset in DATASETS:
+                prepare(dataset)
+            for cell in cells(params):
+                play(cell, self.QUALITY[cell.preset], noise=0.0)
+            report.write_report(params)
+        return folder
+
+    @pytest.fixture
+    def verdicts(self, claimed, monkeypatch) -> Shown:
+        """The table of what was tested; the working folder is to read, not to change."""
+        monkeypatch.chdir(claimed)
+        conclude_from_few(monkeypatch)
         return shown_table((FOLDER / "claims.md").read_text(), "verdict")
 
     def row(self, verdicts: Shown, compared: str) -> dict[str, str]:

@@ -5,12 +5,12 @@ import random
 import shutil
 import signal
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from forks import begun
 from layouts import draw
 from raw_formats import write_weights
 from report_seasons import enter_played_season
@@ -108,21 +108,6 @@ STAGES = ["gru_training", "pixel_training", "fusion", "encoding", "reporting"]
 @pytest.fixture(params=STAGES)
 def stage(request) -> Stage:
     return request.getfixturevalue(request.param)
-
-
-def begun(play: Callable[[], object]) -> int:
-    """A process that plays a stage, by its number; it has imported everything."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: those of pytest's workers hold no lock here
-        process = os.fork()
-    if process == 0:
-        status = 1
-        try:
-            play()
-            status = 0
-        finally:
-            os._exit(status)
-    return process
 
 
 def ended(process: int) -> int:
