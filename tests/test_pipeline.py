@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_seasons import leave_figures_empty
+from sklearn.manifold import TSNE
 
 from benchmark.__main__ import main
 from benchmark.commands import run, task_pool
 from benchmark.commands.task_pool import Task
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
+from benchmark.evaluate import figure_samples
 from benchmark.report import __main__ as report
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import (
@@ -90,6 +92,7 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
+    monkeypatch.setattr(figure_samples, "TSNE", lambda **facts: TSNE(**facts | {"max_iter": 250}))
     params = small_season()
     write_params(params)
     write_pipelines(params)
