@@ -14,8 +14,8 @@ from benchmark.season.parameter_files import Head, active_season, write_params
 from benchmark.season.parameters import DatasetSettings, ImageEncoder, WordVectors
 from benchmark.season.pipeline import REPORT_CODE, write_pipelines
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season
-from seasons import FUSION, SCAN, TWO_BRANCH, season
+from benchmark.season.season_files import Season
+from seasons import FUSION, SCAN, TWO_BRANCH, committed, season
 
 ROOT = Path(__file__).parent.parent
 SEASONS = ROOT / "seasons"
@@ -201,19 +201,17 @@ def test_what_is_committed_is_what_would_be_written_today(tmp_path, monkeypatch)
     """`python -m benchmark season NAME` of every season that is played."""
     monkeypatch.chdir(tmp_path)
     for name in COMMITTED:
-        params = resolve(name, read_season(name))
+        params = committed(name)
         write_params(params)
         write_pipelines(params)
     names = {*COMMITTED, "shared"}
     kept = [path for name in names for path in (SEASONS / name).rglob("*.yaml")]
-    committed = {path.relative_to(ROOT) for path in kept if path.name != "season.yaml"}
-    assert committed == {
-        path.relative_to(tmp_path) for path in Path.cwd().rglob("seasons/**/*.yaml")
-    }
-    assert [p for p in committed if (ROOT / p).read_bytes() != p.read_bytes()] == []
+    paths = {path.relative_to(ROOT) for path in kept if path.name != "season.yaml"}
+    assert paths == {path.relative_to(tmp_path) for path in Path.cwd().rglob("seasons/**/*.yaml")}
+    assert [p for p in paths if (ROOT / p).read_bytes() != p.read_bytes()] == []
 
 
-# What is written --------------------------------------------------------------------------------
+# What is paths --------------------------------------------------------------------------------
 
 
 @pytest.fixture
