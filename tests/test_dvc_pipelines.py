@@ -264,9 +264,10 @@ from pathlib import Path
 import yaml
 
 command = " ".join(["python -m", __spec__.name.removesuffix(".__main__"), *sys.argv[1:]])
+LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 texts = [path.read_text() for path in Path("seasons").rglob("dvc.yaml")]
 (text,) = [text for text in texts if f"cmd: {command}\\n" in text]
-(stage,) = [x for x in yaml.safe_load(text)["stages"].values() if x["cmd"] == command]
+(stage,) = [x for x in yaml.load(text, LOADER)["stages"].values() if x["cmd"] == command]
 read = hashlib.sha256()
 for path in map(Path, stage["deps"]):
     for file in sorted([path, *path.rglob("*")]):
