@@ -9,12 +9,26 @@ Choose a season, let DVC play it, read reports/<season>/README.md:
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 from benchmark.core.command_line import guarded
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
-COMMANDS = ("list", "season", "doctor", "run", "play", "verify", "code")
+COMMANDS = (
+    "init",
+    "list",
+    "season",
+    "doctor",
+    "run",
+    "play",
+    "verify",
+    "score",
+    "compare",
+    "export",
+    "check",
+    "code",
+)
 VERBS = (*COMMANDS, *STAGES)
 
 
@@ -36,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if argv and argv[0] not in VERBS and (near := get_close_matches(argv[0], VERBS, n=1)):
+        parser.error(f"no verb {argv[0]!r}: did you mean {near[0]}?")
     parser.add_argument("verb", choices=VERBS, help="what to do; VERB --help tells more")
     parser.parse_args(argv)
     return 0

@@ -13,6 +13,7 @@ as a frozen dataclass `Options` with defaults, and offers four functions that ta
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -156,7 +157,8 @@ def load(name: str) -> Dataset:
     Raises DataError for a name that is no module of this folder.
     """
     if name not in names():
-        raise DataError(
-            "dataset", f"one of {', '.join(names())}", repr(name), "correct the name of the dataset"
-        )
+        near = get_close_matches(name, names(), n=1)
+        found = f"{name!r}" + (f" (did you mean {near[0]}?)" if near else "")
+        expected = f"one of {', '.join(names())}"
+        raise DataError("dataset", expected, found, "correct the name of the dataset")
     return import_module(f"datasets.{name}")

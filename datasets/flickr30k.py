@@ -42,6 +42,7 @@ TOKENS = "results_20130124.token"
 TOKENS_TAR = "flickr30k.tar.gz"
 KARPATHY = "dataset_flickr30k.json"
 PRECOMP = "f30k_precomp"
+FLICKR8K = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # its lists
 ENTITIES = "https://raw.githubusercontent.com/BryanPlummer/flickr30k_entities/master"
 FORM = "https://forms.illinois.edu/sec/229675"
 PHOTOGRAPHS = ((f"{IMAGE_FOLDER}/",), (IMAGE_ZIP,))  # any one of these
@@ -64,7 +65,12 @@ REMOTE = {
     "entities": tuple(
         RemoteFile(name=name, urls=(f"{ENTITIES}/{name}",)) for name in LISTS["entities"].values()
     ),
-    "flickr8k_based": (flickr_captions.remote(flickr_captions.TEXT_ZIP),),
+    "flickr8k_based": (
+        RemoteFile(
+            name=flickr_captions.TEXT_ZIP,
+            urls=(f"{FLICKR8K}/{flickr_captions.TEXT_ZIP}",),
+        ),
+    ),
     "m_rnn": (),
 }
 REMOTE_TOKENS = RemoteFile(

@@ -13,10 +13,11 @@ Archives are read in place; nothing is ever extracted from them.
 from dataclasses import dataclass
 from pathlib import Path
 
-from datasets import Card, DataError, OpenPicture, Tables
+from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
 from datasets.shared import archives, flickr_captions, karpathy, option_checks, picture_stores
 from datasets.shared.flickr_captions import LISTS, TEXT_ZIP
 
+RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # a public copy
 IMAGE_ZIP = "Flickr8k_Dataset.zip"
 IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt like this in the archive
 TOKENS = "Flickr8k.token.txt"
@@ -31,7 +32,9 @@ CARD = Card(
     licence="research use only; the photographs keep their owners' terms",
     split="official",
     may_publish=False,
-    remote=tuple(map(flickr_captions.remote, (IMAGE_ZIP, TEXT_ZIP))),
+    remote=tuple(
+        RemoteFile(name=name, urls=(f"{RELEASE}/{name}",)) for name in (IMAGE_ZIP, TEXT_ZIP)
+    ),
     obtain=f"place {IMAGE_ZIP} and {TEXT_ZIP} (or {KARPATHY}) in one folder",
     expected_images={"train": 6000, "val": 1000, "test": 1000, "unused": 91},
 )

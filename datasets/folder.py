@@ -4,10 +4,14 @@
             optional "split", "group", and "id" (default: the image's path). Lines with the same
             image are merged.
     .csv    one row per caption; columns image, caption and, optionally, split and group
-    .json   Karpathy's format
+    .json   Karpathy's format, or COCO's captions
+
+The image may also be called file_name, filename or file, and the caption text, as in metadata.csv
+and metadata.jsonl of Hugging Face.
 
 Paths are relative to the folder, with forward slashes. Without splits, a hash of its path puts each
-image into train, val or test (80/10/10).
+image into train, val or test (80/10/10). With the options `val` and `test`, so many images of the
+highest hashes are these splits.
 """
 
 import csv
@@ -20,7 +24,15 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared import json_texts, karpathy, name_checks, picture_stores, plain_files
+from datasets.shared import (
+    coco_captions,
+    json_texts,
+    karpathy,
+    name_checks,
+    option_checks,
+    picture_stores,
+    plain_files,
+)
 
 CARD = Card(
     title="A folder of pictures and captions",
@@ -28,11 +40,12 @@ CARD = Card(
     licence="unknown",
     split="as annotated, else by hash of the path",
     may_publish=False,
-    obtain="place the pictures and one annotation file (.jsonl, .csv or Karpathy's .json) "
+    obtain="place the pictures and one annotation file (.jsonl, .csv, Karpathy's or COCO's .json) "
     "in one folder",
 )
 
 KINDS = (".jsonl", ".csv", ".json")
+NAMES = {"file_name": "image", "filename": "image", "file": "image", "text": "caption"}
 FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
 SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
 CORRECT = "correct the annotation file"
@@ -43,6 +56,15 @@ class Options:
     """Which annotation file is read."""
 
     captions: str | None = None  # its path in the folder; None: the only one there is
+    val: int | None = None  # groups in the split, where the file names none; None: a tenth
+    test: int | None = None
+
+    def __post_init__(self) -> None:
+        for option, value in (("val", self.val), ("test", self.test)):
+            if value is not None:
+                option_checks.check_number("folder", option, value, 1)
+        if (self.val is None) != (self.test is None):
+            raise option_checks.refusal("folder", "val", "a number where test has one", self.val)
 
 
 @dataclass(frozen=True)
@@ -76,12 +98,17 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     if not entries:
         raise DataError(path.name, "at least one image", "none", CORRECT)
     images = pd.DataFrame(_merged(entries).values())
-    split, notes = _splits(images, path.name)
+    split, notes = _splits(images, path.name, options)
     return Tables(
         images=images.assign(split=split)[["image_id", "file", "split", "group"]],
         captions=_captions(entries, images),
         notes=tuple(notes),
     )
+
+
+def has_splits(raw: Path, options: Options = Options()) -> bool:
+    """Whether the annotation file names splits."""
+    return any(entry.split for entry in _entries(_annotation_file(raw, options)))
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -137,6 +164,7 @@ def _jsonl_entry(line: str, where: str) -> Entry:
     data = json_texts.parse(line, where, CORRECT)
     if not isinstance(data, dict):
         raise DataError(where, "an object", f"{line!r:.60}", CORRECT)
+    data = dict(zip(_renamed(list(data)), data.values(), strict=True))
     words = {key: _word(data, key, where) for key in ("image", "id", "split", "group")}
     return Entry(
         where=where,
@@ -174,6 +202,8 @@ def _sentences(data: dict, where: str) -> list[str]:
 def _csv(text: str, name: str) -> Iterator[Entry]:
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
+        if rows.fieldnames:
+            rows.fieldnames = _renamed(rows.fieldnames)
         for key in ("image", "caption"):
             if key not in (rows.fieldnames or []):
                 raise DataError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
@@ -200,7 +230,18 @@ def _csv_entry(row: dict, where: str) -> Entry:
     )
 
 
+def _renamed(keys: list[str]) -> list[str]:
+    """Other names of image and caption as ours, unless ours are there, too."""
+    return [NAMES[key] if key in NAMES and NAMES[key] not in keys else key for key in keys]
+
+
 def _json(text: str, name: str) -> Iterator[Entry]:
+    data = json_texts.parse(text, name, CORRECT)
+    if coco_captions.is_coco(data):
+        for entry in coco_captions.entries(data, name):
+            file = _inside(entry.file, f"{entry.where}: file_name")
+            yield Entry(entry.where, file, entry.captions)
+        return
     for entry in karpathy.parse(text, name):
         file = _inside(entry.file, f"{entry.where}: filename")
         yield Entry(entry.where, file, entry.captions, split=entry.split)
@@ -236,9 +277,12 @@ def _captions(entries: list[Entry], images: pd.DataFrame) -> pd.DataFrame:
     return table[["caption_id", "image_id", "text"]]
 
 
-def _splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str]]:
+def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str], list[str]]:
     """The split of each image, and notes on where it comes from."""
     split = images["split"]
+    if split.notna().any() and options.test:
+        found = "splits in the annotations"
+        raise DataError("folder: option test", "none", found, "remove val and test")
     if split.notna().all():
         return _without_restval(split.tolist())
     if split.notna().any():
@@ -249,6 +293,8 @@ def _splits(images: pd.DataFrame, name: str) -> tuple[list[str], list[str]]:
     if groups < len(SHARES):
         expected = f"{len(SHARES)} images or groups to split"
         raise DataError(name, expected, groups, "add images, or name the split of each")
+    if options.test:
+        return split_by_number(images["group"].tolist(), options.val, options.test)
     return split_by_hash(images["group"].tolist())
 
 
@@ -277,6 +323,20 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
     ]
     if moved:
         notes.append(f"{moved} moved to a neighbouring split, which would have been empty.")
+    return [split_of[group] for group in groups], notes
+
+
+def split_by_number(groups: list[str], val: int, test: int) -> tuple[list[str], list[str]]:
+    """The split of each image, given the name of its group, and notes: the groups with the highest
+    hashes are test, the next ones val. Raises DataError where none is left to train on."""
+    ordered = sorted(set(groups), key=_position, reverse=True)
+    if len(ordered) <= val + test:
+        expected = f"more than {val} + {test} images or groups"
+        raise DataError("folder: options val and test", expected, len(ordered), "lower them")
+    named = ["test"] * test + ["val"] * val
+    split_of = dict.fromkeys(ordered, "train") | dict(zip(ordered, named, strict=False))
+    note = f"The annotations name no split: {test} for test and {val} for val"
+    notes = [f"{note} by the sha256 of the path (of the group, where one is named)."]
     return [split_of[group] for group in groups], notes
 
 

@@ -124,11 +124,18 @@ class Captions:
     """Text of C captions: `values` is (C, W) word ids or (C, F) vectors.
 
     `lengths` (C,) counts the words of each row, 1 or more (a row without known words is one
-    padding); for vectors it is all ones.
+    padding); for vectors it is all ones. `lengths_on_host` are the same numbers there, where they
+    are known: reading those of a GPU makes it wait.
     """
 
     values: Tensor
     lengths: Tensor
+    lengths_on_host: Tensor | None = None
+
+    @property
+    def counts(self) -> Tensor:
+        """(C,) `lengths` on the host."""
+        return self.lengths.cpu() if self.lengths_on_host is None else self.lengths_on_host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +147,7 @@ class Batch:
     caption of the group is never a negative; `class_ids` (B,) in [0, classes) is the group or
     cluster of each row, for methods that classify.
     `pool` are more training captions, drawn at random, where a phase asks for them; `pool_ids`
-    are their groups.
+    are their groups. `ids_on_host` are the group ids there, to count without waiting for a GPU.
     """
 
     images: Tensor
@@ -149,6 +156,12 @@ class Batch:
     class_ids: Tensor | None = None
     pool: Captions | None = None
     pool_ids: Tensor | None = None
+    ids_on_host: Tensor | None = None
+
+    @property
+    def counted_ids(self) -> Tensor:
+        """(B,) group ids on the host."""
+        return self.group_ids.cpu() if self.ids_on_host is None else self.ids_on_host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +178,29 @@ class RegionBatch:
     ious: Tensor  # (B, P) intersection over union of each proposal of the row's image with its
     # true region, in [0, 1]; NaN where the image has fewer than P proposals
     chain_ids: Tensor  # (B,) int64; rows of one chain name the same thing of the same image
+    ids_on_host: Tensor | None = None  # chain_ids and
+    ious_on_host: Tensor | None = None  # ious there, to count without waiting for a GPU
+    present_on_host: int | None = None  # how many proposals the U images have
+
+    @property
+    def counted_ids(self) -> Tensor:
+        """(B,) chain ids on the host."""
+        return self.chain_ids.cpu() if self.ids_on_host is None else self.ids_on_host
+
+    @property
+    def counted_ious(self) -> Tensor:
+        """(B, P) `ious` on the host."""
+        return self.ious.cpu() if self.ious_on_host is None else self.ious_on_host
+
+    @property
+    def present(self) -> int:
+        """How many proposals the U images have."""
+        if self.present_on_host is not None:
+            return self.present_on_host
+        images_B = self.image_of_row.cpu()
+        of_row_B = (~self.counted_ious.isnan()).sum(1)
+        of_image_U = images_B.new_zeros(len(self.proposals)).index_copy(0, images_B, of_row_B)
+        return int(of_image_U.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +210,8 @@ class Phase:
     An epoch draws every caption (phrase) once, or every image once with one of its captions; the
     siblings of a phrase are the other phrases of its chain. `rates` are pairs (start of a
     parameter's name, factor on its learning rate); the first pair that fits counts, and a factor
-    of 0 freezes the parameter.
+    of 0 freezes the parameter. `keeps` of the last phase says which epoch of the whole training is
+    kept: the best one on validation, or the last one, where the paper's length is fixed.
     """
 
     epochs: int
@@ -190,6 +227,7 @@ class Phase:
     rates: tuple[tuple[str, float], ...] = ()
     clip_norm: float | None = None  # maximum global gradient norm
     terms: tuple[str, ...] = ()  # loss terms that count; empty: all that the method gives
+    keeps: Literal["best", "last"] = "best"
 
 
 class Matcher(Protocol):

@@ -34,6 +34,7 @@ from methods import (
     Sizes,
     Weight,
 )
+from methods.shared.precision import in_float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +146,12 @@ class Model(nn.Module):
     def encode_captions(self, captions: Captions) -> Encoding:
         return (projected(captions.values, self.text_mean, self.text_map),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (I, C)."""
         return images[0] @ captions[0].T
 
+    @in_float32
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
         """Cosine of sentences, shape (C, C)."""
         return captions[0] @ others[0].T

@@ -31,8 +31,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods import (
@@ -49,6 +47,7 @@ from methods import (
     Weight,
 )
 from methods.shared.losses import differ, first_of_its_group, hardest_triplets
+from methods.shared.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +183,11 @@ VARIANTS = {  # Table 6.1: the terms that a variant's loss sums
 }
 
 
+@in_float32
 def cosine(x_AD: Tensor, y_BD: Tensor) -> Tensor:
     """s of Eq. 6.1 for all pairs, (A, B), in float32 or better: the margin is 0.1, and a bfloat16
     cosine near 1 moves in steps of 0.004."""
-    wide = torch.promote_types(x_AD.dtype, torch.float32)
-    with torch.autocast(x_AD.device.type, enabled=False):
-        return F.normalize(x_AD.to(wide), dim=-1) @ F.normalize(y_BD.to(wide), dim=-1).T
+    return unit(x_AD) @ unit(y_BD).T
 
 
 def ranking(
@@ -199,9 +197,9 @@ def ranking(
 
     s_BB[i, j] is s(x_i, y_j); row i of a mask tells which x, or y, are negatives of pair i.
     """
-    matched_B, c = -s_BB.diagonal(), config
-    first = hardest_triplets(matched_B, -s_BB, y_negative_BB, c.margin, c.top_k)
-    second = hardest_triplets(matched_B, -s_BB.T, x_negative_BB, c.margin, c.top_k)
+    d_BB, c = -s_BB, config
+    first = hardest_triplets(d_BB.diagonal(), d_BB, y_negative_BB, c.margin, c.top_k)
+    second = hardest_triplets(d_BB.diagonal(), d_BB.T, x_negative_BB, c.margin, c.top_k)
     return first, c.alpha * second
 
 
@@ -240,6 +238,7 @@ class Model(nn.Module):
         t = self.from_texts(captions)
         return _units(t.latent) if self.only_latent else _units(t.dual, t.source, t.latent)
 
+    @in_float32
     def scores(self, images: Encoding, captions: Encoding) -> dict[str, Tensor]:
         """Eq. 6.7, each (I, C)."""
         pairs = zip(spaces(self.config), images, captions, strict=True)
@@ -252,6 +251,7 @@ class Model(nn.Module):
             return scores["latent"]
         return (scores["visual"] + scores["textual"]) / 2
 
+    @in_float32
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
         """(C, C) in the visual space; LatentMatch: in the latent space."""
         return captions[0] @ others[0].T
@@ -270,4 +270,4 @@ class Model(nn.Module):
 
 
 def _units(*vectors: Tensor) -> Encoding:
-    return tuple(F.normalize(x, dim=-1) for x in vectors)
+    return tuple(unit(x) for x in vectors)

@@ -43,6 +43,7 @@ from methods import (
     Weight,
 )
 from methods.shared.losses import differ
+from methods.shared.precision import in_float32, unit, wide
 
 # Shape legend, beyond methods/__init__.py: L positions of the fixed-length text, N channels,
 # P captions of the pool, S side of an image, s side of a crop.
@@ -64,7 +65,7 @@ class Config:
     word_size: Size = 300  # Section III-B
     word_init: Literal["word2vec", "random"] = "word2vec"  # Section III-B; Table V: random
     hidden_size: Size = 2048  # Fig. 2, text branch
-    image_hidden_size: Size = 2048  # Section III-A; official VGG nets: 4096
+    image_hidden_size: Size = 2048  # Section III-A; official VGG-19: 4096
     embedding_size: Size = 2048  # Fig. 2
     trailing_norm: bool = False  # Fig. 2 ends on FC; official: batch norm, and ReLU in training
     dropout: Share = 0.75  # Section VI-B; official: 0.5 on MSCOCO, 0.8 on CUHK-PEDES
@@ -140,6 +141,7 @@ def layer_rates(config: Config) -> tuple[tuple[str, float], ...]:
     return (*scales, ("words.", 0.01), ("share.", 0.1), ("image_network.", 0.2))
 
 
+@in_float32
 def ranking(
     image_BD: Tensor, text_BD: Tensor, wrong_image_BD: Tensor, wrong_text_BD: Tensor, margin: float
 ) -> Tensor:
@@ -284,17 +286,19 @@ class Model(nn.Module):
         return self
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self._image_features(self._views(images)), dim=-1),)
+        return (unit(self._image_features(self._views(images))),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         if self.config.test_offsets == "all" and not self.training:
-            return (F.normalize(self._sum_over_offsets(captions), dim=-1),)
-        return (F.normalize(self._text_features(self._placed(captions)), dim=-1),)
+            return (unit(self._sum_over_offsets(captions)),)
+        return (unit(self._text_features(self._placed(captions))),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """D, the cosine of Section IV-A, shape (I, C)."""
         return images[0] @ captions[0].T
 
+    @in_float32
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
         """The cosine of two sentences, shape (C, C)."""
         return captions[0] @ others[0].T
@@ -321,7 +325,7 @@ class Model(nn.Module):
 
     def _instance(self, f_BD: Tensor, class_B: Tensor) -> Tensor:
         """Eqs. 5 and 6 for images, 7 and 8 for texts."""
-        return F.cross_entropy(self.share(self.dropout(f_BD)), class_B)
+        return F.cross_entropy(wide(self.share(self.dropout(f_BD))), class_B)
 
     def _groups(self, batch: Batch) -> Tensor:
         """(B,) image / text groups: two pictures of one person are no negatives."""
@@ -333,12 +337,13 @@ class Model(nn.Module):
         """Word ids (B, L) of the wrong caption of the pool that is most like each image."""
         ids_PL, training = self._placed(batch.pool), self.training
         self.eval()
-        image_BD = F.normalize(self.activate(self._image_features(views)), dim=-1)
-        text_PD = F.normalize(self.activate(self._text_features(ids_PL)), dim=-1)
+        image_BD = unit(self.activate(self._image_features(views)))
+        text_PD = unit(self.activate(self._text_features(ids_PL)))
         self.train(training)
         torch.clear_autocast_cache()  # weights that were cast without gradients
         same_BP = batch.group_ids[:, None] == batch.pool_ids
-        return ids_PL[(image_BD @ text_PD.T).masked_fill(same_BP, -2.0).argmax(1)]
+        scores_BP = self.similarity((image_BD,), (text_PD,))
+        return ids_PL[scores_BP.masked_fill(same_BP, -2.0).argmax(1)]
 
     def _views(self, images: Tensor) -> list[Tensor]:
         """Pooled features (I, F): of a random crop, or of the centre and of its mirror image."""

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from methods import (
     Batch,
@@ -40,9 +39,12 @@ from methods import (
     Weight,
 )
 from methods.shared.losses import differ
+from methods.shared.precision import in_float32, unit
+from methods.shared.recurrence import states
 
 # Shape legend, beyond methods/__init__.py: P items attended to (contexts) of k parts,
-# Q items that attend (queries) of n parts, N matched pairs.
+# Q items that attend (queries) of n parts, N matched pairs. Q comes last, so that sums over the
+# parts of either kind add whole rows.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,45 +99,56 @@ def recipe(config: Config) -> list[Phase]:
     return [phase] if config.trains else []
 
 
-def attention(s_PkQn: Tensor, lambda1: float, leak: float) -> Tensor:
+def times(x: Tensor, y: Tensor) -> Tensor:
+    """x * y, in the memory of x where no gradient needs it."""
+    return x * y if torch.is_grad_enabled() else x.mul_(y)
+
+
+def attention(s_PknQ: Tensor, lambda1: float, leak: float) -> Tensor:
     """Unnormalised attention of every query part over its context parts, Eqs. 2 and 3.
 
     s is thresholded and normalised over the parts of the query: regions i for Image-Text
     (below Eq. 1), words j for Text-Image. Padding has s = 0 and drops out of the norm.
     """
-    kept = F.leaky_relu(s_PkQn, leak) if leak else F.relu(s_PkQn)
-    norm = kept.square().sum(-1, keepdim=True).clamp_min(1e-16).sqrt()
-    return torch.exp(kept * (lambda1 / norm))
+    kept = F.leaky_relu(s_PknQ, leak) if leak else F.relu(s_PknQ)
+    norm = kept.square().sum(2, keepdim=True).clamp_min(1e-16).sqrt()
+    return times(kept, lambda1 / norm).exp_()
 
 
-def relevance(s_PkQn: Tensor, gram_Pkk: Tensor, a_PkQn: Tensor) -> Tensor:
-    """R, Eq. 4, of unit query parts: cosine with what each attends to, shape (P, Q, n)."""
-    dot_PQn = (a_PkQn * s_PkQn).sum(1)
-    seen_PkQn = torch.bmm(gram_Pkk, a_PkQn.flatten(2)).view_as(a_PkQn)
-    squared_PQn = (a_PkQn * seen_PkQn).sum(1)
-    return dot_PQn * squared_PQn.clamp_min(1e-16).rsqrt()
+def relevance(s_PknQ: Tensor, gram_Pkk: Tensor, a_PknQ: Tensor) -> Tensor:
+    """R, Eq. 4, of unit query parts: cosine with what each attends to, shape (P, n, Q).
+
+    Context parts that are padding are zeros: in s and in G, so that they take no part.
+    """
+    dot_PnQ = times(s_PknQ, a_PknQ).sum(1)
+    seen_PknQ = torch.bmm(gram_Pkk, a_PknQ.flatten(2)).view_as(a_PknQ)
+    squared_PnQ = times(seen_PknQ, a_PknQ).sum(1)
+    return dot_PnQ * squared_PnQ.clamp_min(1e-16).rsqrt()
 
 
-def log_sum_exp(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+def log_sum_exp(R_PnQ: Tensor, mask_nQ: Tensor, lambda2: float) -> Tensor:
     """Eqs. 5 and 7 over the parts that are not padding."""
-    return torch.logsumexp((lambda2 * R_PQn).masked_fill(~mask_Qn, -math.inf), -1) / lambda2
+    return torch.logsumexp((lambda2 * R_PnQ).masked_fill(~mask_nQ, -math.inf), 1) / lambda2
 
 
-def average(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+def average(R_PnQ: Tensor, mask_nQ: Tensor, lambda2: float) -> Tensor:
     """Eqs. 6 and 8 over the parts that are not padding."""
-    return (R_PQn * mask_Qn).sum(-1) / mask_Qn.sum(-1)
+    return (R_PnQ * mask_nQ).sum(1) / mask_nQ.sum(-2)
 
 
-def summation(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+def summation(R_PnQ: Tensor, mask_nQ: Tensor, lambda2: float) -> Tensor:
     """SUM of Table 4, and the sum of Eqs. 9 and 10."""
-    return (R_PQn * mask_Qn).sum(-1)
+    return (R_PnQ * mask_nQ).sum(1)
 
 
-def maximum(R_PQn: Tensor, mask_Qn: Tensor, lambda2: float) -> Tensor:
+def maximum(R_PnQ: Tensor, mask_nQ: Tensor, lambda2: float) -> Tensor:
     """MAX of Table 4."""
-    return R_PQn.masked_fill(~mask_Qn, -math.inf).amax(-1)
+    return R_PnQ.masked_fill(~mask_nQ, -math.inf).amax(1)
 
 
+# Contexts and queries of a tile. On a CPU what follows its product stays in cache; on a GPU one
+# call does much.
+TILE, GPU_TILE = (16, 32), (128, 256)
 POOLINGS = {"lse": log_sum_exp, "avg": average, "sum": summation, "max": maximum}
 
 
@@ -192,40 +205,36 @@ class Model(nn.Module):
             raise NotApplicableError(f"regions: expected {k} or more, found {images.shape[1]}")
         regions_IRD = self.project(images[:, :k])
         if self.config.normalise_images:
-            regions_IRD = F.normalize(regions_IRD, dim=-1)
+            regions_IRD = unit(regions_IRD)
         return regions_IRD, torch.full((len(images),), k, device=images.device)
 
     def encode_captions(self, captions: Captions) -> Encoding:
         """Eqs. 14 to 16, each word on the unit sphere so that Eq. 1 is a product."""
-        embedded = self.embed(captions.values)
-        packed = pack_padded_sequence(
-            embedded, captions.lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
-        width = captions.values.shape[1]
-        states_CWX, _ = pad_packed_sequence(self.gru(packed)[0], True, total_length=width)
+        states_CWX = states(self.gru, self.embed(captions.values), captions)
         directions_CWXD = states_CWX.unflatten(-1, (-1, self.config.embedding_size))
-        return F.normalize(directions_CWXD.mean(-2), dim=-1), captions.lengths
+        return unit(directions_CWXD.mean(-2)), captions.lengths
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S(I, T), shape (I, C)."""
-        words_CWD, lengths_C = captions
-        return self._all_pairs(images, (words_CWD[:, : int(lengths_C.max())], lengths_C))
+        return self._all_pairs(images, captions, True)
 
+    @in_float32
     def pair_similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """S of image i and caption i, shape (N,): `similarity`'s diagonal without the rest."""
-        (parts_Nnd, mask_Nn), contexts = self._roles(images, captions)
-        s_Nk1n = torch.bmm(contexts[0], parts_Nnd.transpose(1, 2)).unsqueeze(2)
-        queries = parts_Nnd.unsqueeze(1), mask_Nn.unsqueeze(1)
-        return self._pooled(s_Nk1n, queries, contexts).squeeze(1)
+        (parts_Nnd, mask_Nn), (parts_Nkd, mask_Nk) = self._roles(images, captions)
+        s_Nkn1 = torch.bmm(parts_Nkd, parts_Nnd.transpose(1, 2)).unsqueeze(3)
+        queries = parts_Nnd.unsqueeze(2), mask_Nn.unsqueeze(2)
+        return self._pooled(s_Nkn1, queries, (gram(parts_Nkd), mask_Nk)).squeeze(1)
 
+    @in_float32
     def attention(self, images: Encoding, captions: Encoding) -> Tensor:
         """alpha' of Section 3.1, the softmax over the regions, of each word of caption b for the
         regions of image b: (B, W, R). Text-Image alone has it."""
         if not inputs(self.config).attention:
             raise NotApplicableError("attention: expected the direction t2i with attention")
         regions_Bkd, words_Bnd = images[0], captions[0]
-        s_Bk1n = torch.bmm(regions_Bkd, words_Bnd.transpose(1, 2)).unsqueeze(2)
-        a_Bkn = attention(s_Bk1n, self.config.lambda1, self.config.leak).squeeze(2)
+        s_Bkn1 = torch.bmm(regions_Bkd, words_Bnd.transpose(1, 2)).unsqueeze(3)
+        a_Bkn = attention(s_Bkn1, self.config.lambda1, self.config.leak).squeeze(3)
         return (a_Bkn / a_Bkn.sum(1, keepdim=True)).transpose(1, 2)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -236,25 +245,41 @@ class Model(nn.Module):
             ids = torch.arange(len(ids), device=ids.device)
         if self.config.hard_negatives:
             return hardest_negatives(self._triplets(images, captions, differ(ids)), margin)
-        return all_negatives(in_tiles(self._all_pairs, images, captions), differ(ids), margin)
+        scores_BB = self._all_pairs(images, captions, _is_on_cpu(images))
+        return all_negatives(scores_BB, differ(ids), margin)
 
     def _triplets(self, images: Encoding, captions: Encoding, negative_BB: Tensor) -> Tensor:
         """S (3B,) of the pairs that Eq. 12 names; gradients flow through these only."""
         with torch.no_grad():
-            scores_BB = in_tiles(self._all_pairs, images, captions)
+            scores_BB = self._all_pairs(images, captions, _is_on_cpu(images))
         image_rows, caption_rows = triplets(scores_BB, negative_BB)
         return self.pair_similarity(
             tuple(x.index_select(0, image_rows) for x in images),
             tuple(x.index_select(0, caption_rows) for x in captions),
         )
 
-    def _all_pairs(self, images: Encoding, captions: Encoding) -> Tensor:
-        """`similarity` without reading the lengths, which would make a GPU wait."""
-        queries, contexts = self._roles(images, captions)
-        (Q, n, D), (P, k, _) = queries[0].shape, contexts[0].shape
-        s_PkQn = (contexts[0].reshape(P * k, D) @ queries[0].reshape(Q * n, D).T).view(P, k, Q, n)
-        scores_PQ = self._pooled(s_PkQn, queries, contexts)
+    @in_float32
+    def _all_pairs(self, images: Encoding, captions: Encoding, trims: bool) -> Tensor:
+        """S(I, T), shape (I, C), in tiles that stay in cache. Trimming the padding of a tile reads
+        the lengths, which makes a GPU wait."""
+        P_size, Q_size = TILE if _is_on_cpu(images) else GPU_TILE
+        (queries, columns), (contexts, rows) = (
+            tiles(items, size, trims)
+            for items, size in zip(self._roles(images, captions), (Q_size, P_size), strict=True)
+        )
+        queries = [(parts_Qnd.transpose(0, 1).contiguous(), mask.T) for parts_Qnd, mask in queries]
+        scores_PQ = torch.cat([self._of_contexts(context, queries) for context in contexts])
+        scores_PQ = scores_PQ.index_select(0, rows).index_select(1, columns)
         return scores_PQ if self.config.direction == "t2i" else scores_PQ.T
+
+    def _of_contexts(self, contexts: Encoding, queries: list[Encoding]) -> Tensor:
+        """S (P, all Q) of a tile of contexts; queries are tiles of parts (n, Q, d) and mask."""
+        (P, k, _), gram_Pkk, scores = contexts[0].shape, gram(contexts[0]), []
+        for parts_nQd, mask_nQ in queries:
+            (n, Q, _), parts_kd = parts_nQd.shape, contexts[0].flatten(0, 1)
+            s_PknQ = (parts_kd @ parts_nQd.flatten(0, 1).T).view(P, k, n, Q)
+            scores.append(self._pooled(s_PknQ, (parts_nQd, mask_nQ), (gram_Pkk, contexts[1])))
+        return torch.cat(scores, 1)
 
     def _roles(self, images: Encoding, captions: Encoding) -> tuple[Encoding, Encoding]:
         """(queries, contexts), parts and mask each: words attend to regions, or the reverse."""
@@ -264,26 +289,35 @@ class Model(nn.Module):
         )
         return (words, regions) if self.config.direction == "t2i" else (regions, words)
 
-    def _pooled(self, s_PkQn: Tensor, queries: Encoding, contexts: Encoding) -> Tensor:
-        """S from s of Eq. 1, shape (P, Q); queries and contexts are parts and their mask."""
-        (parts_Qnd, mask_Qn), (parts_Pkd, mask_Pk) = queries, contexts
-        if self.config.attention:
-            R_PQn = self._attended(s_PkQn, parts_Qnd, parts_Pkd, mask_Pk)
-        else:  # Eqs. 9 and 10: the best part alone
-            R_PQn = s_PkQn.masked_fill(~mask_Pk[:, :, None, None], -math.inf).amax(1)
-        return POOLINGS[self.config.pooling](R_PQn, mask_Qn, self.config.lambda2)
-
-    def _attended(self, s_PkQn: Tensor, parts_Qnd: Tensor, parts_Pkd: Tensor, mask_Pk: Tensor):
-        """R, shape (P, Q, n)."""
-        a_PkQn = attention(s_PkQn, self.config.lambda1, self.config.leak)
-        a_PkQn = a_PkQn * mask_Pk[:, :, None, None]
-        R_PQn = relevance(s_PkQn, torch.bmm(parts_Pkd, parts_Pkd.transpose(1, 2)), a_PkQn)
-        if self.config.normalise_images:
-            return R_PQn
-        return R_PQn / parts_Qnd.norm(dim=-1).clamp_min(1e-8)
+    def _pooled(self, s_PknQ: Tensor, queries: Encoding, contexts: Encoding) -> Tensor:
+        """S from s of Eq. 1, shape (P, Q); queries are parts (n, Q, d) and their mask (n, Q),
+        contexts their Gram matrices and mask."""
+        (parts_nQd, mask_nQ), (gram_Pkk, mask_Pk), c = queries, contexts, self.config
+        if not c.attention:  # Eqs. 9 and 10: the best part alone
+            R_PnQ = s_PknQ.masked_fill(~mask_Pk[:, :, None, None], -math.inf).amax(1)
+            return POOLINGS[c.pooling](R_PnQ, mask_nQ, c.lambda2)
+        R_PnQ = relevance(s_PknQ, gram_Pkk, attention(s_PknQ, c.lambda1, c.leak))
+        if not c.normalise_images:
+            R_PnQ = R_PnQ / parts_nQd.norm(dim=-1).clamp_min(1e-8)
+        return POOLINGS[c.pooling](R_PnQ, mask_nQ, c.lambda2)
 
 
-def in_tiles(similarity, images: Encoding, captions: Encoding, size: int = 16) -> Tensor:
-    """`similarity` of all pairs, a few images at a time: the products of a tile stay in cache."""
-    parts = zip(*(x.split(size) for x in images), strict=True)
-    return torch.cat([similarity(part, captions) for part in parts])
+def gram(parts_Pkd: Tensor) -> Tensor:
+    return torch.bmm(parts_Pkd, parts_Pkd.transpose(1, 2))
+
+
+def tiles(items: Encoding, size: int, trims: bool) -> tuple[list[Encoding], Tensor]:
+    """Items (parts and their mask) by how many parts they have, `size` at a time; and the row of
+    each item in that order."""
+    parts, mask = items
+    order = mask.sum(1).argsort(stable=True)
+    blocks = []
+    for rows in order.split(size):
+        kept = mask.index_select(0, rows)
+        width = int(kept.sum(1).max()) if trims else kept.shape[1]
+        blocks.append((parts[:, :width].index_select(0, rows), kept[:, :width]))
+    return blocks, order.argsort()
+
+
+def _is_on_cpu(items: Encoding) -> bool:
+    return items[0].device.type == "cpu"

@@ -24,9 +24,7 @@ an epoch, and its squared L2 norm is at least 1e-10.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from methods import (
     Batch,
@@ -48,8 +46,11 @@ from methods.shared.losses import (
     distance,
     first_of_its_group,
     hardest_triplets,
+    pairs_within,
     text_neighbourhood,
 )
+from methods.shared.precision import in_float32, unit
+from methods.shared.recurrence import last_states
 
 TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> Inputs.text
 
@@ -161,13 +162,7 @@ class LstmSentences(nn.Module):
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)
 
     def forward(self, captions: Captions) -> Tensor:
-        packed = pack_padded_sequence(
-            self.embed(captions.values),
-            captions.lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        return self.lstm(packed)[1][0].squeeze(0)
+        return last_states(self.lstm, self.embed(captions.values), captions)[0]
 
 
 class Model(nn.Module):
@@ -186,15 +181,17 @@ class Model(nn.Module):
         start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self.image_branch(images), dim=-1),)
+        return (unit(self.image_branch(images)),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(self.sentences(captions)), dim=-1),)
+        return (unit(self.text_branch(self.sentences(captions))),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (I, C): orders pairs as the Euclidean distance does (Section 3.1)."""
         return images[0] @ captions[0].T
 
+    @in_float32
     def caption_similarity(self, captions: Encoding, others: Encoding) -> Tensor:
         """Cosine of sentences, shape (C, C), for Section 5.5."""
         return captions[0] @ others[0].T
@@ -202,22 +199,23 @@ class Model(nn.Module):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 6 with lambda3 = 0, as Section 5.2 sets it for sentences."""
         (x_BD,), (y_BD,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
-        c, ids = self.config, self._ids(batch)
+        c, ids = self.config, self._ids(batch.group_ids)
         d_BB = distance(x_BD, y_BD, c.distance_epsilon)
         terms = {"image_anchor": c.lambda1 * image_anchor(d_BB, ids, c.margin, c.top_k)}
         if c.lambda2:
             terms["sentence_anchor"] = c.lambda2 * sentence_anchor(d_BB, ids, c.margin, c.top_k)
         if c.lambda4:
             d_BB = distance(y_BD, y_BD, c.distance_epsilon)
-            term = text_neighbourhood(d_BB, ids, c.margin, c.top_k)
+            pairs = pairs_within(self._ids(batch.counted_ids))
+            term = text_neighbourhood(d_BB, ids, c.margin, c.top_k, pairs)
             terms["sentence_neighbourhood"] = c.lambda4 * term
         return terms
 
-    def _ids(self, batch: Batch) -> Tensor:
+    def _ids(self, group_ids: Tensor) -> Tensor:
         """(B,): rows with the same number are no negatives of each other."""
         if not self.config.repeats_negative:
-            return batch.group_ids
-        return draws(batch.group_ids, _rows_per_draw(self.config))
+            return group_ids
+        return draws(group_ids, _rows_per_draw(self.config))
 
 
 def _rows_per_draw(config: Config) -> int:

@@ -18,6 +18,7 @@ the paper is silent. Assumed:
   the wrong regions of step 3b, as regions of other pictures may be of the same phrase;
 - neighbours of a phrase (Eq. 5) are the others of its chain in the batch, pair by pair;
 - Adam starts anew with the neighbourhood terms, and its rate is constant ("initial", no decay);
+- the last epoch counts, without a choice on validation: the paper gives numbers of epochs;
 - the batch norm of regions sees the true ones and all proposals of the batch's pictures;
 - FC layers start from Glorot's uniform distribution with zero bias (code).
 """
@@ -25,7 +26,6 @@ the paper is silent. Assumed:
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods import (
@@ -47,7 +47,15 @@ from methods.shared.branches import (
     nonlinear_branch,
     start_from_glorot,
 )
-from methods.shared.losses import differ, distance, draw, hardest_triplets, text_neighbourhood
+from methods.shared.losses import (
+    differ,
+    distance,
+    draw,
+    hardest_triplets,
+    pairs_within,
+    text_neighbourhood,
+)
+from methods.shared.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +106,7 @@ def _phase(config: Config, epochs: int, terms: tuple[str, ...]) -> Phase:
         batch_size=config.batch_size,
         captions_per_image=_rows_per_draw(config),
         terms=terms,
+        keeps="last",  # 8 epochs are compared with 8 + 2, not with the best of all
     )
 
 
@@ -166,11 +175,12 @@ class Model(nn.Module):
         start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self.image_branch(images), dim=-1),)
+        return (unit(self.image_branch(images)),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+        return (unit(self.text_branch(captions.values)),)
 
+    @in_float32
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """Cosine, shape (N, C): orders regions as the Euclidean distance does (Section 4.4)."""
         return images[0] @ captions[0].T
@@ -189,7 +199,9 @@ class Model(nn.Module):
             term = region_neighbourhood(targets, c.margin, c.top_k)
             terms["region_neighbourhood"] = c.lambda3 * term
         if c.lambda4:
-            term = text_neighbourhood(distance(y_BD, y_BD), batch.chain_ids, c.margin, c.top_k)
+            pairs = pairs_within(batch.counted_ids)
+            d_BB = distance(y_BD, y_BD)
+            term = text_neighbourhood(d_BB, batch.chain_ids, c.margin, c.top_k, pairs)
             terms["phrase_neighbourhood"] = c.lambda4 * term
         return terms
 

@@ -12,14 +12,14 @@ No code of it was released. Assumed where the paper is silent:
 - two joint FC layers are 512 x 256 and 256 x 1, one is 512 x 1 (Section 4.3 names three);
 - the linear variant multiplies the outputs of its first FC layers, so the first joint FC is larger;
 - the batch norm of regions sees the true ones and all proposals of the batch's pictures;
-- the rate is constant ("initial", no decay is named); FC layers start from Glorot's uniform
-  distribution with zero bias, as in the embedding network's code.
+- the rate is constant ("initial", no decay is named), and the last epoch counts, without a choice
+  on validation; FC layers start from Glorot's uniform distribution with zero bias, as in the
+  embedding network's code.
 """
 
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods import (
@@ -42,6 +42,7 @@ from methods.shared.branches import (
     start_from_glorot,
 )
 from methods.shared.losses import draw, logistic
+from methods.shared.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +75,29 @@ def recipe(config: Config) -> list[Phase]:
         epochs=config.epochs,
         learning_rates=(config.learning_rate,) * config.epochs,
         batch_size=config.batch_size,
+        keeps="last",  # as for the embedding network
     )
     return [phase]
 
 
-def pairs(ious_BP: Tensor, config: Config) -> tuple[Tensor, Tensor, Tensor]:
-    """Steps 2 and 3 of Algorithm 1 for N positive pairs: their rows, their regions and as many
-    negative regions (N,). Regions are numbered 0 for the true one and 1 + p for proposal p."""
+def positives(ious_BP: Tensor, config: Config) -> Tensor:
+    """(B, 1 + P) bool, steps 2 and 3 of Algorithm 1: which regions of a row's image are positive.
+    Regions are numbered 0 for the true one and 1 + p for proposal p."""
     true_B1 = torch.ones_like(ious_BP[:, :1], dtype=torch.bool)
     near_BP = (ious_BP >= config.positive_iou) & config.augmented
-    negative_BP = ious_BP < config.negative_iou
-    positive_BR = torch.cat([true_B1, near_BP], dim=1) & negative_BP.any(1, keepdim=True)
-    row_N, positive_N = positive_BR.nonzero(as_tuple=True)
-    column_N1, _ = draw(negative_BP[row_N], 1)
+    has_negative_B1 = (ious_BP < config.negative_iou).any(1, keepdim=True)
+    return torch.cat([true_B1, near_BP], dim=1) & has_negative_B1
+
+
+def pairs(
+    ious_BP: Tensor, config: Config, count: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The N positive pairs: their rows, their regions and as many negative regions (N,). `count`
+    is N, where that is known without asking a GPU."""
+    positive_BR = positives(ious_BP, config)
+    count = int(positive_BR.sum()) if count is None else count
+    row_N, positive_N = positive_BR.nonzero_static(size=count).unbind(1)
+    column_N1, _ = draw((ious_BP < config.negative_iou)[row_N], 1)
     return row_N, positive_N, 1 + column_N1[:, 0]
 
 
@@ -113,10 +124,10 @@ class Model(nn.Module):
         start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self.image_branch(images), dim=-1),)
+        return (unit(self.image_branch(images)),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+        return (unit(self.text_branch(captions.values)),)
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """p of every pair, shape (N, C). Holds all N x C products: meant for tiles."""
@@ -127,7 +138,8 @@ class Model(nn.Module):
         (y_BD,) = self.encode_captions(batch.phrases)
         true_BD, proposals_UPD = encode_regions(self, batch)
         x_BRD = torch.cat([true_BD[:, None], proposals_UPD[batch.image_of_row]], dim=1)
-        row_N, positive_N, negative_N = pairs(batch.ious, self.config)
+        positive_pairs = int(positives(batch.counted_ious, self.config).sum())
+        row_N, positive_N, negative_N = pairs(batch.ious, self.config, positive_pairs)
         regions_2N = torch.cat([positive_N, negative_N])
         rows_2N = row_N.repeat(2)
         scores_2N = self._score(x_BRD[rows_2N, regions_2N] * y_BD[rows_2N])
@@ -138,5 +150,6 @@ class Model(nn.Module):
             "mismatched": logistic(mismatched_N, -1).sum() / count,
         }
 
+    @in_float32
     def _score(self, product: Tensor) -> Tensor:
         return self.joint(product).squeeze(-1)

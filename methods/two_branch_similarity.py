@@ -18,12 +18,12 @@ No code of it was released. Assumed where the paper is silent:
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Rate, Share, Size, Sizes
 from methods.shared.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
 from methods.shared.losses import differ, logistic
+from methods.shared.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +88,10 @@ class Model(nn.Module):
         start_from_glorot(self)
 
     def encode_images(self, images: Tensor) -> Encoding:
-        return (F.normalize(self.image_branch(images), dim=-1),)
+        return (unit(self.image_branch(images)),)
 
     def encode_captions(self, captions: Captions) -> Encoding:
-        return (F.normalize(self.text_branch(captions.values), dim=-1),)
+        return (unit(self.text_branch(captions.values)),)
 
     def similarity(self, images: Encoding, captions: Encoding) -> Tensor:
         """p of every pair, shape (I, C). Holds all I x C products: meant for tiles."""
@@ -110,5 +110,6 @@ class Model(nn.Module):
             "mismatched": (logistic(negative_B, -1) * has_other_B).sum() / pairs,
         }
 
+    @in_float32
     def _score(self, product: Tensor) -> Tensor:
         return self.joint(product).squeeze(-1)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
-from benchmark.analysis.claims import Conclusion
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.report import figure_style
 from benchmark.report.figures import (
     forest,

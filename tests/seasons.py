@@ -20,6 +20,8 @@ STAGED = '''
 
 from dataclasses import dataclass
 
+from torch import nn
+
 from methods import Inputs
 
 
@@ -33,6 +35,14 @@ def inputs(config):
     image = "pixels" if config.stage == 2 else "pooled"
     scores = ("visual", "textual", "latent")
     return Inputs(image=image, text="words", word_vectors=True, scores=scores)
+
+
+def recipe(config):
+    return []
+
+
+class Model(nn.Module):
+    pass
 '''
 
 

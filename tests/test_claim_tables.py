@@ -3,45 +3,73 @@
 import pytest
 
 from benchmark.analysis import claims
-from benchmark.analysis.claims import Cause, Conclusion, Verdict
+from benchmark.analysis.claims import Cause, Finding, Ground, Verdict
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.significance import Doubt, Estimate, SeedPart
+from benchmark.analysis.verdict_rules import Conclusion, Limit, Rule, Size
 from benchmark.papers.printed_tables import Claim
 from benchmark.report.figures.forest import forest_rows
-from benchmark.report.pages.claim_tables import claims_table, counted, not_run_table
+from benchmark.report.pages.claim_tables import (
+    claims_table,
+    counted,
+    limited,
+    not_run_table,
+    remark,
+)
 from benchmark.report.table_formats import Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 GAP = ",\N{NO-BREAK SPACE}"
+HALF = 1.25  # of an interval
+KNOWN = SeedPart((3, 3), 1e-12, 0.0, 1e9, is_own=False)  # trainings that hardly vary
 
 
 def compared(
     first: str, second: str, conclusion: str = "holds", /, **facts: object
 ) -> claims.Tested:
-    """A difference of 2.25 +- 0.5 points, with an interval from 1 to 3.5."""
-    own = ("adjusted_p", "printed")
+    """A difference of 2.25 points, with an interval from 1 to 3.5."""
     level = 50.0 + "abc".index(first)  # of a 50, of b 51, of c 52, and a deviation of 0.5
-    numbers = {
-        "metric": "i2t_r1",
-        "firsts": [level - 0.5, level, level + 0.5],
-        "seconds": [level + 0.5, level + 1, level + 1.5],
-        "difference": 2.25,
-        "std": 0.5,
-        "interval": (1.0, 3.5),
-        "p": 0.001,
+    half = facts.get("half", HALF)
+    known = {
+        "first": first,
+        "second": second,
+        "metric": facts.get("metric", "i2t_r1"),
+        "firsts": facts.get("firsts", [level - 0.5, level, level + 0.5]),
+        "seconds": facts.get("seconds", [level + 0.5, level + 1, level + 1.5]),
+        "difference": facts.get("difference", 2.25),
+        "doubt": Doubt(
+            images=(half / 1.959964) ** 2,
+            interaction=0.0,
+            image_count=10**9 if half else 0,
+            seeds=(KNOWN,) if facts.get("is_known", True) else (),
+        ),
+        "is_of_these_trainings": not facts.get("is_known", True),
     }
-    numbers |= {key: value for key, value in facts.items() if key not in own}
-    shown = {"adjusted_p": 0.0123, "printed": 4.3} | {k: facts[k] for k in own if k in facts}
-    comparison = Comparison(first=first, second=second, **numbers)
-    ground = {"conclusion": Conclusion(conclusion), "cause": Cause.INTERVAL, "reason": "r"}
-    return claims.Tested(comparison=comparison, **ground, **shown)
+    finding = Finding(
+        conclusion=Conclusion(conclusion),
+        ground=Ground(Cause.INTERVAL, "r"),
+        estimate=Estimate(value=1.0, error=1.0, freedom=3.0),
+        p=facts.get("p", 0.0123),
+        adjusted_p=facts.get("adjusted_p", 0.0456),
+    )
+    return claims.Tested(
+        comparison=Comparison(**known),
+        rule=facts.get("rule", Rule(kind="ordered", margin=0.0)),
+        printed=facts.get("printed", 4.3),
+        on_other_images=finding,
+        on_test_set=finding,
+        size=facts.get("size"),
+        limit=facts.get("limit"),
+    )
 
 
 def verdict(
-    conclusion: str = "holds", *pairs: claims.Tested, leans: str = "", **facts: object
+    conclusion: str = "holds", *pairs: claims.Tested, on_test_set: str = "holds", **facts: object
 ) -> Verdict:
     """On as many presets as the pairs need, named a, b, c."""
     presets = list("abc"[: len(pairs) + 1])
     printed = facts.pop("values", [None] * len(presets))
+    cautions, is_elsewhere = facts.pop("cautions", []), facts.pop("is_elsewhere", False)
     given = {
         "id": "c",
         "statement": "First beats second.",
@@ -52,13 +80,14 @@ def verdict(
     return Verdict(
         paper="scan",
         claim=claim,
-        margin=claim.margin,
         conclusion=Conclusion(conclusion),
+        on_test_set=Conclusion(on_test_set),
         cause=Cause.INTERVAL,
         reason="the reason",
-        leans=Conclusion(leans) if leans else None,
+        is_elsewhere=is_elsewhere,
         printed=printed,
         tested=list(pairs),
+        cautions=cautions,
     )
 
 
@@ -74,13 +103,14 @@ def rows(table: Table) -> list[dict[str, str]]:
     return [dict(zip(table.heads, row, strict=True)) for row in texts]
 
 
-@pytest.mark.parametrize("word", ["holds", "does not hold", "undecided"])
+@pytest.mark.parametrize("word", ["holds", "reversed", "does not hold: better", "undecided"])
 def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
     table = claims_table("t", [verdict(word, compared("a", "b"))])
     (row,) = rows(table)
     assert list(row.values())[:-1] == [
         "First beats second.",
         word,
+        "holds",
         "a beats b",
         "i2t R@1",
         "3",
@@ -88,24 +118,64 @@ def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
         "+2.2",
         f"[+1.0{GAP}+3.5]",
         "0.012",
+        "0.046",
         "+4.3",
     ]
     assert "the reason" in row["remark"] and "scan: Section 4" in row["remark"]
     assert [entry.text for entry in table.entries[0] if entry.is_bold] == [word]
 
 
-def test_the_remark_says_what_an_undecided_claim_leans_to():
-    leaning, upright = rows(
-        claims_table(
-            "t",
-            [
-                verdict("undecided", compared("a", "b"), leans="does not hold"),
-                verdict("undecided", compared("a", "b")),
-            ],
-        )
+def test_the_remark_says_what_would_decide_an_undecided_claim():
+    pair = compared("a", "b", "undecided", limit=Limit(3, 1234), size=Size.SMALLER)
+    said = remark(verdict("undecided", pair, cautions=["rising: a"]))
+    assert said == (
+        "the reason; the difference is smaller than printed; 3 more seeds of each would decide it, "
+        "or about 1,300 images; rising: a. scan: Section 4."
     )
-    assert "leans to: does not hold" in leaning["remark"]
-    assert "leans" not in upright["remark"]
+    as_printed = compared("a", "b", size=Size.AS_PRINTED)
+    assert remark(verdict("holds", as_printed)) == "the reason. scan: Section 4."
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (Limit(1, None), "1 more seed of each would decide it"),
+        (Limit(2, 999), "2 more seeds of each would decide it, or about 1,000 images"),
+        (
+            Limit(None, 3271),
+            "no number of seeds decides this on 1,000 images; about 3,300 images would",
+        ),
+        (
+            Limit(None, 52_001, 5),
+            "no number of seeds decides this on 1,000 images; about 53,000 images with 5 more "
+            "seeds would",
+        ),
+        (Limit(None, None), "neither more seeds nor more images would decide it"),
+    ],
+)
+def test_what_limits_a_verdict_is_said_in_words(limit, words):
+    assert limited(limit, 1000) == words
+
+
+def test_a_single_training_that_others_carry_is_marked():
+    carried = compared("a", "b", firsts=[50.0])
+    said = "the spread of a single training is that of the other presets"
+    assert said in remark(verdict("holds", carried))
+    assert said not in remark(verdict("holds", compared("a", "b")))
+    assert rows(claims_table("t", [verdict("holds", carried)]))[0]["seeds"] == "1, 3"
+
+
+def test_a_sentence_about_another_dataset_is_named_the_same_comparison():
+    (row,) = rows(claims_table("t", [verdict("holds", compared("a", "b"), is_elsewhere=True)]))
+    assert row["claim"] == "The same comparison here as in: First beats second."
+
+
+def test_a_claim_on_one_preset_names_its_two_metrics():
+    pair = compared("a", "", metric="mean_matched - mean_unmatched", seconds=[])
+    alone = verdict("holds", pair, presets=["a"], metric="mean_matched - mean_unmatched")
+    (row,) = rows(claims_table("t", [alone]))
+    assert row["compared"] == "a: mean of matched above mean of unmatched"
+    assert (row["seeds"], row["here"]) == ("3", f"50.0000 {PLUS_MINUS}0.5000")
 
 
 @pytest.mark.parametrize(
@@ -122,22 +192,24 @@ def test_the_sign_says_what_is_claimed(kind, sign):
 def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
     chain = verdict("holds", compared("a", "b"), compared("b", "c", difference=-0.5))
     first, second = rows(claims_table("t", [chain]))
-    assert [second[head] for head in ("claim", "verdict", "remark")] == ["", "", ""]
+    heads = ("claim", "on other images", "on this test set", "remark")
+    assert [second[head] for head in heads] == [""] * 4
     assert [row["compared"] for row in (first, second)] == ["a beats b", "b beats c"]
     assert [row["difference"] for row in (first, second)] == ["+2.2", "-0.5"]
     assert second["here"] == f"51.0 {PLUS_MINUS}0.5 against 52.0 {PLUS_MINUS}0.5"
 
 
 def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
-    unknown = {"interval": None, "adjusted_p": None, "printed": None}
+    unknown = {"half": 0.0, "is_known": False, "p": None, "adjusted_p": None, "printed": None}
     pair = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], **unknown)
     (row,) = rows(claims_table("t", [verdict("undecided", pair)]))
     assert row["here"] == "50.0 against 51.0"
-    assert [row[head] for head in ("95% interval", "p, Holm", "printed")] == ["-", "-", "-"]
+    heads = ("95% interval", "p", "p, Holm", "printed")
+    assert [row[head] for head in heads] == ["-"] * 4
 
 
 def test_the_interval_of_one_seed_is_over_the_images_and_called_so():
-    single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0])
+    single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
     head = "95% over test images, these trainings only"
     table = claims_table("t", [verdict("undecided", single, compared("b", "c"))])
     one, three = rows(table)
@@ -148,13 +220,13 @@ def test_the_interval_of_one_seed_is_over_the_images_and_called_so():
 
 def test_the_metric_has_its_own_decimals():
     scores = {"firsts": [0.16211, 0.16334, 0.16457], "seconds": [0.2, 0.2, 0.2]}
-    facts = {"metric": "overlap_s", "difference": 0.0321, "interval": (0.0301, 0.0342)}
+    facts = {"metric": "overlap_s", "difference": 0.0321, "half": 0.00201}
     pair = compared("a", "b", **facts, **scores)
     (row,) = rows(claims_table("t", [verdict("holds", pair, metric="overlap_s")]))
     assert row["metric"] == "S"
     assert row["here"] == f"0.1633 {PLUS_MINUS}0.0012 against 0.2000 {PLUS_MINUS}0.0000"
     assert row["difference"] == "+0.0321"
-    assert row["95% interval"] == f"[+0.0301{GAP}+0.0342]"
+    assert row["95% interval"] == f"[+0.0301{GAP}+0.0341]"
 
 
 def test_a_claim_that_was_not_run_has_its_reason_and_what_is_printed():
@@ -189,35 +261,40 @@ def test_either_table_has_what_the_other_has_not():
 def test_conclusions_are_counted_in_words():
     pair = compared("a", "b")
     verdicts = [verdict(word, pair) for word in ("holds", "undecided", "undecided")]
-    assert counted(verdicts) == "1 holds, 0 do not hold, 2 are undecided, 0 were not run"
+    said = "1 holds, 0 are reversed, 0 show no difference, 2 are undecided, 0 were not run"
+    assert counted(verdicts) == said
+    verdicts.append(verdict("does not hold: worse", pair))
+    assert "1 does not hold, worse" in counted(verdicts)
 
 
 class TestForest:
     def test_a_row_has_the_numbers_of_its_comparison(self):
         (row,) = forest_rows(verdict("holds", compared("a", "b")))
-        assert (row.difference, row.low, row.high, row.printed) == (2.25, 1.0, 3.5, 4.3)
+        numbers = (row.difference, row.low, row.high, row.printed)
+        assert numbers == pytest.approx((2.25, 1.0, 3.5, 4.3))
         assert (row.unit, row.conclusion, row.bounds) == ("i2t R@1", "holds", ())
         assert "First beats second." in row.label
 
     def test_the_interval_of_one_seed_is_marked(self):
-        single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0])
+        single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
         drawn = forest_rows(verdict("undecided", single, compared("b", "c")))
         assert [row.is_of_test_set for row in drawn] == [True, False]
 
     def test_each_comparison_keeps_its_own_conclusion(self):
-        pairs = compared("a", "b", "holds"), compared("b", "c", "does not hold")
-        drawn = forest_rows(verdict("does not hold", *pairs))
-        assert [row.conclusion for row in drawn] == ["holds", "does not hold"]
+        pairs = compared("a", "b", "holds"), compared("b", "c", "reversed")
+        drawn = forest_rows(verdict("reversed", *pairs))
+        assert [row.conclusion for row in drawn] == ["holds", "reversed"]
 
     @pytest.mark.parametrize(
-        ("kind", "bounds"), [("ordered", ()), ("not_better", (1,)), ("alike", (-1, 1))]
+        ("kind", "bounds"), [("ordered", (-1, 1)), ("not_better", (1,)), ("alike", (-1, 1))]
     )
     def test_a_margin_is_drawn_on_the_sides_where_it_matters(self, kind, bounds):
-        (row,) = forest_rows(verdict("holds", compared("a", "b"), kind=kind))
-        assert row.bounds == bounds
+        pair = compared("a", "b", rule=Rule(kind=kind, margin=1.0))
+        assert forest_rows(verdict("holds", pair, kind=kind))[0].bounds == bounds
+        assert forest_rows(verdict("holds", compared("a", "b")))[0].bounds == ()
 
     def test_only_what_was_compared_and_has_an_interval_has_a_row(self):
         assert forest_rows(not_run()) == []
-        without = compared("a", "b", interval=None)
+        without = compared("a", "b", half=0.0, is_known=False)
         drawn = forest_rows(verdict("undecided", without, compared("b", "c")))
         assert ["b beats c" in row.label for row in drawn] == [True]

@@ -35,7 +35,7 @@ def test_every_verb_helps(verb, capsys):
 def test_an_unknown_verb_is_refused(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["plan"])
-    assert stop.value.code == 2 and "invalid choice: 'plan'" in capsys.readouterr().err
+    assert stop.value.code == 2 and "no verb 'plan'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

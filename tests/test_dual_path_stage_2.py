@@ -1,6 +1,7 @@
 """The dual-path CNN trained from pixels, its options, recipe and presets."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -212,7 +213,9 @@ def test_presets_are_configurations_and_start_from_stage_1(name):
     row = ROWS[name]
     config = method.Config(**row.options)
     assert name.endswith("_2") == (config.stage == 2) == (row.start is not None)
-    assert bool(printed(name)) == (row.family == "paper")
+    assert bool(printed(name)) == (
+        row.family == "paper" and name != "dual_path_rank_from_instance_2"
+    )
     if row.start:
         start = method.Config(**ROWS[row.start].options)
         shape = {"text_length", "blocks", "hidden_size", "image_hidden_size", "text_layers"}
@@ -250,3 +253,18 @@ def test_the_image_cnn_may_learn_more_slowly():
     (phase,) = method.recipe(method.Config(stage=2, image_rate=0.1))
     assert phase.rates == (("image_network.", 0.1),)
     assert method.recipe(method.Config(stage=2))[0].rates == ()
+
+
+def test_ranking_alone_may_go_on_from_either_stage_1():
+    """The same recipe and loss; what differs is the start."""
+    ranking, instance = ROWS["dual_path_rank_2"], ROWS["dual_path_rank_from_instance_2"]
+    assert ranking.options == instance.options
+    assert (ranking.start, instance.start) == ("dual_path_rank_1", "dual_path_instance_1")
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_official_rows_of_ranking_alone_differ_in_the_losses_only(stage):
+    whole = method.Config(**ROWS[f"dual_path_official_{stage}"].options)
+    alone = method.Config(**ROWS[f"dual_path_official_rank_{stage}"].options)
+    losses = {"lambda1": 1.0, "lambda2": 0.0, "lambda3": 0.0, "negatives": "pool"}
+    assert replace(whole, **losses) == alone

@@ -211,7 +211,7 @@ def test_what_is_committed_is_what_would_be_written_today(tmp_path, monkeypatch)
     assert [p for p in paths if (ROOT / p).read_bytes() != p.read_bytes()] == []
 
 
-# What is paths --------------------------------------------------------------------------------
+# What is written --------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -20,7 +20,15 @@ from benchmark.data.feature_folders import read_array, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
 from benchmark.encode import __main__ as stage_encode
-from benchmark.encode import phrases, pictures, resumable_arrays, sentences, text_encoding, words
+from benchmark.encode import (
+    phrases,
+    picture_reading,
+    pictures,
+    resumable_arrays,
+    sentences,
+    text_encoding,
+    words,
+)
 from benchmark.encoders import drawn_cnn
 from benchmark.matching import retrieval_inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
@@ -464,3 +472,25 @@ def test_the_stage_imports_no_kind_by_itself():
     assert played.status == 0, played.said
     loaded = {name for name in played.said.split() if name.startswith("benchmark.encode")}
     assert loaded == {"benchmark.encode", "benchmark.encode.__main__"}
+
+
+def test_pictures_are_opened_ahead_and_once_each():
+    opened = []
+    files = [f"{n}.png" for n in range(7)]
+    with picture_reading.reading(lambda file: opened.append(file) or file, files) as read:
+        for start in range(0, 7, 3):
+            rows = slice(start, min(start + 3, 7))
+            assert read(rows) == files[rows]
+    assert sorted(opened) == files
+
+
+def test_a_picture_that_cannot_be_opened_ends_its_own_chunk():
+    def open_one(file: str) -> str:
+        if file == "b":
+            raise ValueError(file)
+        return file
+
+    with picture_reading.reading(open_one, ["a", "b"]) as read:
+        assert read(slice(0, 1)) == ["a"]
+        with pytest.raises(ValueError, match="b"):
+            read(slice(1, 2))

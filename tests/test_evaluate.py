@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_sentences_are_queries_of_methods_that_embed_text():
     model = trained.model(cpu)
     given = split_inputs(data, cell, trained.takes, "test", None, cpu)
     with torch.no_grad():
-        captions = model.encode_captions(given.captions)
+        captions = model.encode_captions(given.captions_at(slice(None)))
         scores = model.caption_similarity(captions, captions).numpy()
     owners, ranks = given.image_of_caption.tolist(), []
     for q, owner in enumerate(owners):
@@ -202,6 +203,38 @@ def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeyp
     found = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
     for c, image in enumerate(own):
         assert found[c] == rank_of(scores["t2i"][c], image)
+
+
+@pytest.mark.parametrize("how", ["adaptive", "average"])
+def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
+    members = two_members()
+    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
+    whole = prepared_tables.read("tiny")
+    monkeypatch.setattr(
+        prepared_tables, "read", lambda name: replace(whole, card=whole.card | {"folds": 3})
+    )
+    fold_of_image = np.arange(6) // 2
+    fold_of_caption = fold_of_image[whole.split("test").image_of_caption]
+    scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
+    ranks, others = ranks_of("results/fused"), 0
+    found = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
+    for fold in range(3):
+        images, captions = fold_of_image == fold, fold_of_caption == fold
+        parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
+        own = np.searchsorted(
+            np.flatnonzero(images), whole.split("test").image_of_caption[captions]
+        )
+        scores = fusion.HOW[how](parts)
+        expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
+        assert found["t2i"].to_numpy()[captions].tolist() == expected
+        best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
+        expected = [
+            int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
+        ]
+        assert found["i2t"].to_numpy()[images].tolist() == expected
+        shares = fusion.weights(parts), fusion.weights(matrices)[:, images]
+        others += not np.allclose(*shares)
+    assert others  # weights among all items are others than those within a fold
 
 
 def test_parts_of_one_training_can_be_fused(monkeypatch):

@@ -125,6 +125,24 @@ def test_if_too_little_is_detected_proposals_follow_and_then_the_whole_picture()
     np.testing.assert_allclose(boxes, expected)
 
 
+def test_proposals_and_features_come_from_one_look_at_a_picture():
+    detector = tiny()
+    more = [np.array([[1, 2, 20, 30]], np.float32), np.zeros((0, 4), np.float32)]
+    looks = []
+    hook = detector.backbone.register_forward_hook(lambda *_: looks.append(1))
+    proposals, features = faster_rcnn.proposals_and_features_of(detector, PICTURES[:2], more, 5)
+    hook.remove()
+    assert len(looks) == 2
+    for found, expected in zip(
+        proposals, faster_rcnn.proposals_of(detector, PICTURES[:2], 5), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    boxes = [np.concatenate(both) for both in zip(proposals, more, strict=True)]
+    apart = faster_rcnn.features_of(detector, PICTURES[:2], boxes)
+    for found, expected in zip(features, apart, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_features_of_a_picture_do_not_depend_on_the_others():
     detector = tiny(box_score_thresh=0.0)
     together = faster_rcnn.regions_of(detector, PICTURES, 5)[0]

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle, StepPatch
 from PIL import Image
 
-from benchmark.analysis.claims import Conclusion
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.data import boxes
 from benchmark.report import figure_style
 from benchmark.report.density_panels import Scores
@@ -128,7 +128,7 @@ class TestDistributions:
         assert [path.tolist() for path in spans.get_segments()] == [[[0.1, 0], [0.3, 0]]]
         assert spans.get_linestyle()[0][1]  # dashes
         shown = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert "95% of S over test images, this training only" in shown
+        assert "95% of S over test images, these trainings only" in shown
         assert "95% interval of S" not in shown
 
 
@@ -424,7 +424,7 @@ class TestForest:
             forest_row(
                 "second", difference=-1.0, low=-2.0, high=0.5, conclusion=Conclusion.UNDECIDED
             ),
-            forest_row("third", conclusion=Conclusion.FAILS, bounds=(-1.0, 1.0)),
+            forest_row("third", conclusion=Conclusion.REVERSED, bounds=(-1.0, 1.0)),
         ]
         (axes,) = forest.forest(rows).axes
         places = axes.get_yticks()
@@ -442,7 +442,7 @@ class TestForest:
         assert len(set(colours)) == 3
         (legend,) = forest.forest(rows).legends
         shown = [text.get_text() for text in legend.get_texts()]
-        verdicts = ["holds", "does not hold", "undecided"]
+        verdicts = ["holds", "reversed", "undecided"]
         assert shown == [*verdicts, "printed in the paper", "margin of the claim"]
 
     def test_the_interval_of_one_seed_is_dotted_and_called_so(self):

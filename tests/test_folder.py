@@ -150,7 +150,7 @@ def test_a_group_that_an_earlier_line_does_not_name_is_no_contradiction(tmp_path
 BAD_CSV = {  # text -> where, expected, found
     "picture,caption\na,b\n": ("all.csv:1", "a column image", "['picture', 'caption']"),
     "": ("all.csv:1", "a column image", "None"),
-    "image,text\na,b\n": ("all.csv:1", "a column caption", "['image', 'text']"),
+    "image,words\na,b\n": ("all.csv:1", "a column caption", "['image', 'words']"),
     "image,caption\na.png,A.\nb.png\n": ("all.csv:3", "as many entries as columns", "fewer"),
     "image,caption\na.png,A, or b.\n": ("all.csv:2", "as many entries as columns", "more"),
     "image,caption\na.png,\n": ("all.csv:2: caption", "a sentence", "a blank"),
@@ -237,3 +237,78 @@ def test_too_few_to_split(tmp_path):
     write(tmp_path, "all.jsonl", jsonl(*rows))
     with refused("all.jsonl", "3 images or groups to split", 2):
         folder.read(tmp_path)
+
+
+def coco(**changes: object) -> str:
+    data = {
+        "images": [{"id": 7, "file_name": "a.png"}, {"id": 3, "file_name": "b.png"}],
+        "annotations": [
+            {"image_id": 3, "caption": "A b."},
+            {"image_id": 7, "caption": "An a."},
+            {"image_id": 3, "caption": "Again b."},
+        ],
+    }
+    return json.dumps(data | changes)
+
+
+def test_captions_of_coco(tmp_path):
+    (entries) = list(folder._entries(write(tmp_path, "captions.json", coco()) / "captions.json"))
+    assert [(entry.file, entry.captions) for entry in entries] == [
+        ("a.png", ["An a."]),
+        ("b.png", ["A b.", "Again b."]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "found"),
+    [
+        ({"annotations": [{"image_id": 9, "caption": "x"}]}, "annotations[0]: image_id", "9"),
+        ({"annotations": {}}, "annotations", "{}"),
+        ({"images": [{"id": 1, "file_name": "a"}] * 2}, "images[1]: id", "1"),
+        ({"images": [{"id": 1}]}, "images[0]: file_name", "None"),
+        ({"images": [{"id": 1, "file_name": "../a"}], "annotations": []}, "file_name", "../a"),
+    ],
+)
+def test_captions_of_coco_that_do_not_fit_are_refused(tmp_path, changes, where, found):
+    with refused(where, found=found):
+        folder.read(write(tmp_path, "captions.json", coco(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metadata.csv", "file_name,text,split\na.png,One.,train\nb.png,Two.,val\nc.png,3.,test\n"),
+        (
+            "metadata.jsonl",
+            jsonl(
+                {"file_name": "a.png", "text": "One.", "split": "train"},
+                {"file_name": "b.png", "text": "Two.", "split": "val"},
+                {"file_name": "c.png", "text": "3.", "split": "test"},
+            ),
+        ),
+    ],
+)
+def test_metadata_of_hugging_face(tmp_path, name, text):
+    tables = folder.read(write(tmp_path, name, text))
+    assert tables.images["file"].tolist() == ["a.png", "b.png", "c.png"]
+    assert tables.captions["text"].tolist() == ["One.", "Two.", "3."]
+
+
+def test_a_number_of_images_for_val_and_test(tmp_path):
+    rows = [{"image": f"{n}.png", "caption": "x", "group": f"g{n // 2}"} for n in range(20)]
+    write(tmp_path, "all.jsonl", jsonl(*rows))
+    images = folder.read(tmp_path, Options(val=2, test=3)).images
+    assert Counter(images["split"]) == {"train": 10, "val": 4, "test": 6}
+    assert images.groupby("group")["split"].nunique().max() == 1
+    fewer = folder.read(tmp_path, Options(val=1, test=2)).images
+    assert set(fewer.loc[fewer["split"] == "test", "group"]) < set(
+        images.loc[images["split"] == "test", "group"]
+    )
+    with refused("val and test", "more than 7 + 3", "10"):
+        folder.read(tmp_path, Options(val=7, test=3))
+    for options in ({"val": 1}, {"test": 0, "val": 1}, {"val": "2", "test": 1}):
+        with refused("folder: option"):
+            Options(**options)
+    write(tmp_path, "all.jsonl", jsonl(*ROWS))
+    with refused("option test", found="splits in the annotations"):
+        folder.read(tmp_path, Options(val=1, test=1))

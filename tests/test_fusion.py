@@ -113,3 +113,35 @@ def test_distances_are_those_of_unit_vectors():
 
 def test_the_paper_share_is_among_those_tried():
     assert 0.3 in fusion.ALPHAS and fusion.ALPHAS[0] == 0 and fusion.ALPHAS[-1] == 1
+
+
+@pytest.mark.parametrize("how", ["adaptive", "average"])
+def test_folds_are_fused_one_by_one(how):
+    """Four images and seven captions in two folds, which lie mixed among the captions."""
+    rng = np.random.default_rng(0)
+    scores = [rng.normal(size=(4, 7)).astype(np.float32) for _ in range(3)]
+    of_image, of_caption = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0, 0, 1, 0])
+    found = fusion.within_folds(scores, of_image, of_caption, how)
+    for fold in (0, 1):
+        rows, columns = np.ix_(of_image == fold, of_caption == fold)
+        expected = fusion.HOW[how]([score[rows, columns] for score in scores])
+        assert np.array_equal(found["i2t"][rows, columns], expected["i2t"])
+        assert np.array_equal(found["t2i"].T[rows, columns], expected["t2i"].T)
+    apart = np.not_equal.outer(of_image, of_caption)
+    assert np.array_equal(np.isneginf(found["i2t"]), apart)
+    assert np.array_equal(np.isneginf(found["t2i"]), apart.T)
+
+
+def test_one_fold_is_all_there_is():
+    found = fusion.within_folds([FIRST, SECOND], np.zeros(2), np.zeros(3), "adaptive")
+    whole = fusion.adaptive([FIRST, SECOND])
+    assert all(np.array_equal(found[way], whole[way]) for way in ("i2t", "t2i"))
+
+
+def test_a_query_has_other_weights_in_a_fold_than_among_all():
+    """By hand: image 0 and its fold's captions 0 and 1 alone; areas 0.5 and 0.2."""
+    found = fusion.within_folds([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]), "adaptive")
+    share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
+    expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
+    np.testing.assert_allclose(found["i2t"][0, :2], expected, atol=1e-6)
+    assert not np.allclose(fusion.adaptive([FIRST, SECOND])["i2t"][0, :2], expected, atol=1e-3)

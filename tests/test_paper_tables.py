@@ -1,7 +1,6 @@
 """The papers' tables against made-up records whose numbers are worked out by hand."""
 
 import re
-import shutil
 
 import builders
 import numpy as np
@@ -85,7 +84,7 @@ def ends(entry: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
-ONE_TRAINING = "95% over test images, this training only"
+THESE = "95% over test images, these trainings only"
 PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
 
 
@@ -98,25 +97,25 @@ class TestComparable:
         assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
 
     def test_the_interval_of_one_seed_is_over_the_images_and_called_so(self):
-        """50 -+ 15 of 40 images; the others are the same in every resample."""
+        """Wilson's of 40 images: 50 -+ 15, and 100 - 8.8 where all of them hit; of t2i each image
+        hits with one of two captions, which is no reason to be surer."""
         _, _, interval, _ = rows(printed_table(own(PRINTED)), board())
-        assert interval["numbers of"] == ONE_TRAINING
+        assert interval["numbers of"] == THESE
         assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
         points = [ends(entry) for entry in numbers(interval, HEADS[1:])]
-        assert points == [(100, 100), (100, 100), (50, 50), (50, 50), (100, 100)]
+        assert points == [(91.2, 100), (91.2, 100), (35.2, 64.8), (35.2, 64.8), (91.2, 100)]
         assert ends(interval["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
 
-    def test_the_verdict_counts_printed_numbers_where_another_seed_would_lie(self):
-        """Of 50, 100, 50 another seed lies anywhere; of 100, 100, 100 at 100, where 99.9 is not."""
+    def test_the_verdict_counts_printed_numbers_where_another_training_would_lie(self):
+        """Of 50, 100, 50 another training lies anywhere; of 100, 100, 100 nothing is known."""
         *_, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL, HALF)))
-        assert "; 4 of 5 reported numbers lie where another seed would" in gap["remark"]
+        assert "; 3 of 3 reported numbers lie where another training would" in gap["remark"]
         assert gap["i2t R@10"] == "+0.1"
 
-    def test_fewer_than_three_seeds_give_no_verdict(self):
-        for seeds in ((HALF,), (HALF, ALL)):
-            shutil.rmtree("results", ignore_errors=True)
-            *_, gap = rows(printed_table(own(PRINTED)), board(seeds=seeds))
-            assert gap["remark"] == "reproduced minus reported; a verdict needs 3 seeds"
+    def test_a_single_training_gives_no_verdict(self):
+        *_, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF,)))
+        said = "reproduced minus reported; how far trainings lie apart is not known"
+        assert gap["remark"] == said
 
     def test_what_was_measured_stands_under_what_is_printed(self):
         printed, here, *_ = rows(printed_table(own(PRINTED)), board())
@@ -139,7 +138,7 @@ class TestComparable:
         _, _, interval, _ = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL)))
         assert interval["numbers of"] == "95% interval"
         assert ends(interval["i2t R@1"]) == (0, 100)
-        assert ends(interval["i2t R@5"]) == (100, 100)
+        assert ends(interval["i2t R@5"]) == (91.2, 100)
 
     def test_median_ranks_have_no_interval(self):
         printed = printed_table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
@@ -156,6 +155,16 @@ CASES = [
     (FLICKR, {"deviations": ["cnn"]}, "not comparable: other features"),
     (COCO, {"deviations": ["cnn"]}, "not comparable: other dataset, other features"),
     (
+        FLICKR,
+        {"text_features": {"weights": "random weights"}},
+        "not comparable: random text encoder",
+    ),
+    (
+        FLICKR,
+        {"trainings": {"a": {"features": {"data/features/x/phrases_hglmm": "0"}}}},
+        "not comparable: extra input",
+    ),
+    (
         COCO,
         {"deviations": ["cnn"], "scaled": ["epochs"]},
         "not comparable: other dataset, other features, other budget",
@@ -170,7 +179,7 @@ def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason)
     reasons = obstacles(paper_of(printed), played, played.standings[0], place)
     assert f"not comparable: {', '.join(reasons)}" == reason
     shown = rows(printed, played)
-    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", ONE_TRAINING]
+    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", THESE]
     assert shown[1]["remark"] == f"1 seed; {reason}"
 
 
@@ -179,7 +188,7 @@ def test_another_partition_of_the_same_dataset_is_not_compared():
     played.card["split"] = "entities"
     _, here, *others = rows(printed_table(own(PRINTED)), played)
     assert here["remark"] == "1 seed; not comparable: other split"
-    assert [row["numbers of"] for row in others] == [ONE_TRAINING]
+    assert [row["numbers of"] for row in others] == [THESE]
 
 
 class TestPlaces:
@@ -253,10 +262,10 @@ class TestFolds:
         _, here, interval = rows(printed_table(own(PRINTED, COCO)), self.board())
         assert numbers(here) == ["75.0", "100.0", "100.0", "100.0", "100.0", "100.0"]
         assert here["rsum"] == "575.0"
-        # 30 of 40 images, resampled: 75 -+ 1.96 sqrt(0.75 x 0.25 / 40) = 75 -+ 13.4
-        assert ends(interval["i2t R@1"]) == pytest.approx((61.6, 88.4), abs=3)
-        assert ends(interval["t2i R@1"]) == (100, 100)
-        assert ends(interval["rsum"]) == pytest.approx((561.6, 588.4), abs=3)
+        # Wilson's of 30 of 40 images, and of a sum with the same variance
+        assert ends(interval["i2t R@1"]) == pytest.approx((59.6, 85.9), abs=1)
+        assert ends(interval["t2i R@1"]) == (91.2, 100)
+        assert ends(interval["rsum"]) == pytest.approx((557.8, 585.4), abs=1.5)
 
     def test_5k_is_the_whole_split(self):
         _, here, _ = rows(printed_table(own(PRINTED, "mscoco_5k/test")), self.board())
@@ -324,10 +333,10 @@ class TestReasons:
         assert [row["numbers of"] for row in shown] == [
             "paper",
             "here: The flickr30k",
-            ONE_TRAINING,
+            THESE,
             "gap",
             "here: The mine",
-            ONE_TRAINING,
+            THESE,
         ]
 
 

@@ -5,7 +5,10 @@ import pytest
 import yaml
 
 from benchmark.core.errors import UserError
+from benchmark.papers.claimed_quantities import is_known, quantity, sides
+from benchmark.papers.margins import margin
 from benchmark.papers.printed_tables import (
+    Claim,
     Paper,
     as_printed,
     effects,
@@ -13,7 +16,6 @@ from benchmark.papers.printed_tables import (
     printed,
     read_paper,
 )
-from benchmark.protocol import METRICS
 from benchmark.season.presets import presets
 
 TABLES = {  # rows and printed numbers of every table, counted in the papers by a second hand
@@ -154,9 +156,9 @@ def test_claims_are_about_forty_and_their_printed_effects_agree_with_them():
     for paper, claim in claims:
         values = effects(paper, claim)
         if claim.kind == "ordered" and claim.presets and values:
-            sign = -1 if METRICS[claim.metric].less_is_better else 1
+            sign = -1 if quantity(claim.metric).less_is_better else 1
             steps = -sign * np.diff(values)
-            assert (steps >= claim.margin).all() or claim.note, claim.id
+            assert (steps >= 0).all() or claim.note, claim.id
 
 
 def test_what_a_claim_prints_is_what_its_table_prints():
@@ -176,6 +178,67 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
     assert effects(silent, silent.claims[0]) is None
 
 
+def claim(kind: str, metric: str, *presets: str) -> Claim:
+    given = {"id": "c", "statement": "S.", "where": "W", "kind": kind, "metric": metric}
+    return Claim(**given, presets=presets or ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "printed", "expected"),
+    [
+        ("ordered", "rsum", 3.1, 1.55),  # half of the printed effect
+        ("ordered", "rsum", 20.8, 6.0),  # at most a point per recall
+        ("ordered", "i2t_r1", 0.2, 0.1),
+        ("ordered", "i2t_r1", 33.8, 1.0),
+        ("ordered", "i2t_r1", None, 1.0),
+        ("ordered", "t2i_r1 - i2t_r1", 8.6, 1.0),
+        ("ordered", "overlap_s", 0.0719, 0.03595),
+        ("ordered", "mean_matched - mean_unmatched", 0.2, 0.0),
+        ("alike", "rsum", 0.8, 6.0),  # a point per recall
+        ("alike", "rsum", 6.1, 12.2),  # or twice what the paper calls no difference
+        ("alike", "p2r_r1", -1.66, 3.32),
+        ("alike", "p2r_r1", None, 1.0),
+        ("not_better", "t2i_r1", 1.1, 2.2),
+        ("not_better", "rsum", -30.7, 6.0),
+    ],
+)
+def test_a_margin_comes_from_the_claim(kind, metric, printed, expected):
+    presets_of = ("a",) if metric.startswith("mean") else ("a", "b")
+    assert margin(claim(kind, metric, *presets_of), printed) == pytest.approx(expected)
+
+
+def test_a_margin_of_one_direction_s_rsum_is_half_as_large():
+    assert margin(claim("alike", "rsum"), None, is_half=True) == 3.0
+    assert margin(claim("ordered", "fold_rsum"), None) == 6.0
+
+
+def test_every_claim_that_denies_a_difference_denies_one_beyond_the_printed_one():
+    tried = 0
+    for paper in papers().values():
+        for made in paper.claims:
+            values = effects(paper, made)
+            if made.presets and values and made.kind != "ordered":
+                tried += 1
+                assert abs(values[0] - values[1]) < margin(made, values[0] - values[1]) or (
+                    made.kind == "not_better" and values[0] < values[1]
+                )
+    assert tried >= 10
+
+
+def test_a_quantity_may_be_a_difference_of_two_metrics():
+    gain = quantity("overlap_s - one_minus_ks")
+    assert (gain.heading, gain.less_is_better) == ("S - 1 - KS", False)
+    assert sides("i2t_r1") == ["i2t_r1"]
+    assert is_known("t2i_r1 - i2t_r1") and is_known("correlation_before - correlation_after")
+    assert not is_known("t2i_r1 - i2t_r1 - rsum") and not is_known("recall")
+
+
+def test_a_difference_of_metrics_has_the_printed_ones(tmp_path):
+    data = changed("claims", 0, "metric", value="i2t_r1 - t2i_medr")
+    paper = read(tmp_path, data)
+    assert effects(paper, paper.claims[0]) == [-0.5, -1.5]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -186,9 +249,15 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
             "'Theirs', flickr30k/te",
         ),
         (("tables", "1", "rows", 0, "numbers"), {"flickr31k/test": [1, 2]}, "unknown 'flickr31k"),
-        (("tables", "1", "rows", 0, "cells"), [], "tables.1.rows.0.cells: expected a known key"),
+        (
+            ("tables", "1", "rows", 0, "cells"),
+            [],
+            "tables.1.rows.0.cells: expected one of label, note",
+        ),
         (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
         (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
+        (("claims", 0, "metric"), "i2t_r1 - t2i_r2", "claims.0: .*unknown 'i2t_r1 - t2i_r2'"),
+        (("claims", 0, "only_there"), "perhaps", "claims.0.only_there"),
         (("claims", 0, "presets"), [], "expected either presets or the reason"),
         (("claims", 0, "table"), "7", "claim better: table: unknown '7'"),
         (("claims", 0, "printed"), [1.0], "one value per preset"),

@@ -13,6 +13,7 @@ from sklearn.manifold import TSNE
 from benchmark.__main__ import main
 from benchmark.commands import run, task_pool
 from benchmark.commands.task_pool import Task
+from benchmark.commands.task_workers import Processes
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
 from benchmark.evaluate import figure_samples
@@ -133,7 +134,7 @@ def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     assert [name for name in stable if first[name] != second[name]] == []
 
 
-def in_this_process(tasks: dict[str, Task], jobs: int) -> dict[str, str]:
+def in_this_process(tasks: dict[str, Task], workers: Processes) -> dict[str, str]:
     """In the order in which they are declared, which is one that they can be played in."""
     for task in tasks.values():
         task.function(*task.arguments)

@@ -8,7 +8,9 @@ from dvc_repository import copy_code, repository, stale, start
 from report_seasons import leave_figures_empty
 
 from benchmark.__main__ import main
-from benchmark.commands import task_pool
+from benchmark.commands import play, task_workers
+from benchmark.commands.task_pool import Task
+from benchmark.commands.task_workers import Processes
 from benchmark.core.files import read_json
 from benchmark.encode import drawn_pretraining
 
@@ -28,13 +30,16 @@ options:
 CELLS = ["scan_t2i_avg", "scan_i2t_lse"]
 
 
-class InThisProcess(task_pool._Processes):
+class InThisProcess(Processes):
     """Processes whose tasks are played at once, here."""
 
-    def submit(self, task: task_pool.Task) -> Future:
+    def submit(self, name: str, task: Task) -> Future:
         future = Future()
-        future.set_result(task_pool._played(task))
+        future.set_result(task_workers.played(name, task))
         return future
+
+    def reason(self, future: Future, task: Task) -> str:
+        return future.result()
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def season(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
-    monkeypatch.setattr(task_pool, "_Processes", InThisProcess)
+    monkeypatch.setattr(play, "Processes", InThisProcess)
     leave_figures_empty(monkeypatch)
     copy_code()
     Path("small.yaml").write_text(SEASON)

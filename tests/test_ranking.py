@@ -1,150 +1,135 @@
-"""Ranks and recalls against sorting, literals, invariances and trec_eval's own success@K."""
+"""Letters of presets and the chance to be the best, of made-up records."""
 
-import ir_measures
+from pathlib import Path
+
+import builders
 import numpy as np
 import pytest
-from oracles import ranking as naive
+from builders import board, ids, standing
+from made_ranks import IMAGES, OWNER, any_ranks, outcome, played, prepare, ranks_of
 
-from benchmark.protocol import (
-    metrics,
-    optimistic_ranks,
-    positive_ranks,
-    rank_metrics,
-    retrieval_metrics,
-)
+from benchmark.analysis.boards import Standing
+from benchmark.analysis.comparisons import compare
+from benchmark.analysis.ranking import chances_to_be_best, letters_of, rank_letters
 
 
-def problem(queries: int, gallery: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores with many ties, and relevance with one to all items per query."""
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, max(2, gallery // 2), (queries, gallery)).astype(np.float32)
-    relevant = rng.random((queries, gallery)) < 0.3
-    relevant[np.arange(queries), rng.integers(0, gallery, queries)] = True
-    return scores, relevant
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """A prepared dataset."""
+    monkeypatch.chdir(tmp_path)
+    prepare()
 
 
-def wanted(relevant: np.ndarray) -> list[list[int]]:
-    return [np.flatnonzero(row).tolist() for row in relevant]
+def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
+    """Ranks that lie behind by so many places, but for noise."""
+    cells = []
+    for seed in seeds:
+        ranks = ranks_of(np.random.default_rng(seed), 3.0)
+        cells.append(outcome(preset, seed, {way: of_way + worse for way, of_way in ranks.items()}))
+    return standing(preset, cells)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (7, 7), (6, 30), (30, 6)])
-def test_ranks_are_those_of_sorting(shape, seed):
-    scores, relevant = problem(*shape, seed)
-    expected = naive.ranks(scores, wanted(relevant))
-    assert positive_ranks(scores, relevant).tolist() == expected
+def test_those_who_are_alike_share_a_letter():
+    """a and b differ by one image; c is far behind."""
+    a, c = shifted("a", 0), shifted("c", 8)
+    cells = []
+    for seed in (0, 1, 2):
+        ranks = ranks_of(np.random.default_rng(seed), 3.0)
+        ranks["i2t"] = np.where(np.arange(IMAGES) == 0, 50, ranks["i2t"])
+        cells.append(outcome("b", seed, ranks))
+    results = board(c, standing("b", cells), a)
+    assert [s.preset for s in results.ranked] == ["a", "b", "c"]
+    assert rank_letters(results) == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_ranks_of_the_other_direction(seed):
-    scores, _ = problem(8, 40, seed)
-    relevant = np.arange(8)[:, None] == np.repeat(np.arange(8), 5)[None, :]
-    expected = naive.ranks(scores.T, wanted(relevant.T))
-    assert positive_ranks(scores.T, relevant.T).tolist() == expected
+def test_of_too_few_queries_nobody_is_told_apart():
+    presets = shifted("a", 0), shifted("b", 8)
+    assert rank_letters(board(*presets)) == ["a", "b"]
+    few = {"test": {"images": 99, "captions": 495}}
+    assert rank_letters(board(*presets, counts=few)) == ["a", "a"]
 
 
-def test_optimistic_ranks_win_every_tie():
-    scores, relevant = problem(20, 15, 3)
-    # of each tie the relevant item moves ahead, so that no tie is left to be broken
-    expected = naive.ranks(scores + relevant * 0.5, wanted(relevant))
-    assert optimistic_ranks(scores, relevant).tolist() == expected
-    assert expected != positive_ranks(scores, relevant).tolist()
+def test_of_two_the_comparison_decides():
+    """Two presets are one comparison: they share a letter if and only if p is over 0.05."""
+    seen = set()
+    for worse in (0, 1, 2, 3, 8):
+        results = board(shifted("a", 0), shifted("b", worse))
+        estimate = compare(results, *results.standings, "rsum").estimate
+        p = estimate.p() if estimate else 1.0
+        assert rank_letters(results) == (["a", "b"] if p <= 0.05 else ["a", "a"])
+        seen.add(p <= 0.05)
+    assert seen == {True, False}
 
 
-def test_a_constant_matrix_scores_nothing():
-    relevant = np.arange(12)[:, None] == np.repeat(np.arange(12), 5)[None, :]
-    scores = np.full((12, 60), 0.5)
-    ranks = positive_ranks(scores, relevant)
-    assert ranks.tolist() == [55] * 12  # all items but the query's own five go before
-    assert metrics.recall_at(1, ranks) == metrics.recall_at(10, ranks) == 0
-    assert metrics.recall_at(1, optimistic_ranks(scores, relevant)) == 100
+def test_p_is_adjusted_for_all_pairs():
+    assert letters_of(3, [0.02, 0.02, 0.9]) == ["a", "a", "a"]
+    assert letters_of(3, [0.01, 0.01, 0.9]) == ["a", "b", "b"]
 
 
-def test_ties_between_relevant_items_cost_nothing():
-    scores = np.array([[0.9, 0.9, 0.1, 0.9]])
-    assert positive_ranks(scores, np.array([[True, True, False, True]])).tolist() == [0]
-    assert positive_ranks(scores, np.array([[True, True, False, False]])).tolist() == [1]
+def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
+    """Fused shares its trainings with a member that has one more, and a very good, training: the
+    member is ahead by all trainings and behind by those that both have."""
+    best = {way: np.zeros_like(ranks) for way, ranks in any_ranks().items()}
+    member = shifted("m", 6)
+    member.outcomes.append(outcome("m", 9, best))
+    fuse = {"how": "average", "of": ["m:visual", "m:textual"]}
+    fused = standing("f", shifted("f", 5).outcomes, fuse=fuse)
+    results = board(member, fused)
+    assert [s.preset for s in results.ranked] == ["m", "f"]
+    comparison = compare(results, *results.ranked, "rsum")
+    assert comparison.difference < 0 and comparison.estimate.p() < 0.05
+    assert rank_letters(results) == ["a", "a"]
 
 
-def test_order_of_the_gallery_does_not_matter():
-    scores, relevant = problem(25, 40, 5)
-    order = np.random.default_rng(0).permutation(40)
-    shuffled = positive_ranks(scores[:, order], relevant[:, order])
-    assert shuffled.tolist() == positive_ranks(scores, relevant).tolist()
+def test_where_trainings_are_not_known_nobody_is_told_apart():
+    presets = shifted("a", 0, (0,)), shifted("b", 60, (0,))
+    assert rank_letters(board(*presets)) == ["a", "a"]
+    assert chances_to_be_best(board(*presets)) is None
+    others = [shifted(name, 4) for name in "cde"]
+    letters = rank_letters(board(*presets, *others))
+    assert set(letters[0]).isdisjoint(letters[1])
 
 
-def test_only_the_order_of_scores_matters():
-    scores, relevant = problem(25, 40, 6)
-    expected = positive_ranks(scores, relevant).tolist()
-    for transform in (lambda x: x**3, lambda x: np.exp(x / 4), lambda x: 2 * x - 1000):
-        assert positive_ranks(transform(scores), relevant).tolist() == expected
+def test_failures_are_in_no_group():
+    lost = standing("b", [outcome("b", 0, any_ranks(), status="failed")])
+    assert rank_letters(board(played("a", 1.0), lost)) == ["a"]
+    assert rank_letters(board(lost)) == []
+    assert chances_to_be_best(board(lost)) is None
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_not_finite_are_refused(bad):
-    scores, relevant = problem(4, 5, 0)
-    scores[2, 3] = bad
-    for ranks in (positive_ranks, optimistic_ranks):
-        with pytest.raises(ValueError, match="scores contain NaN or infinity"):
-            ranks(scores, relevant)
+def test_the_chances_to_be_best_follow_the_order_and_add_up():
+    presets = [played("a", 3.0), played("b", 2.5), shifted("c", 60)]
+    chances = chances_to_be_best(board(*presets))
+    assert sum(chances) == pytest.approx(1)
+    assert chances[0] > chances[1] > chances[2] == 0
 
 
-def test_shapes_that_differ_are_refused():
-    scores, relevant = problem(4, 5, 0)
-    with pytest.raises(ValueError, match=r"share a shape, got \(4, 5\) and \(5, 4\)"):
-        positive_ranks(scores, relevant.T)
-    with pytest.raises(ValueError, match="share a shape"):
-        positive_ranks(scores, relevant[:1])  # would broadcast
+class TestTasks:
+    """rsum of phrases is at most 300, that of both directions 600."""
 
+    def localiser(self, preset: str, worse: int) -> Standing:
+        cells = []
+        for seed in (0, 1, 2):
+            ranks = np.random.default_rng(seed).poisson(2, IMAGES) + worse
+            facts = {"ranks": {"p2r": ranks}, "task": "localisation"}
+            cells.append(builders.outcome(preset, seed, **facts))
+        return standing(preset, cells)
 
-def test_a_query_without_a_relevant_item_is_refused():
-    scores, relevant = problem(4, 5, 0)
-    relevant[1] = False
-    with pytest.raises(ValueError, match="every query needs at least one relevant item"):
-        positive_ranks(scores, relevant)
+    def test_letters_are_of_the_presets_of_one_task(self):
+        builders.write_regions(Path("data/prepared/made"), ids("i", range(IMAGES)))
+        results = board(shifted("r", 0), self.localiser("poor", 9), self.localiser("good", 0))
+        assert [s.preset for s in results.localisation.ranked] == ["good", "poor"]
+        assert rank_letters(results.localisation) == ["a", "b"]
+        assert rank_letters(results.retrieval) == ["a"]
 
+    def test_persons_are_told_apart_by_the_sum_of_three(self):
+        def searcher(preset: str, worse: int) -> Standing:
+            cells = []
+            for seed in (0, 1, 2):
+                ranks = np.random.default_rng(seed).poisson(2, len(OWNER)) + worse
+                cells.append(outcome(preset, seed, {"t2i": ranks}))
+            return standing(preset, cells)
 
-def test_summaries_of_literal_ranks():
-    ranks = np.array([0, 4, 5, 9, 10, 1])
-    assert rank_metrics("i2t", ranks) == {
-        "i2t_r1": pytest.approx(100 / 6),
-        "i2t_r5": pytest.approx(300 / 6),
-        "i2t_r10": pytest.approx(500 / 6),
-        "i2t_medr": 5,  # floor(4.5) + 1
-        "i2t_meanr": pytest.approx(29 / 6 + 1),
-    }
-    assert metrics.median_rank(np.array([7, 0, 2])) == 3
-    assert metrics.median_rank(np.array([0])) == 1
-    assert metrics.mean_rank(np.array([0, 1, 2, 7])) == 3.5
-
-
-def test_rsum_adds_six_recalls():
-    ranks = {"i2t": np.array([0, 4, 5, 9]), "t2i": np.array([99, 7])}
-    # R@1, R@5 and R@10: 25, 50 and 100 of i2t; 0, 0 and 50 of t2i
-    assert retrieval_metrics(ranks)["rsum"] == 225
-    assert retrieval_metrics({"t2i": ranks["t2i"]})["rsum"] == 50
-
-
-def test_recall_is_the_success_of_trec_eval():
-    rng = np.random.default_rng(8)
-    queries, gallery = 30, 50
-    scores = rng.permuted(np.tile(np.arange(gallery), (queries, 1)), axis=1)  # no ties
-    _, relevant = problem(queries, gallery, 9)
-    relevant &= rng.random(relevant.shape) < 0.2
-    relevant[np.arange(queries), rng.integers(0, gallery, queries)] = True
-    run = [
-        ir_measures.ScoredDoc(f"q{q}", f"d{d}", float(scores[q, d]))
-        for q in range(queries)
-        for d in range(gallery)
-    ]
-    qrels = [
-        ir_measures.Qrel(f"q{q}", f"d{d}", int(relevant[q, d]))
-        for q in range(queries)
-        for d in range(gallery)
-    ]
-    measures = [ir_measures.Success @ k for k in (1, 5, 10)]
-    expected = ir_measures.calc_aggregate(measures, qrels, run)
-    ranks = positive_ranks(scores, relevant)
-    for k, measure in zip((1, 5, 10), measures, strict=True):
-        assert metrics.recall_at(k, ranks) == pytest.approx(100 * expected[measure])
-    assert 0 < metrics.recall_at(1, ranks) < metrics.recall_at(10, ranks) < 100
+        results = board(searcher("poor", 9), searcher("good", 0))
+        assert [s.preset for s in results.ranked] == ["good", "poor"]
+        assert rank_letters(results) == ["a", "b"]

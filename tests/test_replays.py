@@ -1,8 +1,6 @@
 """Cells played again: how far they agree with the committed records, and what a report tells."""
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import builders
@@ -13,11 +11,7 @@ from scipy import stats
 
 from benchmark.analysis import replays
 from benchmark.analysis.replays import Agreement, Played, Replay
-from benchmark.commands import task_pool
-from benchmark.commands.task_pool import Task
-from benchmark.core import numerics
 from benchmark.core.errors import UserError
-from benchmark.core.numerics import Numerics
 
 
 def played(rsum: float, seed: int = 0, preset: str = "p", rank: int = 0, **facts) -> Played:
@@ -85,59 +79,3 @@ def test_a_noted_replay_takes_the_place_of_one_on_such_a_machine(tmp_path, monke
 
 
 # Tasks that need each other --------------------------------------------------------------------
-
-
-def touch(name: str, *others: str) -> None:
-    assert all(Path(other).is_file() for other in others)
-    Path(name).touch()
-
-
-def fail(reason: str) -> None:
-    raise ValueError(reason)
-
-
-def test_tasks_are_played_after_what_they_need(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tasks = {
-        "last": Task(touch, ("last", "b", "a"), ("b", "a")),
-        "b": Task(touch, ("b", "a"), ("a",)),
-        "a": Task(touch, ("a",)),
-        "odd": Task(fail, ("two\nlines",)),
-        "after odd": Task(touch, ("never",), ("odd",)),
-        "after that": Task(touch, ("never",), ("after odd",)),
-    }
-    failed = task_pool.play(tasks, 2)
-    assert failed == {
-        "odd": "ValueError: two lines",
-        "after odd": "needs odd, which failed",
-        "after that": "needs after odd, which failed",
-    }
-    assert sorted(path.name for path in Path().iterdir()) == ["a", "b", "last"]
-
-
-def say_numerics() -> None:
-    raise ValueError(f"{numerics.current().mode} {numerics.current().threads}")
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tasks = {
-        "dies": Task(die, ()),
-        "native": Task(say_numerics, (), (), Numerics("native", 2)),
-        "after": Task(touch, ("never",), ("dies",)),
-        "again": Task(say_numerics, (), ("native",)),
-        "portable": Task(say_numerics, ()),
-    }
-    before = dict(os.environ)
-    assert task_pool.play(tasks, 1) == {
-        "dies": task_pool.DIED,
-        "native": "ValueError: native 2",
-        "after": "needs dies, which failed",
-        "again": "needs native, which failed",
-        "portable": "ValueError: portable 1",
-    }
-    assert os.environ == before

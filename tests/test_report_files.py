@@ -34,6 +34,7 @@ from report_seasons import (
 
 from benchmark.analysis import boards
 from benchmark.analysis.replays import Agreement, Replay, note_replay
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.machine import provenance
@@ -57,7 +58,7 @@ def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
 
 def test_the_time_of_a_pair_is_not_rounded_away():
     seconds = {"training": 1234.5678, "per_pair": 2.13456e-8}
-    kept = provenance(torch.device("cpu"), seconds).seconds
+    kept = provenance(torch.device("cpu"), seconds, "float32").seconds
     assert kept == {"training": 1235.0, "per_pair": 2.135e-8}
 
 
@@ -83,7 +84,7 @@ class TestMetrics:
 
     def test_the_claims_are_counted(self, reported):
         counts = self.read()["open"]["claims"]
-        assert set(counts) == {"holds", "does not hold", "undecided", "not run"}
+        assert set(counts) == set(Conclusion)
         papers = [yaml.safe_load(path.read_text()) for path in PAPERS.glob("*.yaml")]
         assert sum(counts.values()) == sum(len(paper["claims"]) for paper in papers)
         # Of the four presets no two are compared by a claim.

@@ -127,10 +127,9 @@ def test_a_preset_goes_on_from_the_checkpoint_of_its_seed(staged):
     assert params.cells["drawn-first-0"].start is None
 
 
-def test_a_preset_without_the_one_it_starts_from_is_refused(staged):
-    error = refused(season(presets=["second"]), staged)
-    assert error.where == "season try: second"
-    assert "starts from, first" in error.expected and "presets" in error.do
+def test_a_preset_brings_the_one_it_starts_from(staged):
+    params = resolve("try", season(presets=["second"]), staged)
+    assert {cell.preset for cell in params.cells.values()} == {"first", "second"}
 
 
 @pytest.mark.parametrize("name", season_names())
@@ -321,7 +320,7 @@ def test_a_seed_that_others_are_made_of_must_be_played(staged):
     assert error.where == f"season try: {FUSION}: seed 3"
     assert "seed of scan_i2t_lse, which it fuses" in error.expected
     error = refused(season(seeds_of={"third": [0]}))
-    assert (error.where, error.found) == ("season try: seeds_of.third", "neither")
+    assert (error.where, error.found) == ("season try: seeds_of.third", "neither: 'third'")
 
 
 # Options ----------------------------------------------------------------------------------------
@@ -372,12 +371,12 @@ def test_what_papers_set_otherwise_on_a_dataset_is_no_cut_of_the_budget():
     assert "epochs" not in elsewhere.options and elsewhere.options["lambda1"] == 9.0
     error = refused(with_dataset(on, "folder", changes={"cyclematch": {}}))
     assert error.where == "season try: datasets.folder.changes.cyclematch"
-    assert "a method of this season" in error.expected and error.found == "neither"
+    assert "a method of this season" in error.expected and error.found == "neither: 'cyclematch'"
 
 
 def test_a_pattern_that_fits_nothing_is_refused(staged):
     error = refused(season(presets=["first"], options={"third*": {}}), staged)
-    assert (error.where, error.found) == ("season try: options.third*", "neither")
+    assert (error.where, error.found) == ("season try: options.third*", "neither: 'third*'")
     assert error.expected.endswith("first, staged.py")
 
 
@@ -416,10 +415,10 @@ def test_a_fusion_names_the_folders_of_its_members():
     assert not set(params.fusions) & set(params.cells)
 
 
-def test_a_fusion_without_its_members_is_refused():
-    error = refused(season(presets=[SCAN, FUSION]))
-    assert error.where == f"season try: {FUSION}"
-    assert "fuses, scan_i2t_lse" in error.expected and "presets" in error.do
+def test_a_fusion_brings_its_members():
+    params = resolve("try", season(presets=[SCAN, FUSION]))
+    assert {cell.preset for cell in params.cells.values()} == {SCAN, "scan_i2t_lse"}
+    assert {fusion.preset for fusion in params.fusions.values()} == {FUSION}
 
 
 def test_a_fusion_may_be_of_parts_of_scores(staged):

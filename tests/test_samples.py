@@ -11,8 +11,10 @@ from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import positive_ranks
+from benchmark.protocol import fusion, positive_ranks
 from benchmark.protocol.metrics import recall_at
+from benchmark.protocol.rank_counts import BestItems
+from benchmark.protocol.score_tiles import Matrices, Pairing
 from methods import Captions, Inputs
 
 TEXTS = [
@@ -114,19 +116,26 @@ def test_rows_are_chosen_evenly(count, wanted, rows):
 # Scores ---------------------------------------------------------------------------------------
 
 
+def retrieved(scores: np.ndarray, group_of_image: list[int], group_of_caption: list[int]):
+    """The items of image queries, and which of all items are relevant."""
+    pairing = Pairing(np.array(group_of_image), np.array(group_of_caption))
+    best = BestItems("i2t", pairing, figure_samples.TOP)
+    for tile in Matrices((3, 7), i2t=scores):
+        best.add(tile, tile.of("i2t"))
+    return best.items, np.equal.outer(pairing.group_of_image, pairing.group_of_caption)
+
+
 def test_items_that_tie_with_a_relevant_one_are_retrieved_before_it():
     scores = np.array([[0.5, 0.9, 0.5, 0.9, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
-    relevant = np.array([[1, 0, 0, 1, 0], [1, 0, 1, 0, 0]], bool)
-    assert figure_samples.retrieved(scores, relevant).tolist() == [[1, 3, 2, 0, 4], [1, 3, 4, 0, 2]]
+    items, _ = retrieved(scores, [0, 0], [0, 1, 2, 0, 3])
+    assert items.tolist() == [[1, 3, 2, 0, 4], [1, 2, 4, 0, 3]]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 8, (40, 30)).astype(np.float32)  # many ties
-    relevant = rng.random((40, 30)) < 0.07
-    relevant[np.arange(40), rng.integers(0, 30, 40)] = True
-    best = figure_samples.retrieved(scores, relevant)
+    best, relevant = retrieved(scores, np.arange(40) % 12, rng.permutation(np.arange(30) % 12))
     assert best.shape == (40, 10) and best.dtype == np.int32
     ranks = positive_ranks(scores, relevant)
     assert len(set(ranks.tolist())) > 5
@@ -137,25 +146,43 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
         assert row[items].tolist() == sorted(row, reverse=True)[:10]
 
 
+def similarity_of(scores: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    similarity = figure_samples.similarity(len(scores), owners)
+    for tile in Matrices((50, 70), i2t=scores):
+        similarity.add(tile, tile.of("i2t"))
+    return similarity.scores
+
+
 def test_similarity_is_of_images_and_their_first_captions():
     scores = np.arange(24, dtype=np.float64).reshape(IMAGES, 6)
-    (similarity,) = figure_samples.of_scores(scores, OWNERS).values()
+    similarity = similarity_of(scores, OWNERS)
     assert similarity.tolist() == [[6 * i + c for c in (0, 2, 3, 5)] for i in range(IMAGES)]
-    assert similarity.dtype == np.float32
 
 
 def test_similarity_stops_after_a_hundred_images():
     owners = np.repeat(np.arange(130), 2)
     scores = np.random.default_rng(0).random((130, 260))
-    (similarity,) = figure_samples.of_scores(scores, owners).values()
+    similarity = similarity_of(scores, owners)
     assert similarity.shape == (100, 100)
-    assert similarity[99, 98] == np.float32(scores[99, 196])
+    assert similarity[99, 98] == scores[99, 196]
+
+
+def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """What is kept of a fusion of whole matrices."""
+    images, captions = scores[0].shape
+    curves = figure_samples.Curves(images, captions, len(scores))
+    areas = fusion.Areas(len(scores), Pairing(np.arange(images), np.arange(captions)))
+    for number, matrix in enumerate(scores):
+        for tile in Matrices((3, 100), i2t=matrix):
+            curves.add(number, tile)
+            areas.add(number, tile)
+    return curves.arrays(areas.weights())
 
 
 def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
     """CycleMatch paper, Eqs. 6.9 and 6.10, one query at a time."""
     scores = [np.random.default_rng(seed).random((4, 9)) for seed in range(3)]
-    found = figure_samples.of_fusion(scores)
+    found = of_fusion(scores)
     for way, turned in (("i2t", scores), ("t2i", [x.T for x in scores])):
         weights = found[f"weights_{way}"]
         assert weights.shape == (3, len(turned[0])) and weights.dtype == np.float32
@@ -167,7 +194,7 @@ def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
 
 def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
     scores = [np.random.default_rng(seed).normal(size=(7, 399)) for seed in range(2)]
-    found = figure_samples.of_fusion(scores)
+    found = of_fusion(scores)
     assert found["curve_queries_i2t"].tolist() == [0, 3, 6]
     assert found["curve_queries_t2i"].tolist() == [0, 199, 398]
     curves = found["curves_i2t"]

@@ -1,11 +1,14 @@
 """Season files: which there are, and how mistakes in them are reported."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from benchmark.core.errors import UserError
+from benchmark.papers.equal_settings import unequal_settings
 from benchmark.papers.printed_tables import papers
+from benchmark.season.method_options import method_of
 from benchmark.season.presets import PACKAGE_ROOT
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import read_season, season_name, season_names, season_path
@@ -99,15 +102,48 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
         read_season(str(path))
 
 
-@pytest.mark.parametrize("name", ["flicker", "flicker.yaml"])
-def test_an_unknown_season_lists_the_known_ones(name):
+def test_an_unknown_season_lists_the_known_ones():
     with pytest.raises(UserError) as error:
-        read_season(name)
-    assert error.value.where == f"season {name!r}" and "flickr8k" in error.value.expected
+        read_season("flicker")
+    assert error.value.where == "season 'flicker'" and "flickr8k" in error.value.expected
     assert "list seasons" in error.value.do
+
+
+def test_a_season_file_that_is_not_there():
+    with pytest.raises(UserError) as error:
+        read_season("flicker.yaml")
+    assert (error.value.where, error.value.found) == ("flicker.yaml", "file not found")
 
 
 def test_the_localisation_season_has_every_row_of_its_tables():
     tables = papers()["two_branch"].tables
     rows = {row.preset for number in "15" for row in tables[number].rows if row.preset}
     assert len(rows) >= 13 and rows <= set(read_season("localisation").presets)
+
+
+@pytest.mark.parametrize("name", season_names())
+def test_a_committed_season_scales_alike_what_a_paper_compares(name):
+    assert unequal_settings(resolve(name, read_season(name))) == []
+
+
+EARLIER = {"flickr8k", "localisation"}  # played before this was a rule; scaled when played again
+
+
+@pytest.mark.parametrize("name", sorted({*season_names()} - EARLIER))
+def test_a_committed_season_keeps_the_share_of_a_batch_that_are_hardest_negatives(name):
+    """The hardest 50 of 500 are the hardest 13 of 128, and not fewer than one."""
+    for cell in resolve(name, read_season(name)).cells.values():
+        default = asdict(method_of(cell.method).Config())
+        if "top_k" in default and {"batch_size", "top_k"} & {*cell.scaled}:
+            expected = default["top_k"] * cell.options["batch_size"] / default["batch_size"]
+            assert abs(cell.options["top_k"] - expected) <= 0.5, cell.key
+
+
+def test_presets_that_a_paper_compares_and_a_season_does_not_scale_alike_are_named():
+    season = read_season("demo")
+    assert {"latentmatch", "dualmatch", "cyclematch"} <= set(season.presets)
+    wider = season.options | {"latentmatch": {"hidden_size": 99, "epochs": 7}}
+    lines = unequal_settings(resolve("demo", season.model_copy(update={"options": wider})))
+    start = "shapes: dualmatch and latentmatch are compared by a paper, "
+    assert f"{start}and the season scales them differently: epochs, hidden_size" in lines
+    assert len(lines) == 2  # cyclematch and latentmatch, too

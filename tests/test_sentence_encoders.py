@@ -1,6 +1,7 @@
 """Sentence encoders, against values by hand and slow loops (tests/oracles/hglmm.py)."""
 
 import pickle
+import statistics
 from pathlib import Path
 from types import ModuleType
 
@@ -169,14 +170,22 @@ def test_tfidf_keeps_the_angles_of_the_weights():
 
 
 def mixture_of(K: int, E: int, seed: int = 0) -> hglmm.Mixture:
-    """Overlapping components of both families."""
+    """Overlapping components of both families, with unequal priors."""
     rng = np.random.default_rng(seed)
     laplacian = (np.arange(K * E).reshape(K, E) + seed) % 2 == 0
-    return hglmm.Mixture(laplacian, rng.normal(size=(K, E)), rng.uniform(0.8, 2.0, (K, E)))
+    prior = np.arange(1, K + 1) / np.arange(1, K + 1).sum()
+    return hglmm.Mixture(prior, laplacian, rng.normal(size=(K, E)), rng.uniform(0.8, 2.0, (K, E)))
+
+
+def gaussians(location: np.ndarray, scale: np.ndarray) -> hglmm.Mixture:
+    """With equal priors."""
+    K = len(location)
+    return hglmm.Mixture(np.full(K, 1 / K), np.zeros(location.shape, bool), location, scale)
 
 
 def nested(mixture: hglmm.Mixture) -> tuple:
-    return mixture.laplacian.tolist(), mixture.location.tolist(), mixture.scale.tolist()
+    arrays = (mixture.prior, mixture.laplacian, mixture.location, mixture.scale)
+    return tuple(array.tolist() for array in arrays)
 
 
 def samples(count: int, E: int = 4, seed: int = 0) -> np.ndarray:
@@ -203,11 +212,29 @@ def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     expected = nested(mixture)
     for _ in range(10):
         expected = naive.em_step(x.tolist(), expected, floor)
-    assert np.array_equal(found.laplacian, expected[0])
-    np.testing.assert_allclose(found.location, expected[1], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(found.scale, expected[2], rtol=1e-10)
+    np.testing.assert_allclose(found.prior, expected[0], rtol=1e-10)
+    assert np.array_equal(found.laplacian, expected[1])
+    np.testing.assert_allclose(found.location, expected[2], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.scale, expected[3], rtol=1e-10)
     assert 0 < found.laplacian.mean() < 1 and len(likelihoods) == 11
-    assert (found.scale == floor).any() == (floor == 0.9)
+    assert np.ptp(found.prior) > 0.05
+    floors = np.where(found.laplacian, floor, np.sqrt(floor))
+    assert (found.scale >= floors).all() and (found.scale == floors).any() == (floor == 0.9)
+
+
+def test_the_start_is_uniform_on_random_words_of_both_families():
+    x = samples(60, E=50)
+    mixture = hglmm.start(x, 20)
+    assert mixture.prior.tolist() == [1 / 20] * 20
+    assert {tuple(row) for row in mixture.location} <= {tuple(row) for row in x}
+    assert abs(mixture.laplacian.mean() - 0.5) < 3 * 0.5 / np.sqrt(1000)  # a fair coin's
+    for k, d in [(0, 0), (3, 7), (19, 49)]:
+        column = x[:, d].tolist()
+        middle, mean = statistics.median(column), statistics.fmean(column)
+        distance = statistics.fmean(abs(value - middle) for value in column)
+        deviation = statistics.pstdev(column, mean)
+        expected = distance if mixture.laplacian[k, d] else deviation
+        assert mixture.scale[k, d] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -233,12 +260,12 @@ def test_weighted_median_is_the_least_half_way_value():
 
 def test_two_clouds_are_found():
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.normal(-5, 1, (4000, 2)), rng.normal(5, 2, (4000, 2))])
-    first = hglmm.Mixture(np.zeros((2, 2), bool), x[[0, -1]], np.full((2, 2), 5.0))
-    mixture, _ = hglmm.fit(x, first)
+    x = np.concatenate([rng.normal(-5, 1, (6000, 2)), rng.normal(5, 2, (2000, 2))])
+    mixture, _ = hglmm.fit(x, gaussians(x[[0, -1]], np.full((2, 2), 5.0)))
     assert not mixture.laplacian.any()
     np.testing.assert_allclose(mixture.location, [[-5, -5], [5, 5]], atol=0.1)
     np.testing.assert_allclose(mixture.scale, [[1, 1], [2, 2]], atol=0.1)
+    np.testing.assert_allclose(mixture.prior, [0.75, 0.25], atol=0.01)
 
 
 def test_each_dimension_gets_its_family():
@@ -253,10 +280,10 @@ def test_each_dimension_gets_its_family():
 
 def test_a_component_without_words_stays():
     x = samples(30)
-    far = hglmm.Mixture(np.zeros((2, 4), bool), np.array([[0.0] * 4, [1e6] * 4]), np.ones((2, 4)))
-    mixture, _ = hglmm.fit(x, far)
+    mixture, _ = hglmm.fit(x, gaussians(np.array([[0.0] * 4, [1e6] * 4]), np.ones((2, 4))))
+    assert mixture.prior[0] == 1 and 0 < mixture.prior[1] < 1e-300
     assert (mixture.location[1] == 1e6).all() and (mixture.scale[1] == 1).all()
-    assert (mixture.location[0] != 0).all()
+    assert (mixture.location[0] != 0).all() and np.isfinite(hglmm.gradients(x, mixture)).all()
 
 
 # HGLMM: Fisher vectors ------------------------------------------------------------------------
@@ -287,17 +314,18 @@ def test_gradients_are_the_oracles():
 
 def test_gradients_by_hand():
     """One component. Gaussian: u, then (u^2 - 1) / root 2. Laplacian: sign, then |u| - 1."""
-    standard = hglmm.Mixture(np.zeros((1, 2), bool), np.zeros((1, 2)), np.ones((1, 2)))
+    standard = gaussians(np.zeros((1, 2)), np.ones((1, 2)))
     expected = [[1.0, -2.0, 0.0, 3 / np.sqrt(2)]]
     np.testing.assert_allclose(hglmm.gradients(np.array([[1.0, -2.0]]), standard), expected)
-    wide = hglmm.Mixture(np.ones((1, 2), bool), np.array([[1.0, 1.0]]), np.full((1, 2), 2.0))
+    one = np.ones((1, 2))
+    wide = hglmm.Mixture(np.ones(1), one > 0, one, 2 * one)
     found = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
     assert found.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
 
 
 def test_locations_come_first_component_by_component():
     """Two equal components share every word: root 2 for the prior, one half for the posterior."""
-    twice = hglmm.Mixture(np.zeros((2, 2), bool), np.zeros((2, 2)), np.ones((2, 2)))
+    twice = gaussians(np.zeros((2, 2)), np.ones((2, 2)))
     share = np.sqrt(2) / 2
     expected = share * np.array([[1, -2, 1, -2, 0, 3 / np.sqrt(2), 0, 3 / np.sqrt(2)]])
     np.testing.assert_allclose(

@@ -1,14 +1,24 @@
-"""Intervals, p values and groups against SciPy, enumeration, naive loops and simulation."""
+"""Significance against SciPy, statsmodels, naive loops and exact enumeration."""
 
 import math
-from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from benchmark.analysis import significance
+from benchmark.analysis.significance import Doubt, Estimate, SeedPart, deviations
+
+
+def own(count: int, variance: float, interaction: float = 0.0) -> SeedPart:
+    """The spread of a preset with so many trainings, by itself."""
+    return SeedPart((count,), variance, interaction, count - 1, is_own=True)
+
+
+def doubt(*parts: SeedPart, images: float = 0.0, inside: float = 0.0, count: int = 50) -> Doubt:
+    return Doubt(images=images, interaction=inside, image_count=count, seeds=parts)
 
 
 def clustered(seed: int, images: int, each: int) -> np.ndarray:
@@ -18,30 +28,9 @@ def clustered(seed: int, images: int, each: int) -> np.ndarray:
     return (rng.random((images, each)) < chances[:, None]).astype(float)
 
 
-def sums_of(values_GE: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return values_GE.sum(1), np.full(len(values_GE), values_GE.shape[1])
-
-
-def resampled(values_G: np.ndarray) -> np.ndarray:
-    """500 replicates of the mean of images with one query each."""
-    return significance.replicates(values_G, np.ones(len(values_G)), 500)
-
-
 def bounds(trials: int, chance: float) -> tuple[float, float]:
     """Counts that a binomial leaves once in a thousand times."""
     return stats.binom.ppf([0.0005, 0.9995], trials, chance)
-
-
-def every_exchange(differences: list) -> Fraction:
-    """Exact two-sided p: every way in which images may change sides, in exact arithmetic."""
-    totals = exchanged_totals(differences)
-    return Fraction(sum(total >= totals[0] for total in totals), len(totals))
-
-
-def exchanged_totals(differences: list) -> list:
-    """Absolute totals of every choice of signs; the first is the observed one."""
-    signs = product((1, -1), repeat=len(differences))
-    return [abs(sum(s * d for s, d in zip(each, differences, strict=True))) for each in signs]
 
 
 def naive_holm(p_values: list[float]) -> list[float]:
@@ -51,262 +40,244 @@ def naive_holm(p_values: list[float]) -> list[float]:
     return [max(products[: ordered.index(p) + 1]) for p in p_values]
 
 
-class TestBootstrap:
-    def test_every_resample_draws_as_many_images_as_there_are(self):
-        drawn = significance.weights(7, 50)
-        assert drawn.shape == (50, 7)
-        assert (drawn.sum(1) == 7).all()
-        assert len({tuple(row) for row in drawn}) > 40
-        # an image is drawn once on average, with the binomial's variance
-        many = significance.weights(7, 20_000)
-        assert many.mean(0) == pytest.approx(np.ones(7), abs=0.03)
-        assert many.var(0) == pytest.approx(np.full(7, 6 / 7), abs=0.05)
+class TestDeviations:
+    def test_of_one_query_an_image_they_are_those_of_a_mean(self):
+        values = np.random.default_rng(0).gamma(2.0, size=40)
+        left = deviations(values, np.ones(40))
+        assert left.sum() == pytest.approx(0)
+        assert math.sqrt((left**2).sum()) == pytest.approx(stats.sem(values))
 
-    def test_callers_share_their_resamples_and_cannot_change_them(self):
-        first = significance.weights(9, 20).copy()
-        significance.weights.cache_clear()
-        assert (significance.weights(9, 20) == first).all()
-        with pytest.raises(ValueError, match="read-only"):
-            significance.weights(9, 20)[0, 0] = 5
-
-    def test_replicates_are_those_of_a_loop(self):
-        rng = np.random.default_rng(0)
-        queries = [rng.random(rng.integers(1, 5)) for _ in range(8)]  # of each image
+    def test_of_several_they_are_what_drawing_images_gives(self):
+        rng = np.random.default_rng(1)
+        queries = [rng.random(rng.integers(1, 6)) + rng.random() for _ in range(60)]
         counts = np.array([len(q) for q in queries])
-        replicates = significance.replicates(np.array([q.sum() for q in queries]), counts, 40)
-        for drawn, replicate in zip(significance.weights(8, 40), replicates, strict=True):
-            pooled = [v for times, q in zip(drawn, queries, strict=True) for v in [*q] * int(times)]
-            assert replicate == pytest.approx(np.mean(pooled))
+        variance = (deviations(np.array([q.sum() for q in queries]), counts) ** 2).sum()
+        means = [
+            np.concatenate([queries[image] for image in rng.integers(60, size=60)]).mean()
+            for _ in range(4000)
+        ]
+        assert variance == pytest.approx(np.var(means), rel=0.1)
 
-    def test_an_image_without_a_query_is_left_out(self):
-        sums, counts = np.array([1.0, 0.0, 2.0]), np.array([1, 0, 2])
-        replicates = significance.replicates(sums, counts, 30)
-        assert (replicates == significance.replicates(sums[[0, 2]], counts[[0, 2]], 30)).all()
+    def test_they_need_the_clusters(self):
+        hits = clustered(0, 200, 5)
+        whole = (deviations(hits.sum(1), np.full(200, 5)) ** 2).sum()
+        single = (deviations(hits.ravel(), np.ones(1000)) ** 2).sum()
+        assert whole > 2 * single
 
-    def test_without_clusters_the_interval_is_scipys(self):
-        values = np.random.default_rng(1).gamma(2.0, size=150)
-        replicates = significance.replicates(values, np.ones(150), 20_000)
-        scipys = stats.bootstrap(
-            (values,), np.mean, n_resamples=20_000, method="percentile", rng=2
-        ).confidence_interval
-        width = scipys.high - scipys.low
-        assert significance.percentiles(replicates) == pytest.approx(
-            tuple(scipys), abs=0.03 * width
+    def test_an_image_without_a_query_does_nothing(self):
+        with_one = deviations(np.array([1.0, 0.0, 2.0, 0.5]), np.array([1, 0, 2, 1]))
+        without = deviations(np.array([1.0, 2.0, 0.5]), np.array([1, 2, 1]))
+        assert with_one[1] == 0
+        assert with_one[[0, 2, 3]] == pytest.approx(without)
+
+
+class TestEstimates:
+    def test_of_images_alone_it_is_students(self):
+        values = np.random.default_rng(2).normal(1, 3, 30)
+        left = deviations(values, np.ones(30))
+        estimate = significance.on_other_images(
+            values.mean(), doubt(images=float(left @ left), count=30)
+        )
+        test = stats.ttest_1samp(values, 0)
+        assert estimate.interval == pytest.approx(tuple(test.confidence_interval(0.95)))
+        assert estimate.p() == pytest.approx(test.pvalue)
+
+    def test_of_trainings_alone_it_is_welchs(self):
+        first, second = np.array([9.0, 11.0, 10.5]), np.array([6.0, 9.5, 7.0, 8.0])
+        parts = [own(len(values), values.var(ddof=1)) for values in (first, second)]
+        value = first.mean() - second.mean()
+        expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+        assert significance.on_other_images(value, doubt(*parts)).interval == pytest.approx(
+            tuple(expected)
         )
 
-    def test_the_interval_covers_as_often_as_it_says_and_needs_the_clusters(self):
-        """300 sets of 120 images with 5 captions each; the true mean is a half."""
-        trials, whole, single = 300, 0, 0
-        for seed in range(trials):
-            hits = clustered(seed, 120, 5)
-            low, high = significance.percentiles(significance.replicates(*sums_of(hits)))
-            whole += low <= 0.5 <= high
-            alone = hits.ravel()  # every caption an image of its own
-            replicates = significance.replicates(alone, np.ones(len(alone)), 400)
-            low, high = significance.percentiles(replicates)
-            single += low <= 0.5 <= high
-        least, most = bounds(trials, significance.LEVEL)
-        assert least <= whole <= most
-        assert single < least
+    def test_a_pooled_spread_is_students_with_two_samples(self):
+        first, second = np.array([9.0, 11.0, 10.5]), np.array([6.0, 9.5, 7.0, 8.0])
+        pooled = (2 * first.var(ddof=1) + 3 * second.var(ddof=1)) / 5
+        part = SeedPart((3, 4), pooled, 0.0, 5, is_own=False)
+        test = stats.ttest_ind(first, second)
+        for scope in (significance.on_test_set, significance.on_other_images):
+            estimate = scope(first.mean() - second.mean(), doubt(part))
+            assert estimate.interval == pytest.approx(tuple(test.confidence_interval(0.95)))
+            assert estimate.p() == pytest.approx(test.pvalue)
+
+    def test_the_interaction_is_counted_once(self):
+        """Images 4, of which 1 is the interaction of three trainings; the spread leaves 5 - 3."""
+        part = own(3, 5.0, interaction=3.0)
+        estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
+        assert estimate.error**2 == pytest.approx(4.0 + (5.0 - 3.0) / 3)
+        freedom = (4 + 2 / 3) ** 2 / (4**2 / 49 + (5 / 3) ** 2 / 2)
+        assert estimate.freedom == pytest.approx(freedom)
+
+    def test_a_spread_below_its_interaction_adds_nothing(self):
+        part = own(3, 2.0, interaction=3.0)
+        estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
+        assert estimate.error == pytest.approx(2.0)
+        assert estimate.freedom >= 2
+
+    def test_on_the_test_set_only_trainings_count(self):
+        part = own(4, 5.0, interaction=3.0)
+        estimate = significance.on_test_set(1.0, doubt(part, images=40.0, inside=0.75))
+        assert (estimate.error**2, estimate.freedom) == (pytest.approx(5 / 4), 3)
+
+    def test_trainings_that_equal_seeds_make_alike_vary_less(self):
+        """The interaction of the difference is 0.1, that of two presets would be 2."""
+        part = SeedPart((3, 3), 3.0, 3.0, 20, is_own=False)
+        here = significance.on_test_set(1.0, doubt(part, images=0.5, inside=0.1))
+        assert here.error**2 == pytest.approx(0.1)
+
+    @pytest.mark.parametrize("images", [0.1, 1.0, 9.0])
+    @pytest.mark.parametrize("variance", [0.1, 1.0, 9.0])
+    def test_the_test_set_is_never_less_sure_than_other_images(self, images, variance):
+        of_both = doubt(own(3, variance, 0.05), images=images, inside=0.05 / 3)
+        here, elsewhere = (
+            scope(5.0, of_both)
+            for scope in (significance.on_test_set, significance.on_other_images)
+        )
+        assert elsewhere.interval[0] <= here.interval[0] <= here.interval[1]
+        assert here.interval[1] <= elsewhere.interval[1]
+
+    def test_without_spread_there_is_no_estimate(self):
+        assert significance.on_other_images(6.0, doubt(own(3, 0.0))) is None
+        assert significance.on_test_set(6.0, doubt(own(3, 0.0), images=2.0)) is None
+        assert significance.on_other_images(6.0, doubt()) is None
+
+    def test_of_unknown_trainings_nothing_is_said_on_the_test_set(self):
+        assert significance.on_test_set(6.0, doubt(images=2.0)) is None
+        assert significance.on_other_images(6.0, doubt(images=4.0)).error == 2.0
+
+    def test_p_says_what_the_interval_says(self):
+        for value, bound in product(np.linspace(-6, 6, 25), (0.0, 0.5, 2.0)):
+            estimate = Estimate(value=value, error=1.0, freedom=7.0)
+            low, high = estimate.interval
+            assert (estimate.p(bound) <= 0.05) == (low >= bound or high <= -bound)
+            assert (estimate.p_above(bound) <= 0.05) == (low >= bound)
 
 
-class TestDifferenceInterval:
-    def test_without_images_it_is_students(self):
-        differences = np.array([1.0, 2.5, 1.7])
-        expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-        interval = significance.difference_interval(differences, None)
-        assert interval == pytest.approx(tuple(expected))
+class TestScoreInterval:
+    @pytest.mark.parametrize(("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)])
+    def test_without_clusters_it_is_wilsons(self, hits, queries):
+        share = hits / queries
+        variance = 100**2 * share * (1 - share) / queries
+        ends = significance.score_interval(100 * share, variance, 100.0, queries)
+        low, high = proportion_confint(hits, queries, method="wilson")
+        assert ends == pytest.approx((100 * low, 100 * high))
 
-    def test_of_one_seed_it_is_for_other_images_only(self):
-        replicates = np.random.default_rng(0).normal(7, 3, 2000)
-        low, high = significance.difference_interval(np.array([5.0]), replicates)
-        margin = 1.959964 * np.std(replicates, ddof=1)
-        assert (low, high) == pytest.approx((5 - margin, 5 + margin))
+    def test_twice_the_variance_is_half_the_queries(self):
+        ends = significance.score_interval(30.0, 2 * 100**2 * 0.3 * 0.7 / 100, 100.0, 100)
+        low, high = proportion_confint(15, 50, method="wilson")
+        assert ends == pytest.approx((100 * low, 100 * high))
 
-    def test_one_seed_without_images_has_none(self):
-        assert significance.difference_interval(np.array([5.0]), None) is None
+    def test_rare_hits_are_covered(self):
+        """R@1 of 1% and 100 images: every number of hits with its probability."""
+        covered = 0.0
+        for hits in range(101):
+            values = np.array([100.0] * hits + [0.0] * (100 - hits))
+            left = deviations(values, np.ones(100))
+            low, high = significance.score_interval(values.mean(), float(left @ left), 100.0, 100)
+            covered += stats.binom.pmf(hits, 100, 0.01) * (low <= 1.0 <= high)
+        assert 0.9 <= covered <= 0.995  # the percentile interval of a bootstrap: 0.63
 
-    def test_seeds_that_agree_leave_the_images(self):
-        replicates = np.random.default_rng(0).normal(0, 2, 2000)
-        agree = significance.difference_interval(np.full(3, 1.5), replicates)
-        assert agree == significance.difference_interval(np.array([1.5]), replicates)
-
-    def test_both_parts_add_up_with_welchs_degrees_of_freedom(self):
-        """Welch's interval for two samples adds two such parts; SciPy has it."""
-        rng = np.random.default_rng(3)
-        seeds, images = rng.normal(2, 1, 3), rng.normal(0, 2, 100_000)
-        expected = stats.ttest_ind(seeds, images, equal_var=False).confidence_interval(0.95)
-        spread = np.std(images, ddof=1) / np.sqrt(len(images))
-        replicates = rng.normal(size=500)
-        replicates *= spread / np.std(replicates, ddof=1)
-        low, high = significance.difference_interval(seeds, replicates)
-        assert high - low == pytest.approx(expected.high - expected.low, rel=1e-6)
-
-    @pytest.mark.parametrize(
-        ("of_seeds", "of_images", "of_both"),
-        [(0.0, 1.0, 0.0), (1.0, 1.0, 0.0), (2.0, 1.0, 0.5), (1.0, 0.01, 0.01)],
-    )
-    def test_three_seeds_are_covered_as_often_as_it_says(self, of_seeds, of_images, of_both):
-        """Parts: luck of a seed, of an image, of a seed with an image, as std of the mean."""
-        trials, images, covered, without_seeds = 1000, 100, 0, 0
-        rng = np.random.default_rng(5)
+    def test_rare_hits_of_clustered_queries_are_covered(self):
+        """200 images with five captions; a quarter of the images hit with 4% of their captions."""
+        rng, trials, covered = np.random.default_rng(0), 1000, 0
         for _ in range(trials):
-            values_SG = rng.normal(0, of_seeds, (3, 1))
-            values_SG = values_SG + rng.normal(0, of_images * np.sqrt(images), images)
-            values_SG = values_SG + rng.normal(0, of_both * np.sqrt(images), (3, images))
-            replicates = resampled(values_SG.mean(0))
-            low, high = significance.difference_interval(values_SG.mean(1), replicates)
-            covered += low <= 0 <= high
-            low, high = significance.percentiles(replicates)
-            without_seeds += low <= 0 <= high
-        least, most = bounds(trials, significance.LEVEL)
-        assert least <= covered <= most
-        assert (without_seeds < least) == (of_seeds > 0)
+            chances = np.where(rng.random(200) < 0.25, 0.04, 0.0)
+            hits = 100.0 * rng.binomial(5, chances)
+            left = deviations(hits, np.full(200, 5))
+            ends = significance.score_interval(hits.sum() / 1000, float(left @ left), 100.0, 200)
+            covered += ends[0] <= 1.0 <= ends[1]
+        assert 0.93 <= covered / trials <= 0.99
 
-    def test_luck_of_a_seed_with_single_images_only_widens_it(self):
-        rng, trials, covered = np.random.default_rng(6), 300, 0
-        for _ in range(trials):
-            values_SG = rng.normal(size=(3, 100))
-            replicates = resampled(values_SG.mean(0))
-            low, high = significance.difference_interval(values_SG.mean(1), replicates)
-            covered += low <= 0 <= high
-        assert covered >= bounds(trials, significance.LEVEL)[0]
-
-
-class TestPermutation:
-    @pytest.mark.parametrize("seed", range(4))
-    def test_it_is_that_of_every_exchange(self, seed):
-        """Captions change sides with their image, so an image is one difference."""
-        rng = np.random.default_rng(seed)
-        first, second = rng.integers(0, 2, (2, 10, 5))
-        of_image = (first - second).sum(1) + rng.integers(0, 2, 10)
-        exact = every_exchange([int(d) for d in of_image])
-        p = significance.permutation_p(of_image[:, None] / 7, 10_000)[0]
-        least, most = bounds(10_000, float(exact))
-        assert least <= p * 10_001 - 1 <= most
-
-    def test_without_clusters_it_is_scipys(self):
-        rng = np.random.default_rng(8)
-        first, second = rng.normal(0.4, 1, 12), rng.normal(0, 1, 12)
-        exact = stats.permutation_test(
-            (first, second),
-            lambda a, b, axis: np.mean(a - b, axis=axis),
-            permutation_type="samples",
-            n_resamples=np.inf,
-            vectorized=True,
-        ).pvalue
-        p = significance.permutation_p((first - second)[:, None] / 12)[0]
-        least, most = bounds(10_000, exact)
-        assert least <= p * 10_001 - 1 <= most
-        assert 0.02 < exact < 0.98
-
-    def test_ties_count_although_their_sums_are_rounded(self):
-        tenths = [Fraction(n, 10) for n in (1, 2, 3, -3, 1, 2, -1, 7)]
-        p = significance.permutation_p(np.array([[float(d)] for d in tenths]))[0]
-        least, most = bounds(10_000, float(every_exchange(tenths)))
-        assert least <= p * 10_001 - 1 <= most
-        observed, *_ = totals = exchanged_totals(tenths)
-        beyond = sum(total > observed for total in totals) / len(totals)
-        assert beyond * 10_000 < least  # so many are ties
-
-    def test_no_difference_is_one_and_p_is_never_zero(self):
-        differences = np.stack([np.zeros(200), np.ones(200)], axis=1)
-        assert significance.permutation_p(differences, 99).tolist() == [1.0, 0.01]
-
-    def test_columns_do_not_touch_each_other_and_signs_do_not_matter(self):
-        columns = np.random.default_rng(0).normal(0.1, 1, (50, 3))
-        p = significance.permutation_p(columns, 1200)
-        for number in range(3):
-            alone = significance.permutation_p(-columns[:, [number]], 1200)
-            assert alone[0] == p[number]
-
-    def test_presets_that_are_alike_differ_as_often_as_chance_has_it(self):
-        """And more often where captions change sides one by one."""
-        rng, trials = np.random.default_rng(4), 1000
-        of_image = rng.normal(size=(60, 1, trials)).repeat(4, axis=1)
-        captions = of_image + 0.5 * rng.normal(size=(60, 4, trials))
-        whole = significance.permutation_p(captions.sum(1), 999) <= 0.05
-        single = significance.permutation_p(captions.reshape(240, trials), 999) <= 0.05
-        least, most = bounds(trials, 0.05)
-        assert least <= whole.sum() <= most < single.sum()
-
-
-class TestHolm:
-    def test_worked_by_hand(self):
-        adjusted = significance.holm(np.array([0.01, 0.04, 0.03, 0.005]))
-        assert adjusted == pytest.approx([0.03, 0.06, 0.06, 0.02])
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_it_is_the_definition(self, seed):
-        p_values = np.random.default_rng(seed).random(12).round(1) ** 3
-        assert significance.holm(p_values) == pytest.approx(naive_holm(p_values.tolist()))
-
-    def test_of_none_and_of_one(self):
-        assert significance.holm(np.array([])).tolist() == []
-        assert significance.holm(np.array([0.2])).tolist() == [0.2]
-
-
-class TestRankGroups:
-    def groups(self, apart: dict[int, list[float]]) -> list[int]:
-        return significance.rank_groups(len(apart), lambda leader: np.array(apart[leader]))
-
-    def test_whoever_is_told_apart_from_the_leader_leads_the_next_group(self):
-        p_of = {0: [0.9, 0.001, 0.001], 1: [], 2: [0.5], 3: []}
-        assert self.groups(p_of) == [1, 1, 2, 2]
-
-    def test_the_leader_decides_and_not_the_neighbour(self):
-        """The third is like the second, but not like the first."""
-        p_of = {0: [0.3, 0.01], 1: [0.9], 2: []}
-        assert self.groups(p_of) == [1, 1, 2]
-
-    def test_a_group_reaches_to_the_last_one_that_is_like_its_leader(self):
-        p_of = {0: [0.001, 0.9], 1: [0.001], 2: []}
-        assert self.groups(p_of) == [1, 1, 1]
-
-    def test_p_is_adjusted_over_all_behind_the_leader(self):
-        assert self.groups({0: [0.02, 0.03, 0.04], 1: [], 2: [], 3: []}) == [1, 1, 1, 1]
-        assert self.groups({0: [0.02], 1: []}) == [1, 2]
-
-    def test_one_and_none(self):
-        assert self.groups({0: []}) == [1]
-        assert self.groups({}) == []
-
-
-def test_the_prediction_interval_is_student_s():
-    values = [3.0, 5.0, 10.0]  # mean 6, s = sqrt(13)
-    reach = stats.t.ppf(0.975, 2) * math.sqrt(13) * math.sqrt(4 / 3)
-    assert significance.prediction_interval(values) == pytest.approx((6 - reach, 6 + reach))
-
-
-def test_the_prediction_interval_covers_the_next_value():
-    rng = np.random.default_rng(0)
-    draws = rng.normal(50, 2, (2000, 4))
-    intervals = [significance.prediction_interval(row[:3]) for row in draws]
-    covered = sum(low <= row[3] <= high for (low, high), row in zip(intervals, draws, strict=True))
-    assert stats.binom.ppf(0.001, 2000, 0.95) <= covered <= stats.binom.ppf(0.999, 2000, 0.95)
+    def test_it_stays_within_the_range(self):
+        for share in (0.0, 0.001, 0.999, 1.0):
+            low, high = significance.score_interval(600 * share, 30.0, 600.0, 40)
+            assert 0 <= low <= 600 * share <= high <= 600
 
 
 class TestWithSeeds:
     def test_both_sources_of_doubt_reach_at_a_right_angle(self):
-        """Seeds 9, 10 and 11: t is 4.302653, the standard error 1 / sqrt(3)."""
-        reach = 4.302653 / math.sqrt(3)
-        low, high = significance.with_seeds((7.0, 14.0), [9.0, 10.0, 11.0])
+        """Three trainings: t is 4.302653, the standard error sqrt((5 - 2) / 3)."""
+        reach = 4.302653
+        low, high = significance.with_seeds(10.0, (7.0, 14.0), own(3, 5.0, 2.0))
         assert low == pytest.approx(10 - math.hypot(3, reach))
         assert high == pytest.approx(10 + math.hypot(4, reach))
 
-    def test_seeds_that_agree_leave_the_interval_as_it_is(self):
-        assert significance.with_seeds((7.0, 14.0), [10.0, 10.0]) == (7.0, 14.0)
+    def test_trainings_that_only_the_images_part_leave_it_as_it_is(self):
+        assert significance.with_seeds(10.0, (7.0, 14.0), own(3, 2.0, 2.5)) == (7.0, 14.0)
 
-    @pytest.mark.parametrize("seeds", [2, 3, 5])
-    @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-    def test_it_covers_the_mean_whether_images_or_seeds_dominate(self, seeds, share):
-        """`share` is the seeds' part of the variance of the mean."""
-        rng, runs = np.random.default_rng(0), 2000
-        image, seed = math.sqrt(1 - share), math.sqrt(share * seeds)
-        values = image * rng.normal(size=(runs, 1)) + seed * rng.normal(size=(runs, seeds))
-        reach = 1.959964 * image
-        covered = 0
-        for drawn in values:
-            low, high = significance.with_seeds((drawn.mean() - reach, drawn.mean() + reach), drawn)
-            covered += low <= 0 <= high
-        assert covered >= bounds(runs, 0.95)[0]
+
+def test_the_prediction_interval_is_student_s():
+    reach = stats.t.ppf(0.975, 2) * math.sqrt(13) * math.sqrt(4 / 3)
+    predicted = significance.prediction_interval(6.0, own(3, 13.0))
+    assert predicted == pytest.approx((6 - reach, 6 + reach))
+
+
+class TestHolm:
+    def test_worked_by_hand(self):
+        adjusted = significance.holm([0.01, 0.04, 0.03, 0.005])
+        assert adjusted == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_it_is_the_definition(self, seed):
+        p_values = (np.random.default_rng(seed).random(12).round(1) ** 3).tolist()
+        assert significance.holm(p_values) == pytest.approx(naive_holm(p_values))
+
+    def test_of_none_and_of_one(self):
+        assert significance.holm([]).tolist() == []
+        assert significance.holm([0.2]).tolist() == [0.2]
+
+
+class TestLetters:
+    def of(self, size: int, *apart: tuple[int, int]) -> list[str]:
+        apart_PP = np.zeros((size, size), dtype=bool)
+        for first, second in apart:
+            apart_PP[first, second] = apart_PP[second, first] = True
+        return significance.letters(apart_PP)
+
+    def test_worked_by_hand(self):
+        assert self.of(3, (0, 2)) == ["a", "ab", "b"]
+        assert self.of(3, (0, 1), (0, 2)) == ["a", "b", "b"]
+        assert self.of(3, (0, 1), (0, 2), (1, 2)) == ["a", "b", "c"]
+        assert self.of(2) == ["a", "a"]
+        assert self.of(4, (0, 1)) == ["a", "b", "ab", "ab"]
+        assert self.of(0) == []
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_two_share_a_letter_if_and_only_if_they_are_not_apart(self, seed):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 12))
+        pairs = [pair for pair in combinations(range(size), 2) if rng.random() < seed / 30]
+        letters = self.of(size, *pairs)
+        for first, second in combinations(range(size), 2):
+            assert set(letters[first]).isdisjoint(letters[second]) == ((first, second) in pairs)
+        groups = [{n for n in range(size) if x in letters[n]} for x in set("".join(letters))]
+        assert not any(one < other for one in groups for other in groups)
+        assert "".join(sorted(dict.fromkeys("".join(letters)))) == "".join(
+            dict.fromkeys("".join(letters))
+        )
+
+    def test_there_are_more_than_fifty_two(self):
+        letters = self.of(60, *combinations(range(60), 2))
+        assert len(set(letters)) == 60 and {len(own) for own in letters} == {1}
+
+
+class TestChancesToBeBest:
+    def test_of_two_it_is_the_normal_distribution_of_their_difference(self):
+        """Images with standard deviations 2 and 1, trainings with 2 and 0: together 3."""
+        noise = np.array([[2.0, 0.0], [0.0, 1.0]])
+        chances = significance.chances_to_be_best(
+            np.array([3.0, 0.0]), noise, np.array([[2.0], [0.0]])
+        )
+        expected = stats.norm.cdf(3 / 3)
+        assert chances == pytest.approx([expected, 1 - expected], abs=0.012)
+
+    def test_what_both_share_does_not_matter(self):
+        noise, shared = np.array([[9.0, 1.0], [9.0, 0.0]]), np.array([[7.0], [7.0]])
+        chances = significance.chances_to_be_best(np.array([1.0, 0.0]), noise, shared)
+        assert chances[0] == pytest.approx(stats.norm.cdf(1), abs=0.012)
+
+    def test_they_add_up_and_equals_share(self):
+        means = np.array([5.0, 5.0, 1.0])
+        chances = significance.chances_to_be_best(means, np.zeros((3, 2)), np.zeros((3, 1)))
+        assert chances.tolist() == [0.5, 0.5, 0.0]

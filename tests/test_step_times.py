@@ -137,7 +137,7 @@ def clock(monkeypatch):
 
     def ticking(*seconds: float) -> None:
         ends = cycle(np.cumsum([0.0, *seconds]))
-        monkeypatch.setattr(step_times, "_now", lambda device: next(ends))
+        monkeypatch.setattr(step_times, "now", lambda device: next(ends))
         monkeypatch.setattr(step_times, "_validation_seconds", lambda *given: 0.0)
 
     return ticking
@@ -199,7 +199,7 @@ SMALL = {
     "dual_path": {"batch_size": 4},
     "two_branch_*": {"batch_size": 4},
     "cyclematch": {"batch_size": 4},
-    "latentmatch": {"batch_size": 4},
+    "vse": {"batch_size": 4},
     "scan": {"batch_size": 4},
 }
 

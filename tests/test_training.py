@@ -1,5 +1,8 @@
 """The training loop's parts: optimisers with factors, and the log that finds a broken loss."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -95,6 +98,53 @@ def test_a_broken_loss_is_seen_at_the_next_check(monkeypatch):
     log = logged([float("nan"), 1.0], 3, monkeypatch)
     with pytest.raises(DivergedError, match="step 1,"):
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(1.0)})
+
+
+class OneBatch:
+    """The rows of a training split, as few as there can be."""
+
+    device = torch.device("cpu")
+    owners = np.arange(2)
+
+    def batches(self, rows: list[np.ndarray], pool_rows: list[None]) -> Iterator[None]:
+        """`Counting` looks at none."""
+        return iter(pool_rows)
+
+
+class Counting(nn.Module):
+    """Its weight grows by one with every epoch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+
+    def loss(self, batch: None) -> dict[str, torch.Tensor]:
+        return {"down": -10 * self.weight}
+
+
+@pytest.mark.parametrize(
+    ("keeps", "epoch"),
+    [(("best",), 2), (("last",), 4), (("last", "best"), 2), (("best", "last"), 4)],
+)
+def test_the_last_phase_says_which_epoch_is_kept(keeps, epoch, tmp_path):
+    rates = (0.1,) * (4 // len(keeps))
+    phases = [
+        phase_of(epochs=len(rates), learning_rates=rates, optimiser="sgd", keeps=kept)
+        for kept in keeps
+    ]
+    rsums = iter([1.0, 3.0, 3.0, 2.0])
+    run = resumable_loop.Run(
+        model=Counting(),
+        phases=phases,
+        train=OneBatch(),
+        validate=lambda model: {"rsum": next(rsums)},
+        seed=0,
+        autocast=False,
+        scratch=tmp_path,
+        name="counting",
+    )
+    run.play()
+    assert (run.selected(), run.best_state["weight"].item()) == (epoch, pytest.approx(epoch))
 
 
 def test_a_history_is_written_in_full_and_with_gaps_where_a_phase_lacks_a_term():

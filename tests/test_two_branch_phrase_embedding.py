@@ -20,6 +20,8 @@ from region_batches import (
 )
 from torch import Tensor
 
+from benchmark.core.files import read_yaml
+from benchmark.season.presets import PACKAGE_ROOT
 from methods import Inputs, RegionBatch, Sizes
 from methods import two_branch_phrase_embedding as method
 from methods.shared.branches import encode_regions
@@ -295,6 +297,9 @@ def test_neighbourhood_terms_count_in_two_more_epochs_only():
     first, second = method.recipe(method.Config(**ROWS["constraints"]))
     assert (first.epochs, second.epochs) == (8, 2)
     assert (first.captions_per_image, second.captions_per_image) == (2, 2)
+    assert second.keeps == "last"  # of 8 + 2, as the sampling row keeps the last of 8
+    (sampling,) = method.recipe(method.Config(**ROWS["sampling"]))
+    assert sampling.keeps == "last"
     terms = loss_of(model_of(**ROWS["constraints"]), batch_of(PAIRED))
     assert set(first.terms) == {"phrase_anchor", "image_anchor"}
     assert set(terms) - set(first.terms) == {"region_neighbourhood", "phrase_neighbourhood"}
@@ -337,3 +342,15 @@ def test_phrases_of_new_pictures_are_found(row):
         sum(model.loss(batch).values()).backward()
         optimiser.step()
     assert found_in_new_pictures(model) > 0.9  # 0.2 by chance
+
+
+@pytest.mark.parametrize(("kind", "weight"), [("region", "lambda3"), ("phrase", "lambda4")])
+def test_each_neighbourhood_has_a_row_of_its_own(kind, weight):
+    rows = read_yaml(PACKAGE_ROOT / "methods/two_branch_phrase_embedding.yaml")
+    both = method.Config(**rows["two_branch_phrase_constraints"]["options"])
+    alone = method.Config(**rows[f"two_branch_phrase_{kind}_constraints"]["options"])
+    other = {"lambda3": "lambda4", "lambda4": "lambda3"}[weight]
+    assert alone == replace(both, **{other: 0.0})
+    assert len(method.recipe(alone)) == 2  # 8 epochs and 2 more, too
+    terms = loss_of(model_of(**ROWS["constraints"] | {other: 0.0}), batch_of(PAIRED))
+    assert {name for name in terms if "neighbourhood" in name} == {f"{kind}_neighbourhood"}

@@ -179,7 +179,7 @@ def test_recipe_is_section_4_3():
     config = method.Config()
     (phase,) = method.recipe(config)
     assert (phase.optimiser, phase.weight_decay, phase.clip_norm) == ("adam", 0.0, None)
-    assert phase.learning_rates == (0.001,) * 8
+    assert (phase.learning_rates, phase.keeps) == ((0.001,) * 8, "last")
     assert (phase.batch_size, phase.captions_per_image) == (100, 1)
     assert method.inputs(config) == Inputs(task="localisation", image="proposals", text="phrase")
 

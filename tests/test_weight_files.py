@@ -131,3 +131,16 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
 
 def _column(values: list[float]) -> torch.Tensor:
     return torch.tensor(values).view(1, 3, 1, 1)
+
+
+@pytest.mark.parametrize("name", torchvision_cnn.NETWORKS)
+def test_a_network_to_be_trained_has_no_dropout_and_torchvisions_names(name):
+    with torch.device("meta"):
+        network = torchvision_cnn.structure(name, 4)
+        whole = models.get_model(name, weights=None)
+    parts = list(network.modules())
+    assert not any(isinstance(part, nn.Dropout) for part in parts)
+    if name.startswith("vgg"):
+        assert any(isinstance(part, nn.Dropout) for part in whole.modules())
+        names = {key.removeprefix("classifier.") for key in whole.state_dict() if "fier" in key}
+        assert network.head.state_dict().keys() == names - {"6.weight", "6.bias"}

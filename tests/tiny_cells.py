@@ -202,14 +202,19 @@ def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.nda
     """The test scores that the cell is evaluated by, one row per query."""
     seen = []
     original = evaluation.of_retrieval
+
+    def of_retrieval(tiles, *rest):
+        seen.extend(tiles)
+        return original(tiles, *rest)
+
     with monkeypatch.context() as patch:
-        patch.setattr(
-            evaluation,
-            "of_retrieval",
-            lambda scores, *rest: seen.append(scores) or original(scores, *rest),
-        )
+        patch.setattr(evaluation, "of_retrieval", of_retrieval)
         evaluated(cell, *members)
-    return seen[0]
+    (tile,) = seen
+    by_place = {way: np.empty_like(tile.of(way)) for way in ("i2t", "t2i")}
+    for way, matrix in by_place.items():
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of(way)
+    return {"i2t": by_place["i2t"], "t2i": by_place["t2i"].T}
 
 
 def ranks_of(folder: str | Path = RESULTS) -> pd.DataFrame:

@@ -9,7 +9,7 @@ with a record of another season, protocol or data, is an error that names the co
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -24,10 +24,12 @@ from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.provenance import Provenance, read_provenance
 from benchmark.core.records import SCHEMA_VERSION, Record
+from benchmark.papers.own_claims import own_claims
+from benchmark.papers.printed_tables import Paper
 from benchmark.protocol import METRICS, VERSION
 from benchmark.protocol.metrics import FORMULA_VERSIONS, outdated
-from benchmark.season.parameters import Cell, Fusion, Params
-from benchmark.season.presets import Preset, presets
+from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Params
+from benchmark.season.presets import Preset, own_presets, presets
 
 CARDS = Path("data/prepared")
 TASKS = ("retrieval", "localisation")
@@ -41,7 +43,8 @@ class Outcome:
 
     folder: Path
     record: Record
-    trainings: tuple[Provenance, ...]  # its training's; of a fusion, those of all members
+    trainings: tuple[Provenance, ...]  # its training's; of a fusion, those of all members; none
+    # where it was brought along
     scoring: Provenance
     history: pd.DataFrame | None  # one row per epoch; None: it has no training of its own
 
@@ -49,6 +52,11 @@ class Outcome:
     def is_ok(self) -> bool:
         """Whether the cell has a result."""
         return self.record.status == "ok"
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether a result is of scores: of ranks that were brought along there are none."""
+        return "overlap_s" in self.record.metrics
 
     @property
     def training_seconds(self) -> float:
@@ -65,7 +73,7 @@ class Outcome:
         return read_arrays(self.folder / file)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Standing:
     """One preset on a dataset, over all its seeds."""
 
@@ -77,6 +85,11 @@ class Standing:
     def played(self) -> list[Outcome]:
         """The outcomes with a result."""
         return [outcome for outcome in self.outcomes if outcome.is_ok]
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether all results are of scores, none of ranks alone."""
+        return all(outcome.has_scores for outcome in self.played)
 
     @property
     def method(self) -> str:
@@ -123,13 +136,14 @@ class Standing:
         return {name: self.mean(name) for name in numbers if self.values(name)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Board:
     """One dataset with the standings on it, in season order: of all tasks, or of one."""
 
     dataset: str
     card: dict  # of the prepared dataset
     standings: list[Standing]
+    own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
 
     @cached_property
     def retrieval(self) -> "Board":
@@ -187,7 +201,7 @@ class Board:
 def read_boards(params: Params) -> list[Board]:
     """One board per dataset of the season. Raises UserError for a cell that is not played, or
     that was played with other data or another protocol."""
-    methods_and_presets = presets()
+    methods_and_presets = presets() | own_presets(params.methods)
     return [_board(params, dataset, methods_and_presets) for dataset in params.datasets]
 
 
@@ -195,30 +209,33 @@ def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
     with corrected_by(f"python -m benchmark.prepare {dataset}"):
         card = read_card(CARDS / dataset / "card.json")
     outcomes_of: dict[str, list[Outcome]] = {}
-    for key, cell in {**params.cells, **params.fusions}.items():
+    for key, cell in {**params.cells, **params.fusions, **params.brought}.items():
         if cell.dataset == dataset:
             outcome = _outcome(params, key, cell)
             _check_data(key, cell, outcome.record, card)
             outcomes_of.setdefault(cell.preset, []).append(outcome)
     _check_results(dataset, card, [o for outcomes in outcomes_of.values() for o in outcomes])
     standings = [
-        Standing(preset=preset, row=_row(preset, methods_and_presets), outcomes=outcomes)
+        Standing(preset=preset, row=_row(outcomes[0], methods_and_presets), outcomes=outcomes)
         for preset, outcomes in outcomes_of.items()
     ]
-    return Board(dataset=dataset, card=card, standings=standings)
+    own = own_claims(params)
+    return Board(dataset=dataset, card=card, standings=standings, own_claims=own)
 
 
-def _row(preset: str, methods_and_presets: dict[str, tuple[str, Preset]]) -> Preset:
+def _row(outcome: Outcome, methods_and_presets: dict[str, tuple[str, Preset]]) -> Preset:
     """The preset's row; a title alone for a method that is no file of methods/."""
+    preset = outcome.record.preset
+    if outcome.record.family == BROUGHT:
+        return Preset(title=f"{preset} (brought along)")
     if preset not in methods_and_presets:
         return Preset(title=preset)
     return methods_and_presets[preset][1]
 
 
-def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
-    is_fusion = isinstance(cell, Fusion)
+def _outcome(params: Params, key: str, cell: Cell | Fusion | Brought) -> Outcome:
     folder = Path(cell.folder)
-    trained = list(dict.fromkeys(map(Path, cell.members))) if is_fusion else [folder]
+    trained = _trained(cell)
     files = ("cost.json", "ranks.parquet", "similarities.npz", "retrieved.npz", "samples.npz")
     _check_there(key, cell, [folder / "scores" / name for name in files])
     _check_there(key, cell, [path / "training/cost.json" for path in trained])
@@ -231,8 +248,16 @@ def _outcome(params: Params, key: str, cell: Cell | Fusion) -> Outcome:
             record=record,
             trainings=tuple(_cost(path, ("training",)) for path in costs),
             scoring=_cost(folder / "scores/cost.json", record_checks.durations(record)),
-            history=None if is_fusion else _history(key, cell, record),
+            history=_history(key, cell, record) if isinstance(cell, Cell) else None,
         )
+
+
+def _trained(cell: Cell | Fusion | Brought) -> list[Path]:
+    """The folders of the trainings that a cell rests on."""
+    if isinstance(cell, Brought):
+        return []
+    members = cell.members if isinstance(cell, Fusion) else [cell.folder]
+    return list(dict.fromkeys(map(Path, members)))
 
 
 def _cost(path: Path, needed: tuple[str, ...]) -> Provenance:
@@ -241,7 +266,7 @@ def _cost(path: Path, needed: tuple[str, ...]) -> Provenance:
     return facts
 
 
-def _record(params: Params, key: str, cell: Cell | Fusion) -> Record:
+def _record(params: Params, key: str, cell: Cell | Fusion | Brought) -> Record:
     path = Path(cell.folder) / "record.json"
     _check_there(key, cell, [path])
     with corrected_by(_command(cell)):
@@ -280,7 +305,7 @@ def _history(key: str, cell: Cell, record: Record) -> pd.DataFrame | None:
     return history if len(history) else None
 
 
-def _check_data(key: str, cell: Cell | Fusion, record: Record, card: dict) -> None:
+def _check_data(key: str, cell: Cell | Fusion | Brought, record: Record, card: dict) -> None:
     """Numbers of different splits, or of different files, never share a table."""
     counted = card["counts"]["test"]
     expected = {
@@ -323,20 +348,22 @@ def _check_scores(outcome: Outcome, card: dict, queries: dict[str, np.ndarray]) 
         record_checks.check_agreement(record, ranks, path)
     samples = scores / "samples.npz"
     score_files.check_samples(read_arrays(samples), record, str(samples))
-    if record.task == "retrieval":
+    if record.task == "retrieval" and outcome.has_scores:
         ways = card.get("ways", ["i2t", "t2i"])
         retrieved, similarities = scores / "retrieved.npz", scores / "similarities.npz"
         score_files.check_retrieved(read_arrays(retrieved), record, ways, str(retrieved))
         score_files.check_similarities(read_arrays(similarities), str(similarities))
 
 
-def _check_there(key: str, cell: Cell | Fusion, paths: Iterable[Path]) -> None:
+def _check_there(key: str, cell: Cell | Fusion | Brought, paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.is_file():
             raise UserError(path, f"a file of {key}", "nothing", f"run: {_command(cell)}")
 
 
-def _command(cell: Cell | Fusion | Outcome) -> str:
+def _command(cell: Cell | Fusion | Brought | Outcome) -> str:
     """Plays the cell again: its stage in the pipeline of its preset."""
     *_, season, dataset, preset, seed = Path(cell.folder).parts
+    if isinstance(cell, Brought) or isinstance(cell, Outcome) and cell.record.family == BROUGHT:
+        return f"python -m benchmark score --season {season} --dataset {dataset} --name {preset}"
     return f"dvc repro seasons/{season}/pipelines/{dataset}/{preset}/dvc.yaml:evaluate-{seed}"

@@ -1,67 +1,52 @@
 """Which claims of the papers hold on a dataset.
 
-A claim is about presets, a metric and a margin (papers.printed_tables.Claim). Where the dataset
-has folds, what a paper says of 1,000 images of MSCOCO is about them. Each pair of consecutive
-presets is compared over their common seeds (analysis.comparisons). The difference d is positive
-where the first preset is better; with its 95% interval:
+A claim is about presets, a quantity and a margin (papers.printed_tables, papers.margins). Where the
+dataset has folds, what a paper says of 1,000 images of MSCOCO is about them. Each pair of
+consecutive presets is compared (comparisons), and the interval and p say what is concluded
+(verdict_rules), twice: for other images and other trainings, which is the verdict, and for other
+trainings on this test set, which is what papers say.
 
-    kind         a pair holds if                           and does not hold if
-    ordered      the interval lies above zero *            the interval lies below zero *
-    alike        it lies within minus and plus the margin  it lies wholly outside *
-    not_better   it does not reach above the margin        it lies above the margin *
+All pairs of a claim have to hold, so the largest p counts; one that is reversed denies it, so then
+the smallest counts, times the number of pairs. Holm's adjustment is over the claims of a paper that
+were judged on the dataset, for either scope alone; a comparison that is claimed twice counts once.
 
-A star marks a verdict that asserts a difference: p must be at most 0.05 after Holm's adjustment,
-too. Every verdict needs three common seeds. What neither holds nor does not hold is undecided, and
-leans to what d alone would decide. Statements on S are undecided where its bins are too coarse.
-With fewer than 100 test queries in a direction all are undecided, and lean to nothing.
-
-p is that of the permutation test, for metrics that are means over queries; for others the interval
-decides alone. Holm's adjustment is over all comparisons of the board's claims that have a p and
-three common seeds, each counted once. An ordered claim holds if all its pairs do, and does not if
-one does not.
+Nothing is concluded where the spread of trainings is not known, where nothing varies, where S hangs
+on its bins, and with fewer than 100 test queries in a direction.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
-from benchmark.analysis import significance
+from benchmark.analysis import comparability, comparisons, significance, verdict_rules
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.comparability import metric_at
-from benchmark.analysis.comparisons import Comparison, compare_all, is_coarse, values
+from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.departures import Departure, departures
+from benchmark.analysis.significance import Estimate
+from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
+from benchmark.papers import margins
+from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
-from benchmark.protocol import METRICS
 
-SEEDS = 3  # that a verdict needs
-Pair = tuple[str, str, str]  # first preset, second preset, metric
-
-
-class Conclusion(StrEnum):
-    """What is concluded on a claim, or on one pair of its presets."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNDECIDED = "undecided"
-    NOT_RUN = "not run"
+CAUTIONS = (Departure.TEXT, Departure.INPUT, Departure.RISING)
+Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 
 
 class Cause(StrEnum):
     """What decided a conclusion, or stands in its way."""
 
     INTERVAL = "interval"  # where the interval lies
-    FEW_SEEDS = "few seeds"
-    CHANCE = "chance"  # p is too large for what the interval says
+    CHANCE = "chance"  # p is too large after Holm's adjustment for what the interval says
+    FEW_SEEDS = "few seeds"  # the spread of trainings is not known
+    NO_SPREAD = "no spread"  # nothing varies
     COARSE_BINS = "coarse bins"  # of S
     FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
     UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
     NOT_PLAYED = "not played"  # a preset is not of the season
     NO_RESULT = "no result"  # a preset failed, or cannot be played on this data
     NOT_MEASURED = "not measured"  # a preset's records lack the metric
-    NO_COMMON_SEED = "no common seed"
 
 
 class Ground(NamedTuple):
@@ -71,16 +56,35 @@ class Ground(NamedTuple):
     reason: str  # a short sentence without its full stop, for readers; plain text
 
 
+NOTHING_VARIES = Ground(Cause.NO_SPREAD, "nothing varies, so nothing tells the error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What is concluded from one estimate."""
+
+    conclusion: Conclusion
+    ground: Ground
+    estimate: Estimate | None = None
+    p: float | None = None  # of the difference that the claim asserts, or denies
+    adjusted_p: float | None = None  # by Holm
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tested:
     """One pair of consecutive presets of a claim."""
 
     comparison: Comparison
-    adjusted_p: float | None  # None: there is no p
+    rule: Rule
     printed: float | None  # the paper's difference; positive: the first is better
-    conclusion: Conclusion
-    cause: Cause
-    reason: str  # as Ground has it
+    on_other_images: Finding  # and with other trainings
+    on_test_set: Finding  # with other trainings
+    size: Size | None  # how the interval lies to the printed difference
+    limit: Limit | None  # what would decide it; None: it is decided, or that is not known
+
+    @property
+    def conclusion(self) -> Conclusion:
+        return self.on_other_images.conclusion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,34 +93,14 @@ class Verdict:
 
     paper: str  # name of its file
     claim: Claim  # with the metric that it was tested with here
-    margin: float  # points of that metric
-    conclusion: Conclusion
+    conclusion: Conclusion  # for other images and other trainings
+    on_test_set: Conclusion  # for other trainings
     cause: Cause
     reason: str  # as Ground has it
-    leans: Conclusion | None  # what an undecided one leans to; None: to nothing
-    printed: list[float | None]  # the paper's value of each preset of the claim
+    is_elsewhere: bool  # the sentence names another dataset: this is the same comparison here
+    printed: list[float | None]  # the paper's value of each preset, or of each metric of one
     tested: list[Tested]  # consecutive presets; empty where it was not run
-
-
-def verdicts(board: Board) -> list[Verdict]:
-    """One verdict for every claim of every paper, in their order."""
-    questions = [
-        _question(board, name, paper, claim)
-        for name, paper in papers().items()
-        for claim in paper.claims
-    ]
-    standings = {standing.preset: standing for standing in board.standings}
-    pairs = {pair for question in questions for pair in _pairs(question.claim)}
-    compared = _compared(board, standings, sorted(pairs))
-    adjusted = _adjusted(compared)
-    drawn = [_verdict(question, standings, compared, adjusted) for question in questions]
-    return [_if_decidable(board, verdict) if verdict.tested else verdict for verdict in drawn]
-
-
-def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
-    """How many verdicts reach each conclusion; all four are keys."""
-    conclusions = [verdict.conclusion for verdict in verdicts]
-    return {conclusion: conclusions.count(conclusion) for conclusion in Conclusion}
+    cautions: list[str]  # what of its presets speaks against trusting the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,233 +109,260 @@ class _Question:
 
     paper: str
     claim: Claim
-    margin: float
     printed: list[float | None]
+    is_half: bool  # rsum has a single direction here
+    is_elsewhere: bool
+
+    @property
+    def pairs(self) -> list[Pair]:
+        presets, metric = self.claim.presets, self.claim.metric
+        if len(presets) == 1:
+            return [(presets[0], "", metric)]
+        return [(first, second, metric) for first, second in pairwise(presets)]
+
+    @property
+    def differences(self) -> list[float | None]:
+        """The paper's, of each pair; positive where the first preset is better."""
+        sign = -1 if quantity(self.claim.metric).less_is_better else 1
+        return [
+            None if None in (first, second) else sign * (first - second)
+            for first, second in pairwise(self.printed)
+        ]
+
+
+def verdicts(board: Board) -> list[Verdict]:
+    """One verdict for every claim of every paper, in their order; then of the season's own."""
+    sources = papers() | board.own_claims
+    return [verdict for name, paper in sources.items() for verdict in _of_paper(board, name, paper)]
+
+
+def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
+    """How many verdicts reach each conclusion; all are keys."""
+    conclusions = [verdict.conclusion for verdict in verdicts]
+    return {conclusion: conclusions.count(conclusion) for conclusion in Conclusion}
+
+
+def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
+    questions = [_question(board, name, paper, claim) for claim in paper.claims]
+    standings = {standing.preset: standing for standing in board.standings}
+    lacks = [_lack(question.claim, standings) for question in questions]
+    judged = iter(
+        _judged(board, [q for q, lack in zip(questions, lacks, strict=True) if lack is None])
+    )
+    return [
+        _verdict(board, question, next(judged)) if lack is None else _not_run(question, lack)
+        for question, lack in zip(questions, lacks, strict=True)
+    ]
 
 
 def _question(board: Board, name: str, paper: Paper, claim: Claim) -> _Question:
     """The claim, with the metric of the folds where it is about them.
 
-    rsum of one direction has half the range of both directions' rsum: its margin is halved, and it
-    is not compared with a printed one.
+    rsum of one direction has half the range of both directions' rsum, and is not compared with a
+    printed one.
     """
     is_half = claim.metric == "rsum" and len(board.ways) == 1
-    metric = metric_at(board, claim.place, claim.metric)
+    printed = effects(paper, claim) if claim.presets and not is_half else None
+    place = claim.place or ""
     return _Question(
         paper=name,
-        claim=claim.model_copy(update={"metric": metric}),
-        margin=claim.margin / 2 if is_half else claim.margin,
-        printed=[None] * len(claim.presets) if is_half else _printed(paper, claim),
+        claim=claim.model_copy(
+            update={"metric": comparability.metric_at(board, claim.place, claim.metric)}
+        ),
+        printed=[*printed]
+        if printed
+        else [None] * (max(2, len(claim.presets)) if claim.presets else 0),
+        is_half=is_half,
+        is_elsewhere=claim.only_there and not comparability.is_dataset(board, place),
     )
 
 
-def _pairs(claim: Claim) -> list[Pair]:
-    return [(first, second, claim.metric) for first, second in pairwise(claim.presets)]
-
-
-def _compared(
-    board: Board, standings: dict[str, Standing], pairs: list[Pair]
-) -> dict[Pair, Comparison]:
-    """Every pair that can be compared: both are played, with a common seed."""
-    played = [pair for pair in pairs if pair[0] in standings and pair[1] in standings]
-    comparisons = compare_all(
-        board, [(standings[first], standings[second], metric) for first, second, metric in played]
-    )
-    return {
-        pair: comparison for pair, comparison in zip(played, comparisons, strict=True) if comparison
-    }
-
-
-def _adjusted(compared: dict[Pair, Comparison]) -> dict[Pair, float]:
-    """Holm's p of the pairs with a p and enough seeds for a verdict."""
-    p_of = {
-        pair: comparison.p
-        for pair, comparison in compared.items()
-        if comparison.p is not None and comparison.seeds >= SEEDS
-    }
-    adjusted = significance.holm(np.array(list(p_of.values())))
-    return dict(zip(p_of, adjusted.tolist(), strict=True))
-
-
-def _verdict(
-    question: _Question,
-    standings: dict[str, Standing],
-    compared: dict[Pair, Comparison],
-    adjusted: dict[Pair, float],
-) -> Verdict:
-    lack = _lack(question.claim, standings, compared)
-    tested = [] if lack else _tested(question, compared, adjusted)
-    conclusion, ground = (Conclusion.NOT_RUN, lack) if lack else _concluded(tested)
-    return Verdict(
-        paper=question.paper,
-        claim=question.claim,
-        margin=question.margin,
-        conclusion=conclusion,
-        cause=ground.cause,
-        reason=ground.reason,
-        leans=_leaning(question, tested) if conclusion == Conclusion.UNDECIDED else None,
-        printed=question.printed,
-        tested=tested,
-    )
-
-
-def _if_decidable(board: Board, verdict: Verdict) -> Verdict:
-    """The verdict; undecided where the test set or the bins of S let nothing be concluded."""
-    ground = _few_queries(board, verdict.claim) or _coarse_bins(board, verdict.claim)
-    if ground is None:
-        return verdict
-    undecided = {"conclusion": Conclusion.UNDECIDED, **ground._asdict()}
-    tested = [replace(pair, **undecided) for pair in verdict.tested]
-    return replace(verdict, **undecided, leans=None, tested=tested)
-
-
-def _few_queries(board: Board, claim: Claim) -> Ground | None:
-    task = board.standing(claim.presets[0]).task
-    if not board.is_small(task):
-        return None
-    queries = board.test_queries(task)
-    return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
-
-
-def _coarse_bins(board: Board, claim: Claim) -> Ground | None:
-    """None where the bins are fine, or the claim is not about S."""
-    is_on_s = claim.metric == "overlap_s"
-    coarse = [name for name in claim.presets if is_on_s and is_coarse(board.standing(name))]
-    if not coarse:
-        return None
-    return Ground(Cause.COARSE_BINS, f"the bins of S are too coarse for {' and '.join(coarse)}")
-
-
-def _printed(paper: Paper, claim: Claim) -> list[float | None]:
-    """The paper's value of each preset. An unplayed claim may have values, but has no presets."""
-    printed = effects(paper, claim) if claim.presets else None
-    return [*printed] if printed else [None] * len(claim.presets)
-
-
-def _lack(
-    claim: Claim, standings: dict[str, Standing], compared: dict[Pair, Comparison]
-) -> Ground | None:
+def _lack(claim: Claim, standings: dict[str, Standing]) -> Ground | None:
     """Why a claim was not run; None where it was."""
     if claim.unplayed:
         return Ground(Cause.UNPLAYABLE, claim.unplayed.removesuffix("."))
     for preset in claim.presets:
-        lack = _lack_of(preset, standings.get(preset), claim.metric)
-        if lack:
-            return lack
-    for first, second, metric in _pairs(claim):
-        if (first, second, metric) not in compared:
-            return Ground(
-                Cause.NO_COMMON_SEED,
-                f"no seed has {METRICS[metric].heading} to compare for both {first} and {second}",
-            )
+        standing = standings.get(preset)
+        if standing is None:
+            return Ground(Cause.NOT_PLAYED, f"{preset} was not played")
+        if not standing.played:
+            lost = standing.outcomes[0].record
+            status = lost.status.replace("_", " ")
+            return Ground(Cause.NO_RESULT, f"{preset}: {status}: {lost.reason}")
+        if not comparisons.usable(standing, claim.metric):
+            heading = quantity(claim.metric).heading
+            return Ground(Cause.NOT_MEASURED, f"{heading} of {preset} was not measured")
     return None
 
 
-def _lack_of(preset: str, standing: Standing | None, metric: str) -> Ground | None:
-    """Why a preset cannot be compared; None where it can."""
-    if standing is None:
-        return Ground(Cause.NOT_PLAYED, f"{preset} was not played")
-    if not standing.played:
-        lost = standing.outcomes[0].record
-        return Ground(Cause.NO_RESULT, f"{preset}: {lost.status.replace('_', ' ')}: {lost.reason}")
-    if not values(standing, metric):
-        return Ground(Cause.NOT_MEASURED, f"{METRICS[metric].heading} of {preset} was not measured")
+def _judged(board: Board, questions: Sequence[_Question]) -> list[list[Tested]]:
+    """The comparisons of every claim, with the adjustment over all these claims."""
+    compared = [[_compare(board, pair) for pair in question.pairs] for question in questions]
+    rules = [_rules(q, pairs) for q, pairs in zip(questions, compared, strict=True)]
+    obstacles = [
+        [_obstacle(board, comparison) for comparison in comparisons] for comparisons in compared
+    ]
+    elsewhere = findings(rules, [[c.estimate for c in of] for of in compared], obstacles)
+    here = findings(rules, [[c.on_test_set for c in of] for of in compared], obstacles)
+    return [
+        [_tested(*facts) for facts in zip(*of_claim, strict=True)]
+        for of_claim in zip(
+            compared, rules, [q.differences for q in questions], elsewhere, here, strict=True
+        )
+    ]
+
+
+def _compare(board: Board, pair: Pair) -> Comparison:
+    first, second, metric = pair
+    return comparisons.compare(
+        board, board.standing(first), board.standing(second) if second else None, metric
+    )
+
+
+def _rules(question: _Question, compared: Sequence[Comparison]) -> list[Rule]:
+    claim, rules = question.claim, []
+    pairs = zip(compared, question.differences, pairwise(question.printed), strict=True)
+    for comparison, printed, values in pairs:
+        if margins.is_time(claim) and None not in values:
+            mean = sum(comparison.seconds) / len(comparison.seconds)
+            margin = margins.margin_of_time(*values, mean)
+        else:
+            margin = margins.margin(claim, printed, question.is_half)
+        rules.append(Rule(kind=claim.kind, margin=margin))
+    return rules
+
+
+def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
+    """Why nothing can be concluded from a comparison, whatever its numbers; None: it can."""
+    standings = [board.standing(p) for p in (comparison.first, comparison.second) if p]
+    if board.is_small(standings[0].task):
+        queries = board.test_queries(standings[0].task)
+        return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
+    if "overlap_s" in sides(comparison.metric):
+        coarse = [s.preset for s in standings if comparisons.is_coarse(s)]
+        if coarse:
+            return Ground(Cause.COARSE_BINS, f"S of {' and '.join(coarse)} hangs on its bins")
+    if comparison.is_of_these_trainings:
+        least = min(count for count in comparison.trainings if count)
+        if least > 1:
+            return NOTHING_VARIES
+        what = f"{least} seed{'s' * (least > 1)}, and no other preset tells"
+        return Ground(Cause.FEW_SEEDS, f"{what} how far trainings lie apart")
     return None
+
+
+def findings(
+    rules: Sequence[Sequence[Rule]],
+    estimates: Sequence[Sequence[Estimate | None]],
+    obstacles: Sequence[Sequence[Ground | None]],
+) -> list[list[Finding]]:
+    """Of one scope: what each pair of each claim says, adjusted over the claims that can be
+    judged."""
+    p_of: dict[tuple, float] = {}
+    keys: list[tuple | None] = []
+    for of_rules, of_estimates, of_obstacles in zip(rules, estimates, obstacles, strict=True):
+        is_judged = None not in of_estimates and not any(of_obstacles)
+        keys.append((*of_rules, *of_estimates) if is_judged else None)
+        if is_judged:
+            p_of[keys[-1]] = claim_p(of_rules, of_estimates)
+    adjusted = dict(zip(p_of, significance.holm(list(p_of.values())), strict=True))
+    found = []
+    for key, *of_claim in zip(keys, rules, estimates, obstacles, strict=True):
+        factor = float(adjusted[key]) / p_of[key] if key else 1.0
+        found.append(
+            [_finding(*pair, factor, len(of_claim[0])) for pair in zip(*of_claim, strict=True)]
+        )
+    return found
+
+
+def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
+    """p of a claim on several pairs: that all hold, or, if one is behind, that one is reversed."""
+    p_values = [rule.p(estimate) for rule, estimate in zip(rules, estimates, strict=True)]
+    behind = [p for p, estimate in zip(p_values, estimates, strict=True) if estimate.value < 0]
+    if len(rules) == 1 or not behind:
+        return max(p_values)
+    return min(1.0, len(rules) * min(behind))
+
+
+def _finding(
+    rule: Rule, estimate: Estimate | None, obstacle: Ground | None, factor: float, pairs: int
+) -> Finding:
+    """`factor` is what Holm multiplied the claim's p with."""
+    if obstacle or estimate is None:
+        return Finding(conclusion=Conclusion.UNDECIDED, ground=obstacle or NOTHING_VARIES)
+    p = rule.p(estimate)
+    is_one_of_several = pairs > 1 and estimate.value < 0
+    adjusted_p = min(1.0, p * factor * (pairs if is_one_of_several else 1))
+    conclusion, reason = rule.conclusion(estimate, adjusted_p)
+    is_chance = conclusion == Conclusion.UNDECIDED and p <= significance.ALPHA
+    return Finding(
+        conclusion=conclusion,
+        ground=Ground(Cause.CHANCE if is_chance else Cause.INTERVAL, reason),
+        estimate=estimate,
+        p=p,
+        adjusted_p=adjusted_p,
+    )
 
 
 def _tested(
-    question: _Question, compared: dict[Pair, Comparison], adjusted: dict[Pair, float]
-) -> list[Tested]:
-    tested = []
-    for pair, numbers in zip(_pairs(question.claim), pairwise(question.printed), strict=True):
-        conclusion, ground = _pair_concluded(question, compared[pair], adjusted.get(pair))
-        tested.append(
-            Tested(
-                comparison=compared[pair],
-                adjusted_p=adjusted.get(pair),
-                printed=_printed_difference(question.claim.metric, *numbers),
-                conclusion=conclusion,
-                cause=ground.cause,
-                reason=ground.reason,
-            )
-        )
-    return tested
+    comparison: Comparison,
+    rule: Rule,
+    printed: float | None,
+    on_other_images: Finding,
+    on_test_set: Finding,
+) -> Tested:
+    finding = on_other_images
+    is_open = finding.conclusion == Conclusion.UNDECIDED and finding.p is not None
+    is_comparable = quantity(comparison.metric).unit in ("%", "share")
+    ends = finding.estimate.interval if finding.estimate else None
+    factor = finding.adjusted_p / finding.p if is_open and finding.p else 1.0
+    return Tested(
+        comparison=comparison,
+        rule=rule,
+        printed=printed,
+        on_other_images=on_other_images,
+        on_test_set=on_test_set,
+        size=verdict_rules.size(ends, printed) if is_comparable else None,
+        limit=rule.limit(comparison.difference, comparison.doubt, factor) if is_open else None,
+    )
 
 
-def _printed_difference(metric: str, first: float | None, second: float | None) -> float | None:
-    if first is None or second is None:
-        return None
-    return second - first if METRICS[metric].less_is_better else first - second
+def _cautions(board: Board, presets: Iterable[str]) -> list[str]:
+    found = {preset: departures(board, board.standing(preset)) for preset in presets}
+    named = {kind: [p for p, kinds in found.items() if kind in kinds] for kind in CAUTIONS}
+    return [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
 
 
-def _pair_concluded(
-    question: _Question, comparison: Comparison, adjusted_p: float | None
-) -> tuple[Conclusion, Ground]:
-    """What one pair says, and why."""
-    seeds = comparison.seeds
-    if seeds < SEEDS:
-        reason = f"{seeds} {'seed' if seeds == 1 else 'seeds'}, {SEEDS} are needed"
-        return Conclusion.UNDECIDED, Ground(Cause.FEW_SEEDS, reason)
-    conclusion, reason = RULES[question.claim.kind](*comparison.interval, question.margin)
-    may_be_chance = adjusted_p is not None and adjusted_p > significance.ALPHA
-    if (question.claim.kind, conclusion) in ASSERTING and may_be_chance:
-        reason = f"p is {adjusted_p:.3g} after Holm's adjustment"
-        return Conclusion.UNDECIDED, Ground(Cause.CHANCE, reason)
-    return conclusion, Ground(Cause.INTERVAL, reason)
+def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:
+    decisive = min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+    ground, reason = decisive.on_other_images.ground, decisive.on_other_images.ground.reason
+    if len(tested) > 1:
+        names = f"{decisive.comparison.first} over {decisive.comparison.second}"
+        reason = f"{'each pair' if decisive.conclusion == Conclusion.HOLDS else names}: {reason}"
+    return Verdict(
+        paper=question.paper,
+        claim=question.claim,
+        conclusion=decisive.conclusion,
+        on_test_set=min((t.on_test_set.conclusion for t in tested), key=WORST_FIRST.index),
+        cause=ground.cause,
+        reason=reason,
+        is_elsewhere=question.is_elsewhere,
+        printed=question.printed,
+        tested=tested,
+        cautions=_cautions(board, question.claim.presets),
+    )
 
 
-def _ordered(low: float, high: float, margin: float) -> tuple[Conclusion, str]:
-    if low > 0:
-        return Conclusion.HOLDS, "the interval lies above zero"
-    if high < 0:
-        return Conclusion.FAILS, "the interval lies below zero"
-    return Conclusion.UNDECIDED, "the interval covers zero"
-
-
-def _alike(low: float, high: float, margin: float) -> tuple[Conclusion, str]:
-    if -margin <= low and high <= margin:
-        return Conclusion.HOLDS, f"the interval lies within {margin:g} of zero"
-    if low > margin or high < -margin:
-        return Conclusion.FAILS, f"the interval lies farther than {margin:g} from zero"
-    return Conclusion.UNDECIDED, f"the interval reaches within {margin:g} of zero and beyond"
-
-
-def _not_better(low: float, high: float, margin: float) -> tuple[Conclusion, str]:
-    if high <= margin:
-        return Conclusion.HOLDS, f"the interval does not reach above the margin of {margin:g}"
-    if low > margin:
-        return Conclusion.FAILS, f"the interval lies above the margin of {margin:g}"
-    return Conclusion.UNDECIDED, f"the interval covers the margin of {margin:g}"
-
-
-RULES = {"ordered": _ordered, "alike": _alike, "not_better": _not_better}
-ASSERTING = {  # a difference, which chance must not explain
-    ("ordered", Conclusion.HOLDS),
-    ("ordered", Conclusion.FAILS),
-    ("alike", Conclusion.FAILS),
-    ("not_better", Conclusion.FAILS),
-}
-
-
-def _concluded(tested: list[Tested]) -> tuple[Conclusion, Ground]:
-    """The conclusion of all pairs, and the ground of the pair that decides it."""
-    conclusion = _worst([pair.conclusion for pair in tested])
-    decisive = next(pair for pair in tested if pair.conclusion == conclusion)
-    if len(tested) == 1:
-        return conclusion, Ground(decisive.cause, decisive.reason)
-    names = f"{decisive.comparison.first} over {decisive.comparison.second}"
-    subject = "each pair" if conclusion == Conclusion.HOLDS else names
-    return conclusion, Ground(decisive.cause, f"{subject}: {decisive.reason}")
-
-
-def _worst(conclusions: list[Conclusion]) -> Conclusion:
-    order = (Conclusion.FAILS, Conclusion.UNDECIDED, Conclusion.HOLDS)
-    return next(conclusion for conclusion in order if conclusion in conclusions)
-
-
-def _leaning(question: _Question, tested: list[Tested]) -> Conclusion | None:
-    """What the differences say, taken as if they were certain; None where one is on the margin."""
-    rule = RULES[question.claim.kind]
-    points = [pair.comparison.difference for pair in tested]
-    conclusion = _worst([rule(point, point, question.margin)[0] for point in points])
-    return None if conclusion == Conclusion.UNDECIDED else conclusion
+def _not_run(question: _Question, lack: Ground) -> Verdict:
+    return Verdict(
+        paper=question.paper,
+        claim=question.claim,
+        conclusion=Conclusion.NOT_RUN,
+        on_test_set=Conclusion.NOT_RUN,
+        cause=lack.cause,
+        reason=lack.reason,
+        is_elsewhere=question.is_elsewhere,
+        printed=question.printed,
+        tested=[],
+        cautions=[],
+    )

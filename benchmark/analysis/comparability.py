@@ -5,6 +5,7 @@ reader and the partition in their cards identify them.
 """
 
 from benchmark.analysis.boards import Board
+from benchmark.papers.claimed_quantities import MINUS, sides
 from benchmark.papers.printed_tables import Paper
 from benchmark.protocol import METRICS
 
@@ -34,4 +35,7 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
     over folds where the place has folds, the board has folds, and the metric is declared on them;
     else the metric itself."""
     is_folded = place is not None and place.startswith(f"{FOLDED}/") and board.folds > 1
-    return f"fold_{metric}" if is_folded and f"fold_{metric}" in METRICS else metric
+    if not is_folded:
+        return metric
+    folded = [f"fold_{s}" if f"fold_{s}" in METRICS else s for s in sides(metric)]
+    return MINUS.join(folded)

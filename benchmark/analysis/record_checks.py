@@ -16,6 +16,7 @@ from benchmark.core.records import Record
 from benchmark.protocol import METRICS, rank_metrics
 from benchmark.protocol.metrics import rsum_terms
 from benchmark.protocol.record_metrics import INTERVAL_ENDS
+from benchmark.season.parameters import BROUGHT
 
 CLOSE = 1e-6  # of metrics computed again: sums may be added in another order
 Number = int | float
@@ -81,7 +82,10 @@ def check_kinds(record: Record, where: str) -> None:
 def check_complete(record: Record, card: dict, where: str) -> None:
     """Raises UserError where a record with a result lacks a metric that every report shows."""
     folds = card.get("folds", 1)
-    for name in _needed(record.task, card.get("ways", ("i2t", "t2i")), folds):
+    is_of_ranks = record.family == BROUGHT and record.options.get("given") == "ranks"
+    ways = card.get("ways", ("i2t", "t2i"))
+    needed = ["rsum", *rsum_terms(ways)] if is_of_ranks else _needed(record.task, ways, folds)
+    for name in needed:
         if name not in record.metrics:
             raise UserError(f"{where}: metrics.{name}", "a metric of every record", "nothing")
     for name, values in record.metrics.get("fold_values", {}).items():
@@ -124,7 +128,7 @@ def check_cost(facts: Provenance, where: str, needed: tuple[str, ...]) -> None:
 
 def durations(record: Record) -> tuple[str, ...]:
     """What a report needs to know the time of."""
-    if record.status != "ok":
+    if record.status != "ok" or record.family == BROUGHT:
         return ()
     if record.task == "localisation":
         return ("per_pair",)

@@ -1,141 +1,243 @@
 """How sure a mean over queries is, and whether two presets differ: arrays in, numbers out.
 
-Queries of one image are alike, so images are resampled and exchanged, never single queries. Array
-names end in their axes: G = images, P = comparisons, T = resamples, S = seeds. Knows no torch.
+Queries of one image are alike, so images are the units, never single queries. A mean of trainings
+is uncertain for two reasons: other images, and other trainings. The spread of trainings on the
+same images is partly the luck of a training with single images (the interaction); other images
+would change that, too, so it is already in the spread over images and is counted once:
+
+    variance for other images and trainings   images + sum of w max(0, spread - interaction)
+    variance for other trainings, these images         sum of w spread
+
+with w = 1/S for the mean of S trainings. Array names end in their axes: G = images, P = presets,
+S = seeds, T = draws. Knows no torch.
 """
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
+from statsmodels.stats.multitest import multipletests
 
-RESAMPLES = 2000
-PERMUTATIONS = 10_000  # the smallest p, 1 / 10,001, survives Holm over a few hundred comparisons
 LEVEL = 0.95
 ALPHA = 0.05
 SEED = 0
-CHUNK = 500  # permutations held in memory at once
-ROUNDING = 1e-10  # of the largest possible statistic: closer than this is a tie
+GREEK = ord("\N{GREEK SMALL LETTER ALPHA}")
+DRAWS = 10_000  # for the chance to be the best
+ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
+Z = float(stats.norm.ppf((1 + LEVEL) / 2))
 
 
-@lru_cache(maxsize=2)
-def weights(images: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """How often each image is drawn in each resample, (T, G); every caller gets the same array."""
-    generator = np.random.default_rng(SEED)
-    even = np.full(images, 1 / images)
-    drawn_TG = generator.multinomial(images, even, size=resamples).astype(np.float64)
-    drawn_TG.flags.writeable = False  # it is shared
-    return drawn_TG
+class SeedPart(NamedTuple):
+    """The spread of trainings that a mean or a difference inherits."""
+
+    counts: tuple[int, ...]  # trainings of each mean that has this spread
+    variance: float  # between trainings, on the same images
+    interaction: float  # the part of it that other images would change
+    freedom: float  # degrees of freedom of the variance
+    is_own: bool  # further trainings of these presets add to the freedom
+
+    @property
+    def main(self) -> float:
+        """The variance without the interaction."""
+        return max(0.0, self.variance - self.interaction)
+
+    def weight(self, more: int = 0) -> float:
+        """w, with so many more trainings."""
+        return sum(1 / (count + more) for count in self.counts)
 
 
-def replicates(sums_G: np.ndarray, counts_G: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:
-    """Mean over queries in every resample of the images, (T,).
+class Doubt(NamedTuple):
+    """Why a mean or a difference is uncertain."""
+
+    images: float  # variance over images of the mean of these very trainings; 0: not known
+    interaction: float  # the part of it that other trainings would change
+    image_count: int
+    seeds: tuple[SeedPart, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean or a difference with its standard error, above zero, and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's interval at LEVEL."""
+        half = _t(self.freedom) * self.error
+        return self.value - half, self.value + half
+
+    def p(self, beyond: float = 0.0) -> float:
+        """Two-sided p of a difference of at most `beyond`: of none, or of one on the margin.
+
+        It is at most 1 - LEVEL if and only if the interval lies wholly beyond.
+        """
+        return self._p((abs(self.value) - beyond) / self.error)
+
+    def p_above(self, bound: float) -> float:
+        """p of a difference of at most `bound`, comparable with two-sided ones."""
+        return self._p((self.value - bound) / self.error)
+
+    def _p(self, t: float) -> float:
+        return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
+
+
+def _t(freedom: float) -> float:
+    """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as long."""
+    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+
+
+def deviations(sums_G: np.ndarray, counts_G: np.ndarray) -> np.ndarray:
+    """What each image does to a mean over queries, (G,): the squares add up to its variance.
 
     `sums_G` adds up the values of each image's queries, `counts_G` counts them. An image without a
-    query is left out. All calls for the same images share their resamples, so the difference of
-    two results is paired.
+    query does nothing. The variance is that of a ratio of sums over clusters, linearised, with
+    n / (n - 1): what a bootstrap over images tends to.
     """
     has_query_G = counts_G > 0
-    drawn_TG = weights(int(has_query_G.sum()), resamples)
-    return drawn_TG @ sums_G[has_query_G] / (drawn_TG @ counts_G[has_query_G])
+    images, total = int(has_query_G.sum()), counts_G.sum()
+    left_G = (sums_G - sums_G.sum() / total * counts_G) / total
+    return np.where(has_query_G, left_G, 0.0) * np.sqrt(images / max(images - 1, 1))
 
 
-def percentiles(replicates_T: np.ndarray) -> tuple[float, float]:
-    """The percentile interval at LEVEL: its lower and its upper end."""
-    low, high = np.quantile(replicates_T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
+    """For other trainings on the same images; None where these are not known, or do not vary.
 
-
-def difference_interval(
-    differences_S: np.ndarray, replicates_T: np.ndarray | None
-) -> tuple[float, float] | None:
-    """Interval of the mean of the seeds' differences, for other images and other seeds.
-
-    `replicates_T` are this mean over resampled images. Its variance is that of the replicates
-    (None: zero) plus the seeds' variance of the mean, s^2 / S. Student's t has Welch and
-    Satterthwaite's degrees of freedom: S - 1 where only seeds vary, more the larger the images'
-    part is. A single seed says nothing about others: the interval is then for other images only,
-    and None without replicates. A seed's luck with single images is in both parts, so the interval
-    is rather too wide than too narrow.
+    From the spread of presets, or less: where equal seeds make two presets alike, the interaction
+    of their difference shows it. Never less sure than for other images.
     """
-    seeds = len(differences_S)
-    if seeds == 1 and replicates_T is None:
+    if not doubt.seeds:
         return None
-    of_images = 0.0 if replicates_T is None else np.var(replicates_T, ddof=1)
-    of_seeds = np.var(differences_S, ddof=1) / seeds if seeds > 1 else 0.0
-    variance = of_images + of_seeds
-    freedom = (seeds - 1) * (variance / of_seeds) ** 2 if of_seeds else np.inf
-    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * np.sqrt(variance)
-    mean = np.mean(differences_S)
-    return float(mean - half), float(mean + half)
+    spread = sum(part.weight() * part.variance for part in doubt.seeds)
+    of_seeds = _estimate(
+        value,
+        min(spread, doubt.interaction + _main(doubt)) if doubt.images else spread,
+        _least_freedom(doubt),
+    )
+    if of_seeds is None or not doubt.images:
+        return of_seeds
+    return min(of_seeds, on_other_images(value, doubt), key=lambda e: e.interval[1])
 
 
-def with_seeds(over_images: tuple[float, float], values: Sequence[float]) -> tuple[float, float]:
-    """An interval of the seeds' mean for other images, widened so that it is for other seeds, too.
+def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
+    """For other images and other trainings; None where there is no spread.
 
-    `values` has the metric of every seed, two or more. From their mean each end lies as far as the
-    hypotenuse of what it was away and of Student's t for the seeds (Zou and Donner's MOVER), so
-    ends that are not symmetric stay so. A seed's luck with single images is in both: the interval
-    is rather too wide than too narrow.
+    Satterthwaite's degrees of freedom. The interaction is known from many images, so what is left
+    of a spread without it is as uncertain as all of the spread; but a sum of variances is known no
+    worse than the worst of them.
     """
-    n, mean = len(values), float(np.mean(values))
-    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
+    variance = doubt.images + _main(doubt)
+    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)] + [
+        (part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds
+    ]
+    freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
+    return _estimate(value, variance, max(freedom, _least_freedom(doubt)))
+
+
+def _main(doubt: Doubt) -> float:
+    """The variance that trainings add to that over images."""
+    return sum(part.weight() * part.main for part in doubt.seeds)
+
+
+def _least_freedom(doubt: Doubt) -> float:
+    of_images = max(doubt.image_count - 1, 1)
+    return float(min([part.freedom for part in doubt.seeds if part.variance], default=of_images))
+
+
+def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
+    if variance <= (ROUNDING * max(1.0, abs(value))) ** 2:
+        return None
+    return Estimate(value=value, error=float(np.sqrt(variance)), freedom=freedom)
+
+
+def score_interval(value: float, variance: float, span: float, units: int) -> tuple[float, float]:
+    """Wilson's interval of a mean of queries that lies in [0, span], for other images.
+
+    With the design effect of the images: n is the number of independent queries that would have
+    this variance. With a variance of zero, as where no query hits, it is the number of images.
+    """
+    share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
+    n = share * (1 - share) * span**2 / variance if variance > 0 else units
+    if not n > 0:
+        n = units
+    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return span * float(max(0.0, centre - half)), span * float(min(1.0, centre + half))
+
+
+def with_seeds(
+    value: float, over_images: tuple[float, float], part: SeedPart
+) -> tuple[float, float]:
+    """An interval for other images, widened so that it is for other trainings, too.
+
+    From the mean each end lies as far as the hypotenuse of what it was away and of Student's t for
+    the trainings, without the interaction, which is in the first (Zou and Donner's MOVER): ends
+    that are not symmetric stay so.
+    """
+    reach = _t(part.freedom) * float(np.sqrt(part.weight() * part.main))
     low, high = over_images
-    return mean - float(np.hypot(mean - low, reach)), mean + float(np.hypot(high - mean, reach))
+    return value - float(np.hypot(value - low, reach)), value + float(np.hypot(high - value, reach))
 
 
-def prediction_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where another value from the same distribution lies at LEVEL: mean -+ t s sqrt(1 + 1/n).
+def prediction_interval(value: float, part: SeedPart) -> tuple[float, float]:
+    """Where another training on the same images lies at LEVEL, given a mean of trainings."""
+    spread = np.sqrt(part.variance * (1 + part.weight()))
+    reach = _t(part.freedom) * float(spread)
+    return value - reach, value + reach
 
-    Needs n >= 2 values.
+
+def holm(p_values: Sequence[float]) -> np.ndarray:
+    """Holm's adjusted p of one family, in its order."""
+    if not len(p_values):
+        return np.array([])
+    return multipletests(p_values, method="holm")[1]
+
+
+def letters(apart_PP: np.ndarray) -> list[str]:
+    """Compact letters of presets that are sorted best first: two share a letter if and only if
+    they are not apart (Piepho's insert and absorb).
+
+    `apart_PP` is symmetric, with False on its diagonal.
     """
-    n, mean = len(values), float(np.mean(values))
-    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / n)
-    return mean - float(reach), mean + float(reach)
+    size = len(apart_PP)
+    groups = [frozenset(range(size))] if size else []
+    for first, second in zip(*np.nonzero(np.triu(apart_PP)), strict=True):
+        split = []
+        for group in groups:
+            both = {first, second} <= group
+            split += [group - {first}, group - {second}] if both else [group]
+        groups = [g for g in set(split) if not any(g < other for other in split)]
+    ordered = sorted(groups, key=sorted)
+    return ["".join(_letter(n) for n, g in enumerate(ordered) if row in g) for row in range(size)]
 
 
-def permutation_p(differences_GP: np.ndarray, permutations: int = PERMUTATIONS) -> np.ndarray:
-    """Two-sided p (P,) of paired differences, one column per comparison.
+def _letter(number: int) -> str:
+    """a to z, A to Z, then Greek: one character each."""
+    return (
+        ascii_letters[number]
+        if number < len(ascii_letters)
+        else chr(GREEK + number - len(ascii_letters))
+    )
 
-    `differences_GP` is what each image adds to the difference of two means. If the two presets
-    were alike, exchanging their results on an image, with all its queries, would only change the
-    sign of its entry: the statistic is the absolute sum. Ties count, and so does the observed
-    arrangement (+1).
+
+def chances_to_be_best(
+    means_P: np.ndarray, deviations_PG: np.ndarray, of_trainings_PR: np.ndarray
+) -> np.ndarray:
+    """How probable it is that each preset has the highest mean, (P,), given these results.
+
+    Normal draws around the means: of the images, (P, G) as `deviations`, and of the trainings,
+    (P, R) as what each of R trainings that vary alone does to every preset. Ties are shared.
     """
-    observed_P = differences_GP.sum(0)
-    reached_P = np.abs(observed_P) - ROUNDING * np.abs(differences_GP).sum(0)
     generator = np.random.default_rng(SEED)
-    extreme_P = np.zeros(differences_GP.shape[1], dtype=np.int64)
-    for start in range(0, permutations, CHUNK):
-        shape = (min(CHUNK, permutations - start), len(differences_GP))
-        exchanged = generator.integers(0, 2, shape, dtype=bool).astype(np.float64)
-        statistics = np.abs(observed_P - 2 * (exchanged @ differences_GP))
-        extreme_P += (statistics >= reached_P).sum(0)
-    return (extreme_P + 1) / (permutations + 1)
-
-
-def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's adjusted p: the k-th smallest of n is multiplied by n - k + 1, at most 1, and is never
-    below the adjusted p of a smaller one."""
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p_values[order] * factors))
-    return adjusted
-
-
-def rank_groups(size: int, p_behind: Callable[[int], np.ndarray]) -> list[int]:
-    """Group number, from 1, of each of `size` presets that are sorted best first.
-
-    The best preset leads the first group, which reaches down to the last preset that is not
-    distinguishable from it; the next preset leads the next group. `p_behind(leader)` is the p of
-    the leader against each preset behind it, adjusted here as one family.
-    """
-    groups: list[int] = []
-    while len(groups) < size:
-        leader = len(groups)
-        level = np.flatnonzero(holm(p_behind(leader)) > ALPHA)
-        joined = int(level[-1]) + 1 if len(level) else 0
-        groups += [groups[-1] + 1 if groups else 1] * (1 + joined)
-    return groups
+    gram_PP = deviations_PG @ deviations_PG.T + of_trainings_PR @ of_trainings_PR.T
+    roots_P, axes_PP = np.linalg.eigh(gram_PP)
+    factor_PP = axes_PP * np.sqrt(np.maximum(roots_P, 0))
+    drawn_TP = means_P + generator.standard_normal((DRAWS, len(means_P))) @ factor_PP.T
+    close = ROUNDING * max(1.0, float(np.abs(means_P).max(initial=0)))
+    is_best_TP = drawn_TP >= drawn_TP.max(1, keepdims=True) - close
+    return (is_best_TP / is_best_TP.sum(1, keepdims=True)).mean(0)

@@ -17,6 +17,7 @@ LOCALISED_BETTER = 5  # R@1 of phrases, which have several right boxes among the
 PERSONS_AHEAD = 15  # median rank: by chance a fifth of the pictures, here below a fifteenth
 POOR_BY_DESIGN = {
     "dual_path_rank_1": 1.5,
+    "dual_path_rank_2": 1.5,  # starts from it
     "dual_path_kmeans_3000": 1.5,
     "dual_path_kmeans_10000": 1.5,
 }

@@ -56,11 +56,11 @@ def main(arguments: argparse.Namespace) -> None:
     if not arguments.json:  # before the measuring, which may take minutes
         print(_text(findings), flush=True)
     if not arguments.quick:
-        findings["training"] = _training(params, shapes)
+        findings["training"] = training_times(params, shapes)
     if arguments.json:
         print(json.dumps(findings, indent=2))
     elif not arguments.quick:
-        print("\n".join(_training_lines(findings["training"])))
+        print("\n".join(training_lines(findings["training"])))
     names = [name for group in GROUPS for name in missing[group]]
     if names:
         raise UserError(
@@ -88,7 +88,7 @@ def _environment(params: Params) -> dict:
     }
 
 
-def _training(params: Params, shapes: SeasonShapes) -> dict:
+def training_times(params: Params, shapes: SeasonShapes) -> dict:
     """Hours of the trainings that are not done yet, the fewest and the most, by preset."""
     started = perf_counter()
     presets = preset_times(params, shapes)
@@ -257,7 +257,7 @@ def _disk_lines(disk: dict) -> list[str]:
     return [f"{'disk':14} {line}", *_unknown_lines("not counted", disk["unknown"])]
 
 
-def _training_lines(training: dict) -> list[str]:
+def training_lines(training: dict) -> list[str]:
     """The table of the presets, and in its first line their sum."""
     rows = [row for row in training["presets"] if "hours" in row]
     reasons = {_name(row): row["reason"] for row in training["presets"] if "reason" in row}

@@ -3,10 +3,12 @@
     python -m benchmark play                          the active season, on all cores
     python -m benchmark play flickr8k --only '*scan*'  some cells, with what they need
     python -m benchmark play --dry                    what would be played
+    python -m benchmark play --gpus 0,1 --jobs 4      two cells on each GPU
+    python -m benchmark play --address auto           on a Ray cluster that shares this folder
 
 It plays what `dvc repro` would, and afterwards DVC finds everything up to date. A stage that fails
-stops those that need it, and no others; a killed training goes on where it was. What a stage says
-is in .scratch/log/.
+stops those that need it, and no others; a killed training goes on where it was, and Ctrl-C kills
+what runs. What a stage says is in .scratch/log/.
 """
 
 import argparse
@@ -14,6 +16,8 @@ import os
 
 from benchmark.commands import stage_records, task_pool
 from benchmark.commands.stage_records import StageRecords
+from benchmark.commands.task_cluster import Cluster
+from benchmark.commands.task_workers import Processes, run_command
 from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like, read_params
 from benchmark.season.parameters import Params
@@ -25,23 +29,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", default="*", metavar="PATTERN", help="cells, as in 'shapes-scan*'"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+    parser.add_argument("--jobs", type=int, help="stages at once; default: one per core or GPU")
+    parser.add_argument(
+        "--gpus", type=_gpus, default=(), metavar="LIST", help="indices, as in 0,1: jobs share them"
+    )
+    parser.add_argument("--address", help="of a Ray cluster: HOST:PORT, or auto")
     parser.add_argument("--dry", action="store_true", help="say what is stale, and play nothing")
 
 
 def main(arguments: argparse.Namespace) -> int:
     params = read_params(arguments.season or active_season())
-    if arguments.jobs < 1:
+    if arguments.jobs is not None and arguments.jobs < 1:
         raise UserError("--jobs", "1 or more", arguments.jobs, "name how many stages may run")
     targets = _targets(params, arguments.only)
     with stage_records.opened(targets) as records:
         if arguments.dry:
             return _show(records)
-        failed = task_pool.play(_tasks(params, records), arguments.jobs, records)
+        with _workers(arguments) as workers:
+            failed = task_pool.play(_tasks(params, records), workers, records)
     print(f"{records.played} stages played, {records.kept} up to date, {len(failed)} failed")
     for name, reason in failed.items():
         print(f"{name}: {reason}")
     return 1 if failed else 0
+
+
+def _gpus(text: str) -> tuple[str, ...]:
+    indices = tuple(text.split(","))
+    if not all(index.isdecimal() for index in indices):
+        raise argparse.ArgumentTypeError(f"expected indices such as 0,1, found {text!r}")
+    return indices
+
+
+def _workers(arguments: argparse.Namespace) -> Processes | Cluster:
+    if arguments.address:
+        return Cluster(arguments.address, arguments.jobs)
+    jobs = arguments.jobs or len(arguments.gpus) or os.cpu_count()
+    return Processes(jobs, arguments.gpus)
 
 
 def _targets(params: Params, pattern: str) -> list[str]:
@@ -59,7 +82,7 @@ def _tasks(params: Params, records: StageRecords) -> dict[str, task_pool.Task]:
     ways = {key: task_pool.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
     return {
         name: task_pool.Task(
-            task_pool.run_command,
+            run_command,
             (stage.cmd, name),
             records.needs(name),
             ways.get(_first_argument(stage.cmd), task_pool.SHARED_NUMERICS),

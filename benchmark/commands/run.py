@@ -10,9 +10,11 @@ from pathlib import Path
 
 import yaml
 
+from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json, sha256
 from benchmark.core.records import read_record
+from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
@@ -23,19 +25,15 @@ from benchmark.encoders import drawn_cnn
 from benchmark.evaluate.__main__ import evaluate_cell
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.protocol import METRICS, table_metrics
 from benchmark.season import networks
 from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
 from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
-from benchmark.season.presets import Preset, needs, presets
+from benchmark.season.presets import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season, season_names
 from benchmark.train.__main__ import train_cell
 
 NAME = "run"  # folder of results/
-DIRECTIONS = ("i2t", "t2i", "p2r")
-OF_QUERIES = [name for d in DIRECTIONS for name in table_metrics(d) if METRICS[name].of_queries]
-SHOWN = (*OF_QUERIES, "p2r_bound", "alpha", "rsum", "overlap_s")  # those that a record has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     known = chosen(arguments.preset, arguments.method)
-    name = next(iter(known)) if arguments.method else arguments.preset
+    name = Path(arguments.method).stem if arguments.method else arguments.preset
     local = read_local()
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
@@ -70,8 +68,7 @@ def main(arguments: argparse.Namespace) -> None:
         print(json.dumps(record.model_dump(mode="json"), indent=2))
     else:
         print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
-        for key in (key for key in SHOWN if key in record.metrics):
-            print(f"{key:10} {record.metrics[key]:.2f}")
+        print_metrics(record.metrics)
 
 
 def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Preset]]:
@@ -80,8 +77,7 @@ def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Prese
         raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
     if method is None:
         return presets()
-    name = Path(method).stem
-    return {name: (method, Preset(title=f"{name}, defaults"))}
+    return own_presets({Path(method).stem: method})
 
 
 def play(params: Params, dataset: str, source: Path | None) -> None:
@@ -139,7 +135,7 @@ def _season(
         raise UserError(
             f"preset {name!r}",
             f"one of {', '.join(sorted(known))}",
-            "no such preset",
+            f"no such preset: {suggested(name, known)}",
             "see: python -m benchmark list presets",
         )
     played = needs(name, known)

@@ -5,11 +5,13 @@ Folders of this machine are kept in local.yaml.
 """
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import raw_dataset
+from benchmark.papers.equal_settings import unequal_settings
 from benchmark.season.parameter_files import (
     Local,
     placed,
@@ -24,6 +26,7 @@ from benchmark.season.resolving import resolve
 from benchmark.season.season_files import (
     SEASON_FILE,
     SEASONS,
+    Season,
     read_season,
     season_name,
     season_path,
@@ -32,6 +35,9 @@ from benchmark.season.season_files import (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a season of seasons/, or the path of a file")
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of season files, for editors"
+    )
     parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
     parser.add_argument(
         "--source",
@@ -43,11 +49,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.schema:
+        print(schema(), end="")
+        return
     if arguments.name is None:
         show(read_params())
         return
     name = season_name(arguments.name)
-    params = resolve(name, read_season(arguments.name))
+    declared = read_season(arguments.name)
+    params = resolve(name, declared)
     for dataset in params.datasets:
         raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
@@ -58,7 +68,17 @@ def main(arguments: argparse.Namespace) -> None:
         write_local(local)
     _unlink_others(placed(params, local))
     show(placed(params, local))
+    for line in unequal_settings(params):
+        print(f"warning: {line}")
+    _tell_added(declared, params)
     print("next: dvc repro")
+
+
+def schema() -> str:
+    """The JSON schema of season files."""
+    facts = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    facts |= Season.model_json_schema() | {"title": "A season of Rematch"}
+    return json.dumps(facts, indent=2) + "\n"
 
 
 def show(params: Params) -> None:
@@ -68,6 +88,14 @@ def show(params: Params) -> None:
     report = Path("reports") / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")
+
+
+def _tell_added(declared: Season, params: Params) -> None:
+    """Presets that others need, and that the season file does not name."""
+    played = {cell.preset for cell in [*params.cells.values(), *params.fusions.values()]}
+    added = sorted(played - set(declared.presets)) if declared.presets != "all" else []
+    if added:
+        print(f"added, as other presets are made of them: {', '.join(added)}")
 
 
 def completed(local: Local, params: Params, weights_dir: str | None, sources: list[str]) -> Local:

@@ -47,6 +47,7 @@ class StageRecords:
 def opened(targets: list[str]) -> Iterator[StageRecords]:
     """The stages that `targets`, addresses of stages, need, and themselves."""
     logging.getLogger("dvc").setLevel(logging.WARNING)  # not a line for each lock file
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # nor a bar for each hash
     with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
         yield StageRecords(repo, targets)
 

@@ -6,19 +6,18 @@ on the same data. Encoding, evaluation and closed-form solutions are not counted
 
 from itertools import groupby
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from benchmark.commands.data_shapes import SeasonShapes, UnknownShapeError, structure
-from benchmark.core.devices import make_deterministic, pick
+from benchmark.core.devices import begin, now, set_precision
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching import scoring
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.season.method_options import configured, method_of
+from benchmark.season.method_options import configured, inputs_of, method_of
 from benchmark.season.parameters import Cell, Params
 from benchmark.train.resumable_loop import Run, optimiser_of
 from methods import Captions, Phase, Sizes
@@ -37,8 +36,9 @@ class Rehearsal:
 
     def __init__(self, shapes: SeasonShapes, cell: Cell) -> None:
         self.cell, self.method = cell, method_of(cell.method)
-        self.config = configured(self.method, cell.options, f"preset {cell.preset}")
-        self.takes = self.method.inputs(self.config)
+        where = f"preset {cell.preset}"
+        self.config = configured(self.method, cell.options, where)
+        self.takes = inputs_of(self.method, cell.options, where)
         self.size, self.images = shapes.dataset(cell.dataset), shapes.feature_set(cell.images)
         folders = [folder for folder in (cell.images, cell.texts, cell.words) if folder]
         self.arrays: dict[str, tuple[int, ...]] = {}
@@ -135,13 +135,13 @@ class Rehearsal:
 def preset_times(params: Params, shapes: SeasonShapes) -> list[dict]:
     """One row per dataset and preset that is not trained yet: how many trainings, the steps of one,
     and the hours of all, the fewest and the most; else the reason why they are not known."""
-    make_deterministic()
-    device, rows = pick(params.device), []
+    device, rows = begin(params.device), []
     left = [cell for cell in params.cells.values() if not _is_trained(cell)]
     groups = [list(same) for _, same in groupby(left, lambda cell: (cell.dataset, cell.preset))]
     title = "timing steps (doctor --quick does not)"
-    for same in tqdm(groups, desc=title, unit="preset", disable=None, leave=False):
+    for same in ProgressBar(groups, desc=title, unit="preset", leave=False):
         cell = same[0]
+        set_precision(cell.precision)
         row = {"dataset": cell.dataset, "preset": cell.preset, "trainings": len(same)}
         try:
             steps, low, high = _total(Rehearsal(shapes, cell), device)
@@ -191,10 +191,10 @@ def _step_seconds(model: nn.Module, phase: Phase, data: Data, cell: Cell) -> lis
     )
     run.optimiser = optimiser_of(model, phase)
     drawn, pool = np.split(np.arange(len(data.owners)), [len(data.owners) - phase.pool])
-    ends = [_now(data.device)]
+    ends = [now(data.device)]
     for _ in range(1 + TIMED):
-        run.step(drawn, pool if phase.pool else None, phase)
-        ends.append(_now(data.device))
+        run.step(data.batch(drawn, pool if phase.pool else None), phase)
+        ends.append(now(data.device))
     return np.diff(ends)[1:].tolist()
 
 
@@ -202,9 +202,9 @@ def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) 
     """Of scoring a validation split of so many items, from scoring the made-up rows."""
     model.eval()
     if isinstance(data, PhraseInputs):
-        started = _now(data.device)
+        started = now(data.device)
         scoring.score_proposals(model, data)
-        return (_now(data.device) - started) * counts["phrases"] / len(data.owners)
+        return (now(data.device) - started) * counts["phrases"] / len(data.owners)
     images, captions = counts["images"], counts["captions"]
     scores = scoring.score(model, data, quiet=True)
     return (
@@ -212,9 +212,3 @@ def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) 
         + scores.caption_seconds * captions / len(data.owners)
         + scores.pair_seconds * images * captions / scores.matrix.numel()
     )
-
-
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return perf_counter()

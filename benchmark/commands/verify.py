@@ -27,6 +27,7 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_pool
 from benchmark.commands.replay_tasks import tasks_of
+from benchmark.commands.task_workers import Processes
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
 from benchmark.core.fingerprint import fingerprint
@@ -57,7 +58,8 @@ def main(arguments: argparse.Namespace) -> int:
     before = {key: _played(params, key) for key in _cells(params)}
     folder = SCRATCH / params.season
     with _scratch(folder, params):
-        failed = task_pool.play(tasks_of(params, chosen), arguments.jobs)
+        with Processes(arguments.jobs) as workers:
+            failed = task_pool.play(tasks_of(params, chosen), workers)
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params)
@@ -82,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
         print(_summary(replay, others, folder))
     strict = not others  # the same numerics must give the same bytes
     good = GOOD[:1] if strict else GOOD
-    return 0 if all(one in good for one in agreements.values()) else 1
+    return 0 if all(how in good for how in agreements.values()) else 1
 
 
 def _require_numerics(params: Params) -> None:
@@ -122,6 +124,10 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
             shutil.copyfile(manifest, folder / manifest)
         if raw.is_dir():
             (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
+    for method in params.methods.values():
+        if not Path(method).is_absolute():
+            (folder / method).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(method, folder / method)
     os.chdir(folder)
     try:
         yield

@@ -26,10 +26,11 @@ def read_parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
 
 
-def read_csv(path: Path) -> pd.DataFrame:
-    """The table of a CSV file. Raises UserError for a missing or damaged one."""
+def read_csv(path: Path, kind: type | None = None) -> pd.DataFrame:
+    """The table of a CSV file, whose values are of a kind if it is named. Raises UserError for a
+    missing or damaged one."""
     with _readable(path, "a CSV file"):
-        return pd.read_csv(path)
+        return pd.read_csv(path, dtype=kind)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

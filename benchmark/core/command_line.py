@@ -7,6 +7,7 @@ A stage module offers `configure(parser)` and `main(arguments)` and ends with
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from benchmark.core import disk_space
 from datasets import DataError
 
+BROKEN_PIPE = 141  # as a shell has it for a program that the signal of a closed pipe ends
 Configure = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[argparse.Namespace], int | None]  # an exit status; None: 0
 
@@ -37,9 +39,14 @@ def run_stage(
 def guarded(main: Main, arguments: argparse.Namespace) -> int:
     """Run `main`; what the user can correct becomes one line on stderr."""
     try:
-        return main(arguments) or 0
+        status = main(arguments) or 0
+        sys.stdout.flush()  # here, where a reader that has gone is told from a full disk
+        return status
     except DataError as error:
         return _told(" ".join(str(error).splitlines()))
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except OSError as error:
         return _told(_of_disk(error))
     except MemoryError as error:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from types import UnionType
+from typing import Annotated, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from benchmark.core.suggestions import suggested
 from datasets import DataError
 
 LONGEST = 200  # characters of a value in a message
@@ -31,7 +33,37 @@ def checked(model: type[M], data: object, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise unfit(error, where, sorted(model.model_fields)) from error
+        keys = keys_at(model, error.errors()[0]["loc"][:-1])
+        raise unfit(error, where, keys) from error
+
+
+def keys_at(model: type, path: tuple[str | int, ...]) -> list[str]:
+    """The valid keys of the place that a path leads to, from a model downwards; none where it is
+    no model."""
+    kinds = [model]
+    for part in path:
+        kinds = [inner for kind in kinds for inner in _inside(kind, part)]
+    return sorted({key for kind in kinds if _is_model(kind) for key in kind.model_fields})
+
+
+def _is_model(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _inside(kind: object, part: str | int) -> list[object]:
+    """What may be under a key or number of a value of this kind."""
+    if _is_model(kind):
+        return _plain_kinds(kind.model_fields[part].annotation) if part in kind.model_fields else []
+    return [inner for each in get_args(kind)[-1:] for inner in _plain_kinds(each)]
+
+
+def _plain_kinds(kind: object) -> list[object]:
+    """The kinds of a union, without what is only annotated."""
+    if get_origin(kind) is Annotated:
+        return _plain_kinds(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [inner for each in get_args(kind) for inner in _plain_kinds(each)]
+    return [kind]
 
 
 def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
@@ -39,8 +71,9 @@ def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
     first = error.errors()[0]
     key = ".".join(str(part)[:LONGEST] for part in first["loc"]) or "(top level)"
     if first["type"] == "extra_forbidden":
-        expected = f"one of {', '.join(known)}" if len(first["loc"]) == 1 else "a known key"
-        return UserError(f"{where}: {key}", expected, "an unknown key", "correct or remove it")
+        expected = f"one of {', '.join(known)}" if known else "a known key"
+        found = f"an unknown key: {suggested(first['loc'][-1], known)}"
+        return UserError(f"{where}: {key}", expected, found, "correct or remove it")
     if first["type"] == "missing":
         return UserError(f"{where}: {key}", "a value", "nothing", "add the key")
     return UserError(f"{where}: {key}", _plain(first["msg"]), short(first["input"]), "correct it")

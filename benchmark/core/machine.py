@@ -8,27 +8,50 @@ from importlib.metadata import version
 
 import torch
 
+from benchmark.core import devices
 from benchmark.core.provenance import Provenance
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "gensim", "scikit-learn")
 
 
-def provenance(device: torch.device, seconds: dict[str, float]) -> Provenance:
-    """The present process on the present machine. Seconds keep four significant digits: some are
-    of a whole training, some of one pair."""
+def provenance(device: torch.device, seconds: dict[str, float], precision: str) -> Provenance:
+    """The present process on the present machine; memory of a device is that since
+    `devices.begin`. Seconds keep four significant digits: some are of a whole training, some of one
+    pair."""
     on_cuda = device.type == "cuda"
     return Provenance(
         git_commit=_commit(),
         packages={name: version(name) for name in PACKAGES},
         machine=machine(),
-        device=torch.cuda.get_device_name(device) if on_cuda else "cpu",
+        device=devices.kind(device),
+        driver=_driver() if on_cuda else None,
+        cudnn=_cudnn() if on_cuda else None,
+        precision=precision,
         threads=torch.get_num_threads(),
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
         peak_memory_mib=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        peak_device_memory_mib=(
-            round(torch.cuda.max_memory_allocated(device) / 2**20, 1) if on_cuda else None
-        ),
+        peak_device_memory_mib=_mib(torch.cuda.max_memory_allocated(device)) if on_cuda else None,
+        peak_device_reserved_mib=_mib(torch.cuda.max_memory_reserved(device)) if on_cuda else None,
     )
+
+
+def _mib(size: int) -> float:
+    return round(size / 2**20, 1)
+
+
+def _cudnn() -> str:
+    number = torch.backends.cudnn.version()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def _driver() -> str:
+    """The version of the GPU's driver; "unknown" where the tool that tells it is missing."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return told.strip()
 
 
 def machine() -> str:

@@ -73,6 +73,11 @@ def of_children(wanted: Numerics) -> Iterator[None]:
         os.environ.update(before)
 
 
+def environment_of(wanted: Numerics) -> dict[str, str]:
+    """Variables of a process, wherever it begins, that computes in this way."""
+    return _settings(wanted) | {MODE: wanted.mode, THREADS: str(wanted.threads)}
+
+
 def _ask_for(wanted: Numerics) -> None:
     """Let the environment say how processes compute that begin from now on."""
     os.environ.update({MODE: wanted.mode, THREADS: str(wanted.threads)})

@@ -21,10 +21,14 @@ class Provenance(BaseModel):
     packages: dict[str, str]
     machine: str
     device: str
+    driver: str | None = None  # of a GPU, as cudnn
+    cudnn: str | None = None
+    precision: str | None = None  # of the season; None in files of before it was kept
     threads: int
     seconds: dict[str, float]  # what -> wall time
     peak_memory_mib: float
     peak_device_memory_mib: float | None
+    peak_device_reserved_mib: float | None = None  # with what the allocator held back
 
 
 def write_provenance(path: Path, facts: Provenance) -> None:

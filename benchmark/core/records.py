@@ -44,7 +44,7 @@ class Record(Frozen):
     text_features: dict
     deviations: list[str]  # sentences: where this cell departs from the paper by its data
     parameters: int
-    selected_epoch: int | None  # chosen by validation rsum
+    selected_epoch: int | None  # whose weights were evaluated: the best on validation, or the last
     status: Literal["ok", "failed", "not_applicable"]
     reason: str = ""
     metrics: dict

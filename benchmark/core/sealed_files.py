@@ -29,15 +29,15 @@ def save(path: Path, content: dict) -> None:
             file.write(digest)
 
 
-def load(path: Path, device: torch.device | str = "cpu") -> dict:
-    """Read what `save` wrote. Raises DamagedError for a file of other bytes."""
+def load(path: Path) -> dict:
+    """Read what `save` wrote, onto the host. Raises DamagedError for a file of other bytes."""
     size = path.stat().st_size - DIGEST_BYTES
     with path.open("rb") as file:
         file.seek(max(size, 0))
         if size < 0 or file.read() != _digest(path, size):
             raise DamagedError(f"{path}: its bytes do not have its digest")
         file.seek(0)
-        return torch.load(file, map_location=device, weights_only=True)
+        return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def _digest(path: Path, size: int) -> bytes:

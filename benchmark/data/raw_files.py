@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import datasets
 from benchmark.core.errors import UserError
+from benchmark.core.suggestions import suggested
 from benchmark.season.parameter_files import entry
 from benchmark.season.parameters import Option, Params
 
@@ -77,7 +78,7 @@ def _reader_options(module: datasets.Dataset, options: dict[str, Option], where:
     for key, value in options.items():
         if key not in kinds:
             expected = f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
-            raise UserError(where, expected, repr(key), "correct the season")
+            raise UserError(where, expected, suggested(key, kinds), "correct the season")
         try:
             TypeAdapter(kinds[key]).validate_python(value, strict=True)
         except ValidationError as error:

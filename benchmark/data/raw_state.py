@@ -9,10 +9,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tqdm import tqdm
-
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, sha256, write_text
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.raw_files import RawDataset
 from datasets.shared.plain_files import is_file
 
@@ -60,7 +59,7 @@ def check_manifest(dataset: RawDataset) -> None:
             where, expected = f"{dataset.manifest}: {key}", f"{value!r} as in the season"
             raise UserError(where, expected, repr(manifest[key]), fetch)
     checksums = {dataset.folder / file["name"]: file["sha256"] for file in manifest["files"]}
-    for path in tqdm(dataset.inventory(), desc=f"verifying {dataset.name}", disable=None):
+    for path in ProgressBar(dataset.inventory(), desc=f"verifying {dataset.name}"):
         found = sha256(path) if is_file(path) else "nothing"
         if checksums.get(path) != found:
             expected = (

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
 import datasets
 from benchmark.core.command_line import run_stage
 from benchmark.core.files import atomic
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.encoders.drawn_cnn import CLOSE_UPS, EPOCHS, WEIGHTS, Network
 
 DATASET = "shapes"
@@ -52,7 +52,7 @@ def pretrained() -> Network:
     optimiser = torch.optim.Adam([*model.parameters(), *head.parameters()])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     model.train()
-    bar = tqdm(total=steps, unit="batch", desc="pretrain drawn_cnn", disable=None)
+    bar = ProgressBar(total=steps, unit="batch", desc="pretrain drawn_cnn")
     for _ in range(EPOCHS):
         order = torch.randperm(len(pixels))
         for rows in order.split(BATCH)[: len(pixels) // BATCH]:

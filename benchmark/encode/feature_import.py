@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from benchmark.core import disk_space
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, replaced
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.feature_folders import as_float16, card_of, fingerprint, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
@@ -97,7 +97,7 @@ def _aligned(
     """Rows of the image table (n,) with their features, float32; every image exactly once."""
     index = _index(source, used)
     seen, first, others = np.zeros(len(index), bool), None, []
-    with tqdm(total=len(index), unit="image", desc=title, disable=None) as bar:
+    with ProgressBar(total=len(index), unit="image", desc=title) as bar:
         for block in source.blocks():
             rows = index.get_indexer(block.keys)
             others += [key for key, row in zip(block.keys, rows, strict=True) if row < 0]

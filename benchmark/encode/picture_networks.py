@@ -1,5 +1,7 @@
 """Running an image network on pictures: batches of pixels, and faster inference."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from PIL import Image
@@ -14,14 +16,12 @@ def fused(network: nn.Module) -> nn.Module:
     return fuse(network.eval()).requires_grad_(False)
 
 
-def stacked(pictures: list[Image.Image], size: int) -> Tensor:
-    """RGB values in [0, 255] of B pictures, (B, 3, size, size) uint8.
+def squashed(picture: Image.Image, size: int) -> Image.Image:
+    """The picture as a square; not cropped, since captions may describe its margins."""
+    return picture if picture.size == (size, size) else picture.resize((size, size), BICUBIC)
 
-    Pictures are squashed to a square and not cropped, since captions may describe their margins.
-    """
-    squashed = [
-        picture if picture.size == (size, size) else picture.resize((size, size), BICUBIC)
-        for picture in pictures
-    ]
-    arrays = np.stack([np.asarray(picture) for picture in squashed])
+
+def stacked(pictures: Sequence[Image.Image], size: int) -> Tensor:
+    """RGB values in [0, 255] of B pictures, squashed, (B, 3, size, size) uint8."""
+    arrays = np.stack([np.asarray(squashed(picture, size)) for picture in pictures])
     return torch.from_numpy(arrays).permute(0, 3, 1, 2)

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torchvision.models.detection import FasterRCNN
 
 from benchmark import encoders
-from benchmark.core.devices import pick
+from benchmark.core.devices import begin
 from benchmark.core.files import replaced
 from benchmark.data.feature_folders import card_of, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.feature_import import import_features
-from benchmark.encode.picture_networks import fused, stacked
+from benchmark.encode.picture_networks import fused, squashed, stacked
+from benchmark.encode.picture_reading import reading
 from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
@@ -50,7 +51,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     state = network.state_dict()
-    describe = _describer(network, settings, pick(params.device))
+    describe = describer(network, settings, begin(params.device))
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
@@ -61,6 +62,7 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
         settings,
         images["file"].tolist(),
         open_picture,
+        partial(_resized, settings, isinstance(network, FasterRCNN)),
         describe,
     )
     if settings.pixels:
@@ -68,13 +70,21 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     _finish(scratch, Path(feature_set.folder), card, is_train)
 
 
-def _describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
+def describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
     """A function from pictures to their features: those of a detector's boxes, or of a grid."""
     if isinstance(network, FasterRCNN):
         network.transform.min_size = (settings.input_size,)
         return partial(_detected, network.to(device), settings)
     network = fused(network).to(device, memory_format=torch.channels_last)
     return lambda pictures: _features(network, stacked(pictures, settings.input_size), settings)
+
+
+def _resized(
+    settings: ImageEncoder, is_whole: bool, picture: Image.Image
+) -> tuple[Image.Image, Image.Image]:
+    """The picture as the network sees it, a detector the whole one, and as pixels to train from."""
+    seen = picture if is_whole else squashed(picture, settings.input_size)
+    return seen, squashed(picture, settings.pixels) if settings.pixels else seen
 
 
 def _detected(
@@ -91,17 +101,20 @@ def _fill(
     settings: ImageEncoder,
     files: list[str],
     open_picture: Callable[[str], Image.Image],
+    resized: Callable[[Image.Image], tuple[Image.Image, Image.Image]],
     describe: Describe,
 ) -> None:
-    """Encode the pictures of `files` into `scratch`."""
-    for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
-        pictures = [open_picture(file) for file in files[rows]]
-        values_of = describe(pictures)
-        if settings.pixels:
-            values_of["pixels"] = stacked(pictures, settings.pixels).numpy()
-        for name, values in values_of.items():
-            shape = (len(files), *values.shape[1:])
-            scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+    """Encode the pictures of `files` into `scratch`. `resized` gives a picture as the network sees
+    it and as it is kept for training from pixels."""
+    with reading(lambda file: resized(open_picture(file)), files) as read:
+        for rows in chunks(scratch, of, len(files), CHUNK, "encode"):
+            pictures, small = zip(*read(rows), strict=True)
+            values_of = describe(pictures)
+            if settings.pixels:
+                values_of["pixels"] = stacked(small, settings.pixels).numpy()
+            for name, values in values_of.items():
+                shape = (len(files), *values.shape[1:])
+                scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
 
 
 def _features(network: nn.Module, pixels: Tensor, settings: ImageEncoder) -> dict[str, np.ndarray]:

@@ -22,7 +22,7 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.ops import roi_align
 
 from benchmark import encoders
-from benchmark.core.devices import pick
+from benchmark.core.devices import begin
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
@@ -31,6 +31,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
 from benchmark.encode.picture_networks import fused, stacked
+from benchmark.encode.picture_reading import reading
 from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
@@ -44,6 +45,9 @@ CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shap
 Pictures = list[Image.Image]
 Propose = Callable[[Pictures, list[str]], list[np.ndarray]]  # image ids -> boxes (n, 4) of each
 Describe = Callable[[Pictures, list[np.ndarray]], list[np.ndarray]]  # boxes -> features (n, F)
+Encode = Callable[  # image ids, true boxes -> proposals, and features of these and the true boxes
+    [Pictures, list[str], list[np.ndarray]], tuple[list[np.ndarray], list[np.ndarray]]
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +58,7 @@ class _Job:
     regions: pd.DataFrame  # N rows
     count: int  # P
     open_picture: Callable[[str], Image.Image]
-    propose: Propose
-    describe: Describe
+    encode: Encode
 
 
 class _Networks(NamedTuple):
@@ -84,8 +87,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         regions=data.regions.reset_index(drop=True),
         count=settings.count,
         open_picture=dataset.pictures(),
-        propose=_proposer(settings, networks.detector, dataset.folder),
-        describe=_describer(settings, networks.describer),
+        encode=_encoder(settings, networks, dataset.folder),
     )
     scratch = Path(".scratch") / feature_set.folder
     _fill(job, scratch, identity(feature_set, card))
@@ -96,7 +98,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
 
 
 def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
-    settings = feature_set.proposals
+    settings, device = feature_set.proposals, begin(params.device)
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, origin = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     weights = {"weights": origin}
@@ -105,10 +107,33 @@ def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
         detector, weights["detector"] = faster_rcnn.load(faster_rcnn.NETWORKS[0], weights_dir)
     if detector is not None:
         detector.transform.min_size = (settings.input_size,)
-        detector = detector.to(pick(params.device))
+        detector = detector.to(device)
     if network is not detector:
-        network = fused(network).to(pick(params.device), memory_format=torch.channels_last)
+        network = fused(network).to(device, memory_format=torch.channels_last)
     return _Networks(network, detector, weights)
+
+
+def _encoder(settings: ProposalEncoder, networks: _Networks, raw: Path) -> Encode:
+    """A detector that proposes and describes looks at each picture once."""
+    detector = networks.detector
+    if settings.how == "rpn" and networks.describer is detector:
+        return lambda pictures, ids, truths: faster_rcnn.proposals_and_features_of(
+            detector, pictures, truths, settings.count
+        )
+    propose = _proposer(settings, detector, raw)
+    return partial(_in_turn, propose, _describer(settings, networks.describer))
+
+
+def _in_turn(
+    propose: Propose,
+    describe: Describe,
+    pictures: Pictures,
+    ids: list[str],
+    truths: list[np.ndarray],
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    proposals = propose(pictures, ids)
+    boxes = [np.concatenate(both) for both in zip(proposals, truths, strict=True)]
+    return proposals, describe(pictures, boxes)
 
 
 def _proposer(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path) -> Propose:
@@ -177,24 +202,22 @@ def _zoom(picture: Image.Image, map_BFhw: torch.Tensor) -> list[float]:
 def _fill(job: _Job, scratch: Path, of: dict) -> None:
     """Encode the images into `scratch`."""
     rows_of = job.regions.groupby("image_id").indices
-    for rows in chunks(scratch, of, len(job.images), CHUNK, "encode proposals"):
-        images = job.images.iloc[rows]
-        named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in images["image_id"]]
-        _store(job, scratch, rows.start, named, *_encoded(job, images, named))
+    with reading(job.open_picture, job.images["file"].tolist()) as read:
+        for rows in chunks(scratch, of, len(job.images), CHUNK, "encode proposals"):
+            ids = job.images["image_id"].iloc[rows].tolist()
+            named = [rows_of.get(image_id, np.zeros(0, np.int64)) for image_id in ids]
+            _store(job, scratch, rows.start, named, *_encoded(job, read(rows), ids, named))
 
 
 def _encoded(
-    job: _Job, images: pd.DataFrame, named: list[np.ndarray]
+    job: _Job, pictures: Pictures, ids: list[str], named: list[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """For every image, its proposals (n, 4), and the features of these and then its true boxes.
 
     `named` are the rows of each image in the region table.
     """
-    pictures = [job.open_picture(file) for file in images["file"]]
-    proposals = job.propose(pictures, images["image_id"].tolist())
     truths = job.regions[CORNERS].to_numpy(np.float32)
-    boxes = [np.concatenate([x, truths[rows]]) for x, rows in zip(proposals, named, strict=True)]
-    return proposals, job.describe(pictures, boxes)
+    return job.encode(pictures, ids, [truths[rows] for rows in named])
 
 
 def _store(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from benchmark.core import disk_space
 from benchmark.core.files import read_json, write_json
 from benchmark.core.fingerprint import fingerprint
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.season import code_digests
 from benchmark.season.parameters import FeatureSet
 
@@ -32,7 +32,7 @@ def chunks(scratch: Path, identity: dict, total: int, size: int, name: str) -> I
     counts as done when the next one is asked for. `name` is shown with the progress.
     """
     done = _resumed(scratch, identity)
-    with tqdm(total=total, initial=done, unit="image", desc=name, disable=None) as bar:
+    with ProgressBar(total=total, initial=done, unit="image", desc=name) as bar:
         for start in range(done, total, size):
             stop = min(start + size, total)
             yield slice(start, stop)

@@ -14,6 +14,7 @@ faster_rcnn loads detectors, and gives boxes and the features of boxes:
 
     proposals_of(detector, pictures, count) -> boxes
     features_of(detector, pictures, boxes) -> features
+    proposals_and_features_of(detector, pictures, more_boxes, count) -> (boxes, features)
     regions_of(detector, pictures, count) -> (features, boxes)
 
 A module that encodes texts has

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
-from tqdm import tqdm
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
 from benchmark.data.word_vectors import FRAME, Words
 from benchmark.encoders.weight_files import read_state
@@ -121,7 +121,7 @@ def _run(encoder: Encoder, sentences: list[np.ndarray], words: Words, masked: bo
     lengths = np.array([len(ids) for ids in sentences])
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     vectors = np.zeros((len(sentences), 2 * encoder.enc_lstm.hidden_size), dtype=np.float32)
-    bar = tqdm(total=len(order), unit="caption", desc="encode bilstm_max", disable=None)
+    bar = ProgressBar(total=len(order), unit="caption", desc="encode bilstm_max")
     with torch.inference_mode():
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]

@@ -69,12 +69,7 @@ def proposals_of(detector: FasterRCNN, pictures: list[Image.Image], count: int) 
 
     They are those of the region proposal network, which proposes things of any class.
     """
-    boxes = []
-    for picture in pictures:
-        view = _view(detector, picture)
-        proposals = resize_boxes(view.proposals[:count], view.resized, view.size)
-        boxes.append(proposals.cpu().numpy())
-    return boxes
+    return [_proposed(_view(detector, picture), count) for picture in pictures]
 
 
 @torch.inference_mode()
@@ -82,13 +77,25 @@ def features_of(
     detector: FasterRCNN, pictures: list[Image.Image], boxes: list[np.ndarray]
 ) -> list[np.ndarray]:
     """Features (n, F) float32 of the boxes (n, 4) of every picture."""
-    features = []
-    for picture, corners in zip(pictures, boxes, strict=True):
+    return [
+        _described_at(detector, _view(detector, picture), corners)
+        for picture, corners in zip(pictures, boxes, strict=True)
+    ]
+
+
+@torch.inference_mode()
+def proposals_and_features_of(
+    detector: FasterRCNN, pictures: list[Image.Image], more: list[np.ndarray], count: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What `proposals_of` gives, and the features of these boxes and then of `more` (n, 4) of every
+    picture, which is looked at once."""
+    proposals, features = [], []
+    for picture, corners in zip(pictures, more, strict=True):
         view = _view(detector, picture)
-        in_view = torch.from_numpy(corners).to(view.proposals)
-        in_view = resize_boxes(in_view, view.size, view.resized)
-        features.append(_described(detector, view, in_view).cpu().numpy())
-    return features
+        proposals.append(_proposed(view, count))
+        boxes = np.concatenate([proposals[-1], corners])
+        features.append(_described_at(detector, view, boxes))
+    return proposals, features
 
 
 @torch.inference_mode()
@@ -117,6 +124,17 @@ def _view(detector: FasterRCNN, picture: Image.Image) -> _View:
         maps = {"0": maps}
     proposals, _ = detector.rpn(images, maps)
     return _View(maps, proposals[0], images.image_sizes[0], (picture.height, picture.width))
+
+
+def _proposed(view: _View, count: int) -> np.ndarray:
+    """Boxes (n, 4) of the first proposals, in pixels of the picture."""
+    return resize_boxes(view.proposals[:count], view.resized, view.size).cpu().numpy()
+
+
+def _described_at(detector: FasterRCNN, view: _View, corners: np.ndarray) -> np.ndarray:
+    """Features (n, F) of boxes (n, 4) in pixels of the picture."""
+    in_view = resize_boxes(torch.from_numpy(corners).to(view.proposals), view.size, view.resized)
+    return _described(detector, view, in_view).cpu().numpy()
 
 
 def _best(detector: FasterRCNN, view: _View, count: int) -> Tensor:

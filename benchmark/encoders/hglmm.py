@@ -5,8 +5,10 @@ Reference code: Klein's package in github.com/BryanPlummer/pl-clc at 41ee493.
 
 Words. Vectors of unit length -> independent components (ICA) -> unit length, times SCALE.
 
-Mixture. p(x) = 1/K sum_k prod_d f_kd(x_d), where each f_kd (of component k and dimension d) is
-Gaussian or Laplacian, whichever is more likely. EM, with w_n = p(k | x_n) and W = sum_n w_n:
+Mixture. p(x) = sum_k pi_k prod_d f_kd(x_d), where each f_kd (of component k and dimension d) is
+Gaussian or Laplacian, whichever is more likely. EM over V words, with w_n = p(k | x_n) and
+W = sum_n w_n:
+    prior      pi_k = W / V
     Gaussian   mu = sum w x / W           sigma^2 = sum w (x - mu)^2 / W
     Laplacian  m = weighted median of x   s = sum w |x - m| / W
 m minimises sum w |x - m|, whose slope in m is the weight below m minus the weight above it. Both
@@ -14,20 +16,21 @@ scales maximise a function with a single peak, so that with a floor the best sca
 peak and floor. Each step maximises the expected log-likelihood: EM never lowers the likelihood.
 
 Fisher vector. The gradient of sum_n log p(x_n) over N words, that of each parameter divided by the
-root of its Fisher information. If each word belongs to one component only, that information is N/K
-times the expected square of the derivative of the component's log-density:
-    d/dmu     (x - mu) / sigma^2               N/K / sigma^2     E[u^2] = 1
-    d/dsigma  ((x - mu)^2/sigma^2 - 1)/sigma   2 N/K / sigma^2   E[(u^2 - 1)^2] = 2
-    d/dm      sign(x - m) / s                  N/K / s^2         E[sign^2] = 1
-    d/ds      (|x - m|/s - 1) / s              N/K / s^2         |x - m|/s is Exp(1): variance 1
+root of its Fisher information. If each word belongs to one component only, that information is
+M = N pi_k times the expected square of the derivative of the component's log-density:
+    d/dmu     (x - mu) / sigma^2               M / sigma^2     E[u^2] = 1
+    d/dsigma  ((x - mu)^2/sigma^2 - 1)/sigma   2 M / sigma^2   E[(u^2 - 1)^2] = 2
+    d/dm      sign(x - m) / s                  M / s^2         E[sign^2] = 1
+    d/ds      (|x - m|/s - 1) / s              M / s^2         |x - m|/s is Exp(1): variance 1
 With p_n = p(k | x_n) and u = (x - mu) / sigma, component k gives
-    Gaussian   sum p_n u_n / sqrt(N/K)             then  sum p_n (u_n^2 - 1) / sqrt(2 N/K)
-    Laplacian  sum p_n sign(x_n - m) / sqrt(N/K)   then  sum p_n (|x_n - m|/s - 1) / sqrt(N/K)
+    Gaussian   sum p_n u_n / sqrt(M)             then  sum p_n (u_n^2 - 1) / sqrt(2 M)
+    Laplacian  sum p_n sign(x_n - m) / sqrt(M)   then  sum p_n (|x_n - m|/s - 1) / sqrt(M)
 all locations first (component by component), then all scales: 2 x 30 x 300 = 18,000 numbers. Then
 the signed square root, unit length, and PCA to 6,000.
 
-As in the reference code: uniform priors, 10 iterations of EM from random words as locations,
-FLOOR, SCALE.
+As in the reference code (HybridEM.m, Hybrid.cpp, FV.cpp): 10 iterations of EM, FLOOR, SCALE. EM
+starts with uniform priors, random words as locations, the scales of all words, and each f_kd
+Gaussian or Laplacian at random.
 
 Departs from the code:
 - ICA and mixture are fitted on the distinct words of the training captions (types, not tokens), not
@@ -35,9 +38,10 @@ Departs from the code:
 - PCA is fitted on at most FIT_AT_MOST training captions, so that it fits in memory. Its mean is
   subtracted on every split (CITE's code: of training only); so a caption without known words, whose
   Fisher vector is zero, becomes minus that mean, projected.
+- A word at the very m of a Laplacian has no sign (code: plus one). A component that loses all words
+  stays where it was (code: divides by zero).
 
-Assumed: components start as Gaussians with the deviation of all words; SCALE comes last (it only
-matters relative to FLOOR); randomised PCA with POWER_ITERATIONS.
+Assumed: SCALE comes last (it only matters relative to FLOOR); randomised PCA with POWER_ITERATIONS.
 """
 
 import warnings
@@ -49,9 +53,9 @@ from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from sklearn.decomposition import PCA, FastICA
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from benchmark.core.errors import UserError
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
 from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
@@ -61,7 +65,7 @@ from benchmark.season.parameters import SentenceEncoder
 
 SIZE = 6000  # paper 002, Section 4.3; less if the training captions do not span as much
 ITERATIONS = 10  # of EM; reference code
-FLOOR = 1e-3  # least sigma and s; reference code
+FLOOR = 1e-3  # least sigma^2 and least s; reference code
 SCALE = 10.0  # reference code
 FIT_AT_MOST = 20_000  # assumed; 1.4 GB of Fisher vectors, more than they have dimensions
 POWER_ITERATIONS = 3  # of the randomised PCA; assumed
@@ -71,8 +75,9 @@ SEED = 0  # one fit per dataset: cells of different seeds share their features
 
 @dataclass(frozen=True)
 class Mixture:
-    """K components with independent dimensions and equal priors; all arrays are (K, E)."""
+    """K components with independent dimensions; arrays are (K, E), but for `prior`."""
 
+    prior: np.ndarray  # pi, (K,), above 0
     laplacian: np.ndarray  # bool; False is Gaussian
     location: np.ndarray  # m or mu
     scale: np.ndarray  # s or sigma
@@ -101,6 +106,7 @@ def encode(
         "fisher_dimensions": gradients_VF.shape[1],
         "words_fitted": len(seen),
         "laplacian_share": float(mixture.laplacian.mean()),
+        "largest_prior": float(mixture.prior.max()),
         "log_likelihood": likelihoods[-1],
         "captions_fitted": min(len(train), FIT_AT_MOST),
         "variance_kept": float(pca.explained_variance_ratio_.sum()),
@@ -163,11 +169,17 @@ def _unit(x: np.ndarray) -> np.ndarray:
 
 
 def start(x_NE: np.ndarray, centres: int) -> Mixture:
-    """Gaussians around `centres` random words, with the deviation of all words."""
-    chosen = np.random.default_rng(SEED).choice(len(x_NE), centres, replace=False)
-    shape = (centres, x_NE.shape[1])
-    scale = np.broadcast_to(np.maximum(x_NE.std(0), FLOOR), shape)
-    return Mixture(np.zeros(shape, dtype=bool), x_NE[chosen], scale)
+    """Equal components around `centres` random words, each dimension of a family at random.
+
+    Its scale is that of all words: the mean distance to their median, or their deviation.
+    """
+    rng = np.random.default_rng(SEED)
+    chosen = rng.choice(len(x_NE), centres, replace=False)
+    laplacian = rng.random((centres, x_NE.shape[1])) < 0.5
+    s_E = np.maximum(np.abs(x_NE - np.median(x_NE, axis=0)).mean(0), FLOOR)
+    sigma_E = np.sqrt(np.maximum(x_NE.var(0), FLOOR))
+    prior = np.full(centres, 1 / centres)
+    return Mixture(prior, laplacian, x_NE[chosen], np.where(laplacian, s_E, sigma_E))
 
 
 def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
@@ -177,7 +189,7 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
     """
     order_EN = np.argsort(x_NE.T, axis=1, kind="stable")
     likelihoods = []
-    for _ in tqdm(range(ITERATIONS), desc="fit hglmm", unit="iteration", disable=None):
+    for _ in ProgressBar(range(ITERATIONS), desc="fit hglmm", unit="iteration"):
         posterior_NK, log_likelihood = expectation(x_NE, mixture)
         likelihoods.append(log_likelihood)
         mixture = maximisation(x_NE, order_EN, posterior_NK, mixture)
@@ -186,7 +198,7 @@ def fit(x_NE: np.ndarray, mixture: Mixture) -> tuple[Mixture, list[float]]:
 
 def expectation(x_NE: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, float]:
     """The posterior p(k | x_n), (N, K), and the mean of log p(x_n)."""
-    joint_NK = _log_densities(x_NE, mixture) - np.log(len(mixture.location))
+    joint_NK = _log_densities(x_NE, mixture) + np.log(mixture.prior)
     evidence_N1 = logsumexp(joint_NK, axis=1, keepdims=True)
     return np.exp(joint_NK - evidence_N1), float(evidence_N1.mean())
 
@@ -205,16 +217,19 @@ def _log_densities(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
 def maximisation(
     x_NE: np.ndarray, order_EN: np.ndarray, posterior_NK: np.ndarray, old: Mixture
 ) -> Mixture:
-    """The most likely family, location and scale of every component and dimension.
+    """The most likely priors, and family, location and scale of every component and dimension.
 
-    `order_EN` sorts each dimension of x. A component without words stays as it was.
+    `order_EN` sorts each dimension of x. A component without words keeps what it had, and the
+    least prior above 0.
     """
+    least = np.finfo(float).tiny
     laplacian, location, scale = old.laplacian.copy(), old.location.copy(), old.scale.copy()
-    for k, w_N in enumerate(posterior_NK.T):
-        if w_N.sum() > np.finfo(float).tiny:
-            w_N = w_N / w_N.sum()
-            laplacian[k], location[k], scale[k] = _best(x_NE, order_EN, w_N)
-    return Mixture(laplacian, location, scale)
+    weight_K = posterior_NK.sum(0)
+    for k in np.flatnonzero(weight_K > least):
+        laplacian[k], location[k], scale[k] = _best(
+            x_NE, order_EN, posterior_NK[:, k] / weight_K[k]
+        )
+    return Mixture(np.maximum(weight_K / len(x_NE), least), laplacian, location, scale)
 
 
 def _best(
@@ -226,7 +241,7 @@ def _best(
     """
     mean_E, median_E = w_N @ x_NE, _weighted_median(x_NE, order_EN, w_N)
     variance_E, deviation_E = w_N @ (x_NE - mean_E) ** 2, w_N @ np.abs(x_NE - median_E)
-    sigma_E = np.maximum(np.sqrt(variance_E), FLOOR)
+    sigma_E = np.sqrt(np.maximum(variance_E, FLOOR))
     s_E = np.maximum(deviation_E, FLOOR)
     gaussian_E = -np.log(np.sqrt(2 * np.pi) * sigma_E) - variance_E / (2 * sigma_E**2)
     laplacian_E = -np.log(2 * s_E) - deviation_E / s_E
@@ -248,7 +263,7 @@ def _weighted_median(x_NE: np.ndarray, order_EN: np.ndarray, w_N: np.ndarray) ->
 def gradients(x_NE: np.ndarray, mixture: Mixture) -> np.ndarray:
     """What each word adds to a caption's Fisher vector before the division by sqrt(N), (N, F)."""
     K, E = mixture.location.shape
-    posterior_NK = expectation(x_NE, mixture)[0] * np.sqrt(K)
+    posterior_NK = expectation(x_NE, mixture)[0] / np.sqrt(mixture.prior)
     parts_N2KE = np.empty((len(x_NE), 2, K, E))
     for k, laplacian_E in enumerate(mixture.laplacian):
         u_NE = (x_NE - mixture.location[k]) / mixture.scale[k]
@@ -299,6 +314,6 @@ def _pca(counts_CV: csr_matrix, gradients_VF: np.ndarray, size: int | None) -> P
     return pca.fit(vectors_CF)
 
 
-def _blocks(rows: int, title: str) -> tqdm:
+def _blocks(rows: int, title: str) -> ProgressBar:
     blocks = [slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK)]
-    return tqdm(blocks, desc=title, unit="block", disable=None)
+    return ProgressBar(blocks, desc=title, unit="block")

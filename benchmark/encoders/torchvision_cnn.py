@@ -2,13 +2,13 @@
 
 A network gives a pooled vector and a feature map. The pooled vector is the mean of the map for the
 ResNets and MobileNet, and fc7 before its ReLU for the VGGs, as in the two-branch paper and in Klein
-et al.
+et al. A network that is trained on has no dropout inside: torchvision's VGGs have it between fc6
+and fc7, the instance-loss paper's image CNN has none (Section III-A).
 """
 
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision import models
 
@@ -40,8 +40,26 @@ class Network(nn.Module):
         map_BFhw = self.trunk((pixels - self.mean) / self.std)
         pooled = map_BFhw.mean((2, 3))
         if self.head is not None:
-            pooled = self.head(F.adaptive_avg_pool2d(map_BFhw, 7).flatten(1))
+            pooled = self.head(averaged(map_BFhw, 7).flatten(1))
         return (pooled - self.pooled_mean) / self.pooled_deviation, map_BFhw
+
+
+def averaged(map_BFhw: Tensor, side: int) -> Tensor:
+    """The map as (B, F', side, side), each cell the mean of what lies in it, as of VGG's adaptive
+    pooling, whose way back adds in any order on a GPU."""
+    height, width = map_BFhw.shape[2:]
+    if height == width == side:
+        return map_BFhw
+    return _shares(map_BFhw, height, side) @ map_BFhw @ _shares(map_BFhw, width, side).T
+
+
+def _shares(like: Tensor, length: int, parts: int) -> Tensor:
+    """(parts, length): by how much each place counts in each part; parts may share a place."""
+    starts = torch.arange(parts, device=like.device) * length // parts
+    ends = -(-(torch.arange(parts, device=like.device) + 1) * length // parts)
+    places = torch.arange(length, device=like.device)
+    inside = (places >= starts[:, None]) & (places < ends[:, None])
+    return inside / (ends - starts)[:, None].to(like.dtype)
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
@@ -85,5 +103,7 @@ def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
     if name.startswith("resnet"):
         return nn.Sequential(*list(model.children())[:-2]), None
     if name.startswith("vgg"):
-        return model.features, model.classifier[:4]
+        to_fc7 = model.classifier[:4]
+        to_fc7[2] = nn.Identity()  # in the place of dropout, so that weights keep their names
+        return model.features, to_fc7
     return model.features, None

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from tqdm import tqdm
 
 from benchmark.core.errors import UserError
+from benchmark.core.progress_bars import ProgressBar
 from datasets import DataError
 from datasets.shared.plain_files import opened
 
@@ -49,7 +49,7 @@ def _binary(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
 def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
     """`count` words, each with the `width` bytes after its space; some files add a newline."""
     ahead, at = b"", 0  # bytes that were read, and where the next word starts in them
-    for number in tqdm(range(count), desc="read word vectors", unit="word", disable=None):
+    for number in ProgressBar(range(count), desc="read word vectors", unit="word"):
         end = ahead.find(b" ", at)
         while end < 0 or len(ahead) <= end + width:
             chunk = file.read(CHUNK)
@@ -80,7 +80,7 @@ def _text(path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
             _check_size(path, size, file.readline(LONGEST_LINE).rstrip().count(" "))
             file.seek(0)
             lines = iter(partial(file.readline, LONGEST_LINE), "")
-            for line in tqdm(lines, desc=f"read {path.name}", unit="word", disable=None):
+            for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):
                 if len(line) == LONGEST_LINE:
                     raise ValueError(f"a line of {LONGEST_LINE} characters or more")
                 if line.partition(" ")[0] in keep:

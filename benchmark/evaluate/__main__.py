@@ -5,8 +5,8 @@ A cell is a training, or a fusion: scores of trainings as one score.
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import torch
 from benchmark import protocol
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.devices import make_deterministic, pick
+from benchmark.core.devices import begin, now
 from benchmark.core.files import atomic, sha256
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
@@ -31,10 +31,13 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import method_errors, score_checks, scoring
+from benchmark.matching import method_errors, score_checks, score_stream, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
+from benchmark.matching.score_stream import ScoreStream
 from benchmark.protocol import fusion
+from benchmark.protocol.rank_counts import Picked
+from benchmark.protocol.score_tiles import Matrices, Pairing
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 from methods import NotApplicableError
@@ -57,18 +60,16 @@ def main(arguments: argparse.Namespace) -> None:
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     """Evaluate a cell and write into its folder record.json, and into scores/ ranks.parquet,
     similarities.npz, retrieved.npz, samples.npz and cost.json."""
-    make_deterministic()
-    device = pick(params.device)
+    device = begin(params.device, cell.precision)
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)
     seconds: dict[str, float] = {}
     with torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"):
         result = _evaluation(cell, members, data, device, seconds)
     folder = Path(cell.folder)
-    _write_arrays(folder / "scores", result)
-    files = {f"scores/{name}": sha256(folder / "scores" / name) for name in SCORES}
+    files = write_scores(folder, result)
     write_record(folder, record_of(params.season, cell, members, data, result, files))
-    write_provenance(folder / "scores/cost.json", provenance(device, seconds))
+    write_provenance(folder / "scores/cost.json", provenance(device, seconds, cell.precision))
     name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
     method_errors.tell(name, result.status, result.reason)
 
@@ -109,8 +110,7 @@ def _of_model(
     """Images and captions, scored by one model."""
     split = data.split(SPLIT)
     on_split = model_on_split(trained, data, SPLIT, device)
-    scores = fusion.average([_scores(on_split, trained.part, seconds)])
-    result = evaluation.of_retrieval(scores, data, split)
+    result = _streamed([on_split], [trained.part], "average", data, seconds)
     if trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -127,11 +127,49 @@ def _of_fusion(
 ) -> Evaluation:
     """Images and captions, scored by several models."""
     models = [model_on_split(member, data, SPLIT, device) for member in members]
-    matrices = [
-        _scores(model, member.part, seconds) for model, member in zip(models, members, strict=True)
+    return _streamed(models, [member.part for member in members], how, data, seconds)
+
+
+def _streamed(
+    models: list[ModelOnSplit],
+    parts: list[str],
+    how: str,
+    data: Prepared,
+    seconds: dict[str, float],
+) -> Evaluation:
+    """Of scores that pass tile by tile; adds what they cost to `seconds`."""
+    split = data.split(SPLIT)
+    members = [
+        score_stream.encoded(model.model, model.inputs, part)
+        for model, part in zip(models, parts, strict=True)
     ]
-    result = evaluation.of_retrieval(fusion.HOW[how](matrices), data, data.split(SPLIT))
-    return result.with_samples(figure_samples.of_fusion(matrices) if how == "adaptive" else {})
+    sizes = len(split.group_of_image), len(split.group_of_caption)
+    samples = [Picked(*score_checks.sample(*sizes)) for _ in members]
+    stream = ScoreStream(members, fusion.mean)
+    stream.lookers.append(lambda member, tile: samples[member].add(tile, tile.of("i2t")))
+    arrays = _weighted_by_query(stream, data) if how == "adaptive" else {}
+    result = evaluation.of_retrieval(stream, data, split)
+    for model, part, sample in zip(models, parts, samples, strict=True):
+        given = sample.rows, sample.columns, sample.scores
+        score_checks.check_retrieval(model.model, model.inputs, part, *given)
+    for member in members:
+        for name, value in member.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + value
+    return result.with_samples(arrays)
+
+
+def _weighted_by_query(stream: ScoreStream, data: Prepared) -> dict[str, np.ndarray]:
+    """Let the stream fuse its scores adaptively, which takes one more pass; the weights, for
+    figures."""
+    split, count = data.split(SPLIT), len(stream.members)
+    groups = split.group_of_image, split.group_of_caption, split.image_of_caption
+    areas = fusion.Areas(count, Pairing.of(*groups, data.card["folds"]))
+    curves = figure_samples.Curves(len(groups[0]), len(groups[1]), count)
+    stream.lookers += [areas.add, curves.add]
+    stream.survey()
+    weights = areas.weights()
+    stream.fuse = partial(fusion.fused, weights=weights)
+    return curves.arrays(weights)
 
 
 def _of_weighted(
@@ -150,7 +188,8 @@ def _of_weighted(
         for alpha in fusion.ALPHAS
     }
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
-    result = evaluation.of_retrieval(fusion.weighted(*test, alpha), data, data.split(SPLIT))
+    tiles = Matrices(i2t=fusion.weighted(*test, alpha)["i2t"])
+    result = evaluation.of_retrieval(tiles, data, data.split(SPLIT))
     return replace(result, metrics=result.metrics | {"alpha": alpha})
 
 
@@ -166,9 +205,9 @@ def _two_distances(
     on_split = model_on_split(whole, data, name, device)
     distances = fusion.distance(_scores(on_split, whole.part, seconds))
     inputs = phrase_inputs(data, local.cell, name, device)
-    started = perf_counter()
+    started = now(device)
     nearest = scoring.nearest_regions(local.model(device), inputs).numpy()
-    seconds["per_pair"] = seconds.get("per_pair", 0.0) + (perf_counter() - started) / distances.size
+    seconds["per_pair"] = seconds.get("per_pair", 0.0) + (now(device) - started) / distances.size
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
@@ -181,10 +220,10 @@ def _of_localisation(
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
-    started = perf_counter()
+    started = now(device)
     model = trained.model(device)
     matrix = scoring.score_proposals(model, inputs)
-    seconds["per_pair"] = (perf_counter() - started) / matrix.numel()
+    seconds["per_pair"] = (now(device) - started) / matrix.numel()
     score_checks.check_localisation(model, inputs, matrix)
     boxes = inputs.boxes[inputs.image_of_phrase]
     regions = data.regions.iloc[data.split(SPLIT).region_rows]
@@ -194,16 +233,16 @@ def _of_localisation(
 
 
 def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.ndarray:
-    """Scores (I, C) of one trained cell; adds what they cost to `seconds`."""
-    scores = scoring.score(on_split.model, on_split.inputs, part=part)
-    score_checks.check_retrieval(on_split.model, on_split.inputs, part, scores.matrix)
-    matrix = scores.matrix.cpu().numpy()
-    images, captions = matrix.shape
-    for name, value in {
-        "per_image": scores.image_seconds / images,
-        "per_caption": scores.caption_seconds / captions,
-        "per_pair": scores.pair_seconds / (images * captions),
-    }.items():
+    """Scores (I, C) of one trained cell as a whole; adds what they cost to `seconds`."""
+    inputs = on_split.inputs
+    member = score_stream.encoded(on_split.model, inputs, part)
+    matrix = np.empty((len(inputs.images), len(inputs.image_of_caption)), np.float32)
+    for tile in ScoreStream([member], fusion.mean, memory=0):
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
+    rows, columns = score_checks.sample(*matrix.shape)
+    again = rows, columns, matrix[np.ix_(rows, columns)]
+    score_checks.check_retrieval(on_split.model, inputs, part, *again)
+    for name, value in member.seconds.items():
         seconds[name] = seconds.get(name, 0.0) + value
     return matrix
 
@@ -220,12 +259,15 @@ def _sentence_ranks(on_split: ModelOnSplit) -> np.ndarray:
     return ranks[is_query]
 
 
-def _write_arrays(folder: Path, result: Evaluation) -> None:
+def write_scores(results: Path, result: Evaluation) -> dict[str, str]:
+    """Write what a cell keeps beside its record; the digests of these files."""
+    folder = results / "scores"
     with atomic(folder / "ranks.parquet") as part:
         result.rank_table.to_parquet(part, index=False)
     _savez(folder / "similarities.npz", result.similarities)
     _savez(folder / "retrieved.npz", result.retrieved)
     _savez(folder / "samples.npz", result.samples)
+    return {f"scores/{name}": sha256(folder / name) for name in SCORES}
 
 
 def _savez(path: Path, arrays: dict[str, np.ndarray]) -> None:

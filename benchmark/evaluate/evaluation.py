@@ -1,6 +1,6 @@
 """From the scores of a split to metrics, ranks and samples for figures. Knows no model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,10 +9,12 @@ import pandas as pd
 from benchmark import protocol
 from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.evaluate import figure_samples
-from benchmark.protocol import distribution_overlap
+from benchmark.protocol import distribution_overlap, score_tiles
+from benchmark.protocol.rank_counts import BestItems, Picked, RankCounts
+from benchmark.protocol.score_distributions import Distributions, UnmatchedOrder
+from benchmark.protocol.score_tiles import Pairing, Tile
 
 SPLIT = "test"  # the split that is evaluated
-LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,48 +44,76 @@ class Evaluation:
         return pd.concat(frames)
 
 
-def of_retrieval(scores: dict[str, np.ndarray], data: Prepared, split: Split) -> Evaluation:
-    """Evaluate scores with one row per query, i2t (I, C) and t2i (C, I), in the directions that
-    the dataset's card names. Raises protocol.RefusedError for scores that are not finite, and
-    where there is nothing to distinguish."""
+def of_retrieval(
+    tiles: Iterable[Tile],
+    data: Prepared,
+    split: Split,
+    look: Callable[[Tile], None] = lambda tile: None,
+) -> Evaluation:
+    """Evaluate the scores of a split, which are passed twice, in the directions that the dataset's
+    card names. S is of the scores of image queries. `look` is called with the tiles of the second
+    pass.
+
+    Raises protocol.RefusedError for scores that are not finite, and where there is nothing to
+    distinguish.
+    """
     ways, folds = data.card["ways"], data.card["folds"]
-    relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
-    if relevant.all():
-        raise protocol.RefusedError(f"the {SPLIT} split has no unmatched pair: one group alone")
-    scores = {way: _workable(scores[way]) for way in {"i2t", *ways}}
-    scores, matrix = {way: scores[way] for way in ways}, scores["i2t"]
-    ranks = protocol.retrieval_ranks(scores, relevant)
-    metrics = protocol.retrieval_metrics(ranks)
-    metrics |= protocol.tie_gap(scores, relevant, ranks)
-    metrics |= protocol.score_metrics(matrix[relevant], matrix[~relevant])
-    drawn = distribution_overlap.resamples(int(split.group_of_image.max()) + 1)
     groups = split.group_of_image, split.group_of_caption
-    replicates = distribution_overlap.replicates(matrix, *groups, drawn, metrics["overlap_range"])
+    if len(np.unique(np.concatenate(groups))) == 1:
+        raise protocol.RefusedError(f"the {SPLIT} split has no unmatched pair: one group alone")
+    pairing = Pairing.of(*groups, split.image_of_caption, folds)
+    names = [*ways, *(f"{way}_fold" for way in ways if folds > 1)]
+    order = UnmatchedOrder()
+    found = score_tiles.overview(tiles, pairing, names, order.count)
+    drawn = distribution_overlap.resamples(int(split.group_of_image.max()) + 1)
+    distributions = Distributions(
+        found, order, pairing, drawn, protocol.BIN_COUNTS, figure_samples.SCORES
+    )
+    counts = {name: RankCounts(name, found, pairing) for name in names}
+    items = {way: BestItems(way, pairing, figure_samples.TOP) for way in ways}
+    similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
+    for tile in tiles:
+        pairs = pairing.matched(tile)
+        for name, count in counts.items():
+            count.add(tile, tile.of(name).astype(found.dtype(name), copy=False))
+        for way, best in items.items():
+            best.add(tile, tile.of(way))
+        distributions.add(tile, pairs)
+        similarity.add(tile, tile.of("i2t"))
+        look(tile)
+    distributions.finish()
+    return _evaluation(distributions, counts, items, similarity, data, split)
+
+
+def _evaluation(
+    distributions: Distributions,
+    counts: dict[str, RankCounts],
+    items: dict[str, BestItems],
+    similarity: Picked,
+    data: Prepared,
+    split: Split,
+) -> Evaluation:
+    """From what was counted. The ranks within folds are those of names like i2t_fold."""
+    ranks = {name: count.ranks for name, count in counts.items()}
+    whole = {way: ranks[way] for way in items}
+    metrics = protocol.retrieval_metrics(whole)
+    metrics |= protocol.tie_metrics(whole, {way: counts[way].optimistic for way in items})
+    metrics |= protocol.summary_metrics(distributions.summary)
+    replicates = distributions.bootstrap.replicates
     metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
-    if folds > 1:
-        in_fold = protocol.fold_ranks(scores, relevant, split.image_of_caption, folds)
-        metrics |= protocol.fold_metrics(in_fold, split.image_of_caption, folds)
-        ranks |= {f"{way}_fold": ranks_Q for way, ranks_Q in in_fold.items()}
-    kept = figure_samples.of_scores(matrix, split.image_of_caption)
+    if len(ranks) > len(whole):
+        in_fold = {way: ranks[f"{way}_fold"] for way in whole}
+        metrics |= protocol.fold_metrics(in_fold, split.image_of_caption, data.card["folds"])
     return Evaluation(
         metrics=metrics,
         ranks=_with_queries(ranks, data, split),
-        similarities=figure_samples.distributions(matrix, relevant, metrics["overlap_range"]),
-        retrieved={
-            way: figure_samples.retrieved(scores[way], protocol.by_query(way, relevant))
-            for way in ways
+        similarities=distributions.arrays,
+        retrieved={way: best.items for way, best in items.items()},
+        samples={
+            "similarity": similarity.scores.astype(np.float32),
+            "overlap_replicates": replicates.astype(np.float32),
         },
-        samples=kept | {"overlap_replicates": replicates.astype(np.float32)},
     )
-
-
-def _workable(scores: np.ndarray) -> np.ndarray:
-    """The scores in double precision where single is too coarse for bins between them, or too
-    small for their range."""
-    low, high = float(scores.min()), float(scores.max())
-    largest = max(abs(low), abs(high))
-    is_usual = largest < LARGE and (high - low) > COARSE * largest
-    return scores if is_usual else scores.astype(np.float64)
 
 
 def of_localisation(

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
-from benchmark.protocol import distribution_overlap, fusion
+from benchmark.protocol.rank_counts import Picked
+from benchmark.protocol.score_tiles import Tile
 from methods import Captions, Encoding
 
 TOP = 10  # items kept per ranking
@@ -22,45 +23,39 @@ WORD_CAPTIONS, ATTENTION_CAPTIONS = 12, 6
 COMPONENTS = 50  # principal components that t-SNE starts from
 
 
-def distributions(
-    scores_IC: np.ndarray, relevant_IC: np.ndarray, range: tuple[float, float]
-) -> dict[str, np.ndarray]:
-    """Histograms of matched and unmatched scores over S's bins, and evenly spaced samples."""
-    low, high = range
-    arrays = {"edges": np.linspace(low, high, distribution_overlap.BINS + 1)}
-    for name, mask in (("matched", relevant_IC), ("unmatched", ~relevant_IC)):
-        values = scores_IC[mask]
-        arrays[name] = distribution_overlap.shares(values, distribution_overlap.BINS, low, high)
-        ordered = np.sort(values)
-        arrays[f"{name}_sample"] = ordered[np.linspace(0, len(ordered) - 1, SCORES).astype(int)]
-    return arrays
-
-
-def retrieved(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
-    """The best `TOP` items of every query, best first, (Q, TOP) int32. Among equal scores the items
-    that are not relevant come first, so that the order agrees with the ranks of the record."""
-    rows = zip(scores_QG, relevant_QG, strict=True)
-    best = [np.lexsort((relevant_G, -scores_G))[:TOP] for scores_G, relevant_G in rows]
-    return np.stack(best).astype(np.int32)
-
-
-def of_scores(scores_IC: np.ndarray, image_of_caption_C: np.ndarray) -> dict[str, np.ndarray]:
+def similarity(images: int, image_of_caption_C: np.ndarray) -> Picked:
     """The scores of the first images with their first captions."""
-    columns = first_captions(image_of_caption_C)[:ITEMS]
-    return {"similarity": scores_IC[:ITEMS, columns].astype(np.float32)}
+    firsts = first_captions(image_of_caption_C)[:ITEMS]
+    return Picked(np.arange(min(images, ITEMS)), firsts)
 
 
-def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights that adaptive fusion gives to its S scores (I, C), and the sorted scores of some
-    queries."""
-    arrays = {}
-    ways = {"i2t": scores, "t2i": [score_IC.T for score_IC in scores]}
-    for way, of_way in ways.items():
-        queries = evenly(len(of_way[0]), CURVES)
-        arrays[f"weights_{way}"] = fusion.weights(of_way).astype(np.float32)
-        arrays[f"curve_queries_{way}"] = queries.astype(np.int32)
-        arrays[f"curves_{way}"] = np.stack([_sorted(score_QG[queries]) for score_QG in of_way])
-    return arrays
+class Curves:
+    """The sorted scores that each of S models gives to some queries of each direction."""
+
+    def __init__(self, images: int, captions: int, models: int) -> None:
+        self.queries = {"i2t": evenly(images, CURVES), "t2i": evenly(captions, CURVES)}
+        places = {
+            "i2t": (self.queries["i2t"], np.arange(captions)),
+            "t2i": (np.arange(images), self.queries["t2i"]),
+        }
+        self.picked = {
+            way: [Picked(*place) for _ in range(models)] for way, place in places.items()
+        }
+
+    def add(self, model: int, tile: Tile) -> None:
+        """A tile of the scores of one model."""
+        for picked in self.picked.values():
+            picked[model].add(tile, tile.of("i2t"))
+
+    def arrays(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """With the weights (S, Q) that adaptive fusion gives to the models."""
+        arrays = {}
+        for way, picked in self.picked.items():
+            scores = [each.scores if way == "i2t" else each.scores.T for each in picked]
+            arrays[f"weights_{way}"] = weights[way].astype(np.float32)
+            arrays[f"curve_queries_{way}"] = self.queries[way].astype(np.int32)
+            arrays[f"curves_{way}"] = np.stack([_sorted(score_QG) for score_QG in scores])
+        return arrays
 
 
 @torch.inference_mode()

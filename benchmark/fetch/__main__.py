@@ -14,11 +14,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tqdm import tqdm
-
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, sha256, write_json
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.raw_state import keep_state, state_of
 from benchmark.fetch.checklist import checklist, downloads, marked
@@ -190,7 +189,7 @@ def _identity(path: Path) -> list[str | int]:
 
 
 def _progress(paths: list[Path], title: str) -> Iterable[Path]:
-    return tqdm(paths, desc=title, unit="file", disable=None)
+    return ProgressBar(paths, desc=title, unit="file")
 
 
 def _differences(remote: tuple[RemoteFile, ...], files: list[dict]) -> list[str]:

@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 
 import requests
-from tqdm import tqdm
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256, write_json
+from benchmark.core.progress_bars import ProgressBar
 from datasets import RemoteFile
 
 CHUNK = 1 << 15  # bytes; an interruption loses the chunk in progress
@@ -182,7 +182,7 @@ def _append(response: requests.Response, part: Path, total: int | None) -> None:
     offset = _size(part)
     _check_space(part, (total or 0) - offset)
     title = part.name.removesuffix(".part")
-    bar = tqdm(desc=title, total=total, initial=offset, unit="B", unit_scale=True, disable=None)
+    bar = ProgressBar(desc=title, total=total, initial=offset, unit="B", unit_scale=True)
     try:
         with bar, part.open("ab") as file:
             for chunk in response.iter_content(CHUNK):

@@ -6,6 +6,7 @@ N = phrases (rows of the region table), V = distinct phrases, P = proposals of a
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from benchmark.core.files import read_json
 from benchmark.data.boxes import CORNERS, area, iou
 from benchmark.data.feature_folders import fingerprint, read_array
 from benchmark.data.prepared_tables import Prepared
+from benchmark.matching.feeding import ahead, moved, resident, sent
 from benchmark.season.parameters import Cell
 from methods import Captions, NotApplicableError, RegionBatch
 
@@ -26,8 +28,8 @@ CHUNK = 4096  # rows computed at a time, to bound the memory
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseInputs:
-    """The phrases of one split. Features of proposals stay on the host, as float16, until a batch
-    needs them: those of 30,000 photographs do not fit a device."""
+    """The phrases of one split, on the host. What batches need lies on the device as well, where
+    it fits: features of proposals, float16, of 30,000 photographs are 24 GB."""
 
     proposals: Tensor  # (I, P, F)
     truths: Tensor  # (N, F) features of the true boxes
@@ -46,16 +48,64 @@ class PhraseInputs:
 
     def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> RegionBatch:
         """The phrases at `rows` with their regions; there is no pool of phrases."""
-        index = torch.from_numpy(rows)
-        images, image_of_row = self.image_of_phrase[index].unique(return_inverse=True)
+        return next(self.batches([rows], [pool_rows]))
+
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[RegionBatch]:
+        """A batch for each entry of `rows`. Indices are sent to the device at once, proposals that
+        lie on the host one batch ahead."""
+        if not rows:
+            return
+        owners = self.image_of_phrase.numpy()
+        distinct = [np.unique(owners[part], return_inverse=True) for part in rows]
+        images, of_row = zip(*distinct, strict=True)
+        index = sent([*rows, *images, *of_row], self.device)
+        drawn, of_row = index[: len(rows)], index[-len(rows) :]
+        seen = self._proposals_of(images, index[len(rows) : 2 * len(rows)])
+        for n, proposals in enumerate(seen):
+            present = int(self._present[images[n]].sum())
+            yield self._batch(proposals, torch.from_numpy(rows[n]), drawn[n], of_row[n], present)
+
+    def _proposals_of(self, images: list[np.ndarray], index: tuple[Tensor, ...]) -> Iterator:
+        """(U, P, F) of each batch, on the device."""
+        proposals = self._near["proposals"]
+        if proposals.device.type == self.device.type:
+            return (proposals[part].float() for part in index)
+        return ahead(lambda part: self._on_device(proposals[torch.from_numpy(part)]), images)
+
+    def _batch(
+        self, proposals: Tensor, rows: Tensor, index: Tensor, of_row: Tensor, present: int
+    ) -> RegionBatch:
+        """`index` is the rows on the device."""
+        near = self._near
+        vectors = near["vectors"][near["vector_of_phrase"][index]].float()
+        ones = torch.ones(len(rows), dtype=torch.int64)
         return RegionBatch(
-            regions=self._on_device(self.truths[index]),
-            phrases=self.phrases_at(self.vector_of_phrase[index]),
-            proposals=self._on_device(self.proposals[images]),
-            image_of_row=image_of_row.to(self.device),
-            ious=self._on_device(self.ious[index]),
-            chain_ids=self.chain_of_phrase[index].to(self.device),
+            regions=near["truths"][index].float(),
+            phrases=Captions(values=vectors, lengths=torch.ones_like(index), lengths_on_host=ones),
+            proposals=proposals,
+            image_of_row=of_row,
+            ious=near["ious"][index],
+            chain_ids=near["chain_of_phrase"][index],
+            ids_on_host=self.chain_of_phrase[rows],
+            ious_on_host=self.ious[rows],
+            present_on_host=present,
         )
+
+    @cached_property
+    def _present(self) -> np.ndarray:
+        """(I,) how many proposals each image has; 0 for an image without phrases."""
+        of_image = np.zeros(len(self.proposals), np.int64)
+        of_image[self.image_of_phrase.numpy()] = (~self.ious.isnan()).sum(1).numpy()
+        return of_image
+
+    @cached_property
+    def _near(self) -> dict[str, Tensor]:
+        """What batches need, by name: small arrays on the device, proposals where they fit."""
+        small = ("truths", "ious", "chain_of_phrase", "vectors", "vector_of_phrase")
+        near = {name: vars(self)[name].to(self.device) for name in small}
+        return near | {"proposals": resident(self.proposals, self.device)}
 
     def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
         """All matched rows in chunks: features of true regions, and their phrases."""
@@ -89,7 +139,7 @@ class PhraseInputs:
         )
 
     def _on_device(self, values: Tensor) -> Tensor:
-        return values.to(self.device).float()
+        return moved(values, self.device).float()
 
 
 def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -> PhraseInputs:

@@ -9,9 +9,9 @@ from pathlib import Path
 from traceback import extract_tb, format_exception
 
 import torch
-from tqdm import tqdm
 
 from benchmark.core.files import write_text
+from benchmark.core.progress_bars import ProgressBar
 from datasets import DataError
 
 OF_THE_MACHINE = (DataError, OSError, MemoryError, torch.OutOfMemoryError)
@@ -34,4 +34,4 @@ def reason(error: BaseException, folder: str) -> str:
 def tell(name: str, status: str, why: str) -> None:
     """A line in the log when a cell ends without a result."""
     if status != "ok":
-        tqdm.write(f"{name}: {status}: {why}", file=sys.stderr)
+        ProgressBar.write(f"{name}: {status}: {why}", file=sys.stderr)

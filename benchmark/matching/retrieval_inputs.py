@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.data.word_vectors import Words
+from benchmark.matching.feeding import ahead, moved, resident, sent
 from benchmark.season.parameters import Cell
 from methods import Batch, Captions, Inputs, NotApplicableError
 
@@ -22,7 +24,8 @@ CHUNK = 4096  # rows gathered at a time, to bound the memory
 
 @dataclass(frozen=True, kw_only=True)
 class SplitInputs:
-    """One split on one device. Images stay float16, or uint8, until a batch needs them."""
+    """One split on one device. Images stay float16, or uint8, until a batch needs them, and so do
+    vectors of captions. Images that do not fit the device stay on the host."""
 
     images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
     captions: Captions
@@ -33,22 +36,61 @@ class SplitInputs:
 
     def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch:
         """The captions at `rows`, each with its image; and the captions at `pool_rows`."""
-        index = self._index(rows)
-        owners = self.image_of_caption[index]
-        pool = self._index(pool_rows) if pool_rows is not None else None
+        return next(self.batches([rows], [pool_rows]))
+
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[Batch]:
+        """A batch for each entry of the two lists. Indices are sent to the device at once, images
+        that lie on the host one batch ahead."""
+        if not rows:
+            return
+        drawn = sent(rows, self.device)
+        pools = [None] * len(rows) if pool_rows[0] is None else sent(pool_rows, self.device)
+        images = self._images_of(rows, drawn)
+        for n, values in enumerate(images):
+            yield self._batch(values, rows[n], drawn[n], pool_rows[n], pools[n])
+
+    def _images_of(self, rows: list[np.ndarray], drawn: tuple[Tensor, ...]) -> Iterator[Tensor]:
+        """The images of each batch, on the device."""
+        if self.images.device.type == self.device.type:
+            return (self.images_at(self.image_of_caption[index]) for index in drawn)
+        owners = (torch.from_numpy(self.owners[part]) for part in rows)
+        return ahead(self.images_at, owners)
+
+    def _batch(
+        self,
+        images: Tensor,
+        rows: np.ndarray,
+        index: Tensor,
+        pool_rows: np.ndarray | None,
+        pool: Tensor | None,
+    ) -> Batch:
+        """`index` and `pool` are the rows on the device."""
+        owners, has_pool = self.image_of_caption[index], pool is not None
         return Batch(
-            images=self.images_at(owners),
-            captions=self.captions_at(index),
+            images=images,
+            captions=self.captions_at(index, torch.from_numpy(rows)),
             group_ids=self.group_of_image[owners],
             class_ids=self.class_of_image[owners] if self.class_of_image is not None else None,
-            pool=self.captions_at(pool) if pool is not None else None,
-            pool_ids=self.group_of_image[self.image_of_caption[pool]] if pool is not None else None,
+            pool=self.captions_at(pool, torch.from_numpy(pool_rows)) if has_pool else None,
+            pool_ids=self.group_of_image[self.image_of_caption[pool]] if has_pool else None,
+            ids_on_host=self._groups[self.owners[rows]],
         )
 
-    @property
+    @cached_property
     def owners(self) -> np.ndarray:
         """(C,) the image of each caption, on the host: rows of one owner are siblings."""
         return self.image_of_caption.cpu().numpy()
+
+    @cached_property
+    def _groups(self) -> Tensor:
+        return self.group_of_image.cpu()
+
+    @cached_property
+    def _counts(self) -> Tensor:
+        """(C,) words of each caption, on the host."""
+        return self.captions.counts
 
     @property
     def relevant(self) -> Tensor:
@@ -66,15 +108,25 @@ class SplitInputs:
         """Features as float32; pixels as they are, for the method to crop first."""
         if isinstance(index, Tensor):
             index = index.to(self.images.device)  # pixels stay on the host
-        images = self.images[index].to(self.device)
+        images = moved(self.images[index], self.device)
         return images.float() if images.is_floating_point() else images
 
-    def captions_at(self, index: Tensor | slice) -> Captions:
-        lengths = self.captions.lengths[index]
-        values = self.captions.values[index]
-        if not values.is_floating_point():
-            values = values[:, : int(lengths.max())]
-        return Captions(values=values, lengths=lengths)
+    def captions_at(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
+        """Vectors as float32, words up to the longest caption. `on_host` is the same index there,
+        where it is known."""
+        captions = self._captions(index, on_host)
+        values = captions.values
+        if values.is_floating_point():
+            return replace(captions, values=values.float())
+        return replace(captions, values=values[:, : int(captions.counts.max())])
+
+    def _captions(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
+        there = index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
+        return Captions(
+            values=self.captions.values[index],
+            lengths=self.captions.lengths[index],
+            lengths_on_host=self._counts[index if there is None else there],
+        )
 
     def reordered(self, images: Tensor, captions: Tensor) -> "SplitInputs":
         """The same split with its images and its captions in other orders: which row comes first,
@@ -85,7 +137,7 @@ class SplitInputs:
         return replace(
             self,
             images=self.images[images.to(self.images.device)],
-            captions=self.captions_at(captions.to(self.device)),
+            captions=self._captions(captions.to(self.device), captions),
             image_of_caption=place.to(self.device)[owners],
             group_of_image=self.group_of_image[images.to(self.device)],
         )
@@ -95,12 +147,11 @@ class SplitInputs:
         if count is None or count >= len(self.images):
             return self
         kept = (self.image_of_caption < count).nonzero()[:, 0]
-        captions = Captions(values=self.captions.values[kept], lengths=self.captions.lengths[kept])
         owners = self.image_of_caption[kept]
         return replace(
             self,
             images=self.images[:count],
-            captions=captions,
+            captions=self._captions(kept),
             image_of_caption=owners,
             group_of_image=self.group_of_image[:count],
         )
@@ -108,9 +159,6 @@ class SplitInputs:
     def with_classes(self, class_of_image: np.ndarray) -> "SplitInputs":
         """The same split with a class for each image, (I,) int64."""
         return replace(self, class_of_image=torch.from_numpy(class_of_image).to(self.device))
-
-    def _index(self, rows: np.ndarray) -> Tensor:
-        return torch.from_numpy(rows).to(self.captions.values.device)
 
 
 def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
@@ -154,8 +202,10 @@ def split_inputs(
         values = _vectors(data, split.caption_rows, cell)
         lengths = torch.ones(len(values), dtype=torch.int64)
     return SplitInputs(
-        images=images if takes.image == "pixels" else images.to(device),
-        captions=Captions(values=values.to(device), lengths=lengths.to(device)),
+        images=images if takes.image == "pixels" else resident(images, device),
+        captions=Captions(
+            values=values.to(device), lengths=lengths.to(device), lengths_on_host=lengths
+        ),
         image_of_caption=torch.from_numpy(split.image_of_caption).to(device),
         group_of_image=torch.from_numpy(split.group_of_image).to(device),
         device=device,
@@ -203,4 +253,4 @@ def _span(rows: np.ndarray) -> slice:
 def _vectors(data: Prepared, rows: np.ndarray, cell: Cell) -> Tensor:
     ids = data.captions["caption_id"].tolist()
     vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)[_span(rows)]
-    return torch.from_numpy(vectors).float()
+    return torch.from_numpy(vectors)

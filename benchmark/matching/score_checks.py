@@ -21,24 +21,34 @@ OF_LARGEST = {torch.float32: 1e-5, torch.bfloat16: 2**-6}  # rounding, as a shar
 OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # and of their standard deviation
 
 
-@torch.inference_mode()
-def check_retrieval(model: Matcher, inputs: SplitInputs, part: str, matrix: Tensor) -> None:
-    """Compare a sample with `matrix` (I, C). Raises protocol.RefusedError where scores differ."""
+def sample(images: int, captions: int) -> tuple[np.ndarray, np.ndarray]:
+    """The images and the captions that are scored again."""
     rng = np.random.default_rng(scoring.ORDER + 1)
-    rows, columns = (
-        torch.from_numpy(rng.permutation(count)[:most])
-        for count, most in zip(matrix.shape, (IMAGES, CAPTIONS), strict=True)
-    )
-    images = [inputs.images_at(some) for some in rows.split(CHUNK)]
-    captions = [inputs.captions_at(some.to(matrix.device)) for some in columns.split(CHUNK)]
+    return rng.permutation(images)[:IMAGES], rng.permutation(captions)[:CAPTIONS]
+
+
+@torch.inference_mode()
+def check_retrieval(
+    model: Matcher,
+    inputs: SplitInputs,
+    part: str,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    scores: np.ndarray,
+) -> None:
+    """Compare with the `scores` (r, c) of a sample. Raises protocol.RefusedError where others come
+    out."""
+    images, captions = torch.from_numpy(rows), torch.from_numpy(columns).to(inputs.device)
     again = scoring.score_pairs(
         scoring.similarity_of(model, part),
-        scoring.joined([model.encode_images(some) for some in images]),
-        scoring.joined([model.encode_captions(some) for some in captions]),
+        scoring.joined([model.encode_images(inputs.images_at(x)) for x in images.split(CHUNK)]),
+        scoring.joined(
+            [model.encode_captions(inputs.captions_at(x)) for x in captions.split(CHUNK)]
+        ),
         quiet=True,
         tile=TILE,
     )
-    _compare(matrix[rows.to(matrix.device)][:, columns.to(matrix.device)], again)
+    _compare(torch.from_numpy(scores).to(again), again)
 
 
 @torch.inference_mode()
@@ -57,8 +67,9 @@ def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) 
 
 def _compare(first: Tensor, again: Tensor) -> None:
     """Values that are not finite are the protocol's to refuse."""
-    precision = torch.get_autocast_dtype(first.device.type)
-    precision = precision if torch.is_autocast_enabled(first.device.type) else torch.float32
+    device = again.device.type
+    is_cast = torch.is_autocast_enabled(device)
+    precision = torch.get_autocast_dtype(device) if is_cast else torch.float32
     first, again = first.double(), again.double()  # differences of large scores would overflow
     rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * first.std()
     difference = (first - again).abs()

@@ -6,13 +6,13 @@ returns is put back afterwards. So the place of an item tells nothing of what it
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
+from benchmark.core.devices import now
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from methods import Encoding, Matcher
@@ -42,11 +42,11 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
     """
     image_order, caption_order = _orders(len(inputs.images), len(inputs.image_of_caption))
     mixed = inputs.reordered(image_order, caption_order)
-    started = perf_counter()
+    started = now(inputs.device)
     images = encode_images(model, mixed)
-    imaged = perf_counter()
+    imaged = now(inputs.device)
     captions = encode_captions(model, mixed)
-    captioned = perf_counter()
+    captioned = now(inputs.device)
     matrix = score_pairs(similarity_of(model, part), images, captions, quiet)
     rows, columns = image_order.to(matrix.device), caption_order.to(matrix.device)
     restored = torch.empty_like(matrix)
@@ -55,7 +55,7 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
         matrix=restored,
         image_seconds=imaged - started,
         caption_seconds=captioned - imaged,
-        pair_seconds=perf_counter() - captioned,
+        pair_seconds=now(inputs.device) - captioned,
     )
 
 
@@ -146,7 +146,7 @@ def score_pairs(
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
     order = _by_length(captions)
-    bar = tqdm(total=num_captions, unit="caption", desc="score", disable=quiet or None)
+    bar = ProgressBar(total=num_captions, unit="caption", desc="score", disable=quiet)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in _chunks(num_images, tile[0]):

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
+from benchmark.papers.claimed_quantities import MINUS, is_known, sides
 from benchmark.protocol import METRICS
 from benchmark.protocol.metrics import rsum_terms
 from benchmark.season.parameters import Strict
@@ -98,7 +99,8 @@ class Table(Strict):
 class Claim(Strict):
     """A comparative statement of a paper, in a form that can be tested.
 
-    ordered     each preset beats the next one
+    ordered     each preset beats the next one; a single preset has a difference of two metrics
+                above zero
     alike       the first and the second preset differ by no more than the margin
     not_better  the first preset does not beat the second by more than the margin
     """
@@ -109,29 +111,30 @@ class Claim(Strict):
     kind: Literal["ordered", "alike", "not_better"] = "ordered"
     presets: list[str] = []
     unplayed: str = ""  # without presets: why it cannot be tested
-    metric: str
+    metric: str  # or a difference of two: papers.claimed_quantities
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
+    only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
     printed: list[float] = []  # the values of what is compared, where no table row has them
     note: str = ""
 
-    @property
-    def margin(self) -> float:
-        """Points within which a difference counts as none: one per recall, for every claim."""
-        if self.kind == "ordered":
-            return 0.0
-        return 6.0 if self.metric == "rsum" else 1.0
-
     @model_validator(mode="after")
     def _check(self) -> "Claim":
-        _check_names("metric", [self.metric], METRICS)
+        if not is_known(self.metric):
+            _check_names("metric", [self.metric], METRICS)
         _check_names("place", [self.place] if self.place else [], PLACES)
         if bool(self.presets) == bool(self.unplayed):
             raise ValueError("expected either presets or the reason why it is unplayed")
-        if len(self.presets) == 1 or (self.kind != "ordered" and len(self.presets) > 2):
+        is_single = len(self.presets) == 1 and self.kind == "ordered" and MINUS in self.metric
+        is_too_many = self.kind != "ordered" and len(self.presets) > 2
+        if is_too_many or (len(self.presets) == 1 and not is_single):
             raise ValueError(f"{len(self.presets)} presets cannot be {self.kind}")
-        if self.presets and self.printed and len(self.printed) != len(self.presets):
-            raise ValueError("printed: expected one value per preset")
+        if self.presets and self.printed and len(self.printed) != max(2, len(self.presets)):
+            raise ValueError(
+                "printed: expected one value per preset, or per metric of a single one"
+            )
+        if self.only_there and self.place is None:
+            raise ValueError("only_there: expected a place")
         return self
 
 
@@ -224,20 +227,28 @@ def _decimals(value: float) -> int:
 
 
 def effects(paper: Paper, claim: Claim) -> list[float] | None:
-    """The printed value of each preset of a claim, from its table or the text; None where one of
-    them is not printed."""
+    """The printed value of each preset of a claim, or of each metric of a single preset, from its
+    table or the text; None where one of them is not printed.
+
+    The value of a preset in a difference of two metrics is that difference.
+    """
     if claim.printed:
         return claim.printed
-    if claim.table is None:
+    if claim.table is None or len(claim.presets) == 1:
         return None
-    printed_values = [_value(paper.tables[claim.table], p, claim) for p in claim.presets]
-    return None if None in printed_values else printed_values
+    table = paper.tables[claim.table]
+    values = [
+        [_value(table, p, side, claim) for side in sides(claim.metric)] for p in claim.presets
+    ]
+    if any(None in of_preset for of_preset in values):
+        return None
+    return [v[0] if len(v) == 1 else round(v[0] - v[1], 4) for v in values]
 
 
-def _value(table: Table, preset: str, claim: Claim) -> float | None:
+def _value(table: Table, preset: str, metric: str, claim: Claim) -> float | None:
     for row in table.rows:
         if row.preset == preset and claim.place in row.numbers:
-            return table.numbers(row, claim.place).get(claim.metric)
+            return table.numbers(row, claim.place).get(metric)
     return None
 
 

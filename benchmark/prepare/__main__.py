@@ -20,7 +20,7 @@ from benchmark.data.prepared_tables import ROOT
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.raw_state import check_manifest, check_unchanged
 from benchmark.prepare.leakage import leakage
-from benchmark.prepare.listing import oddities, summary
+from benchmark.prepare.oddities import oddities, summary
 from benchmark.prepare.table_checks import Picture, check_boxes, check_tables, measure
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.table_checks import USED, Picture
 
@@ -73,7 +73,7 @@ def near_pairs(split: Sequence[str], pictures: Sequence[Picture]) -> pd.DataFram
     thumbnails = np.stack([p.thumbnail for p in pictures]) if pictures else np.empty((0, 1, 1, 3))
     begins = {name: at for at, name in reversed(list(enumerate(split)))}
     rows = []
-    for second in tqdm(range(len(bits)), desc="comparing", unit="picture", disable=None):
+    for second in ProgressBar(range(len(bits)), desc="comparing", unit="picture"):
         earlier = bits[: begins[split[second]]]
         if not len(earlier):
             continue

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from PIL import Image
-from tqdm import tqdm
 
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.boxes import CORNERS
 from datasets import SPLITS, Card, DataError, OpenPicture, Tables
 from datasets.shared.name_checks import LONGEST_PATH, LONGEST_TEXT, fault_of
@@ -192,7 +192,7 @@ def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Pic
     decode = partial(_decoded, open_picture)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding and hashing release the GIL
         results = list(
-            tqdm(pool.map(decode, files), total=len(files), desc=f"checking {title}", disable=None)
+            ProgressBar(pool.map(decode, files), total=len(files), desc=f"checking {title}")
         )
     bad = [
         (file, result)

@@ -15,6 +15,7 @@ from benchmark.protocol.ranks import (
     CORRECT_IOU,
     RefusedError,
     by_query,
+    fold_of,
     fold_ranks,
     has_sibling,
     localisation_ranks,
@@ -26,16 +27,20 @@ from benchmark.protocol.ranks import (
     sentence_ranks,
 )
 from benchmark.protocol.record_metrics import (
+    BIN_COUNTS,
     fold_metrics,
     localisation_metrics,
     overlap_interval,
     rank_metrics,
     retrieval_metrics,
     score_metrics,
+    summary_metrics,
     tie_gap,
+    tie_metrics,
 )
 
 __all__ = [
+    "BIN_COUNTS",
     "CORRECT_IOU",
     "METRICS",
     "VERSION",
@@ -43,6 +48,7 @@ __all__ = [
     "RefusedError",
     "by_query",
     "fold_metrics",
+    "fold_of",
     "fold_ranks",
     "has_sibling",
     "localisation_metrics",
@@ -59,7 +65,9 @@ __all__ = [
     "retrieval_ranks",
     "score_metrics",
     "sentence_ranks",
+    "summary_metrics",
     "table_metrics",
     "tie_gap",
+    "tie_metrics",
     "with_formula_versions",
 ]

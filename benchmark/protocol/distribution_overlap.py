@@ -6,12 +6,13 @@ histograms over shared bins. Knows no torch.
 """
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csr_array
 
 BINS = 200  # of the range; the paper gives no estimator
 COSINE_RANGE = (-1.0, 1.0)
 RESAMPLES = 200
 ROUNDING = 1e-9  # values of S that are closer are the same
+EXACT = 2**24  # integers below it are exact in single precision
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 
 
@@ -36,7 +37,16 @@ def support(matched: np.ndarray, unmatched: np.ndarray) -> tuple[float, float]:
     are equal."""
     low = min(float(np.min(matched)), float(np.min(unmatched)))
     high = max(float(np.max(matched)), float(np.max(unmatched)))
+    return widened(low, high)
+
+
+def widened(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high > low else (low, low + max(1.0, 1e-6 * abs(low)))
+
+
+def range_of_bins(low: float, high: float) -> tuple[float, float]:
+    """[-1, 1] for cosines, and the common support for other scores."""
+    return COSINE_RANGE if low >= -1.00001 and high <= 1.00001 else (low, high)
 
 
 def shares(sample: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
@@ -101,32 +111,124 @@ def replicates(
     range: tuple[float, float],
     bins: int = BINS,
 ) -> np.ndarray:
-    """S of R resamples of the groups, (R,), over the bins of `overlap`.
+    """S of R resamples of the groups, (R,), over the bins of `overlap`: see `Bootstrap`."""
+    pairs = np.nonzero(np.equal.outer(group_of_image_I, group_of_caption_C))
+    edges, groups = edges_of(scores_IC.dtype, range, bins), (group_of_image_I, group_of_caption_C)
+    bootstrap = Bootstrap(*groups, drawn_RG, edges, pairs[0], scores_IC[pairs])
+    bootstrap.add(*(np.arange(length) for length in scores_IC.shape), scores_IC, pairs)
+    return bootstrap.replicates
+
+
+class Bootstrap:
+    """S of R resamples of the groups, from tiles of scores.
 
     A drawn group brings its images and captions; if drawn w times, it counts as w separate groups.
     So a matched pair counts w times, and an unmatched pair as often as its image's group was drawn
     times its caption's. The images of one copy of a group with the captions of another copy are
     left out: in Q they would be matched scores, in P their weight would grow with w squared. NaN
     where a resample is a single group and has no unmatched pair.
+
+    A bin is settled once the unmatched pairs seen so far hold a share of at least P in every
+    resample: more of them change nothing of min(P, Q). So most unmatched pairs, which lie where few
+    matched ones do, need not be counted.
     """
-    edges = np.histogram_bin_edges(scores_IC, bins, range)
-    drawn_RC = drawn_RG[:, group_of_caption_C]
-    drawn_CR = np.ascontiguousarray(drawn_RC.T, dtype=np.float64)
-    columns_C1 = np.arange(len(drawn_CR) + 1)  # one entry per caption
-    p_RN = np.zeros((len(drawn_RG), bins))
-    q_RN = np.zeros((len(drawn_RG), bins))
-    for group, scores_C in zip(group_of_image_I, scores_IC, strict=True):
-        bin_C = _bins_of(scores_C, edges)
-        own_C = group_of_caption_C == group
-        weight_R1 = drawn_RG[:, group, None]
-        p_RN += weight_R1 * np.bincount(bin_C[own_C], minlength=bins)
-        others_NC = csc_array((1.0 - own_C, bin_C, columns_C1), shape=(bins, len(bin_C)))
-        q_RN += weight_R1 * (others_NC @ drawn_CR).T
-    with np.errstate(invalid="ignore"):  # 0 / 0 of a single group
-        return np.minimum(*(n_RN / n_RN.sum(1, keepdims=True) for n_RN in (p_RN, q_RN))).sum(1)
+
+    def __init__(
+        self,
+        group_of_image_I: np.ndarray,
+        group_of_caption_C: np.ndarray,
+        drawn_RG: np.ndarray,
+        edges: np.ndarray,
+        matched_images_M: np.ndarray,
+        matched_M: np.ndarray,
+    ) -> None:
+        self.edges, bins = edges, len(edges) - 1
+        matched_bin_M = bins_of(matched_M, edges)
+        self.drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
+        self.group_of_image, self.group_of_caption = group_of_image_I, group_of_caption_C
+        images_G, captions_G, matched_G = (
+            np.bincount(groups, minlength=len(self.drawn_GR))
+            for groups in (group_of_image_I, group_of_caption_C, group_of_image_I[matched_images_M])
+        )
+        pairs = (np.ones(len(matched_bin_M)), (matched_bin_M, group_of_image_I[matched_images_M]))
+        p_NR = csr_array(pairs, (bins, len(self.drawn_GR))) @ self.drawn_GR
+        unmatched_R = (images_G @ self.drawn_GR) * (captions_G @ self.drawn_GR)
+        total_R = unmatched_R - matched_G @ np.square(self.drawn_GR)
+        with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
+            self.p_NR, self.total_R = p_NR / p_NR.sum(0), np.where(total_R > 0, total_R, np.nan)
+        self.q_NR = np.zeros_like(p_NR)
+        self._settle()
+
+    @property
+    def replicates(self) -> np.ndarray:
+        return np.minimum(self.p_NR, self.q_NR / self.total_R).T.copy().sum(1)
+
+    def add(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        scores_rc: np.ndarray,
+        matched: tuple[np.ndarray, ...],
+    ) -> None:
+        """The scores of a tile; row and column of the matched ones."""
+        pairs = self._open_pairs(scores_rc, matched)
+        if not len(pairs):
+            return
+        row, column = np.divmod(pairs, len(columns))
+        bin_P = bins_of(scores_rc.ravel()[pairs], self.edges)
+        image_rR = self.drawn_GR[self.group_of_image[rows]]
+        caption_cR = self.drawn_GR[self.group_of_caption[columns]]
+        is_small = (image_rR.sum(0) * caption_cR.sum(0)).max() < EXACT  # sums of integers
+        number = np.float32 if is_small else np.float64
+        # The captions of an image in a bin add up, then all images in the bin.
+        bins = len(self.is_open)
+        cell = row * bins + bin_P
+        cells = np.flatnonzero(np.bincount(cell, minlength=len(rows) * bins))
+        place = np.zeros(len(rows) * bins, np.intp)
+        place[cells] = np.arange(len(cells))
+        sums = _sums(place[cell], column, (len(cells), len(columns)), caption_cR.astype(number))
+        sums *= image_rR.astype(number)[cells // bins]
+        self.q_NR += _sums(cells % bins, np.arange(len(cells)), (bins, len(cells)), sums)
+        self._settle()
+
+    def _open_pairs(self, scores_rc: np.ndarray, matched: tuple[np.ndarray, ...]) -> np.ndarray:
+        """(P,) where in the tile lie unmatched pairs between the first and the last open bin."""
+        opened = np.flatnonzero(self.is_open)
+        if not len(opened):
+            return opened
+        is_open_rc = np.ones(scores_rc.shape, bool)
+        if opened[0] > 0:
+            is_open_rc &= scores_rc >= self.edges[opened[0]]
+        if opened[-1] < len(self.is_open) - 1:
+            is_open_rc &= scores_rc < self.edges[opened[-1] + 1]
+        is_open_rc[matched] = False
+        pairs = np.flatnonzero(is_open_rc)
+        return pairs[self.is_open[bins_of(scores_rc.ravel()[pairs], self.edges)]]
+
+    def _settle(self) -> None:
+        self.is_open = ~(self.q_NR / self.total_R >= self.p_NR).all(1)
 
 
-def _bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _sums(
+    place: np.ndarray, row: np.ndarray, shape: tuple[int, int], values: np.ndarray
+) -> np.ndarray:
+    """At each place the sum of some rows of the values."""
+    return csr_array((np.ones(len(row), values.dtype), (place, row)), shape) @ values
+
+
+def edges_of(dtype: np.dtype, range: tuple[float, float], bins: int) -> np.ndarray:
+    """The edges of equal bins as np.histogram rounds them for scores of this type."""
+    return np.histogram_bin_edges(np.empty(0, dtype), bins, range)
+
+
+def bins_of(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The bin of each score as in np.histogram: the last bin includes its upper edge."""
-    bins = np.searchsorted(edges, scores, side="right") - 1
-    return np.clip(bins, 0, len(edges) - 2)  # rounding beyond a cosine's range
+    low, high, last = float(edges[0]), float(edges[-1]), len(edges) - 2
+    place = (scores - scores.dtype.type(low)) * scores.dtype.type((last + 1) / (high - low))
+    rounding = 8 * np.finfo(edges.dtype).eps * (1 + max(abs(low), abs(high)) / (high - low))
+    is_unsure = np.abs(place - np.rint(place)) < rounding * len(edges)
+    bins = np.clip(place, 0, last).astype(np.intp)  # rounding beyond a cosine's range
+    if is_unsure.any():
+        exact = np.searchsorted(edges, scores[is_unsure], side="right") - 1
+        bins[is_unsure] = np.clip(exact, 0, last)
+    return bins

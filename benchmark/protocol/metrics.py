@@ -25,6 +25,17 @@ FOLDED = ("i2t", "t2i")  # directions that are ranked within folds of the test s
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScoreSummary:
+    """What the metrics of scores are made of: matched and unmatched pairs."""
+
+    range: tuple[float, float]  # of the bins
+    overlaps: dict[int, float]  # number of bins -> S
+    one_minus_ks: float
+    mean_matched: float
+    mean_unmatched: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """One number of a record.
 
@@ -94,20 +105,20 @@ def _recall_by_chance(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
     return 100 * float((right_NP.sum(1) / np.maximum(is_there_NP.sum(1), 1)).mean())
 
 
-def _mean_matched(matched: np.ndarray, unmatched: np.ndarray, span: tuple) -> float:
-    return float(np.mean(matched, dtype=np.float64))
+def _mean_matched(found: ScoreSummary) -> float:
+    return found.mean_matched
 
 
-def _mean_unmatched(matched: np.ndarray, unmatched: np.ndarray, span: tuple) -> float:
-    return float(np.mean(unmatched, dtype=np.float64))
+def _mean_unmatched(found: ScoreSummary) -> float:
+    return found.mean_unmatched
 
 
-def _one_minus_ks(matched: np.ndarray, unmatched: np.ndarray, span: tuple) -> float:
-    return distribution_overlap.one_minus_ks(matched, unmatched)
+def _one_minus_ks(found: ScoreSummary) -> float:
+    return found.one_minus_ks
 
 
-def _overlap(bins: int, matched: np.ndarray, unmatched: np.ndarray, span: tuple) -> float:
-    return distribution_overlap.overlap(matched, unmatched, bins=bins, range=span)
+def _overlap(bins: int, found: ScoreSummary) -> float:
+    return found.overlaps[bins]
 
 
 def _times(factor: float, seconds: float) -> float:
@@ -187,7 +198,7 @@ PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
         **PERCENT,
     ),
 )
-SCORE_METRICS = (  # compute(matched, unmatched, span): scores, and the range of the histograms
+SCORE_METRICS = (  # compute(summary)
     Metric(
         name="overlap_s",
         heading="S",

@@ -12,10 +12,12 @@ from benchmark.protocol.metrics import (
     RSUM,
     SCORE_METRICS,
     TIE_METRICS,
+    ScoreSummary,
     rsum_terms,
 )
 from benchmark.protocol.ranks import CORRECT_IOU, by_query, fold_of, optimistic_ranks
 
+BIN_COUNTS = tuple(distribution_overlap.BINS * share // 2 for share in (1, 2, 4))
 INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
 
 
@@ -57,15 +59,23 @@ def tie_gap(
     scores: dict[str, np.ndarray], relevant_IC: np.ndarray, ranks: dict[str, np.ndarray]
 ) -> dict[str, float]:
     """How much a metric would gain if ties counted for the method instead of against it."""
-    metrics = {}
-    for direction, scores_QG in scores.items():
-        optimistic_Q = optimistic_ranks(scores_QG, by_query(direction, relevant_IC))
-        metrics |= {
-            f"{direction}_{metric.name}": metric.compute(ranks[direction], optimistic_Q)
-            for metric in TIE_METRICS
-            if direction in metric.directions
-        }
-    return metrics
+    optimistic = {
+        direction: optimistic_ranks(scores_QG, by_query(direction, relevant_IC))
+        for direction, scores_QG in scores.items()
+    }
+    return tie_metrics(ranks, optimistic)
+
+
+def tie_metrics(
+    ranks: dict[str, np.ndarray], optimistic: dict[str, np.ndarray]
+) -> dict[str, float]:
+    """The same from the ranks of both ways to count ties."""
+    return {
+        f"{direction}_{metric.name}": metric.compute(ranks[direction], optimistic[direction])
+        for direction in ranks
+        for metric in TIE_METRICS
+        if direction in metric.directions
+    }
 
 
 def localisation_metrics(ranks_N: np.ndarray, ious_NP: np.ndarray) -> dict[str, float]:
@@ -80,17 +90,25 @@ def localisation_metrics(ranks_N: np.ndarray, ious_NP: np.ndarray) -> dict[str, 
 
 
 def score_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float | list]:
-    """S and the other metrics of the two distributions, with the range and bins of S.
+    """S and the other metrics of two samples of scores, with the range and bins of S."""
+    span = distribution_overlap.range_of_bins(*distribution_overlap.support(matched, unmatched))
+    summary = ScoreSummary(
+        range=span,
+        overlaps={
+            bins: distribution_overlap.overlap(matched, unmatched, bins, span)
+            for bins in BIN_COUNTS
+        },
+        one_minus_ks=distribution_overlap.one_minus_ks(matched, unmatched),
+        mean_matched=float(np.mean(matched, dtype=np.float64)),
+        mean_unmatched=float(np.mean(unmatched, dtype=np.float64)),
+    )
+    return summary_metrics(summary)
 
-    The range is [-1, 1] for cosines, and the common support for other scores.
-    """
-    low, high = distribution_overlap.support(matched, unmatched)
-    is_cosine = low >= -1.00001 and high <= 1.00001
-    span = distribution_overlap.COSINE_RANGE if is_cosine else (low, high)
-    settings = {"overlap_range": list(span), "overlap_bins": distribution_overlap.BINS}
-    return settings | {
-        metric.name: metric.compute(matched, unmatched, span) for metric in SCORE_METRICS
-    }
+
+def summary_metrics(summary: ScoreSummary) -> dict[str, float | list]:
+    """The same from what is known of the scores."""
+    settings = {"overlap_range": list(summary.range), "overlap_bins": distribution_overlap.BINS}
+    return settings | {metric.name: metric.compute(summary) for metric in SCORE_METRICS}
 
 
 def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:

@@ -18,6 +18,7 @@ from benchmark.analysis.boards import Board, Standing, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json, write_text
+from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
 from benchmark.protocol.record_metrics import INTERVAL_ENDS
@@ -37,6 +38,7 @@ FORMATS = {
     "markdown": table_formats.as_markdown,
     "latex": table_formats.as_latex,
     "csv": table_formats.as_csv,
+    "json": table_formats.as_json,
 }
 
 
@@ -111,7 +113,7 @@ def printed_table(boards: list[Board], name: str, form: str) -> str:
         raise UserError(
             "--table",
             expected="the name of a table",
-            found=repr(name),
+            found=suggested(name, tables),
             do="see: python -m benchmark report --table list",
         )
     return "\n".join(FORMATS[form](table) for table in chosen)

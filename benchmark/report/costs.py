@@ -3,6 +3,12 @@
 from statistics import fmean
 
 from benchmark.analysis.boards import Standing
+from benchmark.season.parameters import BROUGHT
+
+
+def has_costs(standing: Standing) -> bool:
+    """Whether times were measured here: not of what was brought along."""
+    return standing.played[0].record.family != BROUGHT
 
 
 def training_seconds(standing: Standing) -> float:

@@ -4,6 +4,7 @@ Entries are plain text from anywhere; each rendering escapes the characters that
 language.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -95,6 +96,13 @@ def as_csv(table: Table) -> str:
     heads = [_harmless(head) for head in table.heads]
     rows = [[_harmless(entry.text) for entry in row] for row in table.entries]
     return pd.DataFrame(rows, columns=heads).to_csv(index=False, lineterminator="\n")
+
+
+def as_json(table: Table) -> str:
+    """An object with title, heads and rows of texts, for scripts."""
+    rows = [[entry.text for entry in row] for row in table.entries]
+    content = {"title": table.title, "heads": table.heads, "rows": rows}
+    return json.dumps(content, indent=2) + "\n"
 
 
 def _markdown(entry: Entry) -> str:

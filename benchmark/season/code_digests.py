@@ -52,7 +52,7 @@ def targets(root: Path) -> dict[str, list[str]]:
         found[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
     found |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
     found["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
-    return found | {"evaluate": ["benchmark/evaluate/__main__.py"]}
+    return found | {stage: [f"benchmark/{stage}/__main__.py"] for stage in ("train", "evaluate")}
 
 
 def sha256_of(modules: Iterable[str]) -> str:

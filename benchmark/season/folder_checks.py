@@ -1,7 +1,7 @@
 """Where a season writes: each cell and each feature set into the folder of its own name alone."""
 
 from benchmark.core.errors import UserError
-from benchmark.season.parameters import Cell, FeatureSet, Fusion, Params
+from benchmark.season.parameters import Brought, Cell, FeatureSet, Fusion, Params
 from benchmark.season.season_files import SEASONS
 
 
@@ -12,9 +12,9 @@ def check_folders(params: Params) -> None:
     """
     for key, feature_set in params.feature_sets.items():
         _check_feature_set(key, feature_set)
-    cells = {**params.cells, **params.fusions}
-    for key, cell in cells.items():
-        where = f"{SEASONS}/{params.season}/cells/{key}.yaml"
+    cells = [("cells", *pair) for pair in {**params.cells, **params.fusions}.items()]
+    for kind, key, cell in [*cells, *(("brought", *pair) for pair in params.brought.items())]:
+        where = f"{SEASONS}/{params.season}/{kind}/{key}.yaml"
         _equal(where, "the name of the file", key, _key(cell))
         names = f"{params.season}/{cell.dataset}/{cell.preset}/{cell.seed}"
         _equal(where, "folder", cell.folder, f"results/{names}")
@@ -50,7 +50,7 @@ def _check_inputs(params: Params) -> None:
             raise _other(where, "member", member, "a trained cell of the season")
 
 
-def _key(cell: Cell | Fusion) -> str:
+def _key(cell: Cell | Fusion | Brought) -> str:
     return f"{cell.dataset}-{cell.preset}-{cell.seed}"
 
 

@@ -1,25 +1,82 @@
 """From the names and options of a cell to its method and the frozen `Config` of it."""
 
-from dataclasses import asdict, fields
+import os
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 
 from pydantic import TypeAdapter, ValidationError
 
 import methods
 from benchmark.core.errors import UserError
+from benchmark.core.suggestions import suggested
+
+OFFERED = ("Config", "inputs", "Model", "recipe")
 
 
 def method_of(name: str) -> ModuleType:
-    """The module of a method by name or path. Raises UserError for an unknown one."""
+    """The module of a method by name or path. Raises UserError for an unknown one, and for a file
+    that cannot be imported or is no method."""
+    if name.endswith(".py") and Path(name).is_file():
+        return _of_file(name)
     try:
         return methods.load(name)
     except ValueError as error:
         raise UserError(
             where=f"method {name!r}",
             expected=f"one of {', '.join(methods.names())}, or the path of a .py file",
-            found="no such method",
+            found=_found(name),
             do="correct its name",
         ) from error
+
+
+def _found(name: str) -> str:
+    if name.endswith(".py"):
+        return "no such file"
+    return f"no such method: {suggested(name, methods.names())}"
+
+
+def _of_file(path: str) -> ModuleType:
+    """Whatever the file raises is for who wrote it to correct."""
+    try:
+        module = methods.load(path)
+    except (Exception, SystemExit) as error:
+        found = f"{type(error).__name__}: {error}"
+        where = f"{path}{_line_in(path, error)}"
+        raise UserError(where, "a method that can be imported", found, "correct it") from error
+    missing = [name for name in OFFERED if name not in vars(module)]
+    if missing:
+        expected, found = ", ".join(OFFERED), f"no {', '.join(missing)}"
+        raise UserError(path, expected, found, "methods/__init__.py tells what a method offers")
+    if not is_dataclass(module.Config):
+        raise UserError(f"{path}: Config", "a frozen dataclass", "another class", "add @dataclass")
+    return module
+
+
+def _line_in(path: str, error: BaseException) -> str:
+    """The last line of this file that an error came through; of one that could not be read, the
+    line where the reader stopped."""
+    if isinstance(error, SyntaxError):
+        return f": line {error.lineno}"
+    own = os.path.abspath(path)
+    lines = [
+        f.lineno for f in extract_tb(error.__traceback__) if os.path.abspath(f.filename) == own
+    ]
+    return f": line {lines[-1]}" if lines else ""
+
+
+def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:
+    """What a method takes with these options. Raises UserError as `configured`, and where it says
+    nothing that can be."""
+    config = configured(method, options, where)
+    try:
+        takes = method.inputs(config)
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        raise UserError(f"{where}: inputs", "Inputs(...)", error, "correct the method") from error
+    if not isinstance(takes, methods.Inputs):
+        raise UserError(f"{where}: inputs", "Inputs(...)", takes, "correct the method")
+    return takes
 
 
 def configured(method: ModuleType, options: dict, where: str) -> object:
@@ -33,7 +90,7 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
             raise UserError(
                 where=f"{where}: option {name!r}",
                 expected=f"one of {', '.join(names)}",
-                found="an unknown option",
+                found=f"an unknown option: {suggested(name, names)}",
                 do="correct its name in the preset or the season",
             )
     try:

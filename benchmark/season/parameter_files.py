@@ -4,6 +4,7 @@
     local.yaml                           folders of this machine; never committed
     seasons/<name>/params.yaml           title, device, datasets and feature sets by name
     seasons/<name>/cells/<cell>.yaml     one cell or fusion each
+    seasons/<name>/brought/<row>.yaml    one row each that `score` added; `season` leaves them
     seasons/shared/datasets/<name>.yaml  reader, its options, and the season's source if it has one
     seasons/shared/feature_sets/*.yaml   one feature set each
 
@@ -21,12 +22,17 @@ from pydantic import BaseModel
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import FileName, Name, checked_name
+from benchmark.core.suggestions import suggested
 from benchmark.season.folder_checks import check_folders
 from benchmark.season.parameters import (
+    BROUGHT,
+    Brought,
     Cell,
     DatasetSettings,
     FeatureSet,
     Fusion,
+    MethodFile,
+    OwnClaim,
     Params,
     SentenceEncoder,
     Strict,
@@ -58,6 +64,8 @@ class Head(Strict):
     device: str
     datasets: list[Name]
     feature_sets: list[FileName]
+    methods: dict[Name, MethodFile] = {}
+    claims: list[OwnClaim] = []
     cells: list[FileName]  # trained ones and fusions, in the order in which the season names them
 
 
@@ -97,6 +105,9 @@ def _read_resolved(name: str, path: Path) -> Params:
         feature_sets=_read_all(FeatureSet, FEATURE_SETS, head.feature_sets),
         cells=cells,
         fusions=fusions,
+        methods=head.methods,
+        claims=head.claims,
+        brought=_read_all(Brought, path.parent / BROUGHT, _stems(path.parent / BROUGHT)),
     )
     for key, cell in {**cells, **fusions}.items():
         if cell.dataset not in params.datasets:
@@ -164,11 +175,19 @@ def write_params(params: Params) -> None:
     for key, content in cells.items():
         write_generated(folder / "cells" / f"{key}.yaml", content)
     head = {"title": params.title, "device": params.device}
+    own = {"methods": params.methods, "claims": [claim.model_dump() for claim in params.claims]}
+    head |= {what: content for what, content in own.items() if content}
     names = {"datasets": datasets, "feature_sets": feature_sets, "cells": cells}
     write_generated(
         folder / "params.yaml", head | {what: list(keys) for what, keys in names.items()}
     )
     activate(params.season)
+
+
+def write_brought(season: str, row: Brought) -> None:
+    """Add a row to a season, or write it again."""
+    path = SEASONS / season / BROUGHT / f"{row.key}.yaml"
+    write_text(path, "# Written by `python -m benchmark score`.\n" + yaml.safe_dump(_dumped(row)))
 
 
 def write_generated(path: Path, content: dict) -> None:
@@ -185,7 +204,7 @@ def entry(group: Mapping[str, T], key: str, what: str) -> T:
         raise UserError(
             f"{what} {key!r}",
             f"one of {', '.join(group) or '(none)'}",
-            "no such key",
+            f"no such key: {suggested(key, group)}",
             "see the files of the season, or choose another: python -m benchmark season NAME",
         )
     return group[key]
@@ -199,7 +218,7 @@ def cells_like(params: Params, pattern: str, option: str) -> list[str]:
         raise UserError(
             option,
             f"a pattern of cells such as {next(iter(cells), '(there is none)')}",
-            repr(pattern),
+            suggested(pattern, cells),
             f"see the names in {SEASONS / params.season}/cells",
         )
     return fitting

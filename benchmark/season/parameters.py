@@ -4,14 +4,16 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from benchmark.core.names import Name, PathInside
+from benchmark.protocol import METRICS
 
 Option = bool | int | float | str | None
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+BROUGHT = "brought"  # family of rows that `score` added, and the folder of their files
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 Network = Literal["as in paper"] | Name
 
@@ -145,7 +147,7 @@ class Cell(Strict):
     numerics: Mode = "portable"
     threads: int = Field(1, ge=1, le=1024)
     validation_images: int | None = None  # checkpoint selection sees the first n; None: all
-    network: str | None  # image network that the paper feeds the preset
+    network: str | None = None  # image network that the paper feeds the preset
     images: str  # feature folder
     backbone: Name | None = None  # module of benchmark/encoders/ with the image network, for pixels
     texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
@@ -180,6 +182,48 @@ class Fusion(Strict):
     folder: str
 
 
+def _method_file(path: str) -> str:
+    if not path.endswith(".py") or not (Path(path).is_absolute() or _stays(path)):
+        raise ValueError("the path of a .py file, absolute or inside of the working folder")
+    return path
+
+
+def _stays(path: str) -> bool:
+    return ".." not in Path(path).parts and not path.startswith("~")
+
+
+MethodFile = Annotated[str, AfterValidator(_method_file)]
+
+
+class OwnClaim(Strict):
+    """A statement on presets of the season, judged as those of the papers are."""
+
+    better: Name
+    than: Name
+    metric: str = "rsum"
+    statement: str = ""  # "" says it in the words of the other fields
+
+    @field_validator("metric")
+    @classmethod
+    def _is_metric(cls, name: str) -> str:
+        if name not in METRICS:
+            raise ValueError(f"one of {', '.join(METRICS)}")
+        return name
+
+
+class Brought(Strict):
+    """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
+
+    dataset: Name
+    preset: Name  # what the row is called
+    seed: Seed
+    folder: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.dataset}-{self.preset}-{self.seed}"
+
+
 class Params(Strict):
     """A season spelt out, with the folders of this machine."""
 
@@ -191,3 +235,6 @@ class Params(Strict):
     feature_sets: dict[str, FeatureSet]
     cells: dict[str, Cell]
     fusions: dict[str, Fusion]
+    methods: dict[Name, MethodFile] = {}  # own ones
+    claims: list[OwnClaim] = []
+    brought: dict[str, Brought] = {}  # nothing plays these: `score` wrote their records

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import datasets
-from benchmark.season.code_digests import DIGESTS
+from benchmark.season.code_digests import DIGESTS, closure
 from benchmark.season.networks import DRAWN
 from benchmark.season.parameter_files import (
     DATASETS,
@@ -26,6 +26,7 @@ from benchmark.season.parameter_files import (
     write_generated,
 )
 from benchmark.season.parameters import Cell, FeatureSet, Fusion, Params
+from benchmark.season.presets import PACKAGE_ROOT
 from benchmark.season.season_files import SEASONS
 
 WEIGHTS = "data/weights/drawn_cnn.pt"
@@ -178,7 +179,10 @@ def _inputs(params: Params, key: str, cell: Cell) -> list[str]:
 
 def _code_of(stage: str, cell: Cell) -> list[str]:
     backbone = [_digest(f"encoder-{cell.backbone}")] if cell.backbone else []
-    return [_digest(f"{stage}-{Path(cell.method).stem}"), *backbone]
+    if cell.method.endswith(".py"):  # and what of this repository it imports
+        own = closure(PACKAGE_ROOT, [os.path.abspath(cell.method)]) - {os.path.abspath(cell.method)}
+        return [_digest(stage), cell.method, *sorted(own), *backbone]
+    return [_digest(f"{stage}-{cell.method}"), *backbone]
 
 
 def _results(folder: str) -> list[dict]:
@@ -197,6 +201,7 @@ def _report(params: Params) -> dict:
             str(SEASONS / name / "cells"),
             *(f"data/prepared/{dataset}" for dataset in params.datasets),
             f"results/{name}",
+            *filter(os.path.isfile, (f"{path[:-3]}.yaml" for path in params.methods.values())),
         ],
         "outs": [{f"{pages}/{page}": {"cache": False}} for page in PAGES],
         "metrics": [{f"{pages}/metrics.json": {"cache": False}}],

@@ -3,6 +3,7 @@
 The numbers that the papers print for them are in benchmark/papers/.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +44,7 @@ def presets() -> dict[str, tuple[str, Preset]]:
     """Every preset: name -> (method, preset), read from the YAML file beside each method."""
     by_name: dict[str, tuple[str, Preset]] = {}
     for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
-        for name, data in read_yaml(path).items():
+        for name, preset in _read_presets(path).items():
             if name in by_name:
                 raise UserError(
                     f"{shown(path)}: preset {name!r}",
@@ -51,9 +52,37 @@ def presets() -> dict[str, tuple[str, Preset]]:
                     f"another in methods/{by_name[name][0]}.yaml",
                     "rename one of them",
                 )
-            checked_name(name, f"{shown(path)}: preset")
-            by_name[name] = (path.stem, checked(Preset, data, f"{shown(path)}: {name}"))
+            by_name[name] = (path.stem, preset)
     return by_name
+
+
+def own_presets(own_methods: Mapping[str, str]) -> dict[str, tuple[str, Preset]]:
+    """Presets of method files anywhere, by the names of the methods: those of the YAML file beside
+    each, and the method as it is, under its own name. Raises UserError for names that are taken."""
+    by_name, others = {}, presets() if own_methods else {}
+    for name, file in own_methods.items():
+        beside = Path(file).with_suffix(".yaml")
+        rows = {} if _is_season(beside) else _read_presets(beside)
+        rows.setdefault(name, Preset(title=f"{name}, defaults"))
+        for row in rows:
+            if row in others or row in by_name:
+                where = f"methods.{name}: preset {row!r}"
+                raise UserError(where, "a name that no preset has", "one", "give it another name")
+        by_name |= {row: (file, preset) for row, preset in rows.items()}
+    return by_name
+
+
+def _is_season(path: Path) -> bool:
+    """Whether a YAML file is a season's, which one may well call as one's method."""
+    return path.is_file() and {"title", "datasets", "presets"} <= set(read_yaml(path))
+
+
+def _read_presets(path: Path) -> dict[str, Preset]:
+    """Those of a YAML file; none where there is no such file."""
+    rows = read_yaml(path) if path.is_file() else {}
+    for name in rows:
+        checked_name(name, f"{shown(path)}: preset")
+    return {name: checked(Preset, data, f"{shown(path)}: {name}") for name, data in rows.items()}
 
 
 def needs(name: str, known: dict[str, tuple[str, Preset]]) -> list[str]:

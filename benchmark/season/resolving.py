@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from benchmark.core.errors import UserError
-from benchmark.season.method_options import configured, method_of
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_yaml
+from benchmark.core.suggestions import suggested
+from benchmark.season.method_options import inputs_of, method_of
 from benchmark.season.networks import module_of
 from benchmark.season.parameters import (
     AS_IN_PAPER,
+    BROUGHT,
+    Brought,
     Cell,
     FeatureSet,
     Fusion,
@@ -16,8 +20,8 @@ from benchmark.season.parameters import (
     SentenceEncoder,
     WordVectors,
 )
-from benchmark.season.presets import Fuse, Preset, presets
-from benchmark.season.season_files import Season
+from benchmark.season.presets import Fuse, Preset, needs, own_presets, presets
+from benchmark.season.season_files import SEASONS, Season
 from methods import Inputs
 
 
@@ -28,21 +32,11 @@ def resolve(
 
     `known` maps presets to their method and content; by default those of methods/.
     """
-    known = presets() if known is None else known
+    known = (presets() if known is None else known) | own_presets(season.methods)
     if season.presets == "all":
         season = season.model_copy(update={"presets": list(known)})
-    unknown = [preset for preset in season.presets if preset not in known]
-    if unknown:
-        raise UserError(
-            f"season {name}: preset {unknown[0]!r}",
-            f"some of {', '.join(sorted(known))}",
-            "no such preset",
-            "correct `presets` of the season file",
-        )
-    _check_keys(name, season, known, "options", season.options)
-    _check_keys(name, season, known, "seeds_of", season.seeds_of)
-    for dataset, settings in season.datasets.items():
-        _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
+    season = season.model_copy(update={"presets": _with_needs(season.presets, known)})
+    _check(name, season, known)
     resolver = _Resolver(name, season, known)
     for dataset in season.datasets:
         for preset in resolver.presets(dataset):
@@ -60,20 +54,64 @@ def resolve(
         feature_sets=resolver.feature_sets,
         cells=resolver.cells,
         fusions=resolver.fusions,
+        methods=season.methods,
+        claims=season.claims,
     )
 
 
+def _with_needs(names: list[str], known: dict[str, tuple[str, Preset]]) -> list[str]:
+    """The presets, and behind them what these are made of."""
+    needed = [each for name in names if name in known for each in needs(name, known)]
+    return list(dict.fromkeys([*names, *needed]))
+
+
+def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+    """Every name of a season file is of something."""
+    unknown = [preset for preset in season.presets if preset not in known]
+    if unknown:
+        raise UserError(
+            f"season {name}: preset {unknown[0]!r}",
+            f"some of {', '.join(sorted(known))}",
+            f"no such preset: {suggested(unknown[0], known)}",
+            "correct `presets` of the season file",
+        )
+    _check_claims(name, season, known)
+    _check_keys(name, season, known, "options", season.options)
+    _check_keys(name, season, known, "seeds_of", season.seeds_of)
+    for dataset, settings in season.datasets.items():
+        _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
+
+
+def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+    """Own claims are on presets that the season plays, or on rows that `score` added."""
+    folder = SEASONS / name / BROUGHT
+    rows = {checked(Brought, read_yaml(path), str(path)).preset for path in folder.glob("*.yaml")}
+    played = {*season.presets, *rows}
+    for number, claim in enumerate(season.claims, 1):
+        for field, preset in (("better", claim.better), ("than", claim.than)):
+            if preset not in played:
+                where = f"season {name}: claims: number {number}: {field}"
+                expected = f"one of {', '.join(sorted(played))}"
+                found = suggested(preset, played)
+                raise UserError(where, expected, found, "correct it, or play it")
+
+
 def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
-    played = {known[preset][0] for preset in season.presets}
+    played = {_called(season, known[preset][0]) for preset in season.presets}
     for key in keys:
         if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
             raise UserError(
                 f"season {name}: {field}.{key}",
                 f"a method of this season, or a pattern that fits one of its presets: "
                 f"{', '.join(sorted(played | set(season.presets)))}",
-                "neither",
+                f"neither: {suggested(key, [*played, *season.presets])}",
                 "correct the key in the season file",
             )
+
+
+def _called(season: Season, method: str) -> str:
+    """What a season calls a method: its name, or the one that it gives to a file."""
+    return next((name for name, file in season.methods.items() if file == method), method)
 
 
 class _Resolver:
@@ -99,7 +137,7 @@ class _Resolver:
 
     def seeds(self, preset: str) -> list[int]:
         """Of the last key that fits the preset, a method counting before patterns."""
-        of, method = self.season.seeds_of, self.known[preset][0]
+        of, method = self.season.seeds_of, _called(self.season, self.known[preset][0])
         fitting = [of[key] for key in of if key != method and fnmatchcase(preset, key)]
         return fitting[-1] if fitting else of.get(method, self.season.seeds)
 
@@ -116,11 +154,11 @@ class _Resolver:
     def _cell(self, dataset: str, preset: str, seed: int) -> Cell:
         method, row = self.known[preset]
         settings = self.season.datasets[dataset]
-        scaled = _options(self.season.options, method, preset)
-        options = row.options | _options(settings.changes, method, preset) | scaled
-        module = method_of(method)
+        called = _called(self.season, method)
+        scaled = _options(self.season.options, called, preset)
+        options = row.options | _options(settings.changes, called, preset) | scaled
         # An option that is no option is refused now, not hours later.
-        takes = module.inputs(configured(module, options, f"preset {preset}"))
+        takes = inputs_of(method_of(method), options, f"preset {preset}")
         texts = words = backbone = None
         if takes.text == "words":
             words = self._words(dataset)
@@ -205,8 +243,7 @@ class _Resolver:
     def _inputs(self, preset: str) -> Inputs:
         """What the method of a preset takes and offers."""
         method, row = self.known[preset]
-        module = method_of(method)
-        return module.inputs(configured(module, row.options, f"preset {preset}"))
+        return inputs_of(method_of(method), row.options, f"preset {preset}")
 
     def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
         if other not in self.presets(dataset):

@@ -8,7 +8,17 @@ from pydantic import AfterValidator, Field
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
-from benchmark.season.parameters import DatasetSettings, Mode, Option, Precision, Seed, Strict
+from benchmark.core.suggestions import suggested
+from benchmark.season.parameters import (
+    DatasetSettings,
+    MethodFile,
+    Mode,
+    Option,
+    OwnClaim,
+    Precision,
+    Seed,
+    Strict,
+)
 from benchmark.season.presets import PACKAGE_ROOT, shown
 
 SEASONS = Path("seasons")
@@ -30,7 +40,9 @@ class Season(Strict):
 
     title: str
     datasets: dict[Name, DatasetSettings]
+    methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
     presets: list[Name] | Literal["all"]
+    claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds
     seeds_of: dict[str, Seeds] = {}  # method, or pattern of presets -> seeds instead of these
     device: str = "auto"
@@ -70,11 +82,13 @@ def read_season(name: str) -> Season:
     """A season by name, or by the path of its file. Raises UserError where there is none."""
     season_name(name)
     path = season_path(name)
+    if not path.is_file() and name.endswith(".yaml"):
+        raise UserError(name, "a season file", "file not found", "check the path")
     if not path.is_file():
         raise UserError(
             f"season {name!r}",
             f"one of {', '.join(season_names())}, or the path of a .yaml file",
-            "neither",
+            f"neither: {suggested(name, season_names())}",
             "see: python -m benchmark list seasons",
         )
     return checked(Season, read_yaml(path), shown(path))

@@ -15,7 +15,7 @@ from torch import nn
 
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.devices import make_deterministic, pick
+from benchmark.core.devices import begin, kind
 from benchmark.core.files import write_text
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
@@ -50,10 +50,9 @@ def train_cell(params: Params, cell: Cell) -> None:
     A cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
     raises leave a checkpoint that says so.
     """
-    make_deterministic()
-    device = pick(params.device)
+    device = begin(params.device, cell.precision)
     identity = identity_of(cell)  # now, so that a change during the training is noticed
-    scratch = _scratch(cell, identity | {"device": device.type})
+    scratch = _scratch(cell, identity, device)
     try:
         checkpoint, progress = _trained(cell, identity, scratch, device)
     except NotApplicableError as error:
@@ -66,7 +65,7 @@ def train_cell(params: Params, cell: Cell) -> None:
     folder = Path(cell.folder)
     checkpoints.save(Path(cell.checkpoint), checkpoint)
     write_text(folder / "training/history.csv", history_csv(progress.history))
-    cost = provenance(device, {"training": progress.seconds})
+    cost = provenance(device, {"training": progress.seconds}, cell.precision)
     write_provenance(folder / "training/cost.json", cost)
     shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
     method_errors.tell(cell.key, checkpoint.status, checkpoint.reason)
@@ -200,10 +199,11 @@ def _check_siblings(cell: Cell, phases: list[Phase], data: TrainingData) -> None
             )
 
 
-def _scratch(cell: Cell, identity: dict) -> Path:
-    """Folder of the state that a killed training of the same identity goes on from; those of other
-    identities are removed."""
-    name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
+    """Folder of the state that a killed training of the same identity goes on from, on a device of
+    the same kind; those of others are removed."""
+    of = json.dumps(identity | {"device": kind(device)}, sort_keys=True)
+    name = hashlib.sha256(of.encode()).hexdigest()[:16]
     scratch = Path(".scratch") / cell.folder / name
     for other in scratch.parent.glob("*"):
         if other != scratch:

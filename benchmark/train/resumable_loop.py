@@ -5,20 +5,21 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from benchmark.core import disk_space, sealed_files
+from benchmark.core.devices import now
+from benchmark.core.progress_bars import ProgressBar
 from benchmark.core.sealed_files import DamagedError
 from benchmark.train import sampling, selection
 from methods import Batch, Phase, RegionBatch
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder
+BEST = "best-{}.pt"  # weights of the epoch that is the best so far, beside it
 STATES = 4  # weights, the best ones, and two numbers of Adam for each
 CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
 
@@ -32,8 +33,10 @@ class TrainingRows(Protocol):
     def owners(self) -> np.ndarray:
         """(rows,) the image, or chain, of each row: rows of one owner are siblings."""
 
-    def batch(self, rows: np.ndarray, pool_rows: np.ndarray | None = None) -> Batch | RegionBatch:
-        """The rows at the given indices; `pool_rows` for phases with a pool."""
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[Batch | RegionBatch]:
+        """The rows at the given indices, batch by batch; `pool_rows` for phases with a pool."""
 
 
 class DivergedError(ArithmeticError):
@@ -53,7 +56,8 @@ class Run:
     """The training of one model by one recipe.
 
     `play` trains, and resumes from `scratch` what was killed; then `best_state` holds the weights
-    of the best epoch by validation rsum, and `progress` the history.
+    of the best epoch by validation rsum, or of the last one if the recipe keeps that, and
+    `progress` the history.
 
     model       on its device, with the weights that training starts from
     phases      the recipe
@@ -84,6 +88,7 @@ class Run:
             for number, phase in enumerate(phases)
             for rate in phase.learning_rates
         ]
+        self.keeps_last = bool(phases) and phases[-1].keeps == "last"
         self.optimiser: torch.optim.Optimizer | None = None
         self.best_state: dict[str, Tensor] = {}
         self.progress = Progress()
@@ -96,22 +101,38 @@ class Run:
         self._resume()
         if not self.schedule:
             self.best_state = self._weights()
-        for epoch in range(self.progress.epoch, len(self.schedule)):
-            started = perf_counter()
-            number, phase, rate = self.schedule[epoch]
-            if self.optimiser is None or self.schedule[epoch - 1][0] != number:
-                self.optimiser = optimiser_of(self.model, phase)
-            losses = self._epoch(epoch, phase, rate)
-            metrics = self._validate(epoch)
-            self.progress.seconds += perf_counter() - started
-            self._end_epoch(epoch, number, rate, losses, metrics)
+        with self._bar() as bar:
+            for epoch in range(self.progress.epoch, len(self.schedule)):
+                started = now(self.train.device)
+                number, phase, rate = self.schedule[epoch]
+                if self.optimiser is None or self.schedule[epoch - 1][0] != number:
+                    self.optimiser = optimiser_of(self.model, phase)
+                losses = self._epoch(epoch, phase, rate, bar)
+                metrics = self._validate(epoch)
+                self.progress.seconds += now(self.train.device) - started
+                self._end_epoch(epoch, number, rate, losses, metrics)
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
-        rsums = [row["val_rsum"] for row in self.progress.history]
-        return selection.selected(rsums) if rsums else None
+        return self._kept(self.progress)
 
-    def _epoch(self, epoch: int, phase: Phase, rate: float) -> dict[str, float]:
+    def _kept(self, progress: Progress) -> int | None:
+        rsums = [row["val_rsum"] for row in progress.history]
+        if not rsums:
+            return None
+        return len(rsums) if self.keeps_last else selection.selected(rsums)
+
+    def _bar(self) -> ProgressBar:
+        """Of all epochs, so that the time left is the training's."""
+        return ProgressBar(
+            desc=self.name,
+            total=len(self.schedule),
+            initial=self.progress.epoch,
+            bar_format="{desc}: epoch {n:.1f} of {total} |{bar}| {elapsed}<{remaining}",
+            leave=False,
+        )
+
+    def _epoch(self, epoch: int, phase: Phase, rate: float, bar: ProgressBar) -> dict[str, float]:
         """Mean loss of every term over the epoch's batches."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["factor"]
@@ -122,10 +143,9 @@ class Run:
         pools = self._pools(phase, rng, len(rows))
         self.model.train()
         log = _LossLog(epoch, rate)
-        label = f"{self.name} epoch {epoch + 1}/{len(self.schedule)}"
-        bar = tqdm(rows, desc=label, unit="batch", disable=None, leave=False)
-        for batch_rows, pool_rows in zip(bar, pools, strict=True):
-            log.add(self.step(batch_rows, pool_rows, phase))
+        for batch in self.train.batches(rows, pools):
+            log.add(self.step(batch, phase))
+            bar.update(1 / len(rows))
         return log.means()
 
     def _rows(self, phase: Phase, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -139,9 +159,8 @@ class Run:
             return [None] * steps
         return list(rng.integers(0, len(self.train.owners), (steps, phase.pool)))
 
-    def step(self, rows: np.ndarray, pool_rows: np.ndarray | None, phase: Phase) -> dict:
-        """One step of the optimiser on the matched rows at `rows`; the loss of every term."""
-        batch = self.train.batch(rows, pool_rows)
+    def step(self, batch: Batch | RegionBatch, phase: Phase) -> dict[str, Tensor]:
+        """One step of the optimiser; the loss of every term."""
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
             terms = _counted(self.model.loss(batch), phase)
         self.optimiser.zero_grad(set_to_none=True)
@@ -175,16 +194,25 @@ class Run:
         )
 
     def _weights(self) -> dict[str, Tensor]:
-        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        """A copy on the host, beside a device that holds them once."""
+        state = self.model.state_dict()
+        return {k: v.detach().to("cpu", copy=True) for k, v in state.items()}
 
     def _save(self) -> None:
+        """The best weights first, and only when they are others: a kill in between leaves those
+        that the state of the epoch before needs."""
+        best = self.scratch / BEST.format(self.selected())
+        if self.selected() == self.progress.epoch:
+            sealed_files.save(best, self.best_state)
         state = {
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "best": self.best_state,
             "progress": json.dumps(vars(self.progress)),
         }
         sealed_files.save(self.scratch / LAST, state)
+        for path in self.scratch.glob(BEST.format("*")):
+            if path != best:
+                path.unlink()
 
     def _resume(self) -> None:
         """Go on from the state after the last epoch; without one, or from a damaged one, begin."""
@@ -193,14 +221,15 @@ class Run:
             self._require_space(path)
             return
         try:
-            state = sealed_files.load(path, self.train.device)
-        except DamagedError as error:
+            state = sealed_files.load(path)  # on the host: what is loaded takes no memory of a GPU
+            progress = Progress(**json.loads(state["progress"]))
+            self.best_state = sealed_files.load(self.scratch / BEST.format(self._kept(progress)))
+        except (DamagedError, FileNotFoundError) as error:
             self._tell(f"{error}; the training begins again")
             path.unlink()
             return
-        self.progress = Progress(**json.loads(state["progress"]))
+        self.progress = progress
         self.model.load_state_dict(state["model"])
-        self.best_state = state["best"]
         self.optimiser = optimiser_of(self.model, self.schedule[self.progress.epoch - 1][1])
         self.optimiser.load_state_dict(state["optimiser"])
 
@@ -210,7 +239,9 @@ class Run:
         disk_space.require(path, 2 * STATES * weights)
 
     def _tell(self, line: str) -> None:
-        tqdm.write(f"{self.name}: {line}", file=sys.stderr)  # stdout is for what scripts read
+        ProgressBar.write(
+            f"{self.name}: {line}", file=sys.stderr
+        )  # stdout is for what scripts read
 
 
 class _LossLog:
@@ -260,7 +291,7 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
     """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
     the learning rate of each epoch.
 
-    A parameter whose factor is 0 is frozen.
+    A parameter whose factor is 0 is frozen. Fused, a step reads and writes every number once.
     """
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
@@ -270,11 +301,12 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
             groups.setdefault(factor, []).append(parameter)
     parts = [{"params": params, "factor": factor} for factor, params in groups.items()]
     if phase.optimiser == "adam":
-        return torch.optim.Adam(parts, weight_decay=phase.weight_decay)
+        return torch.optim.Adam(parts, weight_decay=phase.weight_decay, fused=True)
     return torch.optim.SGD(
         parts,
         lr=0.0,
         momentum=phase.momentum,
         weight_decay=phase.weight_decay,
         nesterov=phase.nesterov,
+        fused=True,
     )

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from datasets import DataError, RemoteFile, Tables
+from datasets import DataError, Tables
 from datasets.shared import archives
 from datasets.shared.karpathy import Entry
-
-RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"
 
 TEXT_ZIP = "Flickr8k_text.zip"
 LISTS = {
@@ -23,11 +21,6 @@ LISTS = {
 }
 
 TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*)")
-
-
-def remote(name: str) -> RemoteFile:
-    """A file of the public copy of Flickr8k."""
-    return RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
 
 
 def captions(path: Path, name: str) -> pd.DataFrame:

@@ -47,12 +47,14 @@ def encode_regions(model: Matcher, batch: RegionBatch) -> tuple[Tensor, Tensor]:
     All pass through the network at once, each proposal once, so that a batch norm treats them
     alike. Where an image has fewer than P proposals, the missing ones are zeros and take no part.
     """
-    there_UP = torch.zeros(batch.proposals.shape[:2], dtype=torch.bool, device=batch.regions.device)
-    there_UP[batch.image_of_row] = ~batch.ious.isnan()
-    (x_ND,) = model.encode_images(torch.cat([batch.regions, batch.proposals[there_UP]]))
-    rows = len(batch.regions)
-    proposals_UPD = x_ND.new_zeros(*there_UP.shape, x_ND.shape[-1])
-    proposals_UPD[there_UP] = x_ND[rows:]
+    shape, rows = batch.proposals.shape[:2], len(batch.regions)
+    there_UP = torch.zeros(shape, dtype=torch.bool, device=batch.regions.device)
+    there_UP = there_UP.index_copy(0, batch.image_of_row, ~batch.ious.isnan())
+    there_N = there_UP.flatten().nonzero_static(size=batch.present)[:, 0]
+    proposals_NF = batch.proposals.flatten(0, 1).index_select(0, there_N)
+    (x_ND,) = model.encode_images(torch.cat([batch.regions, proposals_NF]))
+    spread = x_ND.new_zeros(there_UP.numel(), x_ND.shape[-1])
+    proposals_UPD = spread.index_copy(0, there_N, x_ND[rows:]).unflatten(0, shape)
     return x_ND[:rows], proposals_UPD
 
 

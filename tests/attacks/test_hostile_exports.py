@@ -22,7 +22,7 @@ from benchmark.core.files import read_json, write_json
 from benchmark.data.prepared_tables import Prepared
 from benchmark.report.__main__ import FORMATS
 from benchmark.report.markdown import code, escaped, inside
-from benchmark.report.table_formats import Table, as_csv, as_latex
+from benchmark.report.table_formats import Table, as_csv, as_json, as_latex
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
 from benchmark.season.resolving import resolve
@@ -130,6 +130,13 @@ def test_a_spreadsheet_runs_nothing(name):
     assert_csv(text)
     assert text.splitlines()[1].endswith(",-1.5")
     text.encode()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_json_holds_the_very_text(name):
+    text = as_json(table_of(HOSTILE[name]))
+    assert text.isascii()
+    assert json.loads(text)["rows"] == [[HOSTILE[name], "-1.5"]]
 
 
 @pytest.mark.parametrize("text", ["-1.5", "+0.3", "-", "a; b", "2 seeds; -1.5", "x = y; z-1"])
@@ -314,4 +321,4 @@ def test_a_name_on_a_card_is_no_path(capsys):
 
 
 def test_formats_are_all_tested():
-    assert set(FORMATS) == {"markdown", "latex", "csv"}
+    assert set(FORMATS) == {"markdown", "latex", "csv", "json"}

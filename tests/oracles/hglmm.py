@@ -1,7 +1,7 @@
 """Hybrid Gaussian-Laplacian mixture and its Fisher vectors, Klein et al. 2015.
 
-One word, one component, one dimension at a time. A mixture is a triple of nested lists [k][d]:
-is it a Laplacian, its location, its scale. Priors are equal.
+One word, one component, one dimension at a time. A mixture is a list of priors [k] and three nested
+lists [k][d]: is it a Laplacian, its location, its scale.
 
 The gradient of the log-likelihood is taken numerically, by central differences in 60-digit
 decimals with steps of 1e-20, so nothing is derived by hand there. The Fisher information is the
@@ -36,15 +36,15 @@ def log_density(x, laplacian, location, scale):
 
 
 def joint(word, mixture):
-    """1/K times the density of a word under each component."""
-    exponential = Decimal.exp if isinstance(word[0], Decimal) else math.exp
-    laplacian, location, scale = mixture
+    """Prior times the density of a word under each component."""
+    exact = isinstance(word[0], Decimal)
+    prior, laplacian, location, scale = mixture
     result = []
     for k in range(len(location)):
         total = 0
         for d in range(len(word)):
             total += log_density(word[d], laplacian[k][d], location[k][d], scale[k][d])
-        result.append(exponential(total) / len(location))
+        result.append(Decimal(prior[k]) * total.exp() if exact else prior[k] * math.exp(total))
     return result
 
 
@@ -76,13 +76,16 @@ def weighted_median(values, weights):
 
 
 def fitted(values, weights, floor):
-    """Most likely (laplacian, location, scale) of one component and dimension."""
+    """Most likely (laplacian, location, scale) of one component and dimension.
+
+    The floor is that of a Gaussian's variance and of a Laplacian's scale.
+    """
     total = sum(weights)
     mean = sum(w * x for w, x in zip(weights, values, strict=True)) / total
     variance = sum(w * (x - mean) ** 2 for w, x in zip(weights, values, strict=True)) / total
     median = weighted_median(values, weights)
     distance = sum(w * abs(x - median) for w, x in zip(weights, values, strict=True)) / total
-    choices = [(False, mean, max(math.sqrt(variance), floor)), (True, median, max(distance, floor))]
+    choices = [(False, mean, math.sqrt(max(variance, floor))), (True, median, max(distance, floor))]
     likelihoods = []
     for choice in choices:
         likelihood = 0.0
@@ -95,14 +98,15 @@ def fitted(values, weights, floor):
 def em_step(words, mixture, floor):
     """One iteration of EM."""
     shares = [posterior(word, mixture) for word in words]
-    result = ([], [], [])
-    for k in range(len(mixture[1])):
+    result = ([], [], [], [])
+    for k in range(len(mixture[0])):
         weights = [share[k] for share in shares]
+        result[0].append(sum(weights) / len(words))
         row = []
         for d in range(len(words[0])):
             row.append(fitted([word[d] for word in words], weights, floor))
         for part in range(3):
-            result[part].append([choice[part] for choice in row])
+            result[part + 1].append([choice[part] for choice in row])
     return result
 
 
@@ -130,21 +134,21 @@ def gradient(words, mixture, part, k, d):
         exact = [[Decimal(float(x)) for x in word] for word in words]
         values = []
         for step in (STEP, -STEP):
-            moved = [[[Decimal(float(x)) for x in row] for row in rows] for rows in mixture[1:]]
+            moved = [[[Decimal(float(x)) for x in row] for row in rows] for rows in mixture[2:]]
             moved[part - 1][k][d] += step
-            values.append(log_likelihood(exact, (mixture[0], *moved)))
+            values.append(log_likelihood(exact, (*mixture[:2], *moved)))
         return float((values[0] - values[1]) / (2 * STEP))
 
 
 def fisher_vector(words, mixture):
     """Gradient over the root of the Fisher information: all locations, then all scales."""
-    laplacian, location, scale = mixture
+    prior, laplacian, location, scale = mixture
     result = []
     for part in (1, 2):
         for k in range(len(location)):
             for d in range(len(location[0])):
                 one = fisher_information(bool(laplacian[k][d]), float(scale[k][d]), part == 2)
-                information = len(words) / len(location) * one
+                information = len(words) * prior[k] * one
                 result.append(gradient(words, mixture, part, k, d) / math.sqrt(information))
     return result
 

@@ -9,16 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark.analysis.claims import Conclusion, Verdict
-from benchmark.protocol import METRICS
+from benchmark.analysis.claims import Verdict
+from benchmark.analysis.verdict_rules import Conclusion, Rule
+from benchmark.papers.claimed_quantities import quantity
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
-from benchmark.report.pages.claim_tables import OF_TEST_SET, SIGNS, counted, is_of_test_set
+from benchmark.report.pages.claim_tables import OF_TEST_SET, compared, counted, is_of_test_set
 
 SECTION = "claims"
 MARKS = {  # conclusion -> colour, marker
     Conclusion.HOLDS: (COLOURS[2], "o"),
-    Conclusion.FAILS: (COLOURS[1], "X"),
+    Conclusion.REVERSED: (COLOURS[1], "X"),
+    Conclusion.NO_DIFFERENCE: (COLOURS[0], "d"),
+    Conclusion.BETTER: (COLOURS[1], ">"),
+    Conclusion.WORSE: (COLOURS[1], "<"),
     Conclusion.UNDECIDED: (GREY, "s"),
 }
 LABEL = 62  # characters of a line
@@ -56,24 +60,28 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
 
 def forest_rows(verdict: Verdict) -> list[ForestRow]:
     """One row per comparison that has an interval."""
-    claim, margin = verdict.claim, verdict.margin
-    bounds = {"ordered": (), "alike": (-margin, margin), "not_better": (margin,)}
     return [
         ForestRow(
-            label=f"{claim.statement} ({tested.comparison.first} {SIGNS[claim.kind]} "
-            f"{tested.comparison.second})",
-            unit=METRICS[claim.metric].heading,
+            label=f"{verdict.claim.statement} ({compared(verdict, tested.comparison)})",
+            unit=quantity(verdict.claim.metric).heading,
             difference=tested.comparison.difference,
             low=tested.comparison.interval[0],
             high=tested.comparison.interval[1],
             conclusion=tested.conclusion,
             printed=tested.printed,
-            bounds=bounds[claim.kind],
+            bounds=_bounds(tested.rule),
             is_of_test_set=is_of_test_set(tested.comparison),
         )
         for tested in verdict.tested
         if tested.comparison.interval
     ]
+
+
+def _bounds(rule: Rule) -> tuple[float, ...]:
+    """The margins at which the verdict changes."""
+    if not rule.margin:
+        return ()
+    return (rule.margin,) if rule.kind == "not_better" else (-rule.margin, rule.margin)
 
 
 def forest(rows: Sequence[ForestRow]) -> Figure:

@@ -1,6 +1,7 @@
 """S of every preset with its interval, at other numbers of bins, and with its bound.
 
-S is the mean over the seeds. The interval of a single seed is that of the test set only.
+S is the mean over the seeds. Where nothing is known of other trainings, the interval is that of
+the test set only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,13 @@ from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Standing
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
-from benchmark.report.pages.result_tables import ONE_TRAINING
+from benchmark.report.pages.result_tables import THESE_TRAININGS
 
 SECTION = "similarity"
 ROW = 0.27  # inches; height of a preset
 LINE_OF = {  # whether the interval is of the test set only -> its line, its name
     False: ("-", "95% interval of S"),
-    True: (":", f"95% of S {ONE_TRAINING}"),
+    True: (":", f"95% of S {THESE_TRAININGS}"),
 }
 SMALL = {"markersize": 4, "linestyle": "none"}
 
@@ -37,7 +38,7 @@ class OverlapRow:
     half_bins: float  # S at half the bins
     double_bins: float
     bound: float  # 1 - KS
-    is_of_test_set: bool = False  # the interval is of a single seed
+    is_of_test_set: bool = False  # the interval says nothing of other trainings
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
@@ -55,7 +56,7 @@ def _rows(board: Board, standing: Standing) -> list[OverlapRow]:
     """One row; none for records that are older than S at other bins."""
     if not standing.values("overlap_s_half_bins"):
         return []
-    is_one = len(standing.played) == 1
+    is_one = comparisons.seed_part(board, standing, "overlap_s") is None
     ends_of = comparisons.interval_over_images if is_one else comparisons.interval
     return [
         OverlapRow(

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmark.analysis.boards import Board
-from benchmark.report.costs import query_seconds, training_seconds
+from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import (
     GREY,
@@ -41,10 +41,13 @@ class Price:
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     board = inputs.board
+    prices = _prices_of(board)
+    if not prices:
+        return
     query, items = ("picture", "caption") if "i2t" in board.ways else ("caption", "picture")
     yield Picture(
         name="cost",
-        figure=quality_and_cost(_prices_of(board)),
+        figure=quality_and_cost(prices),
         alt=f"{board.card['title']}: rsum against the time to train and the time of a query",
         caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
         "split. The line joins the presets that no other one beats in both.",
@@ -63,6 +66,7 @@ def _prices_of(board: Board) -> list[Price]:
             query_milliseconds=max(1e3 * query_seconds(standing), SHORTEST),
         )
         for standing in board.ranked
+        if has_costs(standing)
     ]
 
 

@@ -25,7 +25,10 @@ class Panel:
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
-    shown_panels = [_panel(standing) for standing in inputs.board.ranked[:PRESETS]]
+    standings = [standing for standing in inputs.board.ranked if standing.has_scores]
+    shown_panels = [_panel(standing) for standing in standings[:PRESETS]]
+    if not shown_panels:
+        return
     overlaps = ", ".join(f"{panel.title} {panel.overlap:.3f}" for panel in shown_panels)
     yield Picture(
         name="similarities",

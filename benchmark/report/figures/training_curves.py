@@ -25,8 +25,8 @@ from benchmark.report.figure_style import (
 SECTION = "training"
 ROW = 2.7  # inches; of a method with few presets
 CAPTION = (
-    "A dot marks the selected epoch: highest validation rsum, the earliest on ties. Thin lines are "
-    "further seeds. A fusion has no training of its own."
+    "A dot marks the selected epoch: highest validation rsum, the earliest on ties; the last epoch "
+    "for phrases. Thin lines are further seeds. A fusion has no training of its own."
 )
 
 

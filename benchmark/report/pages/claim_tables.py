@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 
-from benchmark.analysis.claims import Conclusion, Tested, Verdict, counts
+from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
-from benchmark.protocol import METRICS
+from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
+from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.report.pages.result_tables import NONE, between, spread
 from benchmark.report.table_formats import Entry, Table
 
-WORDS = ["claim", "verdict", "compared", "metric"]
+WORDS = ["claim", "on other images", "on this test set", "compared", "metric"]
 INTERVAL = "95% interval"
-OF_TEST_SET = "95% over test images, these trainings only"  # an interval of a single seed
+OF_TEST_SET = "95% over test images, these trainings only"  # nothing is known of other trainings
 VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
-    Conclusion.FAILS: ("does not hold", "do not hold"),
+    Conclusion.REVERSED: ("is reversed", "are reversed"),
+    Conclusion.NO_DIFFERENCE: ("shows no difference", "show no difference"),
+    Conclusion.BETTER: ("does not hold, better", "do not hold, better"),
+    Conclusion.WORSE: ("does not hold, worse", "do not hold, worse"),
     Conclusion.UNDECIDED: ("is undecided", "are undecided"),
     Conclusion.NOT_RUN: ("was not run", "were not run"),
 }
@@ -25,7 +29,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
     compared = [tested.comparison for verdict in run for tested in verdict.tested]
     intervals = [INTERVAL, *[OF_TEST_SET] * any(map(is_of_test_set, compared))]
-    numbers = ["seeds", "here", "difference", *intervals, "p, Holm", "printed"]
+    numbers = ["seeds", "here", "difference", *intervals, "p", "p, Holm", "printed"]
     return Table(
         title=title,
         heads=[*WORDS, *numbers, "remark"],
@@ -40,7 +44,7 @@ def not_run_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     heads = ["claim", "why it was not run", "compared", "metric", "printed", "remark"]
     rows = [
         [
-            verdict.claim.statement,
+            statement(verdict),
             verdict.reason,
             f" {_sign(verdict)} ".join(verdict.claim.presets) or NONE,
             _metric(verdict),
@@ -54,22 +58,79 @@ def not_run_table(title: str, verdicts: Sequence[Verdict]) -> Table:
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many claims have each conclusion: "1 holds, 0 do not hold, ..."."""
+    """How many claims have each conclusion: "1 holds, 2 are reversed, ..."; but for those that
+    deny a difference, conclusions that none has are named, too."""
     numbers = counts(verdicts)
-    return ", ".join(f"{numbers[key]} {verbs[numbers[key] != 1]}" for key, verbs in VERBS.items())
+    rare = (Conclusion.BETTER, Conclusion.WORSE)
+    return ", ".join(
+        f"{numbers[key]} {verbs[numbers[key] != 1]}"
+        for key, verbs in VERBS.items()
+        if numbers[key] or key not in rare
+    )
 
 
 def is_of_test_set(comparison: Comparison) -> bool:
-    """Whether the interval says nothing of other trainings: there is a single common seed."""
-    return comparison.seeds == 1 and comparison.interval is not None
+    """Whether the interval says nothing of other trainings."""
+    return comparison.is_of_these_trainings and comparison.interval is not None
+
+
+def statement(verdict: Verdict) -> str:
+    """The claim; where its sentence names another dataset, that this is the same comparison."""
+    text = verdict.claim.statement
+    return f"The same comparison here as in: {text}" if verdict.is_elsewhere else text
+
+
+def compared(verdict: Verdict, comparison: Comparison) -> str:
+    """What is compared, in short: "a beats b", or the two metrics of one preset."""
+    if comparison.second:
+        return f"{comparison.first} {_sign(verdict)} {comparison.second}"
+    first, second = (quantity(side).heading for side in sides(comparison.metric))
+    return f"{comparison.first}: {first} above {second}"
+
+
+def remark(verdict: Verdict) -> str:
+    """Why the verdict is what it is, how large the difference is beside the printed one, what would
+    decide an undecided claim, and where the paper says so."""
+    sizes = [tested.size for tested in verdict.tested]
+    limits = [limited(t.limit, t.comparison.doubt.image_count) for t in verdict.tested if t.limit]
+    is_carried = any(_is_carried(tested.comparison) for tested in verdict.tested)
+    sentences = [
+        verdict.reason,
+        *{f"the difference is {size}" for size in sizes if size and size != Size.AS_PRINTED},
+        *dict.fromkeys(limits),
+        *["the spread of a single training is that of the other presets"] * is_carried,
+        *verdict.cautions,
+    ]
+    return f"{'; '.join(sentences)}. {_source(verdict)}"
+
+
+def limited(limit: Limit, images: int) -> str:
+    """What would decide an undecided comparison, if its difference stays."""
+    beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
+    about = f"about {_rounded(limit.images)} images{beside}" if limit.images else ""
+    if limit.seeds:
+        seeds = f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each would decide it"
+        return f"{seeds}, or {about}" if about else seeds
+    if about:
+        return f"no number of seeds decides this on {images:,} images; {about} would"
+    return "neither more seeds nor more images would decide it"
+
+
+def _rounded(number: int) -> str:
+    """Two significant digits, with a comma between thousands."""
+    step = 10 ** max(0, len(str(number)) - 2)
+    return f"{-(-number // step) * step:,}"
+
+
+def _is_carried(comparison: Comparison) -> bool:
+    return 1 in comparison.trainings and not comparison.is_of_these_trainings
 
 
 def _rows(verdict: Verdict, intervals: Sequence[str]) -> list[list[str | Entry]]:
-    lean = f", leans to: {verdict.leans}" if verdict.leans else ""
-    claim, conclusion = verdict.claim.statement, Entry(verdict.conclusion, is_bold=True)
+    conclusion = Entry(verdict.conclusion, is_bold=True)
     first, *others = [_pair(verdict, tested, intervals) for tested in verdict.tested]
-    rows = [[claim, conclusion, *first, f"{verdict.reason}{lean}. {_source(verdict)}"]]
-    return rows + [["", "", *other, ""] for other in others]
+    rows = [[statement(verdict), conclusion, verdict.on_test_set, *first, remark(verdict)]]
+    return rows + [["", "", "", *other, ""] for other in others]
 
 
 def _source(verdict: Verdict) -> str:
@@ -82,7 +143,7 @@ def _sign(verdict: Verdict) -> str:
 
 
 def _metric(verdict: Verdict) -> str:
-    return METRICS[verdict.claim.metric].heading
+    return quantity(verdict.claim.metric).heading
 
 
 def _printed(verdict: Verdict) -> str:
@@ -95,21 +156,28 @@ def _printed(verdict: Verdict) -> str:
 def _pair(verdict: Verdict, tested: Tested, intervals: Sequence[str]) -> list[str]:
     comparison, decimals = tested.comparison, _decimals(verdict)
     own = OF_TEST_SET if is_of_test_set(comparison) else INTERVAL
-    ends = _interval(comparison, decimals)
+    ends, finding = _interval(comparison, decimals), tested.on_other_images
+    levels = [spread(values, decimals) for values in (comparison.firsts, comparison.seconds)]
     return [
-        f"{comparison.first} {_sign(verdict)} {comparison.second}",
+        compared(verdict, comparison),
         _metric(verdict),
-        str(comparison.seeds),
-        f"{spread(comparison.firsts, decimals)} against {spread(comparison.seconds, decimals)}",
+        seeds(comparison),
+        " against ".join(level for level in levels if level != NONE),
         f"{comparison.difference:+.{decimals}f}",
         *(ends if head == own else NONE for head in intervals),
-        NONE if tested.adjusted_p is None else f"{tested.adjusted_p:.2g}",
+        NONE if finding.p is None else f"{finding.p:.2g}",
+        NONE if finding.adjusted_p is None else f"{finding.adjusted_p:.2g}",
         NONE if tested.printed is None else f"{tested.printed:+.{decimals}f}",
     ]
 
 
+def seeds(comparison: Comparison) -> str:
+    """How many trainings: one number if both presets have as many."""
+    return ", ".join(str(count) for count in dict.fromkeys(comparison.trainings) if count)
+
+
 def _decimals(verdict: Verdict) -> int:
-    return METRICS[verdict.claim.metric].decimals
+    return quantity(verdict.claim.metric).decimals
 
 
 def _interval(comparison: Comparison, decimals: int) -> str:

@@ -108,7 +108,7 @@ def _figures(board: Board, figures: FigureFolder) -> dict[str, dict[str, list[st
 
 def _tie_gap(board: Board) -> str:
     gaps = [
-        outcome.record.metrics[f"{way}_r1_tie_gap"]
+        outcome.record.metrics.get(f"{way}_r1_tie_gap", 0.0)
         for standing in board.retrieval.ranked
         for outcome in standing.played
         for way in board.ways

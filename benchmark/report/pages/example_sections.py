@@ -71,7 +71,10 @@ def _hits_and_misses(
     inputs: FigureInputs, figures: FigureFolder, saved_in: ThumbnailFolder, up: str
 ) -> str:
     """Of the best preset; then the figures of what scores rest on."""
-    best, data = inputs.board.ranked[0], inputs.data
+    scored = [standing for standing in inputs.board.ranked if standing.has_scores]
+    if not scored:
+        return "There is nothing to look at: only ranks were brought along."
+    best, data = scored[0], inputs.data
     outcome = best.played[0]
     text, written = gallery(data, data.split("test"), outcome, inputs.open_picture, saved_in)
     figures.written += written

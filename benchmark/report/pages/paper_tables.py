@@ -9,7 +9,7 @@ from statistics import fmean
 
 from benchmark.analysis import comparability, comparisons, significance
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.claims import SEEDS
+from benchmark.analysis.departures import Departure, departures
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import Paper, Row, as_printed
 from benchmark.protocol import METRICS
@@ -99,13 +99,14 @@ def _measured(
     remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
     means = [_mean(standing, metric) for metric in metrics.values()]
     rows = [["", "", name, *means, f"{seeds_said}; {remark}"]]
-    is_one = seeds == 1
-    ends_of = result_tables.interval_of_one if is_one else result_tables.interval
-    intervals = [ends_of(board, standing, m) if m else NONE for m in metrics.values()]
-    if set(intervals) != {NONE}:
-        whose = f"95% {result_tables.ONE_TRAINING}" if is_one else "95% interval"
-        rows.append(["", "", whose, *intervals, ""])
-    return rows if reasons else [*rows, _gaps(part, row, metrics, standing)]
+    kinds = {
+        "95% interval": result_tables.interval,
+        f"95% {result_tables.THESE_TRAININGS}": result_tables.interval_of_these,
+    }
+    for whose, ends_of in kinds.items():
+        intervals = [ends_of(board, standing, m) if m else NONE for m in metrics.values()]
+        rows += [["", "", whose, *intervals, ""]] if set(intervals) != {NONE} else []
+    return rows if reasons else [*rows, _gaps(part, row, metrics, board, standing)]
 
 
 def _measured_metrics(part: _Part, board: Board) -> dict[str, str | None]:
@@ -131,21 +132,26 @@ def _mean(standing: Standing, metric: str | None) -> str:
 def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> list[str]:
     """Why the paper's numbers at `place` and the measured ones cannot be compared; empty if they
     can."""
-    record = standing.outcomes[0].record
+    record, found = standing.outcomes[0].record, departures(board, standing)
     is_dataset = comparability.is_dataset(board, place)
     differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not comparability.is_same(paper, board, place),
         "other features": bool(record.deviations),
         "other budget": bool(record.scaled),
+        "random text encoder": Departure.TEXT in found,
+        "extra input": Departure.INPUT in found,
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]
 
 
-def _gaps(part: _Part, row: Row, metrics: dict[str, str | None], standing: Standing) -> list[str]:
-    """Reproduced minus reported, and whether the reported numbers could be those of another seed.
+def _gaps(
+    part: _Part, row: Row, metrics: dict[str, str | None], board: Board, standing: Standing
+) -> list[str]:
+    """Reproduced minus reported, and whether the reported numbers could be those of another
+    training.
 
-    The test images are the same, so only the seeds make a difference.
+    The test images are the same, so only the trainings make a difference.
     """
     printed = part.printed.numbers(row, part.place)
     measured = {
@@ -153,24 +159,33 @@ def _gaps(part: _Part, row: Row, metrics: dict[str, str | None], standing: Stand
         for column, value in printed.items()
         if value is not None and metrics[column]
     }
-    pairs = {column: (printed[column], values) for column, values in measured.items() if values}
-    gaps = {column: fmean(values) - value for column, (value, values) in pairs.items()}
+    gaps = {
+        column: fmean(values) - printed[column] for column, values in measured.items() if values
+    }
     entries = [f"{gaps[column]:+.1f}" if column in gaps else NONE for column in printed]
-    return ["", "", "gap", *entries, _within_reach(pairs)]
+    inside = [
+        _is_within_reach(board, standing, metrics[column], printed[column]) for column in gaps
+    ]
+    return ["", "", "gap", *entries, _within_reach(inside)]
 
 
-def _within_reach(pairs: dict[str, tuple[float, list[float]]]) -> str:
-    """How many reported numbers another seed could give.
+def _is_within_reach(board: Board, standing: Standing, metric: str, printed: float) -> bool | None:
+    """Whether another training could give the reported number; None where its spread is not
+    known."""
+    part = comparisons.seed_part(board, standing, metric)
+    if part is None or not part.variance:
+        return None
+    mean = fmean(comparisons.values(standing, metric))
+    low, high = significance.prediction_interval(mean, part)
+    return low <= printed <= high
 
-    `pairs` has the reported number and the measured one of every seed, by column.
-    """
-    if not pairs or min(len(values) for _, values in pairs.values()) < SEEDS:
-        return f"reproduced minus reported; a verdict needs {SEEDS} seeds"
-    inside = 0
-    for printed, values in pairs.values():
-        low, high = significance.prediction_interval(values)
-        inside += low <= printed <= high
+
+def _within_reach(inside: Sequence[bool | None]) -> str:
+    """How many reported numbers another training could give."""
+    known = [is_inside for is_inside in inside if is_inside is not None]
+    if not known:
+        return "reproduced minus reported; how far trainings lie apart is not known"
     return (
-        f"reproduced minus reported; {inside} of {len(pairs)} reported numbers lie where "
-        f"another seed would (95% prediction interval)"
+        f"reproduced minus reported; {sum(known)} of {len(known)} reported numbers lie where "
+        f"another training would (95% prediction interval)"
     )

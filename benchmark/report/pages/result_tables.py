@@ -9,10 +9,12 @@ from dataclasses import replace
 from math import floor, log10
 from statistics import fmean, stdev
 
-from benchmark.analysis import comparisons
+from benchmark.analysis import comparisons, departures, ranking
 from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.departures import Departure
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.report.costs import has_costs
 from benchmark.report.table_formats import Entry, Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -22,7 +24,10 @@ COARSE = "*"
 S = "overlap_s"
 BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")  # no use if bins are too coarse
 LIMITS = [metric.name for metric in PROPOSAL_METRICS if metric.in_tables]  # of localisation
-ONE_TRAINING = "over test images, this training only"  # an interval of a single seed
+THESE_TRAININGS = "over test images, these trainings only"  # the spread of others is not known
+BEST = "best (%)"  # the probability
+DIFFERS = "differs by"  # from the paper, in short
+SAID_ELSEWHERE = (Departure.REGIONS, Departure.WORDS, Departure.BUDGET, Departure.FEW)  # of remarks
 OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
 
 
@@ -61,7 +66,8 @@ def folds(board: Board) -> Table | None:
     names = [name for way in board.ways for name in table_metrics(way, folds=True)]
     names += ["fold_rsum"]
     heads = _headings([name.removeprefix("fold_") for name in names])
-    ranked = sorted(board.ranked, key=lambda s: -s.mean("fold_rsum"))
+    of_folds = [standing for standing in board.ranked if standing.values("fold_rsum")]
+    ranked = sorted(of_folds, key=lambda s: -s.mean("fold_rsum"))
     more_heads, intervals = _intervals(board, ranked, "fold_rsum")
     rows = [
         [s.row.title, *(_over_folds(s, name) for name in names), *ends]
@@ -85,12 +91,13 @@ def localisation_cost(board: Board) -> Table:
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
-    columns = _columns(board, board.ranked, OF_SCORES)
-    more_heads, intervals = _intervals(board, board.ranked, S, decimals=3)
+    scored = [standing for standing in board.ranked if standing.has_scores]
+    columns = _columns(board, scored, OF_SCORES)
+    more_heads, intervals = _intervals(board, scored, S, decimals=3)
     heads = ["preset", *_headings(OF_SCORES), *more_heads, "range"]
     rows = [
         [s.row.title, *entries, *ends, _range(s)]
-        for s, entries, ends in zip(board.ranked, columns, intervals, strict=True)
+        for s, entries, ends in zip(scored, columns, intervals, strict=True)
     ]
     return Table(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
 
@@ -133,7 +140,7 @@ def remarks(board: Board) -> Table:
     """What differs from the papers, and for which presets: budget, features, notes."""
     names_of: dict[tuple[str, str], list[str]] = {}
     for standing in board.standings:
-        for remark in _remarks(standing):
+        for remark in _remarks(board, standing):
             names_of.setdefault(remark, []).append(standing.row.title)
     shared: dict[tuple[str, str], list[str]] = {}  # remarks on the same presets share a row
     for (kind, text), names in names_of.items():
@@ -149,9 +156,10 @@ def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -
     return _ends(comparisons.interval(board, standing, metric), decimals)
 
 
-def interval_of_one(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
-    """The 95% interval of a single training as text: over the test images; else a dash."""
-    if len(standing.played) != 1:
+def interval_of_these(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
+    """The 95% interval of a preset over the test images, as text, where nothing is known of other
+    trainings; else a dash."""
+    if comparisons.seed_part(board, standing, metric):
         return NONE
     return _ends(comparisons.interval_over_images(board, standing, metric), decimals)
 
@@ -164,11 +172,21 @@ def between(low: str, high: str) -> str:
 def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
     more_heads, intervals = _intervals(board, board.ranked, "rsum")
-    heads = ["preset", "group", "seeds", *_headings(metrics), *more_heads]
-    groups, columns = comparisons.rank_groups(board), _columns(board, board.ranked, metrics)
+    chances = _chances(board)
+    heads = ["preset", "group", "seeds", *_headings(metrics), *more_heads, *[BEST] * bool(chances)]
+    heads.append(DIFFERS)
+    columns = _columns(board, board.ranked, metrics)
+    facts = zip(
+        board.ranked,
+        ranking.rank_letters(board),
+        columns,
+        intervals,
+        chances or [()] * len(columns),
+        strict=True,
+    )
     rows = [
-        [s.row.title, str(group), _seeds(s), *entries, *ends]
-        for s, group, entries, ends in zip(board.ranked, groups, columns, intervals, strict=True)
+        [s.row.title, group, _seeds(s), *entries, *ends, *chance, differs(board, s)]
+        for s, group, entries, ends, chance in facts
     ]
     without = [standing for standing in board.standings if not standing.played]
     blank = [NONE] * (len(heads) - 4)
@@ -176,15 +194,28 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     return Table(title=title, heads=heads, rows=rows)
 
 
+def differs(board: Board, standing: Standing) -> str:
+    """By what the row is not that of the paper, or not to be trusted, in short words."""
+    return ", ".join(departures.departures(board, standing)) or NONE
+
+
+def _chances(board: Board) -> list[list[str]]:
+    """Of each preset the probability to be the best, in percent; empty: it is not known."""
+    if not board.ranked or board.is_small(board.ranked[0].task):
+        return []
+    chances = ranking.chances_to_be_best(board) or []
+    return [[f"{100 * chance:.0f}"] for chance in chances]
+
+
 def _intervals(
     board: Board, standings: Sequence[Standing], metric: str, decimals: int = 1
 ) -> tuple[list[str], list[list[str]]]:
-    """Headings and entries of the intervals of presets. If some have a single seed, the intervals
-    of their trainings are a column of their own."""
+    """Headings and entries of the intervals of presets. If nothing is known of other trainings of
+    some, the intervals of these are a column of their own."""
     name = f"95% of {METRICS[metric.removeprefix('fold_')].heading}"
     makers = {name: interval}
-    if any(len(standing.played) == 1 for standing in standings):
-        makers[f"{name} {ONE_TRAINING}"] = interval_of_one
+    if any(comparisons.seed_part(board, standing, metric) is None for standing in standings):
+        makers[f"{name} {THESE_TRAININGS}"] = interval_of_these
     entries = [[make(board, s, metric, decimals) for make in makers.values()] for s in standings]
     return list(makers), entries
 
@@ -210,7 +241,7 @@ def _costs(board: Board, title: str, encoded: dict[str, str]) -> Table:
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    rows = [_cost_row(standing, encoded) for standing in board.ranked]
+    rows = [_cost_row(standing, encoded) for standing in board.ranked if has_costs(standing)]
     return Table(title=title, heads=heads, rows=rows)
 
 
@@ -322,12 +353,7 @@ def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
     return [standing.row.title, *entries, gap]
 
 
-def _ended_at_its_best(outcome: Outcome) -> bool:
-    history = outcome.history
-    return history is not None and outcome.record.selected_epoch == len(history)
-
-
-def _remarks(standing: Standing) -> list[tuple[str, str]]:
+def _remarks(board: Board, standing: Standing) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. The options of a fusion are those of its members."""
     record = standing.outcomes[0].record
     scaled = [name for name in record.scaled if name in record.options]
@@ -335,6 +361,8 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     if standing.row.fuse:
         members = " and ".join(standing.row.fuse.of)
         pairs.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
+        if standing.row.fuse.how == "adaptive":
+            pairs.append(("fusion", "S is of the scores of image queries"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in standing.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
@@ -342,8 +370,8 @@ def _remarks(standing: Standing) -> list[tuple[str, str]]:
     if standing.row.start:
         pairs.append(("start", f"continues from {standing.row.start}"))
     pairs += [("deviation", deviation) for deviation in record.deviations]
-    if any(_ended_at_its_best(outcome) for outcome in standing.played):
-        pairs.append(("training", "the last epoch was the best: more epochs may help"))
+    found = departures.departures(board, standing)
+    pairs += [(str(kind), text) for kind, text in found.items() if kind not in SAID_ELSEWHERE]
     if standing.row.note:
         pairs.append(("note", standing.row.note))
     return pairs

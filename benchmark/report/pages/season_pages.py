@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board
-from benchmark.analysis.claims import SEEDS, Verdict
+from benchmark.analysis.claims import Verdict
+from benchmark.analysis.seed_spread import CARRIES
 from benchmark.analysis.significance import ALPHA
 from benchmark.papers.fidelity_notes import Entry, fidelity
 from benchmark.papers.printed_tables import Paper, papers
@@ -69,6 +70,8 @@ def _readme(
         bins=distribution_overlap.BINS,
         plus_minus=result_tables.PLUS_MINUS,
         slack=comparisons.SLACK,
+        bin_gap=comparisons.BIN_GAP,
+        carries=CARRIES,
         min_queries=MIN_TEST_QUERIES,
     )
 
@@ -90,7 +93,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
             }
             for board in boards
         ],
-        seeds=SEEDS,
+        carries=CARRIES,
         alpha=ALPHA,
         min_queries=MIN_TEST_QUERIES,
     )

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 
-from benchmark.analysis import comparisons
+from benchmark.analysis import comparisons, ranking, seed_spread
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
-from benchmark.analysis.claims import SEEDS, Cause, Conclusion, Verdict
+from benchmark.analysis.claims import Cause, Verdict
+from benchmark.analysis.verdict_rules import Conclusion
+from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import papers, printed
-from benchmark.report.costs import query_seconds, training_seconds
+from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import counted
 from benchmark.report.pages.paper_tables import obstacles
 
 NAMED = 6  # claims or presets that a sentence names
+DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
 
 def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
@@ -24,9 +27,10 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
         *_retrieving(board.retrieval),
         _localising(board.localisation),
         _claims(verdicts),
-        _named(verdicts, Conclusion.HOLDS, "Holding"),
-        _named(verdicts, Conclusion.FAILS, "Not holding"),
-        _leaning(verdicts),
+        _named(verdicts, "Holding", Conclusion.HOLDS),
+        _named(verdicts, "Not holding", *DENIED),
+        _named(verdicts, "No difference beyond the margin", Conclusion.NO_DIFFERENCE),
+        _undecided(verdicts),
         _printed(board),
         _overlap(board.retrieval),
         _seeds(board),
@@ -73,28 +77,39 @@ def _localising(board: Board) -> str:
 
 
 def _interval(board: Board, standing: Standing, metric: str) -> str:
-    """The interval and what it is over; that of a single training says nothing of the next."""
-    if len(standing.played) > 1:
-        return f"95% interval {result_tables.interval(board, standing, metric)}"
-    ends = result_tables.interval_of_one(board, standing, metric)
-    return f"95% {result_tables.ONE_TRAINING}: {ends}"
+    """The interval and what it is over; that of a training whose spread is not known says nothing
+    of the next."""
+    ends = result_tables.interval(board, standing, metric)
+    if ends != result_tables.NONE:
+        return f"95% interval {ends}"
+    ends = result_tables.interval_of_these(board, standing, metric)
+    return f"95% {result_tables.THESE_TRAININGS}: {ends}"
 
 
 def _level(board: Board) -> str:
-    """Which other presets may be the best; empty if there are no others."""
-    groups = comparisons.rank_groups(board)
-    names = [_name(s) for s, group in zip(board.ranked, groups, strict=True) if group == 1][1:]
-    if len(groups) == 1:
+    """Which other presets may be the best, and how probable it is that this one is."""
+    letters = ranking.rank_letters(board)
+    first = set(letters[0])
+    names = [
+        _name(s)
+        for s, own in zip(board.ranked[1:], letters[1:], strict=True)
+        if not first.isdisjoint(own)
+    ]
+    chances = ranking.chances_to_be_best(board)
+    if len(letters) == 1:
         return ""
+    chance = f"; the best with a probability of {100 * chances[0]:.0f}%" if chances else ""
     if not names:
-        with_one = "with this training, " if len(board.ranked[0].played) == 1 else ""
-        return f"; {with_one}every other preset is distinguishable from it"
-    return f"; not distinguishable from it: {_listed(names)}"
+        return f"{chance}; every other preset is distinguishable from it"
+    return f"{chance}; not distinguishable from it: {_listed(names)}"
 
 
 def _cheapest(board: Board) -> str:
-    trained = [s for s in board.ranked if training_seconds(s)]
-    fastest = min(board.ranked, key=query_seconds)
+    timed = [standing for standing in board.ranked if has_costs(standing)]
+    if not timed:
+        return ""
+    trained = [standing for standing in timed if training_seconds(standing)]
+    fastest = min(timed, key=query_seconds)
     quickest = min(trained, key=training_seconds, default=fastest)
     return (
         f"Cheapest: a query is fastest with {_name(fastest)} "
@@ -105,24 +120,31 @@ def _cheapest(board: Board) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
-    return f"Of the papers' {len(verdicts)} claims, {counted(verdicts)}: [claims](claims.md)."
+    of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
+    own = [verdict for verdict in verdicts if verdict.paper == OWN]
+    text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
+    if own:
+        text += f"; of the season's own {len(own)}, {counted(own)}"
+    return f"{text}: [claims](claims.md)."
 
 
-def _named(verdicts: Sequence[Verdict], kind: Conclusion, head: str) -> str:
-    names = [escaped(v.claim.statement.rstrip(".")) for v in verdicts if v.conclusion == kind]
+def _named(verdicts: Sequence[Verdict], head: str, *kinds: Conclusion) -> str:
+    names = [escaped(v.claim.statement.rstrip(".")) for v in verdicts if v.conclusion in kinds]
     return f"{head}: {_listed(names, '; ')}." if names else ""
 
 
-def _leaning(verdicts: Sequence[Verdict]) -> str:
+def _undecided(verdicts: Sequence[Verdict]) -> str:
+    """What would decide the undecided claims."""
     undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]
-    undecided = [v for v in undecided if v.cause != Cause.FEW_QUERIES]  # these lean to nothing
-    few = sum(verdict.cause == Cause.FEW_SEEDS for verdict in undecided)
+    undecided = [v for v in undecided if v.cause != Cause.FEW_QUERIES]
     if not undecided:
         return ""
-    towards = sum(verdict.leans == Conclusion.HOLDS for verdict in undecided)
+    limits = [[t.limit for t in verdict.tested if t.limit] for verdict in undecided]
+    seeds = sum(bool(own) and all(limit.seeds for limit in own) for own in limits)
+    images = sum(any(not limit.seeds and limit.images for limit in own) for own in limits)
     return (
-        f"Undecided claims: {len(undecided)}, leaning to holding: {towards}, with too few seeds "
-        f"for a verdict: {few}."
+        f"Undecided claims: {len(undecided)}; more seeds would decide {seeds} of them, "
+        f"only more images {images}."
     )
 
 
@@ -146,7 +168,8 @@ def _has_counterpart(board: Board, standing: Standing) -> bool:
 
 
 def _overlap(board: Board) -> str:
-    fine = [standing for standing in board.ranked if not comparisons.is_coarse(standing)]
+    scored = [standing for standing in board.ranked if standing.has_scores]
+    fine = [standing for standing in scored if not comparisons.is_coarse(standing)]
     if not fine or board.is_small("retrieval"):
         return ""
     least = min(fine, key=lambda standing: standing.mean("overlap_s"))
@@ -157,9 +180,9 @@ def _overlap(board: Board) -> str:
 
 
 def _seeds(board: Board) -> str:
-    enough, count = sum(len(s.played) >= SEEDS for s in board.ranked), len(board.ranked)
+    enough, count = sum(len(s.played) >= seed_spread.OWN for s in board.ranked), len(board.ranked)
     others = "; small differences of the others may be luck" if enough < count else ""
-    return f"Presets played with {SEEDS} seeds or more: {enough} of {count}{others}."
+    return f"Presets played with {seed_spread.OWN} seeds or more: {enough} of {count}{others}."
 
 
 def _without_result(board: Board) -> str:

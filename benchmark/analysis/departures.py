@@ -1,0 +1,107 @@
+"""What of a preset differs from its paper, and what its numbers lack, from what its records say.
+
+Derived when a report is made, so that records which are older than a remark have it, too. Knows no
+torch.
+"""
+
+from enum import StrEnum
+
+from benchmark.analysis import comparisons
+from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.convergence import is_rising
+
+ENOUGH = 3  # trainings
+UNKNOWN = "unknown"
+
+
+class Departure(StrEnum):
+    """In short, for the row of a preset."""
+
+    FEATURES = "features"  # of another image network, or scaled
+    REGIONS = "regions"  # grid cells or other proposals
+    WORDS = "words"  # vectors of another origin
+    TEXT = "random text"  # the sentence encoder has random weights
+    BUDGET = "budget"  # options that the season scaled
+    RISING = "rising"  # half of the trainings or more still improved when the budget ended
+    INPUT = "extra input"  # annotated phrases at test time
+    ENSEMBLE = "ensemble"  # of several trainings
+    FEW = "few trainings"
+    SPLIT = "split"  # pictures in more than one split
+    COMMIT = "commit"  # of the code is not known
+
+
+IN_DEVIATIONS = {  # how sentences of a record begin, or what they say
+    Departure.FEATURES: ("image features",),
+    Departure.REGIONS: ("regions:", "proposals:"),
+    Departure.WORDS: ("word vectors", "sentence vectors: word", "phrase vectors: word"),
+    Departure.TEXT: ("sentence vectors: random",),
+}
+
+
+def departures(board: Board, standing: Standing) -> dict[Departure, str]:
+    """A sentence for each departure that there is, in the order of Departure."""
+    texts = _of_record(standing) | _of_trainings(board, standing) | _of_card(board)
+    return {kind: texts[kind] for kind in Departure if texts.get(kind)}
+
+
+def _of_record(standing: Standing) -> dict[Departure, str]:
+    record = standing.outcomes[0].record
+    lines = list(record.deviations)
+    network = record.image_features.get("settings", {}).get("network")
+    paper = standing.row.network
+    if network and paper and network != paper:
+        lines = [line for line in lines if line != f"image features: {network}"]
+        lines = list(dict.fromkeys([f"image features: {network}, in the paper {paper}", *lines]))
+    if record.text_features.get("weights") == "random weights":
+        lines.append("sentence vectors: random weights, in the paper pretrained ones")
+    texts = {
+        kind: "; ".join(line for line in lines if line.startswith(starts))
+        for kind, starts in IN_DEVIATIONS.items()
+    }
+    scaled = [f"{n} = {record.options[n]}" if n in record.options else n for n in record.scaled]
+    texts[Departure.BUDGET] = ", ".join(scaled)
+    if record.task == "retrieval" and _reads_phrases(standing.outcomes[0]):
+        texts[Departure.INPUT] = "phrases that are annotated in the test captions"
+    return texts
+
+
+def _reads_phrases(outcome: Outcome) -> bool:
+    """Whether phrases of the test captions are an input, as for phrase localisation."""
+    features = [
+        feature
+        for identity in outcome.record.trainings.values()
+        for feature in identity.get("features", {})
+    ]
+    is_fed = any(feature.rpartition("/")[2].startswith("phrases_") for feature in features)
+    return is_fed or any(line.startswith("phrase vectors") for line in outcome.record.deviations)
+
+
+def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
+    texts = {}
+    own = comparisons.trainings_of(board, standing)
+    if len(own) > 1:
+        texts[Departure.ENSEMBLE] = f"{len(own)} trainings: {', '.join(sorted(own))}"
+    members = [board.standing(name) for name in own]
+    judged = [is_rising(o) for member in members if member for o in member.played]
+    rising = [is_it for is_it in judged if is_it is not None]
+    if rising and 2 * sum(rising) >= len(rising):
+        texts[Departure.RISING] = (
+            f"{sum(rising)} of {len(rising)} trainings still improved at the end"
+        )
+    count = len(standing.played)
+    if count < ENOUGH:
+        texts[Departure.FEW] = f"{count} training{'s' * (count != 1)}, {ENOUGH} are better"
+    commits = [t.git_commit for o in standing.played for t in (*o.trainings, o.scoring)]
+    if any(UNKNOWN in commit or not commit for commit in commits):
+        texts[Departure.COMMIT] = "the commit of its code is not known"
+    return texts
+
+
+def _of_card(board: Board) -> dict[Departure, str]:
+    items = board.card.get("leakage", {}).get("items", {})
+    shared = max(
+        (items.get(kind, {}).get("test", 0) for kind in ("pictures", "near_pictures")), default=0
+    )
+    if not shared:
+        return {}
+    return {Departure.SPLIT: f"{shared} test pictures have a twin in another split"}

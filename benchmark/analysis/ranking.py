@@ -1,0 +1,76 @@
+"""Which presets of a board can be told apart by rsum, and how probable it is that each is the best.
+
+Knows no torch.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from benchmark.analysis import comparisons, significance
+from benchmark.analysis.boards import Board, Standing
+
+METRIC = "rsum"
+
+
+def rank_letters(board: Board) -> list[str]:
+    """Compact letters of each of `board.ranked`, of one task: presets that share none differ.
+
+    All pairs are compared for other images and other trainings, with Holm's adjustment over all of
+    them. Two differ only in the order in which they stand; not where nothing is known of other
+    trainings, and not where the test queries are too few for any conclusion.
+    """
+    ranked = board.ranked
+    if not ranked or board.is_small(ranked[0].task):
+        return ["a"] * len(ranked)
+    pairs = combinations(ranked, 2)
+    return letters_of(len(ranked), [_p(board, first, second) for first, second in pairs])
+
+
+def letters_of(size: int, p_values: Sequence[float]) -> list[str]:
+    """Of presets that are sorted best first, given the p of every pair in the order of
+    `combinations`."""
+    apart_PP = np.zeros((size, size), dtype=bool)
+    pairs = combinations(range(size), 2)
+    for pair, p in zip(pairs, significance.holm(p_values), strict=True):
+        apart_PP[pair] = apart_PP[pair[::-1]] = p <= significance.ALPHA
+    return significance.letters(apart_PP)
+
+
+def chances_to_be_best(board: Board) -> list[float] | None:
+    """The probability that each of `board.ranked`, of one task, has the highest rsum on other
+    images and with other trainings; None where that is not known of one of them."""
+    ranked = board.ranked
+    parts = {s.preset: comparisons.seed_part(board, s, METRIC) for s in ranked}
+    samples = [comparisons.sample_of(board, s, METRIC) for s in ranked]
+    if not ranked or None in parts.values() or any(sample.noise is None for sample in samples):
+        return None
+    effects_PR = np.array(_effects(board, ranked, parts))
+    means_P = np.array([sample.mean for sample in samples])
+    noise_PG = np.stack([sample.mean_noise for sample in samples])
+    return significance.chances_to_be_best(means_P, noise_PG, effects_PR).tolist()
+
+
+def _p(board: Board, first: Standing, second: Standing) -> float:
+    comparison = comparisons.compare(board, first, second, METRIC)
+    if comparison is None or comparison.is_of_these_trainings or comparison.estimate is None:
+        return 1.0
+    return comparison.estimate.p() if comparison.difference > 0 else 1.0
+
+
+def _effects(board: Board, ranked: list[Standing], parts: dict) -> list[list[float]]:
+    """What each training that varies alone does to each preset, (P, R), as standard deviations. A
+    fusion is the mean of what its members vary by."""
+    trainings = {s.preset: comparisons.trainings_of(board, s) for s in ranked}
+    columns = sorted({training for of_preset in trainings.values() for training in of_preset})
+    rows = []
+    for standing in ranked:
+        own = trainings[standing.preset]
+        row = []
+        for column in columns:
+            part = parts.get(column, parts[standing.preset])
+            deviation = np.sqrt(part.weight() * part.main)
+            row.append(deviation / len(own) if column in own else 0.0)
+        rows.append(row)
+    return rows

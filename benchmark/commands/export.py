@@ -1,0 +1,58 @@
+"""Any table of a season as CSV, JSON, LaTeX or Markdown, and the rank of every query.
+
+python -m benchmark export                                  the names of all tables
+python -m benchmark export flickr8k/leaderboard --format csv
+python -m benchmark export --queries ranks.parquet          season, dataset, preset, seed,
+                                                            direction, query, rank (from 0)
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.analysis.boards import Board, read_boards
+from benchmark.core.array_files import read_parquet
+from benchmark.core.errors import UserError
+from benchmark.core.files import atomic
+from benchmark.report.__main__ import FORMATS, printed_table
+from benchmark.season.parameter_files import read_params
+
+KEYS = ("season", "dataset", "preset", "seed")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", nargs="?", default="list", help="default: list their names")
+    parser.add_argument("--format", choices=FORMATS, default="csv")
+    parser.add_argument(
+        "--queries", type=Path, metavar="FILE", help="write a .parquet of all ranks"
+    )
+    parser.add_argument("--season", metavar="NAME", help="default: the active one")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    boards = read_boards(read_params(arguments.season))
+    if not arguments.queries:
+        sys.stdout.write(printed_table(boards, arguments.table, arguments.format))
+        return
+    if arguments.queries.suffix != ".parquet":
+        raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")
+    rows = every_rank(boards)
+    with atomic(arguments.queries) as part:
+        rows.to_parquet(part, index=False)
+    print(f"{arguments.queries}: {len(rows)} ranks")
+
+
+def every_rank(boards: list[Board]) -> pd.DataFrame:
+    """One row per cell with a result, direction and query."""
+    columns = [*KEYS, "direction", "query", "rank"]
+    tables = [
+        read_parquet(outcome.folder / "scores/ranks.parquet").assign(
+            **{key: vars(outcome.record)[key] for key in KEYS}
+        )[columns]
+        for board in boards
+        for outcome in board.outcomes
+        if outcome.is_ok
+    ]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)

@@ -1,0 +1,129 @@
+"""Scores of a split, tile by tile: of one model, or of several as one score.
+
+Tiles are cut along a grid that never changes, so that the bits of a score do not depend on the
+memory that is allowed. Scores that fit into it are kept for the second pass; others are computed
+again. As in scoring.py, a method is given the items in an order drawn at random.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from benchmark.core.devices import now
+from benchmark.core.progress_bars import ProgressBar
+from benchmark.matching import scoring
+from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol.score_tiles import Tile, spans
+from methods import Encoding, Matcher
+
+IMAGE_TILE, CAPTION_TILE = 512, 1024
+ORDER = 20170711  # seed of the orders in which items are scored
+MEMORY = 512  # MB of scores that are kept, beside the encodings
+
+Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
+
+
+@dataclass
+class Encoded:
+    """A model with the encodings of a split, and what they and its scores cost."""
+
+    similarity: scoring.Similarity
+    images: Encoding
+    captions: Encoding
+    image_order: np.ndarray  # (I,) the image that each row of the encodings shows
+    caption_order: np.ndarray  # (C,)
+    seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
+
+    @property
+    def size(self) -> int:
+        return len(self.image_order) * len(self.caption_order)
+
+    @torch.inference_mode()
+    def scores(self, rows: slice, columns: slice) -> np.ndarray:
+        """(r, c) float32."""
+        images, captions = (
+            tuple(x[span] for x in encoding)
+            for encoding, span in ((self.images, rows), (self.captions, columns))
+        )
+        return self.similarity(images, captions).float().cpu().numpy()
+
+
+@torch.inference_mode()
+def encoded(model: Matcher, inputs: SplitInputs, part: str = "") -> Encoded:
+    """`part` names one of the model's `scores`; "" stands for its similarity."""
+    counts, rng = (len(inputs.images), len(inputs.image_of_caption)), np.random.default_rng(ORDER)
+    orders = [rng.permutation(count) for count in counts]
+    mixed = inputs.reordered(*map(torch.from_numpy, orders))
+    started = now(inputs.device)
+    images = scoring.encode_images(model, mixed)
+    imaged = now(inputs.device)
+    captions = scoring.encode_captions(model, mixed)
+    seconds = imaged - started, now(inputs.device) - imaged
+    return Encoded(
+        scoring.similarity_of(model, part),
+        images,
+        captions,
+        *orders,
+        {
+            name: spent / count
+            for name, spent, count in zip(
+                ("per_image", "per_caption"), seconds, counts, strict=True
+            )
+        },
+    )
+
+
+class ScoreStream:
+    """Tiles (protocol/score_tiles.py) of the scores of one or more models, which `fuse` makes one.
+    They can be passed several times. During the first pass `lookers` are called with the number of
+    each model and its scores."""
+
+    def __init__(self, members: Sequence[Encoded], fuse: Fuse, memory: float = MEMORY) -> None:
+        self.members, self.fuse = members, fuse
+        self.lookers: list[Callable[[int, Tile], None]] = []
+        self.keeps = 4 * members[0].size * len(members) <= memory * 1e6
+        self.kept: list[list[np.ndarray]] = []
+        self.is_first = True
+
+    def __iter__(self) -> Iterator[Tile]:
+        for parts, rows, columns in self._parts():
+            yield Tile(rows, columns, self.fuse(parts, rows=rows, columns=columns))
+
+    def survey(self) -> None:
+        """The first pass, for those who look alone."""
+        for _ in self._parts():
+            pass
+
+    def _parts(self) -> Iterator[tuple[list[np.ndarray], np.ndarray, np.ndarray]]:
+        """The scores (r, c) of each model, their images (r,) and captions (c,)."""
+        first = self.members[0]
+        bar = ProgressBar(self._grid(), desc="score", unit="tile", leave=False)
+        for place, (rows, columns) in enumerate(bar):
+            images, captions = first.image_order[rows], first.caption_order[columns]
+            is_there = place < len(self.kept)
+            parts = self.kept[place] if is_there else self._scored(rows, columns)
+            if self.keeps and not is_there:
+                self.kept.append(parts)
+            for member, scores in enumerate(parts if self.is_first else ()):
+                for look in self.lookers:
+                    look(member, Tile(images, captions, {"i2t": scores}))
+            yield parts, images, captions
+        self.is_first = False
+
+    def _grid(self) -> list[tuple[slice, slice]]:
+        captions = spans(len(self.members[0].caption_order), CAPTION_TILE)
+        images = spans(len(self.members[0].image_order), IMAGE_TILE)
+        return [(rows, columns) for rows in images for columns in captions]
+
+    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        parts = []
+        for member in self.members:
+            device = member.images[0].device
+            started = now(device)
+            parts.append(member.scores(rows, columns))
+            if self.is_first:
+                spent = (now(device) - started) / member.size
+                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
+        return parts

@@ -1,0 +1,73 @@
+"""What a claim can be about: a metric, or one metric minus another ("t2i_r1 - i2t_r1").
+
+A claim such as "above all at finding images" compares presets by such a difference; a claim about
+a single model, such as "matched pairs are more similar than unmatched ones", asks whether its own
+difference is above zero. Two quantities are of no record: they are computed from the samples for
+figures. Knows no torch.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from benchmark.protocol import METRICS
+from benchmark.protocol.metrics import Metric
+
+MINUS = " - "
+POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
+
+
+def _mean_correlation(correlations_II: np.ndarray) -> float:
+    """Mean of the correlations of two different images."""
+    return float(correlations_II[~np.eye(len(correlations_II), dtype=bool)].mean())
+
+
+CORRELATION = {
+    "unit": "correlation",
+    "range": (-1.0, 1.0),
+    "compute": _mean_correlation,  # of the samples' array of that name
+    "decimals": 3,
+    "less_is_better": True,
+    "in_tables": False,
+}
+SAMPLED = {  # instance-loss paper, figure 4
+    "correlation_before": Metric(
+        name="correlation_before",
+        heading="correlation of image features",
+        formula="mean Pearson correlation of the features of two sampled images, before training",
+        **CORRELATION,
+    ),
+    "correlation_after": Metric(
+        name="correlation_after",
+        heading="correlation of image embeddings",
+        formula="mean Pearson correlation of the embeddings of two sampled images",
+        **CORRELATION,
+    ),
+}
+
+
+@cache
+def quantity(name: str) -> Metric:
+    """What a claim names, with heading and decimals. Raises KeyError for a name that is none."""
+    first, minus, second = name.partition(MINUS)
+    if not minus:
+        return SAMPLED[name] if name in SAMPLED else METRICS[name]
+    return replace(
+        quantity(first),
+        name=name,
+        heading=f"{quantity(first).heading}{MINUS}{quantity(second).heading}",
+        range=(-np.inf, np.inf),
+        less_is_better=False,
+        of_queries=None,
+    )
+
+
+def sides(name: str) -> list[str]:
+    """The metric, or the two of a difference."""
+    return name.split(MINUS)
+
+
+def is_known(name: str) -> bool:
+    """Whether the name, or each side of a difference, is a quantity."""
+    return len(sides(name)) <= 2 and all(s in METRICS or s in SAMPLED for s in sides(name))

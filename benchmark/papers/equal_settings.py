@@ -1,0 +1,44 @@
+"""Whether a season gives the presets that a paper compares the same settings.
+
+A paper's claims compare rows of one method that share everything but what the rows are about; 003
+says so in Section 6.4.2 ("the same network settings and training hyperparameters"). A season may
+scale a method down, but then all of these rows alike.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from benchmark.papers.printed_tables import papers
+from benchmark.season.parameters import Cell, Params
+
+
+def unequal_settings(params: Params) -> list[str]:
+    """One line per pair of presets that a claim compares and the season scales differently.
+
+    Only presets of one method that both start anew, or both go on from another one.
+    """
+    lines = []
+    for first, second in _compared(params):
+        if first.method == second.method and bool(first.start) == bool(second.start):
+            names = sorted(_changed(first).items() ^ _changed(second).items())
+            if names:
+                keys = ", ".join(dict.fromkeys(key for key, _ in names))
+                lines.append(
+                    f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
+                    f"and the season scales them differently: {keys}"
+                )
+    return list(dict.fromkeys(lines))
+
+
+def _compared(params: Params) -> Iterator[tuple[Cell, Cell]]:
+    """Pairs of cells of one dataset whose presets a claim names; one seed of each."""
+    cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
+    for paper in papers().values():
+        for claim in paper.claims:
+            for dataset in params.datasets:
+                played = [cells[dataset, p] for p in claim.presets if (dataset, p) in cells]
+                yield from combinations(played, 2)
+
+
+def _changed(cell: Cell) -> dict[str, object]:
+    return {name: cell.options[name] for name in cell.scaled}

@@ -1,0 +1,202 @@
+"""Made-up trainings whose true values are known, for simulations of coverage and errors.
+
+Settings are those measured on Flickr8k, and harder ones. All numbers are points of rsum.
+"""
+
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmark.analysis import claims, ranking, seed_spread, significance
+from benchmark.analysis.seed_spread import Sample
+from benchmark.analysis.significance import Doubt
+from benchmark.analysis.verdict_rules import Conclusion, Rule
+
+IMAGES = 100
+MARGIN = 6.0
+BEATS = Rule(kind="ordered", margin=MARGIN)
+ASSERTED = (Conclusion.HOLDS, Conclusion.REVERSED)
+
+
+class Setting(NamedTuple):
+    """Standard deviations of the mean over all images."""
+
+    images: float  # of a preset with the images, alone
+    interaction: float  # of a training with the images
+    seeds: float  # of a training, on whatever images
+    seeds_of: tuple[int, ...] = (3,)  # trainings of the presets, in turns
+    presets: int = 21
+    unequal: float = 1.0  # every other preset varies so many times as much by its trainings
+
+
+SETTINGS = {
+    "Flickr8k, unrelated": Setting(2.0, 2.0, 0.0),
+    "Flickr8k, related": Setting(0.35, 2.0, 0.0),
+    "Flickr8k, five seeds": Setting(2.0, 2.0, 0.0, (5,)),
+    "one to three seeds": Setting(2.0, 2.0, 0.0, (3, 1, 2)),
+    "images dominate": Setting(4.0, 0.5, 0.0),
+    "seeds as large": Setting(2.0, 2.0, 2.0),
+    "seeds dominate": Setting(0.3, 0.3, 3.0),
+    "seeds dominate, two seeds": Setting(0.3, 0.3, 3.0, (2,)),
+    "seeds dominate, some single": Setting(0.3, 0.3, 3.0, (3, 1)),
+    "three presets": Setting(2.0, 2.0, 2.0, (3,), 3),
+    "unequal spread": Setting(0.3, 0.3, 2.0, (3,), 21, 1.5),
+}
+
+
+class Drawn(NamedTuple):
+    """A season of made-up presets."""
+
+    samples: dict[str, Sample]
+    truth: dict[str, float]  # mean over all images and trainings
+    on_test_set: dict[str, float]  # mean over all trainings
+
+
+def draw(setting: Setting, effects: list[float], rng: np.random.Generator) -> Drawn:
+    """Presets 00, 01, ... whose true values are `effects`."""
+    samples, truth, on_test_set = {}, {}, {}
+    for number, effect in enumerate(effects):
+        name = f"{number:02}"
+        count = setting.seeds_of[number % len(setting.seeds_of)]
+        wider = setting.unequal if number % 2 else 1.0
+        of_images_G = rng.normal(0, setting.images / IMAGES**0.5, IMAGES)
+        shape = (count, IMAGES)
+        both_SG = of_images_G + rng.normal(0, wider * setting.interaction / IMAGES**0.5, shape)
+        means_S = effect + both_SG.sum(1) + rng.normal(0, wider * setting.seeds, count)
+        noise_SG = (both_SG - both_SG.mean(1, keepdims=True)) * (IMAGES / (IMAGES - 1)) ** 0.5
+        samples[name] = Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)))
+        truth[name], on_test_set[name] = effect, effect + of_images_G.sum()
+    return Drawn(samples, truth, on_test_set)
+
+
+def doubt(drawn: Drawn, spread: seed_spread.Spread, first: str, second: str) -> Doubt:
+    both = [drawn.samples[first], drawn.samples[second]]
+    parts = seed_spread.parts(spread, [first, second], both, is_paired=False)
+    assert None not in parts
+    return seed_spread.doubt(*both, parts, IMAGES)
+
+
+class Covered(NamedTuple):
+    """Intervals that contain the truth, and how many there were."""
+
+    on_other_images: int = 0
+    on_test_set: int = 0
+    of_presets: int = 0  # the leaderboard's
+    next_training: int = 0  # the prediction intervals
+    of: int = 0
+
+
+def coverage(setting: Setting, runs: int, seed: int) -> Covered:
+    """Of the differences of neighbours, and of the first preset of each pair."""
+    rng, counted = np.random.default_rng(seed), np.zeros(5, dtype=int)
+    for _ in range(runs):
+        drawn = draw(setting, [300.0] * setting.presets, rng)
+        spread = seed_spread.spread(drawn.samples, drawn.samples)
+        for first, second in list(pairwise(drawn.samples))[::2]:
+            value = drawn.samples[first].mean - drawn.samples[second].mean
+            of_both = doubt(drawn, spread, first, second)
+            here = drawn.on_test_set[first] - drawn.on_test_set[second]
+            elsewhere = significance.on_other_images(value, of_both)
+            on_test_set = significance.on_test_set(value, of_both)
+            counted += (
+                is_inside(0.0, elsewhere.interval),
+                is_inside(here, on_test_set.interval),
+                *of_preset(setting, drawn, spread, first, rng),
+                1,
+            )
+    return Covered(*counted.tolist())
+
+
+def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
+    """Whether its interval covers its truth, and its prediction interval another training."""
+    sample, part = drawn.samples[preset], spread.part(preset, len(drawn.samples[preset].values))
+    variance = float((sample.mean_noise**2).sum())
+    over_images = significance.score_interval(sample.mean, variance, 600.0, IMAGES)
+    ends = significance.with_seeds(sample.mean, over_images, part)
+    wider = setting.unequal if int(preset) % 2 else 1.0
+    another = drawn.on_test_set[preset] + rng.normal(
+        0, wider * np.hypot(setting.interaction, setting.seeds)
+    )
+    predicted = significance.prediction_interval(sample.mean, part)
+    return is_inside(drawn.truth[preset], ends), is_inside(another, predicted)
+
+
+def is_inside(value: float, ends: tuple[float, float]) -> bool:
+    return ends[0] <= value <= ends[1]
+
+
+class Errors(NamedTuple):
+    """Counts of runs, and of claims."""
+
+    families: int  # runs with a false assertion of a difference
+    false_none: int  # claims on the margin that are called no difference
+    asserted: int  # claims whose difference was found
+    of_effect: int  # claims with a difference
+    runs: int
+    claims: int
+
+
+def verdict_errors(setting: Setting, effect: float, share: float, runs: int, seed: int) -> Errors:
+    """Of a family of claims on pairs of presets: `share` of them have an effect, others none."""
+    rng = np.random.default_rng(seed)
+    families = false_none = asserted = of_effect = count = 0
+    for _ in range(runs):
+        pairs = setting.presets // 2
+        true = [effect if n < round(share * pairs) else 0.0 for n in range(pairs)]
+        effects = [v for gap in true for v in (300.0 + gap, 300.0)]
+        drawn = draw(setting, effects + [300.0] * (setting.presets % 2), rng)
+        conclusions = judged(drawn, pairs)
+        is_false = [c in ASSERTED for c, gap in zip(conclusions, true, strict=True) if not gap]
+        with_effect = [c for c, gap in zip(conclusions, true, strict=True) if gap]
+        families += any(is_false) or Conclusion.REVERSED in with_effect
+        asserted += with_effect.count(Conclusion.HOLDS)
+        of_effect += len(with_effect)
+        if effect >= MARGIN:
+            false_none += with_effect.count(Conclusion.NO_DIFFERENCE)
+        count += pairs
+    return Errors(families, false_none, asserted, of_effect, runs, count)
+
+
+def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
+    """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
+    spread = seed_spread.spread(drawn.samples, drawn.samples)
+    estimates = []
+    for pair in range(pairs):
+        first, second = f"{2 * pair:02}", f"{2 * pair + 1:02}"
+        value = drawn.samples[first].mean - drawn.samples[second].mean
+        estimate = significance.on_other_images(value, doubt(drawn, spread, first, second))
+        estimates.append([estimate])
+    findings = claims.findings([[rule]] * pairs, estimates, [[None]] * pairs)
+    return [of_claim[0].conclusion for of_claim in findings]
+
+
+def split_runs(setting: Setting, runs: int, seed: int) -> int:
+    """In how many runs some pair of presets shares no letter, though all are equal."""
+    rng, split = np.random.default_rng(seed), 0
+    for _ in range(runs):
+        drawn = draw(setting, [300.0] * setting.presets, rng)
+        spread = seed_spread.spread(drawn.samples, drawn.samples)
+        order = sorted(drawn.samples, key=lambda name: -drawn.samples[name].mean)
+        p_values = []
+        for first, second in combinations(order, 2):
+            value = drawn.samples[first].mean - drawn.samples[second].mean
+            of_both = doubt(drawn, spread, first, second)
+            p_values.append(significance.on_other_images(value, of_both).p())
+        letters = ranking.letters_of(len(order), p_values)
+        split += len(set("".join(letters))) > 1
+    return split
+
+
+def of_equivalence(setting: Setting, effect: float, runs: int, seed: int) -> float:
+    """The share of claims "is like" that hold, of pairs that differ by so much."""
+    rng, holds, count = np.random.default_rng(seed), 0, 0
+    rule = Rule(kind="alike", margin=MARGIN)
+    for _ in range(runs):
+        pairs = setting.presets // 2
+        drawn = draw(
+            setting, [300.0 + effect, 300.0] * pairs + [300.0] * (setting.presets % 2), rng
+        )
+        holds += judged(drawn, pairs, rule).count(Conclusion.HOLDS)
+        count += pairs
+    return holds / count

@@ -1,0 +1,99 @@
+"""`check` tells which promises a method file keeps; each broken one is named."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tiny_cells import OWN_METHODS
+
+import methods
+from benchmark.__main__ import main
+from benchmark.commands import check
+
+PLAIN = OWN_METHODS / "plain.py"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def checked(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:
+    """Exit status and lines for the plain method with changes of its text."""
+    text = PLAIN.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    Path("mine.py").write_text(text)
+    status = main(["check", "mine.py"])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_a_method_that_keeps_the_contract(capsys):
+    shutil.copy(PLAIN, "mine.py")
+    Path("mine.yaml").write_text("mine_wide:\n  title: W\n  options: {embedding_size: 64}\n")
+    status, lines = checked(capsys)
+    assert status == 0
+    assert [line for line in lines if not line.startswith(" ")][:2] == ["mine_wide:", "mine:"]
+    assert sum(line.startswith("  ok ") for line in lines) == 2 * len(check.PROMISES)
+    assert "mine.py: keeps the contract" in lines
+
+
+BROKEN = {  # what is changed in the method -> what is said
+    ("return (self.image(images),)", "return self.image(images)"): "not a tuple of tensors",
+    ("images[0] @ captions[0].T", "(images[0] @ captions[0].T).T"): "(11, 6) scores for 6 x 11",
+    ("images[0] @ captions[0].T", "images[0] @ captions[0].T / 0"): "are NaN or infinite",
+    (
+        "images[0] @ captions[0].T",
+        "(images[0] - images[0].mean(0)) @ captions[0].T",
+    ): "scores of the same pairs in another batch differ by up to",
+    ("(0.01,) * config.epochs", "(0.01,)"): "phase 1: 2 epochs, 1 learning rates",
+    ("batch_size=8", "batch_size=8, rates=(('txet', 0.1),)"): "no parameter begins with 'txet'",
+    ('return {"i2t": cross_entropy(scores, rows), ', "return cross_entropy(scores, rows)  # {"): (
+        "found Tensor, not a dict of terms"
+    ),
+    ("cross_entropy(scores, rows)", "cross_entropy(scores, rows) / 0"): "i2t is tensor(inf",
+    ("self.image = nn", "self.picture = nn"): "AttributeError: 'Model' object has no attribute",
+    ("frozen=True, ", ""): "Config is not frozen",
+    ('text="sentence")', 'text="sentence", attention=True)'): "no attribute 'attention'",
+}
+
+
+@pytest.mark.parametrize("change", BROKEN)
+def test_a_broken_promise_is_named(change, capsys):
+    status, lines = checked(capsys, change)
+    (failed,) = [line for line in lines if line.startswith("  FAIL")][:1]
+    assert status == 1 and BROKEN[change] in failed
+    assert lines[-2].startswith("mine.py: ") and lines[-2].endswith("promises broken")
+
+
+def test_a_method_that_does_not_learn_or_repeat_is_told(capsys):
+    _, lines = checked(capsys, ("cross_entropy(scores, rows)", "0 * cross_entropy(scores, rows)"),
+                       ("cross_entropy(scores.T, rows)", "0 * scores.sum() + 1"))  # fmt: skip
+    assert any("FAIL  it learns: its loss on eight pairs falls: from 1 to 1" in x for x in lines)
+    _, lines = checked(capsys, ("rows)}", "rows) * __import__('time').perf_counter()}"))
+    assert any("FAIL  the same seed gives the same training" in line for line in lines)
+
+
+def test_a_mistake_in_the_file_names_its_line(capsys):
+    source = PLAIN.read_text().splitlines()
+    number = next(n for n, x in enumerate(source, 1) if "self.text = nn.Linear" in x)
+    _, lines = checked(capsys, ("self.text = nn.Linear(sizes.text", "self.text = nn.Linear(text"))
+    assert any(f"NameError: name 'text' is not defined (line {number})" in x for x in lines)
+    assert any("the rest was not tried" in line for line in lines)
+
+
+def test_a_season_file_of_the_same_name_is_no_list_of_presets(capsys):
+    Path("mine.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
+    status, lines = checked(capsys)
+    assert status == 0 and lines[0] == "mine:"
+
+
+@pytest.mark.parametrize("name", ["cca", "two_branch_phrase_embedding"])
+def test_methods_of_this_repository_keep_their_promises(name, capsys, monkeypatch):
+    """The others take longer; test_methods.py tries them at small sizes."""
+    assert name in methods.names()
+    monkeypatch.setattr(check, "STEPS", 5)
+    monkeypatch.setattr(check, "LOWER", 1.0)
+    assert main(["check", name]) == 0
+    assert "keeps the contract" in capsys.readouterr().out

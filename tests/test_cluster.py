@@ -1,0 +1,64 @@
+"""Tasks on a Ray cluster: two nodes of one CPU each, on this machine."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_tasks import FAILED, ORDERED, say_numerics
+
+from benchmark.commands import task_pool
+from benchmark.commands.task_cluster import Cluster
+from benchmark.commands.task_pool import Task
+
+cluster_utils = pytest.importorskip("ray.cluster_utils", reason="Ray is an extra, `cluster`")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[cluster_utils.Cluster]:
+    nodes = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes
+    nodes.shutdown()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}")
+    return tmp_path
+
+
+def wait_and_touch(name: str) -> None:
+    with Path("begun").open("a") as begun:
+        begun.write(".")
+    time.sleep(1)
+    Path(name).touch()
+
+
+def test_a_cluster_plays_as_this_machine_does(nodes, folder):
+    with Cluster(nodes.address) as workers:
+        assert workers.jobs == 2
+        assert task_pool.play(ORDERED | {"numerics": Task(say_numerics, ())}, workers) == (
+            FAILED | {"numerics": "ValueError: portable 1"}
+        )
+
+
+def test_a_node_that_is_killed_half_way_loses_no_task(nodes, folder):
+    doomed = nodes.add_node(num_cpus=1)
+
+    def kill() -> None:
+        while not Path("begun").is_file() or len(Path("begun").read_text()) < 3:
+            time.sleep(0.01)
+        nodes.remove_node(doomed, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    with Cluster(nodes.address) as workers:
+        assert workers.jobs == 3
+        killer.start()
+        tasks = {f"task {i}": Task(wait_and_touch, (f"done{i}",)) for i in range(6)}
+        assert task_pool.play(tasks, workers) == {}
+    killer.join()
+    assert len(list(folder.glob("done*"))) == 6
+    assert len(Path("begun").read_text()) == 7  # one of them twice

@@ -1,0 +1,144 @@
+"""What differs from the papers and whether trainings converged, of made-up records and curves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import board, outcome, standing
+
+from benchmark.analysis.boards import Outcome
+from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
+from benchmark.analysis.departures import Departure, departures
+
+
+def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame:
+    frame = pd.DataFrame({"epoch": range(1, len(values) + 1), "val_rsum": values})
+    return frame if rates is None else frame.assign(learning_rate=rates)
+
+
+class TestConvergence:
+    def test_the_gain_is_that_of_a_line_through_the_last_third(self):
+        """Nine epochs: the last three rise by 2 each, of 100 at most."""
+        history = curve([10, 60, 90, 94, 95, 95, 96, 98, 100])
+        assert gain(history) == pytest.approx(4 / 100)
+
+    def test_at_least_three_epochs_count(self):
+        assert gain(curve([70, 80, 90, 100])) == pytest.approx(20 / 100)
+        assert gain(curve([50, 100])) == pytest.approx(50 / 100)
+
+    def test_a_jump_at_the_last_change_of_the_rate_says_nothing(self):
+        values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
+        assert gain(curve(values)) == pytest.approx(1 / 100)
+        steps = [1.0] * 5 + [0.1] * 4
+        assert gain(curve([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
+        steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
+        rising = curve([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
+        assert gain(rising) == pytest.approx(10 / 100)
+
+    @pytest.mark.parametrize(("rise", "expected"), [(0.009, False), (0.011, True)])
+    def test_a_hundredth_is_the_limit(self, rise, expected):
+        values = [50, 60, 70, 80, 90, 99, *(100 * (1 - rise * (1 - np.arange(3) / 2)))]
+        cell = outcome("a", history=curve(values))
+        assert is_rising(cell) is expected
+        assert (gain(cell.history) > TOLERANCE) is expected
+
+    def test_where_there_is_nothing_to_tell_from_nothing_is_told(self):
+        assert is_rising(outcome("a", history=curve([50]))) is None
+        assert is_rising(outcome("a", history=curve([0, 0, 0]))) is None
+        assert is_rising(outcome("a")) is None
+        assert is_rising(outcome("a", history=pd.DataFrame({"loss": [1.0, 0.5]}))) is None
+
+    def test_noise_around_a_plateau_is_seldom_a_rise(self):
+        rng, rising = np.random.default_rng(0), 0
+        for _ in range(300):
+            rising += gain(curve(list(250 + rng.normal(0, 0.5, 24)))) > TOLERANCE
+        assert rising <= 6
+
+
+def network(name: str, **more: object) -> dict:
+    return {"image_features": {"settings": {"network": name}}} | more
+
+
+def found(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
+    preset = standing("a", list(cells), **(row or {}))
+    return departures(board(preset, *others, **card), preset)
+
+
+class TestDepartures:
+    def test_a_preset_as_in_the_paper_has_none(self):
+        cells = [outcome("a", seed, **network("resnet50")) for seed in range(3)]
+        assert found(*cells, row={"network": "resnet50"}) == {}
+
+    def test_an_old_record_says_what_its_preset_and_encoder_say(self):
+        """It has no sentence on the paper's network, nor on random weights."""
+        text = {"text_features": {"weights": "random weights"}}
+        old = [
+            outcome("a", s, deviations=["image features: mobile"], **network("mobile", **text))
+            for s in range(3)
+        ]
+        said = found(*old, row={"network": "resnet50"})
+        assert said == {
+            Departure.FEATURES: "image features: mobile, in the paper resnet50",
+            Departure.TEXT: "sentence vectors: random weights, in the paper pretrained ones",
+        }
+
+    def test_a_record_without_any_facts_is_read(self):
+        assert list(found(*(outcome("a", seed) for seed in range(3)))) == []
+
+    def test_sentences_of_the_record_are_sorted_by_kind(self):
+        lines = [
+            "image features: drawn, in the paper bottom_up",
+            "regions: a 6 x 6 grid instead of a detector's boxes",
+            "image features standardised with training statistics",
+            "word vectors: trained on the training captions",
+        ]
+        said = found(*(outcome("a", seed, deviations=lines) for seed in range(3)))
+        assert said == {
+            Departure.FEATURES: f"{lines[0]}; {lines[2]}",
+            Departure.REGIONS: lines[1],
+            Departure.WORDS: lines[3],
+        }
+
+    def test_the_budget_is_what_the_season_scaled(self):
+        facts = {"scaled": ["epochs", "width"], "options": {"epochs": 3}}
+        said = found(*(outcome("a", seed, **facts) for seed in range(3)))
+        assert said == {Departure.BUDGET: "epochs = 3, width"}
+
+    def test_phrases_are_an_extra_input_of_retrieval_alone(self):
+        facts = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
+        cells = [outcome("a", seed, **facts) for seed in range(3)]
+        assert list(found(*cells)) == [Departure.INPUT]
+        cells = [outcome("a", seed, task="localisation", **facts) for seed in range(3)]
+        assert found(*cells) == {}
+
+    def test_an_ensemble_names_its_trainings_and_two_scores_of_one_are_none(self):
+        cells = [outcome("a", seed) for seed in range(3)]
+        both = found(*cells, row={"fuse": {"how": "average", "of": ["b", "c"]}})
+        assert both == {Departure.ENSEMBLE: "2 trainings: b, c"}
+        assert found(*cells, row={"fuse": {"how": "average", "of": ["b:x", "b:y"]}}) == {}
+
+    def test_trainings_that_still_rise_are_counted_also_for_a_fusion(self):
+        rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
+        member = standing(
+            "b", [outcome("b", s, history=h) for s, h in enumerate([rising] * 2 + [flat])]
+        )
+        assert departures(board(member), member) == {
+            Departure.RISING: "2 of 3 trainings still improved at the end"
+        }
+        cells = [outcome("a", seed) for seed in range(3)]
+        row = {"fuse": {"how": "average", "of": ["b:x", "b:y"]}}
+        assert list(found(*cells, row=row, others=(member,))) == [Departure.RISING]
+        few = standing(
+            "b", [outcome("b", s, history=h) for s, h in enumerate([rising] + [flat] * 2)]
+        )
+        assert departures(board(few), few) == {}
+
+    def test_few_trainings_twins_and_an_unknown_commit_are_named(self):
+        cell = outcome("a", 0)
+        unknown = cell.scoring.model_copy(update={"git_commit": "unknown"})
+        object.__setattr__(cell, "scoring", unknown)
+        leakage = {"items": {"pictures": {"test": 0}, "near_pictures": {"test": 7}}}
+        assert found(cell, leakage=leakage) == {
+            Departure.FEW: "1 training, 3 are better",
+            Departure.SPLIT: "7 test pictures have a twin in another split",
+            Departure.COMMIT: "the commit of its code is not known",
+        }

@@ -1,0 +1,109 @@
+"""`init` reads a folder of pictures and writes a season that can be played."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmark.__main__ import main
+from benchmark.commands import init
+from benchmark.season.parameter_files import active_season, read_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import read_season
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my pets").mkdir()
+
+
+def write(count: int, splits: bool = False) -> None:
+    """Pictures with two captions each, in COCO's format or as lines with splits."""
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        pixels = rng.integers(0, 255, (20, 20, 3), np.uint8)
+        Image.fromarray(pixels).save(f"my pets/{number}.png")
+    if splits:
+        names = ["train", "val", "test", "test"]
+        rows = [{"image": f"{n}.png", "caption": "x", "split": names[n % 4]} for n in range(count)]
+        Path("my pets/all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return
+    images = [{"id": n, "file_name": f"{n}.png"} for n in range(count)]
+    captions = [
+        {"image_id": n, "caption": f"pet {n} {word}"} for n in range(count) for word in ("a", "b")
+    ]
+    data = {"images": images, "annotations": captions}
+    Path("my pets/captions.json").write_text(json.dumps(data))
+
+
+def test_a_folder_becomes_the_active_season(capsys):
+    write(12)
+    assert main(["init", "my pets", "--quick"]) == 0
+    told = capsys.readouterr().out
+    assert "my pets: 12 images, 24 captions" in told
+    assert "2 to test, 1 to validate. Nothing can be concluded from 2 test images" in told
+    assert "prepare my_pets: 12 pictures, 24 captions: train 9, val 1, test 2" in told
+    assert "0 pictures occur, pixel for pixel, in more than one split" in told
+    assert active_season() == "my_pets"
+    assert {cell.preset for cell in read_params().cells.values()} >= {"cca", "scan_t2i_avg"}
+    assert all(cell.scaled for cell in read_params().cells.values() if cell.method != "cca")
+
+
+def test_times_are_measured(capsys, monkeypatch):
+    write(12)
+    timed = {"hours": [0.5, 0.6], "measured": "m", "measuring_seconds": 1.0, "presets": []}
+    monkeypatch.setattr(init, "training_times", lambda *given: timed)
+    assert main(["init", "my pets"]) == 0
+    assert "30 to 36 min" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("images", "test", "val", "is_conclusive"),
+    [(10, 2, 1, False), (150, 30, 15, False), (160, 100, 16, True), (2000, 200, 200, True)],
+)
+def test_the_test_split_is_large_enough_where_it_can_be(images, test, val, is_conclusive):
+    rows = [{"image": f"{n}.png", "caption": "x"} for n in range(images)]
+    Path("my pets/all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    counted = init.count(Path("my pets"), None)
+    assert (counted.test, counted.val, counted.is_conclusive) == (test, val, is_conclusive)
+    assert images - test - val >= images / 4
+
+
+def test_splits_of_the_annotations_stay():
+    write(8, splits=True)
+    counted = init.count(Path("my pets"), None)
+    assert (counted.has_splits, counted.test, counted.val) == (True, 4, 2)
+    assert (
+        "options:\n" not in init.season_text("p", Path("my pets"), None, counted).split("image:")[0]
+    )
+
+
+@pytest.mark.parametrize("images", [9, 160, 5000, 100_000])
+def test_every_season_file_can_be_resolved(images):
+    counted = init.Counted(images, 5 * images, False, images // 10, images // 5)
+    Path("s.yaml").write_text(init.season_text("s", Path('a "b" \\ c'), "x.json", counted))
+    season = read_season("s.yaml")
+    assert season.datasets["s"].source == 'a "b" \\ c'
+    assert season.datasets["s"].options["captions"] == "x.json"
+    params = resolve("s", season)
+    is_scaled = any(cell.scaled for cell in params.cells.values())
+    assert is_scaled == (counted.trained < init.LARGE)
+
+
+def test_what_cannot_be_read_leaves_no_season(capsys):
+    assert main(["init", "nowhere"]) == 2
+    assert "nowhere: expected a folder, found nothing" in capsys.readouterr().err
+    assert main(["init", "my pets"]) == 2
+    assert "expected one annotation file" in capsys.readouterr().err
+    write(12)
+    Path("my pets/3.png").write_text("no picture")
+    assert main(["init", "my pets"]) == 2
+    assert "3.png" in capsys.readouterr().err
+    assert not Path("seasons/my_pets/season.yaml").exists()
+    write(12)
+    assert main(["init", "my pets", "--quick"]) == 0
+    assert main(["init", "my pets", "--quick"]) == 2
+    assert "choose another with --name" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+"""A method file anywhere, its presets beside it, and claims on it, in a season."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from refusals import refused
+from report_seasons import enter_played_season
+from tiny_cells import OWN_METHODS
+
+from benchmark.analysis import claims
+from benchmark.analysis.boards import read_boards
+from benchmark.core.errors import UserError
+from benchmark.papers.own_claims import OWN
+from benchmark.season.parameter_files import read_params, write_params
+from benchmark.season.parameters import DatasetSettings, OwnClaim
+from benchmark.season.pipeline import write_pipelines
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season, read_season
+
+PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own").mkdir()
+    shutil.copy(OWN_METHODS / "plain.py", "own/mine.py")
+    return tmp_path
+
+
+def season(**changes: object) -> Season:
+    facts = {
+        "title": "Own",
+        "datasets": {"pets": DatasetSettings(reader="folder")},
+        "methods": {"mine": "own/mine.py"},
+        "presets": ["mine", "scan_t2i_avg"],
+        "seeds": [0],
+    }
+    return Season.model_validate(facts | changes)
+
+
+def test_a_file_is_a_method_with_its_defaults_and_the_presets_beside_it():
+    Path("own/mine.yaml").write_text(PRESETS)
+    options = {"mine": {"epochs": 3}, "scan": {"epochs": 1}}
+    params = resolve("own", season(presets=["mine", "mine_wide"], options={"mine": {"epochs": 3}}))
+    facts = {cell.preset: (cell.method, cell.options) for cell in params.cells.values()}
+    assert facts == {
+        "mine": ("own/mine.py", {"epochs": 3}),
+        "mine_wide": ("own/mine.py", {"embedding_size": 64, "epochs": 3}),
+    }
+    with refused("options.scan", expected="mine, mine_wide"):
+        resolve("own", season(presets=["mine", "mine_wide"], options=options))
+
+
+def test_what_is_written_is_read_again_and_depends_on_the_file():
+    params = resolve("own", season(claims=[{"better": "mine", "than": "scan_t2i_avg"}]))
+    write_params(params)
+    assert read_params("own") == params
+    write_pipelines(params)
+    stages = yaml.safe_load(Path("seasons/own/pipelines/pets/mine/dvc.yaml").read_text())["stages"]
+    deps = stages["train-0"]["deps"]
+    assert {"own/mine.py", "methods/__init__.py", "data/code/train.txt"} <= set(deps)
+    assert not [path for path in deps if str(Path.cwd()) in path]
+    assert "data/code/evaluate.txt" in stages["evaluate-0"]["deps"]
+
+
+def test_seeds_and_changes_name_the_method_as_the_season_does():
+    changes = {"pets": DatasetSettings(reader="folder", changes={"mine": {"embedding_size": 8}})}
+    params = resolve("own", season(datasets=changes, seeds_of={"mine": [4, 5]}))
+    cells = [cell for cell in params.cells.values() if cell.preset == "mine"]
+    assert [cell.seed for cell in cells] == [4, 5]
+    assert all(cell.options == {"embedding_size": 8} for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected", "found"),
+    [
+        ("x = (", "own/mine.py: line 1", "can be imported", "SyntaxError"),
+        ("import torhc", "own/mine.py: line 1", "can be imported", "No module named 'torhc'"),
+        ("\n\n1 / 0", "own/mine.py: line 3", "can be imported", "ZeroDivisionError"),
+        ("raise SystemExit(3)", "own/mine.py: line 1", "can be imported", "SystemExit: 3"),
+        ("class Config: pass", "own/mine.py", "Config, inputs", "no inputs, Model, recipe"),
+        ("Config = inputs = Model = recipe = 1", "Config", "a frozen dataclass", "another class"),
+    ],
+)
+def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, found):
+    Path("own/mine.py").write_text(text)
+    with refused(where, expected, found, kind=UserError):
+        resolve("own", season())
+
+
+def test_inputs_that_are_none_are_refused():
+    source = Path("own/mine.py").read_text()
+    for bad in ('Inputs(image="voxels")', "None", "config.nothing"):
+        Path("own/mine.py").write_text(
+            source.replace('Inputs(image="pooled", text="sentence")', bad)
+        )
+        with refused("preset mine: inputs", "Inputs(...)"):
+            resolve("own", season())
+
+
+@pytest.mark.parametrize(
+    ("methods", "where"),
+    [
+        ({"mine": "own/none.py"}, "own/none.py"),
+        ({"scan_t2i_avg": "own/mine.py"}, "methods.scan_t2i_avg: preset 'scan_t2i_avg'"),
+    ],
+)
+def test_names_and_paths_that_cannot_be_are_refused(methods, where):
+    with refused(where):
+        resolve("own", season(methods=methods, presets=[*methods]))
+
+
+@pytest.mark.parametrize("path", ["../mine.py", "own/mine.txt", "~/mine.py", "a/../../mine.py"])
+def test_a_path_stays_inside_or_is_absolute(path, folder):
+    Path("s.yaml").write_text(
+        f"title: T\ndatasets: {{pets: {{}}}}\nmethods: {{mine: '{path}'}}\n"
+        "presets: [mine]\nseeds: [0]\n"
+    )
+    with refused("methods.mine", "absolute or inside of the working folder", path):
+        read_season("s.yaml")
+    assert resolve("own", season(methods={"mine": str(folder / "own/mine.py")})).cells
+
+
+def test_a_claim_on_what_is_not_played_is_refused():
+    for claim in ({"better": "mine", "than": "cca"}, {"better": "x", "than": "mine"}):
+        with refused("claims: number 1", expected="mine, scan_t2i_avg"):
+            resolve("own", season(claims=[claim]))
+    with pytest.raises(ValueError, match="metric"):
+        OwnClaim(better="a", than="b", metric="r_at_1")
+
+
+def test_own_claims_are_judged_as_those_of_papers(tmp_path_factory, tmp_path, monkeypatch):
+    params = enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
+    own = OwnClaim(better="scan_t2i_avg_i2t_lse", than="scan_t2i_avg")
+    params = params.model_copy(update={"claims": [own]})
+    (verdict,) = (v for v in claims.verdicts(read_boards(params)[0]) if v.paper == OWN)
+    assert verdict.claim.statement == "scan_t2i_avg_i2t_lse is better than scan_t2i_avg in rsum."
+    (tested,) = verdict.tested
+    assert tested.comparison.difference > 0
+    others = claims.verdicts(read_boards(params.model_copy(update={"claims": []}))[0])
+    assert OWN not in {verdict.paper for verdict in others}

@@ -1,0 +1,77 @@
+"""Scores of models as a stream of tiles: the same bits whatever memory is allowed."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.matching import score_stream
+from benchmark.matching.score_stream import Encoded, ScoreStream
+from benchmark.protocol import fusion
+
+IMAGES, CAPTIONS = 23, 61
+
+
+class Counting:
+    """A score that knows how often it was computed."""
+
+    def __init__(self, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        self.images = torch.randn(IMAGES, 5, generator=generator)
+        self.captions = torch.randn(CAPTIONS, 5, generator=generator)
+        self.pairs = 0
+
+    def similarity(self, images, captions):
+        self.pairs += len(images[0]) * len(captions[0])
+        return images[0] @ captions[0].T
+
+    def encoded(self) -> Encoded:
+        rng = np.random.default_rng(0)
+        orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
+        mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
+        return Encoded(self.similarity, *((x,) for x in mixed), *orders)
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch):
+    monkeypatch.setattr(score_stream, "IMAGE_TILE", 5)
+    monkeypatch.setattr(score_stream, "CAPTION_TILE", 9)
+
+
+def whole(stream: ScoreStream) -> np.ndarray:
+    matrix = np.full((IMAGES, CAPTIONS), np.nan, np.float32)
+    for tile in stream:
+        matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
+    return matrix
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_memory_changes_no_bit_and_saves_the_second_pass(members):
+    found = []
+    for memory in (0, 1e-3, 512):
+        models = [Counting(seed) for seed in range(members)]
+        stream = ScoreStream([model.encoded() for model in models], fusion.mean, memory)
+        found += [whole(stream), whole(stream)]
+        passes = 1 if memory == 512 else 2
+        assert [model.pairs for model in models] == [passes * IMAGES * CAPTIONS] * members
+    assert all(np.array_equal(matrix, found[0]) for matrix in found)
+    expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_lookers_see_the_scores_of_each_model_once():
+    stream = ScoreStream([Counting(seed).encoded() for seed in range(2)], fusion.mean, memory=0)
+    seen = []
+    stream.lookers.append(lambda member, tile: seen.append((member, tile.of("i2t").size)))
+    stream.survey()
+    whole(stream)
+    assert sum(size for member, size in seen if member == 0) == IMAGES * CAPTIONS
+    assert sum(size for _, size in seen) == 2 * IMAGES * CAPTIONS
+
+
+def test_what_scores_cost_is_counted_once():
+    (member,) = members = [Counting(0).encoded()]
+    stream = ScoreStream(members, fusion.mean, memory=0)
+    stream.survey()
+    spent = member.seconds["per_pair"]
+    stream.survey()
+    assert member.seconds["per_pair"] == spent > 0

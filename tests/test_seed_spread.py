@@ -1,0 +1,84 @@
+"""The spread of trainings against loops over their values."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.analysis import seed_spread
+from benchmark.analysis.seed_spread import Sample, Variance, spread, variance_of
+
+
+def sample(values: list[float], noise: list[list[float]] | None = None) -> Sample:
+    kept = None if noise is None else {s: np.array(n) for s, n in enumerate(noise)}
+    return Sample(dict(enumerate(values)), kept)
+
+
+def drawn(rng: np.random.Generator, count: int, deviation: float) -> Sample:
+    return sample(rng.normal(0, deviation, count).tolist())
+
+
+def test_the_pooled_variance_is_that_within_presets():
+    rng = np.random.default_rng(0)
+    counts = dict(zip("abcd", (3, 3, 2, 5), strict=True))
+    groups = {name: drawn(rng, count, 2.0) for name, count in counts.items()}
+    squares = 0.0
+    for group in groups.values():
+        mean = sum(group.values.values()) / len(group.values)
+        squares += sum((value - mean) ** 2 for value in group.values.values())
+    assert spread(groups, groups).pooled == Variance(pytest.approx(squares / 9), 0.0, 9)
+
+
+def test_the_interaction_is_the_variance_of_a_training_s_luck():
+    noise = [[1.0, -1.0, 0.0], [0.0, -1.0, 1.0], [2.0, -2.0, 0.0]]
+    mean = np.mean(noise, axis=0)
+    expected = sum((x - m) ** 2 for row in noise for x, m in zip(row, mean, strict=True)) / 2
+    assert variance_of(sample([1.0, 2.0, 4.0], noise)).interaction == pytest.approx(expected)
+
+
+def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
+    same = [[1.0, -1.0]] * 3
+    groups = {
+        "one": sample([5.0]),
+        "fused": sample([1.0, 5.0, 9.0]),
+        "constant": sample([4.0] * 3, same),
+        "unknown": sample([4.0] * 3),
+        "trained": sample([1.0, 2.0, 3.0]),
+    }
+    found = spread(groups, set(groups) - {"fused"})
+    assert found.pooled == Variance(1.0, 0.0, 2)
+    assert found.own == {"fused": Variance(16.0, 0.0, 2), "constant": Variance(0.0, 0.0, 2)}
+    assert found.part("one", 1) is None
+    assert found.part("unknown", 3).variance == 1.0
+    assert found.part("constant", 3).variance == 0.0
+    assert found.part("fused", 3).is_own
+
+
+def test_values_that_agree_by_luck_count():
+    groups = {"a": sample([4.0] * 3, [[1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]])}
+    assert spread(groups, groups).pooled.freedom == 2
+
+
+def test_wide_presets_are_set_aside_one_after_the_other():
+    rng = np.random.default_rng(1)
+    groups = {f"p{n}": drawn(rng, 5, 1.0) for n in range(12)}
+    groups |= {"wide": sample([0.0, 30.0, -30.0, 12.0, 5.0]), "wider": sample([0, 300, -300, 9, 8])}
+    found = spread(groups, groups)
+    assert set(found.own) == {"wide", "wider"}
+    assert found.pooled.freedom == 48 and found.pooled.variance < 2
+
+
+def test_presets_that_vary_alike_are_seldom_set_aside():
+    rng, runs = np.random.default_rng(2), 400
+    aside = 0
+    for _ in range(runs):
+        groups = {f"p{n}": drawn(rng, 3, 2.0) for n in range(12)}
+        aside += bool(spread(groups, groups).own)
+    assert aside <= stats.binom.ppf(0.999, runs, seed_spread.OUTLIER)
+
+
+def test_what_is_not_known_of_one_preset_is_not_known_of_a_difference():
+    first, second = sample([3.0, 4.0], [[1.0, -1.0], [0.5, -0.5]]), sample([1.0, 2.0])
+    parts = seed_spread.parts(spread({"a": first}, {"a"}), ["a", "b"], [first, second], False)
+    doubt = seed_spread.doubt(first, second, parts, 2)
+    assert (doubt.images, doubt.image_count) == (0.0, 0)
+    assert [part.interaction for part in doubt.seeds] == [0.0]

@@ -1,0 +1,207 @@
+"""Tasks side by side: their order, failures, dead workers, Ctrl-C, and what people see of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmark.commands import task_display, task_pool
+from benchmark.commands.task_cluster import Cluster
+from benchmark.commands.task_pool import Task
+from benchmark.commands.task_workers import Processes
+from benchmark.core import numerics, progress_bars
+from benchmark.core.errors import UserError
+from benchmark.core.numerics import Numerics
+from benchmark.core.progress_bars import ProgressBar
+
+
+def touch(name: str, *others: str) -> None:
+    assert all(Path(other).is_file() for other in others)
+    Path(name).touch()
+
+
+def fail(reason: str) -> None:
+    raise ValueError(reason)
+
+
+def say_numerics() -> None:
+    raise ValueError(f"{numerics.current().mode} {numerics.current().threads}")
+
+
+def say_gpu(mark: str) -> None:
+    Path(mark).touch()
+    while len(list(Path().glob("gpu*"))) < 2:  # both run at once
+        time.sleep(0.01)
+    raise ValueError(os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_once() -> None:
+    if not Path("died").is_file():
+        Path("died").touch()
+        die()
+    Path("resumed").touch()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def play(tasks: dict[str, Task], jobs: int, gpus: tuple[str, ...] = ()) -> dict[str, str]:
+    with Processes(jobs, gpus) as workers:
+        return task_pool.play(tasks, workers)
+
+
+ORDERED = {
+    "last": Task(touch, ("last", "b", "a"), ("b", "a")),
+    "b": Task(touch, ("b", "a"), ("a",)),
+    "a": Task(touch, ("a",)),
+    "odd": Task(fail, ("two\nlines",)),
+    "after odd": Task(touch, ("never",), ("odd",)),
+    "after that": Task(touch, ("never",), ("after odd",)),
+}
+FAILED = {
+    "odd": "ValueError: two lines",
+    "after odd": "needs odd, which failed",
+    "after that": "needs after odd, which failed",
+}
+
+
+def test_tasks_are_played_after_what_they_need(folder, capsys):
+    assert play(ORDERED, 2) == FAILED
+    assert {path.name for path in folder.iterdir()} - {".scratch"} == {"a", "b", "last"}
+    said = capsys.readouterr().err
+    assert "odd: failed: ValueError: two lines" in said and "last: done in" in said
+    assert "6 of 6" in said
+
+
+def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
+    tasks = {
+        "dies": Task(die, ()),
+        "dies once": Task(die_once, ()),
+        "native": Task(say_numerics, (), (), Numerics("native", 2)),
+        "after": Task(touch, ("never",), ("dies",)),
+        "again": Task(say_numerics, (), ("native",)),
+        "portable": Task(say_numerics, ()),
+    }
+    before = dict(os.environ)
+    assert play(tasks, 1) == {
+        "dies": task_pool.DIED,
+        "native": "ValueError: native 2",
+        "after": "needs dies, which failed",
+        "again": "needs native, which failed",
+        "portable": "ValueError: portable 1",
+    }
+    assert Path("resumed").is_file()
+    assert os.environ == before
+
+
+def test_jobs_share_the_gpus(folder):
+    tasks = {name: Task(say_gpu, (name,)) for name in ("gpu a", "gpu b")}
+    assert sorted(play(tasks, 2, ("3", "5")).values()) == ["ValueError: 3", "ValueError: 5"]
+
+
+INTERRUPTED = """
+import time
+from pathlib import Path
+from benchmark.commands import task_pool
+from benchmark.commands.task_pool import Task
+from benchmark.commands.task_workers import Processes
+
+def wait():
+    Path("begun").touch()
+    time.sleep(60)
+    Path("late").touch()
+
+if __name__ == "__main__":
+    with Processes(1) as workers:
+        task_pool.play({"waits": Task(wait, ())}, workers)
+"""
+
+
+def test_ctrl_c_ends_what_runs(folder):
+    Path("interrupted.py").write_text(INTERRUPTED)
+    root = str(Path(__file__).parents[1])
+    child = subprocess.Popen(
+        [sys.executable, "interrupted.py"],
+        env=os.environ | {"PYTHONPATH": root},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _until(Path("begun").is_file)
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal sends it: to all of them
+    assert child.wait(20) != 0
+    assert not Path("late").is_file()
+    _until(lambda: not _is_alive(child.pid))
+
+
+def _until(condition) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class TestProgress:
+    def test_a_waiting_process_reads_how_far_a_task_is(self, folder, monkeypatch):
+        monkeypatch.setattr(progress_bars, "FILE_EVERY", 0)
+        file = Path("progress/task.json")
+        with progress_bars.told_to(file), ProgressBar(total=4, desc="train", unit="epoch") as bar:
+            bar.update(1)
+            line, seconds = progress_bars.read(file)
+            assert "train:  25%" in line and "1/4" in line
+            elapsed = bar.format_dict["elapsed"]
+            assert 0 < seconds <= 3 * elapsed
+        assert progress_bars.read(file) == ("", None)
+
+    def test_without_a_terminal_a_line_now_and_then(self, monkeypatch, capsys):
+        monkeypatch.setattr(progress_bars, "FILE_EVERY", 0)
+        with ProgressBar(total=3, desc="short"):
+            pass
+        assert capsys.readouterr() == ("", "")
+        monkeypatch.setattr(progress_bars, "LINE_EVERY", 0)
+        for _ in ProgressBar(range(3), desc="long"):
+            pass
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) >= 2 and all(line.startswith("long: ") for line in lines)
+        assert "\r" not in "".join(lines)
+
+    def test_the_time_left_is_that_of_tasks_of_the_same_kind(self, folder, monkeypatch):
+        times = iter([0.0, 0.0, 60.0, 60.0])
+        monkeypatch.setattr(task_display.time, "monotonic", lambda: next(times))
+        names = [f"train {i}" for i in range(5)] + ["evaluate 0"]
+        display = task_display.Display(names, jobs=2)
+        display.begun("train 0")
+        display.ended("train 0", "")
+        assert display._how_far() == "1 of 6"  # nobody knows how long an evaluation takes
+        display.ended("evaluate 0", "")  # up to date
+        assert display._how_far() == "2 of 6, about 2 min left"
+
+    @pytest.mark.parametrize(("seconds", "said"), [(89, "89 s"), (120, "2 min"), (7200, "2.0 h")])
+    def test_durations_are_in_the_unit_that_fits(self, seconds, said):
+        assert task_display._duration(seconds) == said
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra: pip install -e '.[cluster]'")
+def test_a_cluster_that_is_not_there_is_one_line():
+    with pytest.raises(UserError) as error:
+        Cluster("127.0.0.1:1")
+    assert error.value.where == "--address"

@@ -1,0 +1,180 @@
+"""The yardstick against loops written from VSE++ (tests/oracles/vse.py)."""
+
+import pytest
+import torch
+from oracles import vse as naive
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from benchmark.core.files import read_yaml
+from benchmark.papers.printed_tables import printed
+from benchmark.season.presets import PACKAGE_ROOT, Preset
+from methods import Batch, Captions, Inputs, Sizes
+from methods import vse as method
+
+ROWS = {name: Preset(**row) for name, row in read_yaml(PACKAGE_ROOT / "methods/vse.yaml").items()}
+IDS = [4, 4, 7, 9, 7, 2]  # two images fill two rows each
+FEATURES, VOCABULARY, WORDS = 5, 9, 6
+
+
+def model_of(**options) -> method.Model:
+    torch.manual_seed(0)
+    config = method.Config(**{"embedding_size": 4, "word_size": 3} | options)
+    return method.Model(config, Sizes(image=FEATURES, text=VOCABULARY)).double()
+
+
+def batch_of(ids: list[int], seed: int = 1) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, WORDS + 1, (len(ids),), generator=generator)
+    values = torch.randint(1, VOCABULARY, (len(ids), WORDS), generator=generator)
+    values = values * (torch.arange(WORDS) < lengths[:, None])
+    pictures = torch.randn(10, FEATURES, generator=generator, dtype=torch.float64)
+    return Batch(
+        images=pictures[ids],
+        captions=Captions(values=values, lengths=lengths),
+        group_ids=torch.tensor(ids),
+    )
+
+
+def scores_of(model: method.Model, batch: Batch) -> Tensor:
+    return model.similarity(
+        model.encode_images(batch.images), model.encode_captions(batch.captions)
+    )
+
+
+@pytest.mark.parametrize("other_captions_negative", [False, True])
+@pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
+def test_the_loss_is_the_oracles(margin, other_captions_negative):
+    batch, common = batch_of(IDS), {"margin": margin}
+    common["other_captions_negative"] = other_captions_negative
+    model = model_of(**common)
+    ids = range(len(IDS)) if other_captions_negative else IDS
+    expected = naive.losses(scores_of(model, batch).tolist(), ids, margin)
+    for options, pair in zip(({}, {"hard_negatives": False}), expected, strict=True):
+        terms = model_of(**options, **common).loss(batch)
+        assert list(terms) == ["image_anchor", "caption_anchor"]
+        assert [x.item() for x in terms.values()] == pytest.approx(pair, rel=1e-12)
+    assert min(expected[1]) > min(expected[0]) > 0  # negatives differ, and all of them cost more
+
+
+def test_the_loss_by_hand():
+    """Rows 0 and 1 show one image. Hinges of margin 0.2 against the diagonal 0.5, 0.6, 0.4."""
+    scores = torch.tensor([[0.5, 0.9, 0.4], [0.8, 0.6, 0.1], [0.7, 0.45, 0.4]])
+    ids = torch.tensor([1, 1, 2])
+    captions, images = method.hinges(scores, ids[:, None] != ids, 0.2)
+    torch.testing.assert_close(captions, torch.tensor([[0, 0, 0.1], [0, 0, 0.0], [0.5, 0.25, 0.0]]))
+    torch.testing.assert_close(images, torch.tensor([[0, 0, 0.2], [0, 0, 0.0], [0.4, 0.05, 0.0]]))
+
+
+@pytest.mark.parametrize("hard_negatives", [True, False])
+def test_gradients_are_those_of_differences(hard_negatives):
+    model, batch = model_of(hard_negatives=hard_negatives), batch_of(IDS)
+
+    def of(*parameters: Tensor) -> Tensor:
+        names = [name for name, _ in model.named_parameters()]
+        changed = dict(zip(names, parameters, strict=True))
+        return sum(torch.func.functional_call(_Loss(model), _named(changed), (batch,)).values())
+
+    parameters = [x.detach().clone().requires_grad_() for x in model.parameters()]
+    assert torch.autograd.gradcheck(of, parameters)
+
+
+class _Loss(torch.nn.Module):
+    """The loss of a model as what is called."""
+
+    def __init__(self, model: method.Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.model.loss(batch)
+
+
+def _named(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {f"model.{name}": value for name, value in parameters.items()}
+
+
+def test_a_batch_of_one_image_moves_nothing():
+    model = model_of()
+    loss = sum(model.loss(batch_of([3, 3, 3])).values())
+    loss.backward()
+    assert loss == 0
+    assert all((x.grad == 0).all() for x in model.parameters())
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_a_sentence_is_the_mean_of_its_last_states(bidirectional):
+    model, batch = model_of(bidirectional=bidirectional), batch_of(IDS)
+    (found,) = model.encode_captions(batch.captions)
+    weights = {name: x.tolist() for name, x in model.gru.named_parameters()}
+    kinds = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    for row, ids in enumerate(batch.captions.values.tolist()):
+        words = [model.embed.weight[n].tolist() for n in ids[: batch.captions.lengths[row]]]
+        states = [naive.last_state(words, *(weights[kind] for kind in kinds))]
+        if bidirectional:
+            backwards = [weights[f"{kind}_reverse"] for kind in kinds]
+            states.append(naive.last_state(words[::-1], *backwards))
+        mean = [sum(values) / len(states) for values in zip(*states, strict=True)]
+        assert found[row].tolist() == pytest.approx(naive.unit(mean), rel=1e-10)
+
+
+def test_an_image_is_one_linear_layer_between_unit_lengths():
+    model, images = model_of(), batch_of(IDS).images
+    torch.nn.init.normal_(model.project.bias)
+    weight, bias = model.project.weight.tolist(), model.project.bias.tolist()
+    for found, image in zip(model.encode_images(images)[0], images.tolist(), strict=True):
+        expected = naive.unit(naive.linear(weight, bias, naive.unit(image)))
+        assert found.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_full_size_network_has_as_many_weights_as_the_code():
+    """A linear layer, words, and three gates of each direction with two biases."""
+    with torch.device("meta"):
+        both = method.Model(method.Config(), Sizes(image=2048, text=8481))
+        one = method.Model(method.Config(bidirectional=False), Sizes(image=2048, text=8481))
+    gru = 3 * 1024 * (300 + 1024 + 2)
+    rest = 2049 * 1024 + 8481 * 300
+    assert sum(x.numel() for x in both.parameters()) == rest + 2 * gru
+    assert sum(x.numel() for x in one.parameters()) == rest + gru
+
+
+def test_recipe_and_inputs_are_the_codes():
+    (phase,) = method.recipe(method.Config())
+    assert phase.learning_rates == pytest.approx((0.0002,) * 15 + (0.00002,) * 15)
+    assert (phase.optimiser, phase.batch_size, phase.clip_norm) == ("adam", 128, 2.0)
+    assert method.inputs(method.Config()) == Inputs(
+        image="pooled", text="tokens", min_count=4, caption_similarity=True
+    )
+
+
+def test_one_row_of_a_fixed_image_network_is_quoted():
+    assert set(ROWS) == {"vse", "vse_official"}
+    assert method.Config(**ROWS["vse"].options) == method.Config()
+    assert printed("vse") == []
+    assert [row.table for row in printed("vse_official")] == ["scan/3"]
+
+
+def test_captions_of_new_images_are_found():
+    """Images are sums of the words that their captions name."""
+    torch.manual_seed(0)
+    words = torch.randn(VOCABULARY, FEATURES)
+    config = method.Config(embedding_size=32, word_size=16, batch_size=32)
+    model = method.Model(config, Sizes(image=FEATURES, text=VOCABULARY))
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def drawn(count: int) -> Batch:
+        values = torch.randint(1, VOCABULARY, (count, 4))
+        captions = Captions(values=values, lengths=torch.full((count,), 4))
+        _, ids = values.sort(1).values.unique(dim=0, return_inverse=True)
+        return Batch(images=words[values].sum(1), captions=captions, group_ids=ids)
+
+    for _ in range(150):
+        optimiser.zero_grad()
+        sum(model.loss(drawn(32)).values()).backward()
+        optimiser.step()
+    batch = drawn(40)
+    with torch.no_grad():
+        best = scores_of(model, batch).argmax(1)
+    right = batch.group_ids[best] == batch.group_ids
+    assert right.float().mean() > 0.6  # chance: about 1 in 40
+    assert normalize(batch.images, dim=-1).isfinite().all()
