@@ -204,31 +204,33 @@ def places(source: dict) -> list[str]:
 HEADS = {metric.heading for metric in METRICS.values()}
 
 
+QUALITY = {
+    "scan_i2t_avg": 0.45,
+    "scan_i2t_max": 0.45,  # and as long a name: the same scores
+    "scan_i2t_lse": -1.0,
+    "scan_all_negatives": -1.0,
+}
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory) -> Path:
+    """The folder of a season with three seeds of presets of QUALITY, and its report."""
+    folder = tmp_path_factory.mktemp("claimed")
+    params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        conclude_from_few(patch)
+        draw_nothing(patch)
+        for dataset in DATASETS:
+            prepare(dataset)
+        for cell in cells(params):
+            play(cell, QUALITY[cell.preset])
+        report.write_report(params)
+    return folder
+
+
 class TestClaims:
     """Three seeds of presets that hit with most queries, or with none."""
-
-    QUALITY = {
-        "scan_i2t_avg": 0.45,
-        "scan_i2t_max": 0.45,  # and as long a name: the same scores
-        "scan_i2t_lse": -1.0,
-        "scan_all_negatives": -1.0,
-    }
-
-    @pytest.fixture(scope="class")
-    def claimed(self, tmp_path_factory) -> Path:
-        """The folder of the season, with its report."""
-        folder = tmp_path_factory.mktemp("claimed")
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            conclude_from_few(patch)
-            draw_nothing(patch)
-            for dataset in DATASETS:
-                prepare(dataset)
-            for cell in cells(params):
-                play(cell, self.QUALITY[cell.preset])
-            report.write_report(params)
-        return folder
 
     @pytest.fixture
     def verdicts(self, claimed, monkeypatch) -> Shown:
@@ -320,7 +322,7 @@ class TestClaims:
         assert len(shown_table(of_paper, "on other images").rows) == 5
 
     def test_only_what_was_compared_is_in_the_forest(self, verdicts):
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+        params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
         board = boards.read_boards(params)[0]
         verdicts = claims.verdicts(board)
         not_run = [v for v in verdicts if v.conclusion == Conclusion.NOT_RUN]
