@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, repro, stale, start
+from dvc_repository import copy_code, play_in_forks, repro, stale, start
 
 from benchmark.core.files import read_yaml
 from benchmark.season.code_digests import closure, targets, write_digests
@@ -311,7 +311,8 @@ def append(file: str, text: str) -> None:
         module.write(text)
 
 
-def test_dvc_plays_what_is_stale_and_nothing_else(repository):
+def test_dvc_plays_what_is_stale_and_nothing_else(repository, monkeypatch):
+    play_in_forks(monkeypatch)
     assert active_season() == "played"
     dataset = [("drawn", f"encode-{x}") for x in ("words_trained8", "drawn_cnn_96_g6_flip")]
     scan = [(name, f"{x}-0") for name in (SCAN, "scan_i2t_lse") for x in ("train", "evaluate")]
