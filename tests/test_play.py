@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from dvc_repository import copy_code, repository, stale, start
+from report_seasons import leave_figures_empty
 
 from benchmark.__main__ import main
 from benchmark.commands import play, task_workers
@@ -47,6 +48,7 @@ def season(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
     monkeypatch.setattr(play, "Processes", InThisProcess)
+    leave_figures_empty(monkeypatch)
     copy_code()
     Path("small.yaml").write_text(SEASON)
     assert main(["season", "small.yaml"]) == 0
