@@ -17,6 +17,7 @@ import os
 from benchmark.commands import stage_records, task_pool
 from benchmark.commands.stage_records import StageRecords
 from benchmark.commands.task_cluster import Cluster
+from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_workers import Processes, run_command
 from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like, read_params
@@ -78,17 +79,24 @@ def _targets(params: Params, pattern: str) -> list[str]:
 
 
 def _tasks(params: Params, records: StageRecords) -> dict[str, task_pool.Task]:
-    """One task per stage, by the names of the stages; each computes as its cell asks for."""
+    """One task per stage, by the names of the stages, trainings that take longest first; each
+    computes as its cell asks for."""
     ways = {key: task_pool.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
-    return {
+    cell_of = {name: _first_argument(stage.cmd) for name, stage in records.stages.items()}
+    tasks = {
         name: task_pool.Task(
             run_command,
             (stage.cmd, name),
             records.needs(name),
-            ways.get(_first_argument(stage.cmd), task_pool.SHARED_NUMERICS),
+            ways.get(cell_of[name], task_pool.SHARED_NUMERICS),
         )
         for name, stage in records.stages.items()
     }
+    known = seconds_of(params.cells)
+    trainings = {name: cell_of[name] for name in tasks if name.startswith("train ")}
+    return longest_first(
+        tasks, {name: known[key] for name, key in trainings.items() if key in known}
+    )
 
 
 def _first_argument(command: str) -> str:

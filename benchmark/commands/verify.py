@@ -27,6 +27,7 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_pool
 from benchmark.commands.replay_tasks import tasks_of
+from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_workers import Processes
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
@@ -56,10 +57,11 @@ def main(arguments: argparse.Namespace) -> int:
     _require_numerics(params)
     chosen = cells_like(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}
+    tasks = longest_first(tasks_of(params, chosen), seconds_of(params.cells))
     folder = SCRATCH / params.season
     with _scratch(folder, params):
         with Processes(arguments.jobs) as workers:
-            failed = task_pool.play(tasks_of(params, chosen), workers)
+            failed = task_pool.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params)
