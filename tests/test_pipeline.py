@@ -11,9 +11,9 @@ from report_seasons import leave_figures_empty
 from sklearn.manifold import TSNE
 
 from benchmark.__main__ import main
-from benchmark.commands import run, task_pool
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import run, task_queue
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
 from benchmark.evaluate import figure_samples
@@ -146,7 +146,7 @@ def test_verify_plays_cells_again_and_compares(first, work, rsum, monkeypatch, c
     monkeypatch.chdir(work)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
-    monkeypatch.setattr(task_pool, "play", in_this_process)
+    monkeypatch.setattr(task_queue, "play", in_this_process)
     path = Path("results/small/shapes/two_branch_constraints/1/record.json")
     committed = path.read_text()
     if rsum:

@@ -8,9 +8,9 @@ from dvc_repository import copy_code, repository, stale, start
 from report_seasons import leave_figures_empty
 
 from benchmark.__main__ import main
-from benchmark.commands import play, task_workers
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import local_workers, play
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_json
 from benchmark.encode import drawn_pretraining
 
@@ -35,7 +35,7 @@ class InThisProcess(Processes):
 
     def submit(self, name: str, task: Task) -> Future:
         future = Future()
-        future.set_result(task_workers.played(name, task))
+        future.set_result(local_workers.played(name, task))
         return future
 
     def reason(self, future: Future, task: Task) -> str:
