@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commands import task_display, task_pool, verify
-from benchmark.commands.task_cluster import Cluster
+from benchmark.commands import task_display, task_queue, verify
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands.task_queue import Task
 from benchmark.core import numerics, progress_bars
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
@@ -64,7 +64,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def play(tasks: dict[str, Task], jobs: int, gpus: tuple[str, ...] = ()) -> dict[str, str]:
     with Processes(jobs, gpus) as workers:
-        return task_pool.play(tasks, workers)
+        return task_queue.play(tasks, workers)
 
 
 ORDERED = {
@@ -101,7 +101,7 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     }
     before = dict(os.environ)
     assert play(tasks, 1) == {
-        "dies": task_pool.DIED,
+        "dies": task_queue.DIED,
         "native": "ValueError: native 2",
         "after": "needs dies, which failed",
         "again": "needs native, which failed",
@@ -149,9 +149,9 @@ def test_jobs_share_the_gpus(folder):
 INTERRUPTED = """
 import time
 from pathlib import Path
-from benchmark.commands import task_pool
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import task_queue
+from benchmark.commands.task_queue import Task
+from benchmark.commands.local_workers import Processes
 
 def wait():
     Path("begun").touch()
@@ -160,7 +160,7 @@ def wait():
 
 if __name__ == "__main__":
     with Processes(1) as workers:
-        task_pool.play({"waits": Task(wait, ())}, workers)
+        task_queue.play({"waits": Task(wait, ())}, workers)
 """
 
 

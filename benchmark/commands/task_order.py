@@ -3,7 +3,7 @@
 from math import inf
 from pathlib import Path
 
-from benchmark.commands.task_pool import Task
+from benchmark.commands.task_queue import Task
 from benchmark.core.provenance import read_provenance
 from benchmark.season.parameters import Cell
 

@@ -25,10 +25,10 @@ from benchmark.analysis.replays import (
     note_replay,
     spreads,
 )
-from benchmark.commands import task_pool
+from benchmark.commands import task_queue
+from benchmark.commands.local_workers import Processes
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
-from benchmark.commands.task_workers import Processes
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
 from benchmark.core.fingerprint import fingerprint
@@ -61,7 +61,7 @@ def main(arguments: argparse.Namespace) -> int:
     folder = SCRATCH / params.season
     with _scratch(folder, params):
         with Processes(arguments.jobs) as workers:
-            failed = task_pool.play(tasks, workers)
+            failed = task_queue.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params)
