@@ -146,6 +146,8 @@ class About(Strict):
     year: int
     venue: str
     source: str  # the version that was transcribed, and what it lost
+    link: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # to the paper
+    code: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # of the authors, if it is published
     splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
 
 
