@@ -17,6 +17,7 @@ from PIL import Image
 
 from benchmark import protocol
 from benchmark.analysis import boards
+from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import read_json, sha256, write_json
 from benchmark.core.provenance import Provenance, write_provenance
 from benchmark.core.records import Record, write_record
@@ -338,6 +339,7 @@ def write_drawn_report(folder: Path) -> None:
             lose("open", "dual_path_full_2", seed, HOSTILE, status="not_applicable")
             stop_at_once("open", "scan_12_regions", seed)
         report.write_report(params)
+        write_ledger()
 
 
 def hostile_facts() -> dict:

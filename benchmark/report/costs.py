@@ -51,7 +51,7 @@ def _setting(standing: Standing) -> str:
 
 def _of(facts: Provenance) -> str:
     device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
-    return f"{facts.machine}, {device}, torch {facts.packages['torch']}"
+    return f"{facts.machine}, {device}, torch {facts.packages.get('torch', 'unknown')}"
 
 
 def _listed(texts: Sequence[str]) -> list[str]:

@@ -45,12 +45,13 @@ class Sweep:
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     measured = _measured(inputs.board)
-    where = inputs.board.card["title"] if measured else "as printed, not played in this season"
-    yield Picture(
-        name="regions",
-        figure=recall_by_regions([_printed(), *measured]),
-        alt=f"R@1 and time of a pair against the number of regions: {where}",
-    )
+    if measured:
+        yield Picture(
+            name="regions",
+            figure=recall_by_regions([_printed(), *measured]),
+            alt="R@1 and time of a pair against the number of regions: "
+            f"{inputs.board.card['title']}",
+        )
 
 
 def _measured(board: Board) -> list[Sweep]:
