@@ -279,7 +279,7 @@ class TestVerdictTable:
         first, second = rows(verdict_table("t", [chain]))
         assert first["claim"] == "First beats second."
         assert second["claim"].endswith("b beats c")
-        assert (second["verdict"], second["printed"]) == ("", "-")
+        assert (second["verdict"], second["printed"]) == ("holds", "-")
 
     def test_an_interval_over_these_trainings_has_a_dagger(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)

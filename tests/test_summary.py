@@ -231,7 +231,8 @@ class TestCheapest:
         captions = replace(both, record=both.record.model_copy(update={"metrics": only}))
         for played, milliseconds in ((both, "1.8"), (captions, "2.4")):
             preset = builders.standing("p", [played], "P")
-            assert f"with P ({milliseconds} ms," in line("Cheapest", sentences(board(preset), []))
+            both_presets = board(preset, standing("slow", POOR, per_image=9.0))
+            assert f"with P ({milliseconds} ms," in line("Cheapest", sentences(both_presets, []))
 
     def test_training_is_all_trainings_together_and_the_least_of_all_is_named(self):
         """0.04 s is kept as 0.0 s, and is less than all others."""
@@ -254,7 +255,9 @@ class TestCheapest:
     def test_of_the_times_of_the_seeds_the_median_counts(self):
         played = [outcome("p", seed, POOR, training=[t]) for seed, t in enumerate((1.0, 5.0, 99.0))]
         preset = builders.standing("p", played, "P")
-        assert "training with P (5 s," in line("Cheapest", sentences(board(preset), []))
+        slower = standing("slow", POOR, training=[9.0])
+        found = sentences(board(preset, slower), [])
+        assert "training with P (5 s," in line("Cheapest", found)
 
     def test_what_was_timed_with_other_threads_is_not_compared(self):
         one = outcome("p", 0, POOR)
@@ -290,9 +293,11 @@ class TestClaims:
         kinds = ["reversed", "does not hold: worse"] * 4
         judged = [verdict(kind, f"Failing {n}.") for n, kind in enumerate(kinds)]
         judged += [verdict("holds", "Kept."), verdict("not run", "Not.")]
+        judged += [verdict("no difference beyond the margin", "Equal.")]
         lines = self.lines(*judged)
         named = "; ".join(f"Failing {n}" for n in range(6))
         assert line("Not holding", lines) == f"Not holding: {named} and 2 more."
+        assert line("No difference", lines) == "No difference beyond the margin: Equal."
         assert "Not." not in " ".join(lines) and "Kept" not in " ".join(lines)
 
     def test_of_the_undecided_it_says_what_would_decide_them(self):

@@ -20,7 +20,7 @@ from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.report.figure_style import COLOURS, GREY, MARKERS, WIDTH, drawing, shown
 
 LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
-LABEL = 66  # characters of a line
+LABEL = 74  # characters of a line
 LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
 AROUND = 1.35  # inches; title, axis and legend
@@ -135,8 +135,15 @@ def _draw_row(axes: Axes, row: LedgerRow, middle: float, markers: dict[str, str]
     for number, finding in enumerate(row.findings):
         unit = unit_of(row, finding.compared)
         _draw_finding(axes, finding, first + OFFSET * number, unit, markers[_where(finding)])
-    if row.needs:
-        axes.text(1.015, middle, row.needs, fontsize=7.5, color=GREY, **look)
+    axes.text(1.015, middle, _beside(row), fontsize=7.5, color=GREY, **look)
+
+
+def _beside(row: LedgerRow) -> str:
+    """What an undecided claim needs; of another one, that its paper prints no difference."""
+    if row.group == Group.UNDECIDED:
+        return row.needs
+    is_printed = any(finding.compared.printed is not None for finding in row.findings)
+    return "" if is_printed else "no number printed"
 
 
 def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, marker: str) -> None:

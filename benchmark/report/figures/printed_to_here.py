@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from benchmark.analysis import comparability, comparisons
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.departures import departures
+from benchmark.analysis.departures import Departure, departures
 from benchmark.papers.printed_tables import Main, Paper, papers
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, shown
@@ -25,7 +25,7 @@ METRIC = "rsum"
 ROW = 0.42  # inches; height of a bar
 LEFT, RIGHT, TOP, BOTTOM = 3.2, 0.9, 0.25, 0.55  # inches around the axes
 LINE = 0.165  # inches; of the text below
-BROAD = 122  # characters of a line of it
+BROAD = 150  # characters of a line of it
 
 
 class Step(NamedTuple):
@@ -109,7 +109,10 @@ def _printed(paper: Paper, main: Main, preset: str) -> float | None:
 
 
 def _differs(board: Board, standing: Standing, place: str) -> list[str]:
-    said = [f"{kind}: {text}" for kind, text in departures(board, standing).items()]
+    said = [
+        f"options {text}" if kind == Departure.BUDGET else text
+        for kind, text in departures(board, standing).items()
+    ]
     if comparability.is_dataset(board, place):
         return said
     counts = board.card["counts"].get("train", {})
@@ -137,8 +140,9 @@ def waterfall(gap: Gap) -> Figure:
         figure = Figure(figsize=(WIDTH, height))
         bottom, inner = (BOTTOM + LINE * len(lines)) / height, ROW * len(steps) / height
         axes = figure.add_axes((LEFT / WIDTH, bottom, (WIDTH - LEFT - RIGHT) / WIDTH, inner))
+        *_, last = steps
         for place, step in enumerate(steps):
-            _draw(axes, place, step)
+            _draw(axes, place, step, gap.interval[1] if gap.interval and step is last else 0)
         if gap.interval:
             axes.hlines(len(steps) - 1, *gap.interval, color="black", linewidth=1.6)
         axes.set_yticks(range(len(steps)), [shown(step.what, 50, lines=2) for step in steps])
@@ -150,12 +154,12 @@ def waterfall(gap: Gap) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, place: int, step: Step) -> None:
+def _draw(axes: Axes, place: int, step: Step, right: float) -> None:
+    """A bar with its number, which stands beyond `right`."""
     low, width = min(step.start, step.end), abs(step.end - step.start)
     look = {} if step.is_known else {"hatch": "///", "edgecolor": "white"}
     axes.barh(place, width, left=low, height=0.62, color=step.colour, **look)
     is_level = step.start == 0
     text = f"{step.end:.1f}" if is_level else f"{step.end - step.start:+.1f}"
-    axes.annotate(
-        text, (low + width, place), (4, 0), textcoords="offset points", va="center", fontsize=8
-    )
+    look = {"textcoords": "offset points", "va": "center", "fontsize": 8}
+    axes.annotate(text, (max(low + width, right), place), (5, 0), **look)

@@ -40,6 +40,8 @@ class RankRow:
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     board = inputs.board
+    if len(board.ranked) < 2:
+        return
     metric = SHOWN[board.ranked[0].task][0]
     rows = rank_rows(board, metric)
     best, heading = rows[0], METRICS[metric].heading

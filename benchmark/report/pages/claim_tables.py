@@ -49,7 +49,9 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     rows = [
         [
             statement(verdict) if tested is verdict.tested[0] else f"{UNDER} {pair}",
-            Entry(verdict.conclusion if tested is verdict.tested[0] else "", is_bold=True),
+            Entry(verdict.conclusion, is_bold=True)
+            if tested is verdict.tested[0]
+            else tested.conclusion,
             difference(verdict, tested.comparison),
             _printed_difference(verdict, tested),
         ]

@@ -10,7 +10,6 @@ from benchmark.papers.printed_tables import papers
 from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.pages.result_tables import NO_BREAK, NONE, between
 from benchmark.report.pages.template_filling import filled
-from benchmark.report.table_formats import Entry as Cell
 from benchmark.report.table_formats import Table
 
 SURPRISES = (Group.REVERSED, Group.MIXED, Group.NULL)
@@ -152,6 +151,11 @@ def _key() -> list[dict]:
 
 
 def _entries(name: str, entries: Sequence[Entry]) -> Table:
-    heads = ["topic", "paper", "official code", "ours", "why", "option"]
-    rows = [[e.topic, e.paper, e.code, e.ours, e.why, Cell(e.option or "")] for e in entries]
-    return Table(title=f"{name}: paper, official code, ours", heads=heads, rows=rows, names=6)
+    heads = ["topic", "paper", "official code", "ours", "why; option"]
+    rows = [[e.topic, e.paper, e.code, e.ours, _why(e)] for e in entries]
+    return Table(title=f"{name}: paper, official code, ours", heads=heads, rows=rows, names=5)
+
+
+def _why(entry: Entry) -> str:
+    option = f"option {entry.option}" if entry.option else ""
+    return "; ".join(filter(None, (entry.why, option)))

@@ -74,7 +74,8 @@ def _table(title: str, printed: printed_tables.Table, place: str, board: Board) 
             for metric in metrics
             for text in [as_printed(numbers[metric], metric, printed.decimals(metric))]
         ]
-        rows.append([_label(row), *entries])
+        is_alone = [other.label for other, _ in played].count(row.label) == 1
+        rows.append([row.label if is_alone else f"{row.label}, {row.setting}", *entries])
     heads = ["row", *(METRICS[metric].heading for metric in metrics)]
     return Table(title=title, heads=heads, rows=rows if metrics else [])
 
@@ -105,16 +106,12 @@ def _metrics(
     return [c for c in columns if c in RECALLS or "_r" not in c][:MOST] if is_long else columns
 
 
-def _label(row: Row) -> str:
-    return f"{row.label}, {row.setting}" if row.setting else row.label
-
-
 def _entry(board: Board, standing: Standing, metric: str, printed: str) -> str:
     values = comparisons.values(standing, metric)
     if not values:
         return f"{printed} {ARROW} {NONE}"
     decimals = max(1, METRICS[metric].decimals)
-    text = f"{printed}{NO_BREAK}{ARROW}{NO_BREAK}{fmean(values):.{decimals}f}"
+    text = f"{printed}{NO_BREAK}{ARROW} {fmean(values):.{decimals}f}"
     ends = result_tables.interval(board, standing, metric, decimals)
     if ends != NONE:
         return f"{text} {ends}"

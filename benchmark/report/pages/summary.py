@@ -29,6 +29,7 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
         _localising(board.localisation),
         _claims(verdicts),
         _named(verdicts, "Not holding", *DENIED),
+        _named(verdicts, "No difference beyond the margin", Conclusion.NO_DIFFERENCE),
         _undecided(verdicts),
         _printed(board),
         _without_result(board),
@@ -104,7 +105,7 @@ def _level(board: Board) -> str:
 def _cheapest(board: Board) -> str:
     """Of presets that were timed alike; those within TIE of the fastest share the place."""
     settings = by_setting(board)
-    if len(settings) != 1:
+    if len(settings) != 1 or len(board.ranked) < 2:
         return ""
     (timed,) = settings.values()
     trained = [standing for standing in timed if standing.played[0].trainings]
@@ -127,6 +128,8 @@ def _fastest(
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
+    if all(verdict.conclusion == Conclusion.NOT_RUN for verdict in verdicts):
+        return "None of the papers' claims was tested: [claims](claims.md)."
     of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
     own = [verdict for verdict in verdicts if verdict.paper == OWN]
     text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
