@@ -145,7 +145,7 @@ def waterfall(gap: Gap) -> Figure:
             _draw(axes, place, step, gap.interval[1] if gap.interval and step is last else 0)
         if gap.interval:
             axes.hlines(len(steps) - 1, *gap.interval, color="black", linewidth=1.6)
-        axes.set_yticks(range(len(steps)), [shown(step.what, 50, lines=2) for step in steps])
+        axes.set_yticks(range(len(steps)), [shown(step.what, 40) for step in steps])
         axes.set_ylim(len(steps) - 0.5, -0.5)
         axes.set_xlabel(f"rsum of {shown(gap.title, 90, lines=1)}")
         axes.grid(axis="y", visible=False)

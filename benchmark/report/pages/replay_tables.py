@@ -24,21 +24,48 @@ RECALLS = {"rsum", "i2t_r1", "t2i_r1"}  # shown where there are more metrics tha
 
 
 def replay_tables(paper: Paper, board: Board) -> dict[str, Table]:
-    """Number and place -> table, of the tables with a measured number."""
-    tables = {}
+    """Number and place -> table, of the tables with a measured number.
+
+    Of several places that are all other datasets than the board's, the first stands for all; a row
+    that an earlier table has with the same numbers is left out.
+    """
+    tables, before = {}, set()
     for number, printed in paper.tables.items():
-        for place in printed.places:
+        for place in _places(printed, board):
+            played = list(_played(printed, place, board))
+            new = [(r, s) for r, s in played if not _is_among(before, r, place, printed)]
+            numbers = {r.preset: tuple(printed.numbers(r, place).items()) for r, _ in played}
+            before |= {(preset, place, values) for preset, values in numbers.items()}
             name = f"Table {number}: {printed.title}, {place} {ARROW} {board.card['title']}"
-            table = _table(name, printed, place, board)
+            table = _table(name, printed, place, board, new)
             if table.rows:
                 tables[f"{number} {place}"] = table
     return tables
 
 
+def _places(printed: printed_tables.Table, board: Board) -> list[str]:
+    alike = [place for place in printed.places if comparability.is_dataset(board, place)]
+    return alike or printed.places[:1]
+
+
+def _is_among(before: set[tuple], row: Row, place: str, printed: printed_tables.Table) -> bool:
+    """Whether a row was shown with all that it prints here."""
+    numbers = printed.numbers(row, place).items()
+    return any(
+        (preset, where) == (row.preset, place) and numbers <= dict(shown).items()
+        for preset, where, shown in before
+    )
+
+
 def unmeasured(paper: Paper, boards: Sequence[Board]) -> str:
     """The numbers of the tables without any measured number; empty: there are none."""
-    measured = {key.partition(" ")[0] for board in boards for key in replay_tables(paper, board)}
-    return ", ".join(number for number in paper.tables if number not in measured)
+    return ", ".join(
+        number
+        for number, printed in paper.tables.items()
+        if not any(
+            list(_played(printed, place, board)) for board in boards for place in printed.places
+        )
+    )
 
 
 def has_numbers(paper: Paper, boards: Sequence[Board]) -> bool:
@@ -49,7 +76,7 @@ def comparability_sentences(paper: Paper, board: Board) -> list[str]:
     """Which rows can be compared with what is printed, and why others cannot."""
     by_reason: dict[str, dict[str, None]] = {}
     for printed in paper.tables.values():
-        for place in printed.places:
+        for place in _places(printed, board):
             for row, standing in _played(printed, place, board):
                 reasons = ", ".join(obstacles(paper, board, standing, place))
                 by_reason.setdefault(reasons, {})[row.label] = None
@@ -63,8 +90,13 @@ def comparability_sentences(paper: Paper, board: Board) -> list[str]:
     ]
 
 
-def _table(title: str, printed: printed_tables.Table, place: str, board: Board) -> Table:
-    played = list(_played(printed, place, board))
+def _table(
+    title: str,
+    printed: printed_tables.Table,
+    place: str,
+    board: Board,
+    played: Sequence[tuple[Row, Standing]],
+) -> Table:
     metrics = _metrics(printed, place, board, [standing for _, standing in played])
     rows = []
     for row, standing in played:
