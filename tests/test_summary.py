@@ -210,7 +210,7 @@ class TestLocalising:
     def test_where_nothing_but_phrases_was_asked_nothing_else_is_told(self):
         found = sentences(board(localiser("p", 20)), [])
         starts = [line.split()[0] for line in found]
-        assert starts == ["Best", "Of", "Printed"]
+        assert starts == ["Best", "None", "Printed"]
 
     def test_where_no_phrase_was_asked_nothing_is_told(self):
         assert "localising" not in " ".join(sentences(board(standing("a", PERFECT)), []))

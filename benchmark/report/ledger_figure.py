@@ -23,7 +23,7 @@ LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
 LABEL = 74  # characters of a line
 LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
-AROUND = 1.35  # inches; title, axis and legend
+AROUND = 1.5  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
 LOOKS = {  # group -> colour, what it says
     Group.REPLICATED: (COLOURS[2], "Replicated: holds wherever it was tested"),
@@ -43,8 +43,8 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
         heights = _heights(tested)
         total = sum(heights) + AROUND
         figure = Figure(figsize=(WIDTH, total))
-        inner = sum(heights)
-        axes = figure.add_axes((0.47, 0.62 / total, 0.43, inner / total))
+        inner = sum(heights) or LINE
+        axes = figure.add_axes((0.47, 0.78 / total, 0.43, inner / total))
         _draw(axes, tested, heights)
         _title(figure, rows, total)
         _legend(figure, tested, total)
@@ -143,7 +143,7 @@ def _beside(row: LedgerRow) -> str:
     if row.group == Group.UNDECIDED:
         return row.needs
     is_printed = any(finding.compared.printed is not None for finding in row.findings)
-    return "" if is_printed else "no number printed"
+    return "" if is_printed else "none printed"
 
 
 def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, marker: str) -> None:

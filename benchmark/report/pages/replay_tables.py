@@ -59,17 +59,17 @@ def _is_among(before: set[tuple], row: Row, place: str, printed: printed_tables.
 
 def unmeasured(paper: Paper, boards: Sequence[Board]) -> str:
     """The numbers of the tables without any measured number; empty: there are none."""
-    return ", ".join(
-        number
-        for number, printed in paper.tables.items()
-        if not any(
-            list(_played(printed, place, board)) for board in boards for place in printed.places
-        )
-    )
+    return ", ".join(number for number in paper.tables if not _is_played(paper, number, boards))
 
 
 def has_numbers(paper: Paper, boards: Sequence[Board]) -> bool:
-    return any(replay_tables(paper, board) for board in boards)
+    """Whether any number of the paper's own rows was measured."""
+    return any(_is_played(paper, number, boards) for number in paper.tables)
+
+
+def _is_played(paper: Paper, number: str, boards: Sequence[Board]) -> bool:
+    printed = paper.tables[number]
+    return any(list(_played(printed, place, board)) for board in boards for place in printed.places)
 
 
 def comparability_sentences(paper: Paper, board: Board) -> list[str]:
