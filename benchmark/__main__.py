@@ -24,6 +24,7 @@ COMMANDS = (
     "play",
     "verify",
     "score",
+    "query",
     "compare",
     "export",
     "check",
