@@ -27,6 +27,7 @@ COMMANDS = (
     "query",
     "compare",
     "export",
+    "site",
     "check",
     "code",
 )

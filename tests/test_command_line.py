@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmark.__main__ import VERBS, main
+from benchmark.__main__ import COMMANDS, VERBS, main
 from benchmark.commands import run
 from benchmark.encode import drawn_pretraining
 
@@ -22,6 +22,12 @@ def one_line(capsys) -> str:
     text = capsys.readouterr().err.strip()
     assert text.startswith("rematch: ") and "\n" not in text
     return text
+
+
+def test_every_command_is_a_verb():
+    files = (HERE.parent / "benchmark/commands").glob("*.py")
+    commands = {path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")}
+    assert commands == set(COMMANDS)
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -22,7 +22,7 @@ from benchmark.season.parameter_files import (
 )
 from benchmark.season.parameters import Params
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve
+from benchmark.season.resolving import resolve, unused_keys
 from benchmark.season.season_files import (
     SEASON_FILE,
     SEASONS,
@@ -70,6 +70,8 @@ def main(arguments: argparse.Namespace) -> None:
     show(placed(params, local))
     for line in unequal_settings(params):
         print(f"warning: {line}")
+    for key in unused_keys(declared, params):
+        print(f"warning: {key} changes nothing: this season plays no such method or preset")
     _tell_added(declared, params)
     print("next: dvc repro")
 
