@@ -368,7 +368,7 @@ def test_what_papers_set_otherwise_on_a_dataset_is_no_cut_of_the_budget():
 def test_a_pattern_that_fits_nothing_is_refused(staged):
     error = refused(season(presets=["first"], options={"third*": {}}), staged)
     assert (error.where, error.found) == ("season try: options.third*", "neither: 'third*'")
-    assert error.expected.endswith("staged.py")
+    assert "staged.py" in error.expected
 
 
 def test_an_option_group_of_no_method_is_refused():

@@ -77,7 +77,7 @@ def main(arguments: argparse.Namespace) -> None:
     print(_told(counted))
     write_text(path, season_text(name, arguments.folder, arguments.captions, counted))
     chosen = argparse.Namespace(
-        name=name, schema=False, weights_dir=arguments.weights_dir, source=[]
+        name=name, schema=False, reference=False, weights_dir=arguments.weights_dir, source=[]
     )
     try:
         season.main(chosen)
