@@ -69,8 +69,9 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
 
 
 def write_metrics(folder: Path) -> Path:
-    """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json: `dvc metrics
-    show` makes a line of each file, and a column of each of its few metrics."""
+    """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json.
+
+    `dvc metrics show` makes a line of each file, and a column of each of its few metrics."""
     target = folder / "metrics"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
