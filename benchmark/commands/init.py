@@ -92,7 +92,7 @@ def main(arguments: argparse.Namespace) -> None:
     if not arguments.quick:
         print("\n".join(training_lines(training_times(params, SeasonShapes(params)))))
     print(f"{path}: what is played; edit it, then: python -m benchmark season {name}")
-    print(f"next: dvc repro; then read reports/{name}/README.md")
+    print(f"next: python -m benchmark play; then read reports/{name}/README.md")
 
 
 def count(folder: Path, captions: str | None) -> Counted:

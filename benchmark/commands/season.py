@@ -80,7 +80,7 @@ def main(arguments: argparse.Namespace) -> None:
     for key in unused_keys(declared, params):
         print(f"warning: {key} changes nothing: this season plays no such method or preset")
     _tell_added(declared, params)
-    print("next: dvc repro")
+    print("next: python -m benchmark play, or dvc repro")
 
 
 def schema() -> str:
