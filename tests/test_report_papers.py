@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
@@ -20,6 +21,7 @@ from report_seasons import (
     conclude_from_few,
     draw_nothing,
     enter_played_season,
+    enter_reported_season,
     lose,
     play,
     prepare,
@@ -48,8 +50,13 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-def test_fidelity_sets_paper_code_and_ours_side_by_side(played):
-    report.write_report(played)
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+def test_fidelity_sets_paper_code_and_ours_side_by_side(reported):
     text = (FOLDER / "fidelity.md").read_text()
     by_method = {t.heading: t for t in shown_tables(text) if "paper" in t.heads}
     folder = PAPERS.parent / "fidelity"
@@ -71,8 +78,7 @@ class TestPaperPages:
         text = (FOLDER / f"papers/{name}.md").read_text()
         return [table for table in shown_tables(text) if "numbers of" in table.heads]
 
-    def test_all_tables_are_there_with_every_row_as_printed(self, played):
-        report.write_report(played)
+    def test_all_tables_are_there_with_every_row_as_printed(self, reported):
         counted = 0
         for path in PAPERS.glob("*.yaml"):
             shown = iter(self.of(path.stem))
@@ -147,8 +153,7 @@ class TestPaperPages:
             return "lost"
         return "measured"
 
-    def test_numbers_of_another_dataset_are_marked(self, played):
-        report.write_report(played)
+    def test_numbers_of_another_dataset_are_marked(self, reported):
         table = self.of("scan")[0]
         assert "Table 1:" in table.heading
         rows = table.records()
@@ -199,28 +204,39 @@ def places(source: dict) -> list[str]:
 HEADS = {metric.heading for metric in METRICS.values()}
 
 
-class TestClaims:
-    """Three seeds of presets that hit with most queries, or with none."""
+QUALITY = {
+    "scan_i2t_avg": 0.45,
+    "scan_i2t_max": 0.45,  # and as long a name: the same scores
+    "scan_i2t_lse": -1.0,
+    "scan_all_negatives": -1.0,
+}
 
-    QUALITY = {
-        "scan_i2t_avg": 0.45,
-        "scan_i2t_max": 0.45,  # and as long a name: the same scores
-        "scan_i2t_lse": -1.0,
-        "scan_all_negatives": -1.0,
-    }
 
-    @pytest.fixture
-    def verdicts(self, tmp_path, monkeypatch) -> Shown:
-        """The table of what was tested."""
-        monkeypatch.chdir(tmp_path)
-        conclude_from_few(monkeypatch)
-        draw_nothing(monkeypatch)
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory) -> Path:
+    """The folder of a season with three seeds of presets of QUALITY, and its report."""
+    folder = tmp_path_factory.mktemp("claimed")
+    params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        conclude_from_few(patch)
+        draw_nothing(patch)
         for dataset in DATASETS:
             prepare(dataset)
         for cell in cells(params):
-            play(cell, self.QUALITY[cell.preset])
+            play(cell, QUALITY[cell.preset])
         report.write_report(params)
+    return folder
+
+
+class TestClaims:
+    """Three seeds of presets that hit with most queries, or with none."""
+
+    @pytest.fixture
+    def verdicts(self, claimed, monkeypatch) -> Shown:
+        """The table of what was tested; the working folder is to read, not to change."""
+        monkeypatch.chdir(claimed)
+        conclude_from_few(monkeypatch)
         return shown_table((FOLDER / "claims.md").read_text(), "on other images")
 
     def row(self, verdicts: Shown, compared: str) -> dict[str, str]:
@@ -306,7 +322,7 @@ class TestClaims:
         assert len(shown_table(of_paper, "on other images").rows) == 5
 
     def test_only_what_was_compared_is_in_the_forest(self, verdicts):
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+        params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
         board = boards.read_boards(params)[0]
         verdicts = claims.verdicts(board)
         not_run = [v for v in verdicts if v.conclusion == Conclusion.NOT_RUN]
