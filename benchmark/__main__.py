@@ -26,6 +26,7 @@ COMMANDS = (
     "score",
     "compare",
     "export",
+    "ledger",
     "check",
     "code",
 )

@@ -18,6 +18,7 @@ from PIL import Image
 
 from benchmark import protocol
 from benchmark.analysis import boards
+from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import read_json, sha256, write_json
 from benchmark.core.provenance import Provenance, write_provenance
 from benchmark.core.records import Record, write_record
@@ -294,7 +295,7 @@ def enter_played_season(
 def enter_reported_season(
     factory: pytest.TempPathFactory, folder: Path, patch: pytest.MonkeyPatch
 ) -> Params:
-    """As `enter_played_season`, after `write_report`."""
+    """As `enter_played_season`, after `write_report` and `write_ledger`."""
     return _enter(_reported_season(factory.getbasetemp()), folder, patch)
 
 
@@ -341,6 +342,7 @@ def _reported_season(base: Path) -> Path:
     folder = base / "reported_season"
     with pytest.MonkeyPatch.context() as patch:
         report.write_report(_enter(_played_season(base), folder, patch))
+        write_ledger()
     return folder
 
 
@@ -365,6 +367,7 @@ def write_drawn_report(folder: Path) -> None:
             lose("open", "dual_path_full_2", seed, HOSTILE, status="not_applicable")
             stop_at_once("open", "scan_12_regions", seed)
         report.write_report(params)
+        write_ledger()
 
 
 def hostile_facts() -> dict:

@@ -12,9 +12,12 @@ from benchmark.report.figures.forest import forest_rows
 from benchmark.report.pages.claim_tables import (
     claims_table,
     counted,
+    facts,
     limited,
+    not_run_reasons,
     not_run_table,
     remark,
+    verdict_table,
 )
 from benchmark.report.table_formats import Table
 
@@ -185,8 +188,7 @@ def test_the_sign_says_what_is_claimed(kind, sign):
     claimed = verdict("holds", compared("a", "b"), kind=kind)
     (row,) = rows(claims_table("t", [claimed]))
     assert row["compared"] == f"a {sign} b"
-    (drawn,) = forest_rows(claimed)
-    assert f"a {sign} b" in drawn.label
+    assert facts(claimed)[0].startswith(f"a {sign} b; 50.0")
 
 
 def test_a_claim_on_three_presets_has_a_row_for_either_comparison():
@@ -256,6 +258,52 @@ def test_either_table_has_what_the_other_has_not():
     assert claims_table("t", [other]).rows == []
     assert not_run_table("t", [run]).rows == []
     assert claims_table("t", []).rows == not_run_table("t", []).rows == []
+
+
+class TestVerdictTable:
+    """The four columns of a page."""
+
+    def test_a_row_has_claim_verdict_difference_and_print(self):
+        table = verdict_table("t", [verdict("holds", compared("a", "b")), not_run()])
+        (row,) = rows(table)
+        assert list(row.values()) == [
+            "First beats second.",
+            "holds",
+            f"i2t R@1 +2.2 [+1.0{GAP}+3.5]",
+            "+4.3",
+        ]
+        assert [entry.text for entry in table.entries[0] if entry.is_bold] == ["holds"]
+
+    def test_a_further_pair_is_named_below_its_claim(self):
+        chain = verdict("holds", compared("a", "b"), compared("b", "c", printed=None))
+        first, second = rows(verdict_table("t", [chain]))
+        assert first["claim"] == "First beats second."
+        assert second["claim"].endswith("b beats c")
+        assert (second["verdict"], second["printed"]) == ("holds", "-")
+
+    def test_an_interval_over_these_trainings_has_a_dagger(self):
+        single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
+        (row,) = rows(verdict_table("t", [verdict("undecided", single)]))
+        assert row["difference here, 95% interval"].endswith("]\N{NO-BREAK SPACE}\N{DAGGER}")
+
+    def test_what_has_no_interval_has_none(self):
+        pair = compared("a", "b", half=0.0, is_known=False)
+        (row,) = rows(verdict_table("t", [verdict("undecided", pair)]))
+        assert row["difference here, 95% interval"] == "i2t R@1 +2.2"
+
+    def test_the_facts_name_levels_seeds_p_and_the_other_verdict(self):
+        claimed = verdict("undecided", compared("a", "b"), on_test_set="reversed")
+        first, second, last = facts(claimed)
+        assert first == (
+            f"a beats b; 50.0 {PLUS_MINUS}0.5 against 51.0 {PLUS_MINUS}0.5; seeds: 3; p 0.012; "
+            "after Holm 0.046"
+        )
+        assert second == "on this test set: reversed"
+        assert last == remark(claimed)
+
+    def test_what_was_not_run_is_listed_by_its_reason(self):
+        lost = [not_run(), verdict("holds", compared("a", "b")), not_run()]
+        assert not_run_reasons(lost) == {"the reason": [lost[0], lost[2]]}
 
 
 def test_conclusions_are_counted_in_words():

@@ -34,7 +34,8 @@ from report_seasons import (
     write_drawn_report,
 )
 
-from benchmark.analysis import boards, claims
+from benchmark.analysis import boards, claim_ledger, claims
+from benchmark.commands.ledger import write_ledger
 from benchmark.data import prepared_tables
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers import printed_tables
@@ -43,7 +44,7 @@ from benchmark.papers.printed_tables import About, Claim, Paper, Row
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing
 from benchmark.report.figure_listing import FigureInputs, Picture
-from benchmark.report.pages import season_pages
+from benchmark.report.pages import ledger_pages, season_pages
 from benchmark.season.parameters import Params
 
 ROOT = Path(report.__file__).parents[2]
@@ -83,7 +84,7 @@ def test_another_process_writes_the_same_bytes_without_torch(drawn, tmp_path, mo
     assert "pandas" in imported and "torch" not in imported  # reports are made without it
     assert json.loads(done.stdout) == json.loads((FOLDER / "metrics.json").read_text())
     names = {str(Path(name).relative_to(FOLDER)) for name in first}
-    assert {"README.md", "claims.md", "fidelity.md", "metrics.json", "local/gated.md"} <= names
+    assert {"README.md", "claims.md", "claims.json", "metrics.json", "local/gated.md"} <= names
     assert {"plots/training.csv", "plots/leaderboard.csv", "papers/scan.md"} <= names
     for dataset in DATASETS:
         for kind in ("similarities", "training", "cost"):
@@ -93,17 +94,18 @@ def test_another_process_writes_the_same_bytes_without_torch(drawn, tmp_path, mo
 
 def test_every_kind_of_figure_is_drawn(drawn):
     figures = {path.name for path in (FOLDER / "figures").iterdir()}
-    everywhere = ["cost", "overlaps", "similarities", "training", "scan-regions"]
+    everywhere = ["cost", "overlaps", "similarities", "training", "scan-gap"]
     of_open = [
         "claims",
-        "cyclematch-claims",
+        "cyclematch-gap",
+        "retrieval-ranking",
         "cyclematch-curves-cyclematch_adaptive",
         "cyclematch-similarity",
         "cyclematch-spaces",
         "cyclematch-weights-cyclematch_adaptive",
         "instance_loss-correlations-dual_path_instance_1",
         "instance_loss-losses",
-        "scan-claims",
+        "scan-regions",
     ]
     names = [f"{dataset}-{name}" for dataset in DATASETS for name in everywhere]
     names += [f"open-{name}" for name in of_open]
@@ -148,13 +150,15 @@ def reported(request) -> None:
 def test_links_and_pictures_of_every_page_resolve(reported):
     found = markdown_pages()
     names = {str(path.relative_to(FOLDER)) for path in found}
-    papers = {f"papers/{path.stem}.md" for path in PAPERS.glob("*.yaml")}
     datasets = {f"datasets/{dataset}.md" for dataset in DATASETS}
-    assert names == papers | datasets | {"README.md", "claims.md", "fidelity.md", "local/gated.md"}
-    for path in found:
+    papers = {name for name in names if name.startswith("papers/")}
+    assert papers and papers < {f"papers/{path.stem}.md" for path in PAPERS.glob("*.yaml")}
+    assert names == papers | datasets | {"README.md", "claims.md", "local/gated.md"}
+    for path in [*found, *FOLDER.parent.glob("*.md")]:
         assert links(path) or path.parent.name == "local", path
         for target in links(path):
-            assert (path.parent / target).is_file(), (path, target)
+            if not target.startswith("https://"):
+                assert (path.parent / target.partition("#")[0]).is_file(), (path, target)
     for path in (FOLDER / "datasets/open.md", FOLDER / "local/gated.md"):
         assert any(target.endswith(".png") for target in links(path))
 
@@ -166,7 +170,8 @@ def test_every_page_is_reachable_from_the_first(reported):
         reached.add(path.resolve())
         found = [(path.parent / target).resolve() for target in links(path)]
         waiting += [page for page in found if page.suffix == ".md" and page not in reached]
-    assert {path.resolve() for path in markdown_pages()} == reached
+    pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}
+    assert pages == reached
 
 
 def test_every_figure_of_the_folder_is_on_a_page_as_picture_and_as_link(drawn):
@@ -182,7 +187,7 @@ def test_hostile_text_of_records_cards_and_captions_stays_text(drawn):
     for path in markdown_pages():
         assert_contained(path)
     shown = " ".join(HOSTILE.split())
-    for name in ("README.md", "claims.md", "fidelity.md", "datasets/open.md", "papers/scan.md"):
+    for name in ("README.md", "claims.md", "datasets/open.md"):
         assert shown in seen(FOLDER / name), name
     dataset = seen(FOLDER / "datasets/open.md")
     for part in ("Dataset open ", "trained on ", "not applicable", "epochs = "):
@@ -206,28 +211,29 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
     monkeypatch.setattr(claims, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
     monkeypatch.setattr(
-        season_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]}
+        ledger_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]}
     )
+    for module in (claim_ledger, ledger_pages):
+        monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
+    monkeypatch.setattr(ledger_pages, "PAPER_OF", {"scan": "hostile"})
     figure = Figure(figsize=(1, 1))
     pictures = [Picture(name="similarities", figure=figure, alt=HOSTILE, caption=HOSTILE)]
     monkeypatch.setattr(figure_listing, "pictures", lambda *_: pictures)
     report.write_report(played)
-    for path in markdown_pages():
+    write_ledger()
+    for path in (*markdown_pages(), *FOLDER.parent.glob("*.md")):
         assert_contained(path)
         images = [t for token in parsed(path.read_text()) for t in token.children or ()]
         for image in images:
             if image.type == "image" and "alert" in image.content:
                 assert image.content.replace("\\", "").endswith(" ".join(HOSTILE.split())), path
     shown = " ".join(HOSTILE.split())
-    for name in ("README.md", "claims.md", "fidelity.md", "datasets/open.md"):
+    for name in ("README.md", "claims.md", "datasets/open.md", "../README.md", "../fidelity.md"):
         assert shown in seen(FOLDER / name), name
-    text = (FOLDER / "papers/hostile.md").read_text()
-    tested, table = (shown_table(text, head) for head in ("on other images", "numbers of"))
-    row = tested.row(shown)
-    assert row["claim"] == shown and shown in row["remark"]
-    ours, unplayed = table.row(shown), table.records()[-1]
-    assert (ours["row"], ours["setting"], ours["remark"]) == (shown, shown, shown)
-    assert unplayed["remark"] == shown
+    tested = shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)
+    assert tested["claim"] == shown
+    table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
+    assert table.records()[0]["row"] == shown
 
 
 def hostile_paper() -> Paper:

@@ -299,13 +299,8 @@ class TestExport:
 
     def test_markdown_is_what_the_page_has(self, reported, capsys):
         text = self.printed(capsys, "--table", "two_branch/2", "--format", "markdown")
-        assert text in (FOLDER / "papers/two_branch.md").read_text()
         assert self.printed(capsys, "--table", "two_branch/2") == text
-        assert self.printed(capsys, "--table", "open/leaderboard") in page("open")
-        assert (
-            self.printed(capsys, "--table", "open/claims-not-run")
-            in (FOLDER / "claims.md").read_text()
-        )
+        assert self.printed(capsys, "--table", "open/overlap") in page("open")
 
     @pytest.mark.parametrize("name", ["two_branch/9", "open/nothing", "", "two_branch"])
     def test_an_unknown_name_is_one_line_and_status_2(self, played, capsys, name):

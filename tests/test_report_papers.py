@@ -32,12 +32,14 @@ from report_seasons import (
 from benchmark.analysis import boards, claims, significance
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers import printed_tables
-from benchmark.papers.printed_tables import About, Paper, Row
+from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.protocol import METRICS
 from benchmark.report import __main__ as report
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.figures import forest
-from benchmark.report.pages import season_pages
+from benchmark.report.markdown import escaped
+from benchmark.report.pages.paper_tables import paper_tables
+from benchmark.report.table_formats import as_markdown
 from benchmark.season.parameters import Params
 
 ELSEWHERE = "The same comparison here as in: "
@@ -52,12 +54,12 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
 
 @pytest.fixture
 def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
-    """As `played`, after `write_report`."""
+    """As `played`, after `write_report` and `write_ledger`."""
     return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
 def test_fidelity_sets_paper_code_and_ours_side_by_side(reported):
-    text = (FOLDER / "fidelity.md").read_text()
+    text = (FOLDER.parent / "fidelity.md").read_text()
     by_method = {t.heading: t for t in shown_tables(text) if "paper" in t.heads}
     folder = PAPERS.parent / "fidelity"
     for path in folder.glob("*.yaml"):
@@ -67,18 +69,19 @@ def test_fidelity_sets_paper_code_and_ours_side_by_side(reported):
         assert [row["topic"] for row in rows] == topics
         for row, entry in zip(rows, entries, strict=True):
             assert row["ours"] == " ".join(entry["ours"].split())
-    remarks = [table for table in shown_tables(text) if "kind" in table.heads]
-    assert len(remarks) == len(DATASETS)
 
 
 class TestPaperPages:
     """The papers' tables against the YAML files, read here as what they are: YAML."""
 
-    def of(self, name: str) -> list[Shown]:
-        text = (FOLDER / f"papers/{name}.md").read_text()
-        return [table for table in shown_tables(text) if "numbers of" in table.heads]
+    def of(self, name: str, paper: Paper | None = None) -> list[Shown]:
+        """The whole tables, as they are exported."""
+        by_place = paper_tables(paper or papers()[name], boards.read_boards(season())).values()
+        tables = [table for of_number in by_place for table in of_number.values()]
+        text = "\n".join(f"# {escaped(t.title)}\n\n{as_markdown(t)}" for t in tables)
+        return shown_tables(text)
 
-    def test_all_tables_are_there_with_every_row_as_printed(self, reported):
+    def test_all_tables_are_there_with_every_row_as_printed(self, played):
         counted = 0
         for path in PAPERS.glob("*.yaml"):
             shown = iter(self.of(path.stem))
@@ -112,7 +115,6 @@ class TestPaperPages:
     def test_own_rows_have_what_was_measured_here_or_a_reason(self, played):
         lose("gated", "scan_t2i_avg", 0, "diverged")
         lose("gated", "scan_t2i_avg", 1, "diverged")
-        report.write_report(played)
         kinds = defaultdict(int)
         for path in PAPERS.glob("*.yaml"):
             shown = iter(self.of(path.stem))
@@ -153,7 +155,7 @@ class TestPaperPages:
             return "lost"
         return "measured"
 
-    def test_numbers_of_another_dataset_are_marked(self, reported):
+    def test_numbers_of_another_dataset_are_marked(self, played):
         table = self.of("scan")[0]
         assert "Table 1:" in table.heading
         rows = table.records()
@@ -168,7 +170,7 @@ class TestPaperPages:
         mean = fmean(record["metrics"]["t2i_r5"] for record in records)
         assert open_["t2i R@5"].startswith(f"{mean:.1f} \N{PLUS-MINUS SIGN}")
 
-    def test_what_is_not_printed_is_a_dash(self, played, monkeypatch):
+    def test_what_is_not_printed_is_a_dash(self, played):
         """A row may be of the validation split, of our dataset, or with recalls left out."""
         some = {"numbers": {"flickr30k/test": [10.5, *[None] * 4, 60]}}
         full = {"numbers": {"open/val": [10.0] * 6, "open/test": [10.0] * 6}}
@@ -180,9 +182,7 @@ class TestPaperPages:
         splits = {"open": "made"}
         about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
         paper = Paper.model_construct(paper=about, tables={"1": table}, claims=[])
-        monkeypatch.setattr(season_pages, "papers", lambda: {"made": paper})
-        report.write_report(played)
-        flickr, validation, test = self.of("made")
+        flickr, validation, test = self.of("made", paper)
         assert list(flickr.row("some").values())[3:10] == ["10.5", *["-"] * 4, "60.0", "-"]
         assert list(validation.row("full").values())[3:10] == ["10.0"] * 6 + ["60.0"]
         remarks = [
@@ -237,7 +237,13 @@ class TestClaims:
         """The table of what was tested; the working folder is to read, not to change."""
         monkeypatch.chdir(claimed)
         conclude_from_few(monkeypatch)
-        return shown_table((FOLDER / "claims.md").read_text(), "on other images")
+        return self.exported("claims")
+
+    def exported(self, name: str) -> Shown:
+        params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
+        text = report.printed_table(boards.read_boards(params), f"open/{name}", "markdown")
+        (table,) = shown_tables(text)
+        return table
 
     def row(self, verdicts: Shown, compared: str) -> dict[str, str]:
         return next(row for row in verdicts.records() if row["compared"] == compared)
@@ -246,7 +252,7 @@ class TestClaims:
         return [record_of(preset, seed)["metrics"][metric] for seed in (0, 1, 2)]
 
     def test_a_claim_that_holds_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_avg beats scan_all_negatives")
+        row = self.row(verdicts, "SCAN i-t AVG beats SCAN i-t AVG, no hard negatives")
         assert (row["on other images"], row["on this test set"]) == ("holds", "holds")
         assert row["metric"] == "i2t R@1"
         first, second = (self.levels(p, "i2t_r1") for p in ("scan_i2t_avg", "scan_all_negatives"))
@@ -261,7 +267,7 @@ class TestClaims:
         assert "scan: Section 4.4, table 4" in row["remark"]
 
     def test_one_that_is_reversed_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_lse beats scan_i2t_max")
+        row = self.row(verdicts, "SCAN i-t LSE beats SCAN i-t MAX")
         assert row["on other images"] == "reversed"
         gap = fmean(self.levels("scan_i2t_lse", "rsum")) - fmean(
             self.levels("scan_i2t_max", "rsum")
@@ -272,7 +278,7 @@ class TestClaims:
         assert "the difference is opposite to printed" in row["remark"]
 
     def test_one_that_is_undecided_stands_with_its_numbers(self, verdicts):
-        row = self.row(verdicts, "scan_i2t_avg beats scan_i2t_max")
+        row = self.row(verdicts, "SCAN i-t AVG beats SCAN i-t MAX")
         assert row["on other images"] == "undecided"
         numbers = [row[head] for head in ("difference", "p", "p, Holm", "printed")]
         assert numbers == ["+0.0", "1", "1", "+21.6"]
@@ -288,8 +294,7 @@ class TestClaims:
         assert adjusted == pytest.approx(significance.holm(raw).tolist(), rel=0.2)
 
     def test_one_that_was_not_run_stands_with_its_reason(self, verdicts):
-        text = (FOLDER / "claims.md").read_text()
-        rows = shown_table(text, "why it was not run").records()
+        rows = self.exported("claims-not-run").records()
         papers = [yaml.safe_load(path.read_text()) for path in PAPERS.glob("*.yaml")]
         said = [" ".join(c["statement"].split()) for paper in papers for c in paper["claims"]]
         shown = [row["claim"].removeprefix(ELSEWHERE) for row in rows]
@@ -298,8 +303,8 @@ class TestClaims:
         assert sum(row["claim"].startswith(ELSEWHERE) for row in rows) >= 10
         assert all(row["why it was not run"] for row in rows)
         by_compared = {row["compared"]: row for row in rows}
-        row = by_compared["scan_i2t_lse beats scan_i2t_sum"]
-        assert row["why it was not run"] == "scan_i2t_sum was not played"
+        row = by_compared["SCAN i-t LSE beats SCAN i-t SUM"]
+        assert row["why it was not run"] == "SCAN i-t SUM was not played"
         assert row["printed"] == "451.4 against 446.9"
         unplayed = next(row for row in rows if "Even Sum-Max" in row["claim"])
         assert unplayed["why it was not run"] == "SCO is none of the five methods"
@@ -317,9 +322,8 @@ class TestClaims:
         counted = "3 hold, 1 is reversed, 0 show no difference, 1 is undecided, {} were not run"
         for text in (on_readme("open"), (FOLDER / "claims.md").read_text()):
             assert counted.format(sum(total.values()) - 5) in text
-        of_paper = (FOLDER / "papers/scan.md").read_text()
-        assert counted.format(total["scan"] - 5) in of_paper
-        assert len(shown_table(of_paper, "on other images").rows) == 5
+        assert len(shown_table((FOLDER / "claims.md").read_text(), "verdict").rows) == 5
+        assert not (FOLDER / "papers/two_branch.md").exists()  # nothing of it was measured
 
     def test_only_what_was_compared_is_in_the_forest(self, verdicts):
         params = season(seeds=(0, 1, 2), played=tuple(QUALITY))

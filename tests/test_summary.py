@@ -1,4 +1,4 @@
-"""The verdict in ten lines, of made-up boards whose numbers are worked out by hand."""
+"""The verdict in a few lines, of made-up boards whose numbers are worked out by hand."""
 
 import re
 from dataclasses import replace
@@ -88,16 +88,16 @@ def line(start: str, lines: list[str]) -> str:
     return line
 
 
-def test_there_are_ten_lines_where_everything_happened():
+def test_there_are_seven_lines_where_everything_happened():
     judged = [verdict("holds"), verdict("reversed"), verdict("undecided")]
     found = sentences(board(standing("a", PERFECT), standing("b", POOR, None)), judged)
-    assert len(found) == 10
+    assert len(found) == 7
     assert all(found) and not any("\n" in line for line in found)
 
 
 def test_where_nothing_happened_there_are_fewer_and_none_is_empty():
     found = sentences(board(standing("a", PERFECT)), [])
-    assert 0 < len(found) < 10
+    assert 0 < len(found) < 7
     assert all(found)
 
 
@@ -210,7 +210,7 @@ class TestLocalising:
     def test_where_nothing_but_phrases_was_asked_nothing_else_is_told(self):
         found = sentences(board(localiser("p", 20)), [])
         starts = [line.split()[0] for line in found]
-        assert starts == ["Best", "Of", "Printed", "Presets", "Cells"]
+        assert starts == ["Best", "None", "Printed"]
 
     def test_where_no_phrase_was_asked_nothing_is_told(self):
         assert "localising" not in " ".join(sentences(board(standing("a", PERFECT)), []))
@@ -231,22 +231,39 @@ class TestCheapest:
         captions = replace(both, record=both.record.model_copy(update={"metrics": only}))
         for played, milliseconds in ((both, "1.8"), (captions, "2.4")):
             preset = builders.standing("p", [played], "P")
-            assert f"with P ({milliseconds} ms," in line("Cheapest", sentences(board(preset), []))
+            both_presets = board(preset, standing("slow", POOR, per_image=9.0))
+            assert f"with P ({milliseconds} ms," in line("Cheapest", sentences(both_presets, []))
 
-    def test_training_is_all_trainings_together_and_a_preset_without_has_none(self):
+    def test_training_is_all_trainings_together_and_the_least_of_all_is_named(self):
+        """0.04 s is kept as 0.0 s, and is less than all others."""
         found = board(
             standing("a", PERFECT, training=[30.0, 31.0]),
             standing("b", POOR, training=[40.0]),
             standing("c", POOR, training=[0.0]),
         )
         cheapest = line("Cheapest", sentences(found, []))
-        assert "training with B (40 s, rsum 0.0)" in cheapest
+        assert "training with C (0 s, rsum 0.0)" in cheapest
         found = board(standing("d", PERFECT, training=[3.0, 4.0]), standing("e", POOR))
         assert "training with D (7 s, rsum 600.0)" in line("Cheapest", sentences(found, []))
 
-    def test_where_nothing_was_trained_there_still_is_a_line(self):
-        found = board(standing("a", PERFECT, training=[0.0]))
-        assert "A (0 s" in line("Cheapest", sentences(found, []))
+    def test_times_closer_than_a_tenth_are_a_tie(self):
+        times = {"a": 10.0, "b": 10.9, "c": 11.2}
+        found = board(*(standing(name, POOR, training=[t]) for name, t in times.items()))
+        cheapest = line("Cheapest", sentences(found, []))
+        assert "training with A (10 s, rsum 0.0), B (11 s, rsum 0.0)." in cheapest
+
+    def test_of_the_times_of_the_seeds_the_median_counts(self):
+        played = [outcome("p", seed, POOR, training=[t]) for seed, t in enumerate((1.0, 5.0, 99.0))]
+        preset = builders.standing("p", played, "P")
+        slower = standing("slow", POOR, training=[9.0])
+        found = sentences(board(preset, slower), [])
+        assert "training with P (5 s," in line("Cheapest", found)
+
+    def test_what_was_timed_with_other_threads_is_not_compared(self):
+        one = outcome("p", 0, POOR)
+        slow = replace(one, scoring=one.scoring.model_copy(update={"threads": 7}))
+        both = board(standing("a", POOR), builders.standing("p", [slow], "P"))
+        assert not [told for told in sentences(both, []) if told.startswith("Cheapest")]
 
 
 class TestClaims:
@@ -272,16 +289,16 @@ class TestClaims:
         assert "1 holds, 0 are reversed, 0 show no difference, 1 does not hold, better" in counted
         assert "1 is undecided, 1 was not run" in counted
 
-    def test_those_with_a_verdict_are_named_and_from_the_seventh_on_counted(self):
-        judged = [verdict("holds", f"Holding {n}.") for n in range(8)]
-        judged += [verdict("reversed", "Turned."), verdict("does not hold: worse", "Failing.")]
-        judged += [verdict("no difference beyond the margin", "Equal."), verdict("not run", "Not.")]
+    def test_those_that_fail_are_named_and_from_the_seventh_on_counted(self):
+        kinds = ["reversed", "does not hold: worse"] * 4
+        judged = [verdict(kind, f"Failing {n}.") for n, kind in enumerate(kinds)]
+        judged += [verdict("holds", "Kept."), verdict("not run", "Not.")]
+        judged += [verdict("no difference beyond the margin", "Equal.")]
         lines = self.lines(*judged)
-        named = "; ".join(f"Holding {n}" for n in range(6))
-        assert line("Holding", lines) == f"Holding: {named} and 2 more."
-        assert line("Not holding", lines) == "Not holding: Turned; Failing."
+        named = "; ".join(f"Failing {n}" for n in range(6))
+        assert line("Not holding", lines) == f"Not holding: {named} and 2 more."
         assert line("No difference", lines) == "No difference beyond the margin: Equal."
-        assert "Not." not in " ".join(lines)
+        assert "Not." not in " ".join(lines) and "Kept" not in " ".join(lines)
 
     def test_of_the_undecided_it_says_what_would_decide_them(self):
         judged = [
@@ -314,39 +331,12 @@ class TestPrinted:
         assert line("Printed", found).endswith("compared with ours for 2 presets.")
 
 
-class TestOverlap:
-    def test_the_least_is_named_but_none_whose_bins_are_too_coarse(self):
-        found = board(
-            standing("a", PERFECT, overlap=0.5, bound=0.6),
-            standing("b", POOR, overlap=0.1234, bound=0.2),
-            standing("coarse", POOR, overlap=0.05, bound=0.01),
-        )
-        assert line("Matched", sentences(found, [])).endswith("least with B: S = 0.123.")
-
-    def test_where_all_are_too_coarse_nothing_is_told(self):
-        found = sentences(board(standing("a", PERFECT, overlap=0.5, bound=0.1)), [])
-        assert not [line for line in found if line.startswith("Matched")]
-
-
-class TestSeeds:
-    def test_three_are_enough_and_failed_ones_do_not_count(self):
-        three = standing("a", PERFECT, PERFECT, PERFECT)
-        lost = standing("b", POOR, POOR, None)
-        told = line("Presets played", sentences(board(three, lost), []))
-        assert "with 3 seeds or more: 1 of 2; small differences of the others" in told
-
-    def test_where_all_have_enough_there_are_no_others(self):
-        told = line("Presets played", sentences(board(standing("a", *[PERFECT] * 3)), []))
-        assert told == "Presets played with 3 seeds or more: 1 of 1."
-
-
 def test_cells_without_a_result_are_counted_with_the_way_to_the_reasons():
     found = sentences(board(standing("a", PERFECT, None), standing("b", None)), [])
     assert line("Cells", found).startswith("Cells without a result: 2 of 3")
     assert "(datasets/flickr30k.md)" in line("Cells", found)
-    assert (
-        line("Cells", sentences(board(standing("c", PERFECT)), [])) == "Cells with a result: all 1."
-    )
+    found = sentences(board(standing("c", PERFECT)), [])
+    assert not [one for one in found if one.startswith("Cells")]
 
 
 def test_titles_and_statements_stay_text():
@@ -354,7 +344,7 @@ def test_titles_and_statements_stay_text():
     alike = [standing(name, PERFECT, title=hostile) for name in "ab"]
     judged = [verdict(word, hostile) for word in ("holds", "reversed")]
     found = sentences(board(*alike), judged)
-    assert sum("script" in one for one in found) >= 5
+    assert sum("script" in one for one in found) >= 3
     parser = MarkdownIt("commonmark").enable("table")
     for number, one in enumerate(found):
         tokens = parser.parse(f"{number}. {one}\n")

@@ -1,5 +1,6 @@
 """Tasks side by side: their order, failures, dead workers, Ctrl-C, and what people see of them."""
 
+import argparse
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commands import task_display, task_queue
+from benchmark.commands import task_display, task_queue, verify
 from benchmark.commands.local_workers import Processes
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
@@ -134,6 +135,14 @@ def test_trainings_that_were_never_played_are_not_timed():
     assert known[key] == cost.seconds["training"]
     new = {"new": cells[key].model_copy(update={"folder": "results/none"})}
     assert seconds_of(new) == {}
+
+
+def test_make_repro_has_as_many_jobs_as_cores():
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text()
+    assert re.search(r"^repro:.*\n\t.* -m benchmark verify demo$", makefile, re.MULTILINE)
+    parser = argparse.ArgumentParser()
+    verify.configure(parser)
+    assert parser.parse_args(["demo"]).jobs == os.cpu_count()
 
 
 def test_jobs_share_the_gpus(folder):

@@ -106,6 +106,12 @@ class Standing:
         stored = (outcome.arrays("scores/samples.npz") for outcome in self.played)
         return next((arrays for arrays in stored if arrays), {})
 
+    @cached_property
+    def samples_seed(self) -> int | None:
+        """The seed whose `samples` are drawn; None where no seed has some."""
+        seeds = (o.record.seed for o in self.played if o.arrays("scores/samples.npz"))
+        return next(seeds, None)
+
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them lacks it."""
         records = [outcome.record.metrics for outcome in self.played]

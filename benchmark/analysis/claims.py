@@ -24,6 +24,7 @@ from benchmark.analysis import comparability, comparisons, significance, verdict
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.departures import Departure, departures, other_encoder
+from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
@@ -184,14 +185,14 @@ def _lack(claim: Claim, standings: dict[str, Standing]) -> Ground | None:
     for preset in claim.presets:
         standing = standings.get(preset)
         if standing is None:
-            return Ground(Cause.NOT_PLAYED, f"{preset} was not played")
+            return Ground(Cause.NOT_PLAYED, f"{title_of(preset)} was not played")
         if not standing.played:
             lost = standing.outcomes[0].record
             status = lost.status.replace("_", " ")
-            return Ground(Cause.NO_RESULT, f"{preset}: {status}: {lost.reason}")
+            return Ground(Cause.NO_RESULT, f"{title_of(preset)}: {status}: {lost.reason}")
         if not comparisons.usable(standing, claim.metric):
             heading = quantity(claim.metric).heading
-            return Ground(Cause.NOT_MEASURED, f"{heading} of {preset} was not measured")
+            return Ground(Cause.NOT_MEASURED, f"{heading} of {title_of(preset)} was not measured")
     compared = [standings[preset] for preset in claim.presets]
     return _other_text(compared) or _same_network(compared)
 
@@ -202,7 +203,7 @@ def _other_text(compared: Sequence[Standing]) -> Ground | None:
         return None
     for standing in compared:
         if other := other_encoder(standing):
-            return Ground(Cause.NOT_PLAYED, f"{standing.preset} was played with {other}")
+            return Ground(Cause.NOT_PLAYED, f"{title_of(standing.preset)} was played with {other}")
     return None
 
 
@@ -261,7 +262,7 @@ def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
         queries = board.test_queries(standings[0].task)
         return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
     if "overlap_s" in sides(comparison.metric):
-        coarse = [s.preset for s in standings if comparisons.is_coarse(s)]
+        coarse = [title_of(s.preset) for s in standings if comparisons.is_coarse(s)]
         if coarse:
             return Ground(Cause.COARSE_BINS, f"S of {' and '.join(coarse)} hangs on its bins")
     if comparison.is_of_these_trainings:
@@ -351,7 +352,9 @@ def _tested(
 
 def _cautions(board: Board, presets: Iterable[str]) -> list[str]:
     found = {preset: departures(board, board.standing(preset)) for preset in presets}
-    named = {kind: [p for p, kinds in found.items() if kind in kinds] for kind in CAUTIONS}
+    named = {
+        kind: [title_of(p) for p, kinds in found.items() if kind in kinds] for kind in CAUTIONS
+    }
     return [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
 
 
@@ -359,7 +362,8 @@ def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict
     decisive = min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
     ground, reason = decisive.on_other_images.ground, decisive.on_other_images.ground.reason
     if len(tested) > 1:
-        names = f"{decisive.comparison.first} over {decisive.comparison.second}"
+        pair = decisive.comparison
+        names = f"{title_of(pair.first)} over {title_of(pair.second)}"
         reason = f"{'each pair' if decisive.conclusion == Conclusion.HOLDS else names}: {reason}"
     return Verdict(
         paper=question.paper,

@@ -5,6 +5,7 @@ torch.
 """
 
 from enum import StrEnum
+from functools import lru_cache
 
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Outcome, Standing
@@ -39,6 +40,7 @@ IN_DEVIATIONS = {  # how sentences of a record begin, or what they say
 }
 
 
+@lru_cache(maxsize=1024)
 def departures(board: Board, standing: Standing) -> dict[Departure, str]:
     """A sentence for each departure that there is, in the order of Departure."""
     texts = _of_record(standing) | _of_trainings(board, standing) | _of_card(board)

@@ -4,6 +4,7 @@ Knows no torch.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,7 @@ from benchmark.analysis.boards import Board, Standing
 METRIC = "rsum"
 
 
+@lru_cache(maxsize=64)
 def rank_letters(board: Board) -> list[str]:
     """Compact letters of each of `board.ranked`, of one task: presets that share none differ.
 
@@ -38,6 +40,7 @@ def letters_of(size: int, p_values: Sequence[float]) -> list[str]:
     return significance.letters(apart_PP)
 
 
+@lru_cache(maxsize=64)
 def chances_to_be_best(board: Board) -> list[float] | None:
     """The probability that each of `board.ranked`, of one task, has the highest rsum on other
     images and with other trainings; None where that is not known of one of them."""

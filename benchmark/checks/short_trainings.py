@@ -5,6 +5,10 @@
 trains ten seeds of each, or of those that are named, and writes short_trainings.json, which
 `pytest benchmark/` compares fresh trainings with. Scenes, features and vectors are the same in all
 of them: seeds differ in the weights they start from, in batches and in dropout.
+
+Negatives are all of a batch, since the hardest alone teach little at first, and each seed another
+thing. The instance loss learns nothing in so few steps (rsum 27 after 320, as by chance): dual_path
+is judged by its records alone, in test_quality.py, and so are the methods of phrases and CCA.
 """
 
 import sys
@@ -33,7 +37,8 @@ from methods import Captions, Sizes
 
 SCORES = Path(__file__).with_suffix(".json")
 SEEDS = range(10)
-SCENES = shapes.Options(train=240, val=1, test=120)
+FOLDS, GALLERY = 4, 120  # test scenes of a fold: many queries, few scenes to choose from
+SCENES = shapes.Options(train=240, val=1, test=FOLDS * GALLERY)
 GRID = 4  # cells of a picture, by side; the features of a cell are its mean colour and contrast
 SURE = 0.99  # probability that a sound method passes
 
@@ -45,29 +50,25 @@ class Training:
 
 
 SMALL_SCAN = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
-SMALL_SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4}
+SMALL_SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4, "hard_negatives": False}
 IMAGE_TO_TEXT = {"direction": "i2t", "pooling": "lse", "lambda1": 4.0, "lambda2": 5.0}
 BRANCHES = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "learning_rate": 1e-3}
-DUAL_PATH = {"word_init": "random", "word_size": 32, "blocks": "1,1,1,1", "text_width": 0.0625}
-DUAL_PATH |= {"hidden_size": 128, "image_hidden_size": 128, "embedding_size": 128}
-DUAL_PATH |= {"dropout": 0.25, "learning_rate": 0.05, "epochs": 30, "decay_after": 25}
-CYCLE = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "top_k": 10, "epochs": 12}
+CYCLE = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "top_k": 10, "epochs": 15}
+CYCLE |= {"decay_every": 9, "dropout": 0.2}
 VSE = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
-VSE |= {"epochs": 8, "decay_after": 6}
+VSE |= {"epochs": 8, "decay_after": 6, "hard_negatives": False}
 TRAININGS = {
     "scan_t2i": Training("scan", SMALL_SCAN),
     "scan_i2t": Training("scan", SMALL_SCAN | IMAGE_TO_TEXT),
     "vse": Training("vse", VSE),
-    "dual_path": Training("dual_path", DUAL_PATH),
     "two_branch": Training("two_branch_embedding", BRANCHES | {"epochs": 15}),
-    "two_branch_similarity": Training("two_branch_similarity", BRANCHES | {"epochs": 20}),
     "cyclematch": Training("cyclematch", CYCLE),
 }
 
 
 def rsum(name: str, seed: int, harm: Callable[[nn.Module], None] = lambda model: None) -> float:
-    """rsum of the test scenes after a training of one seed; `harm` may plant a defect in the model
-    before."""
+    """Mean rsum of the folds of test scenes after a training of one seed; `harm` may plant a defect
+    in the model before."""
     make_deterministic()
     method = method_of(TRAININGS[name].method)
     config = method.Config(**TRAININGS[name].options)
@@ -90,8 +91,26 @@ def rsum(name: str, seed: int, harm: Callable[[nn.Module], None] = lambda model:
         )
         run.play()
     model.eval()
-    scores = scoring.score(model, test, quiet=True).matrix
-    return selection.retrieval_recalls(scores, test.relevant, ("i2t", "t2i"))["rsum"]
+    return float(np.mean([rsum_of(model, fold(test, number)) for number in range(FOLDS)]))
+
+
+def rsum_of(model: nn.Module, split: SplitInputs) -> float:
+    scores = scoring.score(model, split, quiet=True).matrix
+    return selection.retrieval_recalls(scores, split.relevant, ("i2t", "t2i"))["rsum"]
+
+
+def fold(split: SplitInputs, number: int) -> SplitInputs:
+    """The scenes of one fold, with their captions."""
+    start = number * GALLERY
+    rows = (split.image_of_caption // GALLERY == number).nonzero()[:, 0]
+    values, lengths = split.captions.values[rows], split.captions.lengths[rows]
+    return replace(
+        split,
+        images=split.images[start : start + GALLERY],
+        captions=Captions(values=values, lengths=lengths),
+        image_of_caption=split.image_of_caption[rows] - start,
+        group_of_image=torch.arange(GALLERY),
+    )
 
 
 @cache

@@ -29,7 +29,7 @@ from benchmark.core import numerics
 from benchmark.core.numerics import NATIVE, Numerics
 
 ROOT = Path(__file__).parents[2]
-SCORED = 32  # captions with the images of a batch, so that a run is short: a neighbour on the
+SCORED = 32  # images with the captions of a batch, so that a run is short: a neighbour on the
 # machine disturbs many short runs less than few long ones
 OVER_PRODUCT = 1.4
 STEP_OVER_PRODUCTS = 1.5
@@ -40,9 +40,9 @@ TIMES_FASTER = {"t2i": 4.0, "i2t": 10.0}
 
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
 def test_scan_scores_in_little_more_than_its_product(direction, benchmark, one_thread):
-    model, pixels = scan_model(direction), torch.randn(BATCH, REGIONS, FEATURES)
+    model, pixels = scan_model(direction), torch.randn(SCORED, REGIONS, FEATURES)
     with torch.inference_mode():
-        images, captions = model.encode_images(pixels), model.encode_captions(words(SCORED))
+        images, captions = model.encode_images(pixels), model.encode_captions(words(BATCH))
         kept = kept_words(captions)
         score = partial(model.similarity, images, captions)
         loop = partial(by_caption, direction, images[0], captions)

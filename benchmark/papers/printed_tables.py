@@ -146,13 +146,31 @@ class About(Strict):
     year: int
     venue: str
     source: str  # the version that was transcribed, and what it lost
+    link: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # to the paper
+    code: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # of the authors, if it is published
     splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
 
 
+class GapStep(Strict):
+    """A row of a paper that lacks one thing of the main row: what the gap is without it."""
+
+    what: str
+    preset: str
+
+
+class Main(Strict):
+    """The row that stands for the paper, at one place."""
+
+    preset: str
+    place: str
+    steps: list[GapStep] = []
+
+
 class Paper(Strict):
-    """A paper: what it is, its tables by number, its claims."""
+    """A paper: what it is, its main row, its tables by number, its claims."""
 
     paper: About
+    main: Main | None = None
     tables: dict[str, Table]
     claims: list[Claim]
 
@@ -192,6 +210,9 @@ def read_paper(path: Path, preset_names: Container[str]) -> Paper:
         for row in table.rows:
             where = f"{shown(path)}: table {number}, row {row.label!r}"
             _check_presets(where, [row.preset] if row.preset else [], preset_names)
+    if paper.main:
+        names = [paper.main.preset, *(step.preset for step in paper.main.steps)]
+        _check_presets(f"{shown(path)}: main", names, preset_names)
     for claim in paper.claims:
         _check_presets(f"{shown(path)}: claim {claim.id}", claim.presets, preset_names)
     return paper

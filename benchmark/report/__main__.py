@@ -1,8 +1,9 @@
 """Stage: the records of a season -> reports/<season>/, Markdown with figures.
 
-README.md is the first page; it links to papers/, datasets/, claims.md and fidelity.md. The same
-records give the same bytes. Pictures and captions that may not be published go to
-reports/<season>/local/, which is not committed.
+README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json is what
+`python -m benchmark ledger` reads for the pages over all seasons. The same records give the same
+bytes. Pictures and captions that may not be published go to reports/<season>/local/, which is not
+committed.
 
     --table NAME   print one table instead, for a paper or a spreadsheet
     --trec FOLDER  write the rankings of images and captions as TREC run and qrels instead, for
@@ -13,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmark.analysis import claims, trec_export
+from benchmark.analysis import claims, season_claims, trec_export
 from benchmark.analysis.boards import Board, Standing, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.errors import UserError
@@ -74,11 +75,14 @@ def write_report(params: Params) -> Path:
     pages = season_pages(params, boards, verdicts, figures)
     figures.remove_others()
     for subfolder in ("datasets", "papers"):
+        (folder / subfolder).mkdir(parents=True, exist_ok=True)
         remove_others(folder / subfolder, [folder / name for name in pages])
     for name, text in pages.items():
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards, verdicts))
+    told = season_claims.season_claims(params, boards, verdicts)
+    write_json(folder / season_claims.FILE, told.model_dump(mode="json"))
     return folder
 
 

@@ -1,8 +1,10 @@
 """What a preset costs: seconds of training and of a query."""
 
-from statistics import fmean
+from collections.abc import Sequence
+from statistics import median
 
-from benchmark.analysis.boards import Standing
+from benchmark.analysis.boards import Board, Standing
+from benchmark.core.provenance import Provenance
 from benchmark.season.parameters import BROUGHT
 
 
@@ -11,22 +13,46 @@ def has_costs(standing: Standing) -> bool:
     return standing.played[0].record.family != BROUGHT
 
 
+def by_setting(board: Board) -> dict[str, list[Standing]]:
+    """The ranked presets of a board that have costs, by what their times hang on: machine, device,
+    threads and versions. Times of different settings cannot be compared."""
+    settings: dict[str, list[Standing]] = {}
+    for standing in board.ranked:
+        if has_costs(standing):
+            settings.setdefault(_setting(standing), []).append(standing)
+    return settings
+
+
 def training_seconds(standing: Standing) -> float:
-    """Mean over the seeds; of a fusion, of all trainings of its members together."""
-    return fmean(outcome.training_seconds for outcome in standing.played)
+    """Median over the seeds; of a fusion, of all trainings of its members together."""
+    return median(outcome.training_seconds for outcome in standing.played)
 
 
 def query_seconds(standing: Standing) -> float:
     """Time to encode a query once and to score it with every item of the gallery.
 
     The query is an image among all captions or, on datasets without image queries, a caption among
-    all images. Mean over the seeds.
+    all images. Median over the seeds.
     """
     record = standing.played[0].record
     is_image = "i2t_r1" in record.metrics
     encoding = "per_image" if is_image else "per_caption"
     items = record.captions if is_image else record.images
-    return fmean(
+    return median(
         outcome.scoring.seconds[encoding] + items * outcome.scoring.seconds["per_pair"]
         for outcome in standing.played
     )
+
+
+def _setting(standing: Standing) -> str:
+    facts = [f for outcome in standing.played for f in (*outcome.trainings, outcome.scoring)]
+    return "; ".join(_listed([_of(f) for f in facts]))
+
+
+def _of(facts: Provenance) -> str:
+    device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
+    return f"{facts.machine}, {device}, torch {facts.packages.get('torch', 'unknown')}"
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    return sorted(dict.fromkeys(texts))

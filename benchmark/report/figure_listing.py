@@ -27,6 +27,8 @@ from benchmark.report import figures
 from datasets import OpenPicture
 
 SECTIONS = {
+    "first": "first page, once for retrieval and once for phrase localisation",
+    "why": "page of a paper, above its tables",
     "result": "page of a dataset, below the leaderboard",
     "similarity": "page of a dataset, below the table of overlaps",
     "training": "page of a dataset, once for retrieval and once for phrase localisation",
@@ -34,7 +36,7 @@ SECTIONS = {
     "localisation": "page of a dataset, below the table of phrase localisation",
     "examples": "with the hits and misses of retrieval; may show captions and pictures",
     "phrases": "with phrase localisation; may show phrases and pictures",
-    "claims": "page of the claims and pages of the papers",
+    "claims": "page of the claims",
 }
 
 
@@ -44,6 +46,7 @@ class FigureInputs:
 
     board: Board  # of retrieval; for localisation and phrases, of phrase localisation
     verdicts: Sequence[Verdict] = ()  # section claims: those that the page lists
+    paper: str = ""  # pages of papers: the name of its file
     data: Prepared | None = None  # sections examples and phrases: the prepared dataset
     open_picture: OpenPicture | None = None  # the same sections: opens a picture by its file
 

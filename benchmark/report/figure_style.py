@@ -33,7 +33,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 DASHES = ("-", "--", "-.", ":")
 GREY = "#767676"  # of context: zero lines, the papers' curves
 WIDTH = 10.0  # inches
-DPI = 110
+DPI = 190  # a picture of WIDTH fills a page of GitHub at twice its resolution
+DRAWN_DPI = 110  # of the parts of an SVG that are pictures
 DIGITS = 5  # of a position, as a share of the figure
 WIDE = 5.0  # ratio of the largest to the smallest value above which an axis is logarithmic
 VERY_WIDE = 100.0  # ratio above which such an axis has room for powers of ten only
@@ -97,7 +98,8 @@ def save(figure: Figure, path: Path) -> None:
     kind = path.suffix.removeprefix(".")
     with atomic(path) as part, drawing():
         _settle(figure)
-        figure.savefig(part, format=kind, dpi=DPI, metadata=METADATA[kind])
+        dpi = DPI if kind == "png" else DRAWN_DPI
+        figure.savefig(part, format=kind, dpi=dpi, metadata=METADATA[kind])
 
 
 def _settle(figure: Figure) -> None:

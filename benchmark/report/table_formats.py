@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.report.markdown import bold, escaped, inside, one_line, pipe_table
+from benchmark.report.markdown import bold, code, escaped, inside, one_line, pipe_table
 
 
 class Entry(NamedTuple):
@@ -19,6 +19,7 @@ class Entry(NamedTuple):
 
     text: str
     is_bold: bool = False
+    is_code: bool = False  # on pages: characters of equal width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,8 @@ def as_json(table: Table) -> str:
 
 
 def _markdown(entry: Entry) -> str:
+    if entry.is_code:
+        return code(entry.text)
     text = inside(entry.text)
     return bold(text) if entry.is_bold and text else text
 

@@ -209,7 +209,7 @@ def _report(params: Params) -> dict:
     }
 
 
-PAGES = ["README.md", "claims.md", "fidelity.md", "datasets", "papers", "figures"]
+PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures"]
 PLOTS = {
     "leaderboard": {
         "cache": False,

@@ -59,17 +59,28 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
             name="losses",
             figure=density_by_loss(shown_panels),
             alt=f"{inputs.board.card['title']}: score densities by loss; S: {overlaps}",
+            caption=_caption(shown_panels, standings[0].played[0].record.seed),
         )
 
 
+def _caption(shown_panels: Sequence[LossPanel], seed: int) -> str:
+    """What Fig. 5 shows, and whether it recurs."""
+    printed = [panel.printed.overlap for panel in shown_panels]
+    overlaps = [panel.overlap for panel in shown_panels]
+    told = "After Fig. 5, where S falls from ranking loss to instance loss to both."
+    if len(overlaps) > 1:
+        is_alike = np.array_equal(np.argsort(printed), np.argsort(overlaps))
+        told += f" Here S {'stands in the same order' if is_alike else 'has another order'}."
+    return f"{told} Drawn are the scores of seed {seed}; the numbers are means over all seeds."
+
+
 def _panel(standing: Standing) -> LossPanel:
-    """Of the first seed."""
-    metrics = standing.played[0].record.metrics
+    """The scores of the first seed; S and the means as in the tables."""
     return LossPanel(
         title=standing.row.title,
-        overlap=metrics["overlap_s"],
-        mean_matched=metrics["mean_matched"],
-        mean_unmatched=metrics["mean_unmatched"],
+        overlap=standing.mean("overlap_s"),
+        mean_matched=standing.mean("mean_matched"),
+        mean_unmatched=standing.mean("mean_unmatched"),
         scores=scores_of(standing),
         printed=_printed_of(standing.preset),
     )

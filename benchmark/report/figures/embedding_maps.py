@@ -31,7 +31,30 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
             figure=embedding_maps(spaces),
             alt=f"{inputs.board.card['title']}: t-SNE of images and captions in {len(spaces)} "
             "spaces, pairs joined",
+            caption=_caption(inputs.board, spaces),
         )
+
+
+def _caption(board: Board, spaces: Sequence[Space]) -> str:
+    """What Fig. 6.4 shows, and whether it recurs."""
+    said = [f"{space.title} {nearness(space):.2f}" for space in spaces]
+    seeds = {standing.samples_seed for standing in map(board.standing, PRESETS) if standing}
+    named = ", ".join(sorted(str(seed) for seed in seeds if seed is not None))
+    return (
+        "After Fig. 6.4, where matched pairs lie close together. Distance of a pair here, as a "
+        f"share of that of unmatched ones: {'; '.join(said)}. It recurs where this is far below 1. "
+        f"Seed {named}."
+    )
+
+
+def nearness(space: Space) -> float:
+    """Median distance of matched pairs, divided by that of unmatched ones; 1 for a single pair."""
+    images, captions = np.split(space.points.astype(np.float64), 2)
+    distances = np.linalg.norm(images[:, None] - captions[None], axis=-1)
+    is_matched = np.eye(len(images), dtype=bool)
+    if len(images) < 2:
+        return 1.0
+    return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
 
 
 def _spaces(board: Board, preset: str) -> list[Space]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark.analysis.claims import Verdict
+from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.verdict_rules import Conclusion, Rule
 from benchmark.papers.claimed_quantities import quantity
 from benchmark.report.figure_listing import FigureInputs, Picture
@@ -62,7 +63,7 @@ def forest_rows(verdict: Verdict) -> list[ForestRow]:
     """One row per comparison that has an interval."""
     return [
         ForestRow(
-            label=f"{verdict.claim.statement} ({compared(verdict, tested.comparison)})",
+            label=_label(verdict, tested.comparison),
             unit=quantity(verdict.claim.metric).heading,
             difference=tested.comparison.difference,
             low=tested.comparison.interval[0],
@@ -75,6 +76,12 @@ def forest_rows(verdict: Verdict) -> list[ForestRow]:
         for tested in verdict.tested
         if tested.comparison.interval
     ]
+
+
+def _label(verdict: Verdict, comparison: Comparison) -> str:
+    """The claim; of a claim on several pairs, which one."""
+    statement = verdict.claim.statement
+    return f"{compared(verdict, comparison)}: {statement}" if len(verdict.tested) > 1 else statement
 
 
 def _bounds(rule: Rule) -> tuple[float, ...]:

@@ -13,6 +13,7 @@ from benchmark.report.figure_style import COLOURS, GREY, drawing, panels, shown
 
 SECTION = "papers/cyclematch"
 PRESETS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
+MIDDLE = (0.4, 0.6)  # where the paper says that most weights lie
 QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
@@ -48,11 +49,25 @@ def _pictures(title: str, standing: Standing, ways: Sequence[str]) -> Iterator[P
         name=f"curves-{standing.preset}",
         figure=score_curves([curves for way in ways for curves in _curves(standing, way)]),
         alt=f"{whose}: sorted scores of a few queries with their adaptive weights",
+        caption="After Fig. 6.5, where the score with the smallest area under its curve has the "
+        f"largest weight. Seed {standing.samples_seed}.",
     )
     yield Picture(
         name=f"weights-{standing.preset}",
         figure=fusion_weights([_weights(standing, way) for way in ways]),
         alt=f"{whose}: adaptive weights of every query",
+        caption=_caption(standing, ways),
+    )
+
+
+def _caption(standing: Standing, ways: Sequence[str]) -> str:
+    """What Fig. 6.7 shows, and whether it recurs."""
+    weights = np.concatenate([standing.samples[f"weights_{way}"].ravel() for way in ways])
+    share = float(np.mean((weights >= MIDDLE[0]) & (weights <= MIDDLE[1])))
+    recurs = "it recurs" if share > 0.5 else "it does not recur"
+    return (
+        f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. Here "
+        f"{100 * share:.0f}% do: {recurs}. Seed {standing.samples_seed}."
     )
 
 

@@ -34,6 +34,19 @@ def _picture(title: str, standing: Standing) -> Picture:
         figure=image_correlations(matrices),
         alt=f"{title}, {standing.row.title}: Pearson correlation of {len(before)} images; mean "
         f"absolute value {means[0]:.3f} before training, {means[1]:.3f} after",
+        caption=_caption(standing, *means),
+    )
+
+
+def _caption(standing: Standing, before: float, after: float) -> str:
+    """What Fig. 4b shows, and whether it recurs."""
+    told = "After Fig. 4b, where the features of two images are less correlated after training."
+    recurs = "it recurs" if after < before else "it does not recur"
+    if _is_standardised(standing):
+        recurs = "but standardised features are not correlated to begin with"
+    return (
+        f"{told} Here the mean goes from {before:.3f} to {after:.3f}: {recurs}. "
+        f"Seed {standing.samples_seed}."
     )
 
 

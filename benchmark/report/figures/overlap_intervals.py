@@ -49,6 +49,7 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
             figure=overlap_intervals(rows),
             alt=f"{inputs.board.card['title']}: S of every preset with an interval, at other bins, "
             "and 1 - KS",
+            caption="S is the mean over the seeds, as in the table.",
         )
 
 

@@ -8,8 +8,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmark.analysis.boards import Board
-from benchmark.report.costs import has_costs, query_seconds, training_seconds
+from benchmark.analysis.boards import Board, Standing
+from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import (
     GREY,
@@ -41,7 +41,11 @@ class Price:
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     board = inputs.board
-    prices = _prices_of(board)
+    settings = by_setting(board)
+    timed = max(settings.values(), key=len, default=[])
+    left_out = sum(map(len, settings.values())) - len(timed)
+    more = f" {left_out} presets that were timed otherwise are left out." if left_out else ""
+    prices = _prices_of(board, timed)
     if not prices:
         return
     query, items = ("picture", "caption") if "i2t" in board.ways else ("caption", "picture")
@@ -50,11 +54,12 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         figure=quality_and_cost(prices),
         alt=f"{board.card['title']}: rsum against the time to train and the time of a query",
         caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
-        "split. The line joins the presets that no other one beats in both.",
+        f"split. The line joins the presets that no other one beats in both.{more}",
     )
 
 
-def _prices_of(board: Board) -> list[Price]:
+def _prices_of(board: Board, standings: Sequence[Standing]) -> list[Price]:
+    """Of presets that were timed alike."""
     styles = preset_styles(board)
     return [
         Price(
@@ -65,8 +70,7 @@ def _prices_of(board: Board) -> list[Price]:
             training_seconds=training_seconds(standing) or None,
             query_milliseconds=max(1e3 * query_seconds(standing), SHORTEST),
         )
-        for standing in board.ranked
-        if has_costs(standing)
+        for standing in standings
     ]
 
 

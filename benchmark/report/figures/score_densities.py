@@ -35,16 +35,22 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         figure=score_densities(shown_panels),
         alt=f"{inputs.board.card['title']}: score densities of matched and unmatched pairs; "
         f"S: {overlaps}",
+        caption=_caption(standings[:PRESETS], len(standings) - len(shown_panels)),
     )
 
 
+def _caption(drawn: Sequence[Standing], left_out: int) -> str:
+    seeds = ", ".join(sorted({str(standing.played[0].record.seed) for standing in drawn}))
+    more = f" {left_out} presets with a lower rsum are left out." if left_out else ""
+    return f"Drawn are the scores of seed {seeds}; S and 1 - KS are means over all seeds.{more}"
+
+
 def _panel(standing: Standing) -> Panel:
-    """Of the first seed."""
-    metrics = standing.played[0].record.metrics
+    """The scores of the first seed; S and its bound as in the tables."""
     return Panel(
         title=standing.row.title,
-        overlap=metrics["overlap_s"],
-        bound=metrics["one_minus_ks"],
+        overlap=standing.mean("overlap_s"),
+        bound=standing.mean("one_minus_ks"),
         scores=scores_of(standing),
     )
 

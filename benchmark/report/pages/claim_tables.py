@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
 from benchmark.papers.claimed_quantities import quantity, sides
-from benchmark.report.pages.result_tables import NONE, between, spread
+from benchmark.report.pages.result_tables import NO_BREAK, NONE, between, spread
 from benchmark.report.table_formats import Entry, Table
 
 WORDS = ["claim", "on other images", "on this test set", "compared", "metric"]
 INTERVAL = "95% interval"
+UNDER = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"  # a further comparison of the claim above
+DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
 OF_TEST_SET = "95% over test images, these trainings only"  # nothing is known of other trainings
 VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
@@ -39,6 +42,66 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     )
 
 
+def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
+    """The same in four columns, for pages: a row per comparison, the claim in the first."""
+    heads = ["claim", "verdict", "difference here, 95% interval", "printed"]
+    run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
+    rows = [
+        [
+            statement(verdict) if tested is verdict.tested[0] else f"{UNDER} {pair}",
+            Entry(verdict.conclusion, is_bold=True)
+            if tested is verdict.tested[0]
+            else tested.conclusion,
+            difference(verdict, tested.comparison),
+            _printed_difference(verdict, tested),
+        ]
+        for verdict in run
+        for tested in verdict.tested
+        for pair in [compared(verdict, tested.comparison)]
+    ]
+    return Table(title=title, heads=heads, rows=rows, names=2)
+
+
+def difference(verdict: Verdict, comparison: Comparison) -> str:
+    """The measured difference with its metric and its interval; a dagger marks an interval that
+    says nothing of other trainings."""
+    decimals = _decimals(verdict)
+    text = f"{_metric(verdict)} {comparison.difference:+.{decimals}f}"
+    if comparison.interval is None:
+        return text
+    dagger = f"{NO_BREAK}{DAGGER}" if is_of_test_set(comparison) else ""
+    return f"{text} {_interval(comparison, decimals)}{dagger}"
+
+
+def facts(verdict: Verdict) -> list[str]:
+    """What a verdict rests on: a line per comparison, then the remark."""
+    lines = []
+    for tested in verdict.tested:
+        finding, decimals = tested.on_other_images, _decimals(verdict)
+        sides_of = (tested.comparison.firsts, tested.comparison.seconds)
+        levels = [spread(values, decimals) for values in sides_of]
+        p_values = [("p", finding.p), ("after Holm", finding.adjusted_p)]
+        parts = [
+            compared(verdict, tested.comparison),
+            " against ".join(level for level in levels if level != NONE),
+            f"seeds: {seeds(tested.comparison)}",
+            *(f"{name} {value:.2g}" for name, value in p_values if value is not None),
+        ]
+        lines.append("; ".join(parts))
+    if verdict.on_test_set != verdict.conclusion:
+        lines.append(f"on this test set: {verdict.on_test_set}")
+    return [*lines, remark(verdict)]
+
+
+def not_run_reasons(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """The claims that were not run, by the reason."""
+    by_reason: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.conclusion == Conclusion.NOT_RUN:
+            by_reason.setdefault(verdict.reason, []).append(verdict)
+    return by_reason
+
+
 def not_run_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     """The claims that were not run, with the reason and with what the paper prints."""
     heads = ["claim", "why it was not run", "compared", "metric", "printed", "remark"]
@@ -46,7 +109,7 @@ def not_run_table(title: str, verdicts: Sequence[Verdict]) -> Table:
         [
             statement(verdict),
             verdict.reason,
-            f" {_sign(verdict)} ".join(verdict.claim.presets) or NONE,
+            f" {_sign(verdict)} ".join(map(title_of, verdict.claim.presets)) or NONE,
             _metric(verdict),
             _printed(verdict),
             _source(verdict),
@@ -83,9 +146,10 @@ def statement(verdict: Verdict) -> str:
 def compared(verdict: Verdict, comparison: Comparison) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
     if comparison.second:
-        return f"{comparison.first} {_sign(verdict)} {comparison.second}"
+        names = title_of(comparison.first), title_of(comparison.second)
+        return f" {_sign(verdict)} ".join(names)
     first, second = (quantity(side).heading for side in sides(comparison.metric))
-    return f"{comparison.first}: {first} above {second}"
+    return f"{title_of(comparison.first)}: {first} above {second}"
 
 
 def remark(verdict: Verdict) -> str:
@@ -167,8 +231,13 @@ def _pair(verdict: Verdict, tested: Tested, intervals: Sequence[str]) -> list[st
         *(ends if head == own else NONE for head in intervals),
         NONE if finding.p is None else f"{finding.p:.2g}",
         NONE if finding.adjusted_p is None else f"{finding.adjusted_p:.2g}",
-        NONE if tested.printed is None else f"{tested.printed:+.{decimals}f}",
+        _printed_difference(verdict, tested),
     ]
+
+
+def _printed_difference(verdict: Verdict, tested: Tested) -> str:
+    printed = tested.printed
+    return NONE if printed is None else f"{printed:+.{_decimals(verdict)}f}"
 
 
 def seeds(comparison: Comparison) -> str:

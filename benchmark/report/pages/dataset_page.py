@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator
 
-from benchmark.analysis import comparisons
-from benchmark.analysis.boards import Board, Outcome
+from benchmark.analysis import comparisons, validity
+from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Outcome
+from benchmark.analysis.seed_spread import CARRIES
 from benchmark.core.provenance import Provenance
 from benchmark.core.records import Record
+from benchmark.protocol import distribution_overlap
+from benchmark.report.costs import by_setting
 from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.markdown import code, escaped
-from benchmark.report.pages import integrity_tables, result_tables, summary
+from benchmark.report.markdown import code, escaped, pipe_table
+from benchmark.report.pages import integrity_tables, leaderboards, result_tables, summary
 from benchmark.report.pages.example_sections import example_sections
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.template_filling import filled
@@ -63,9 +66,21 @@ def dataset_page(
         title=board.card["title"],
         card=board.card,
         split=f"{board.card['split']}/test",
+        season=params.season,
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
         few_queries=summary.few_queries(board),
-        tables=tables,
+        tables=tables | _shown(board),
+        rows=_rows(board),
+        legend=validity.LEGEND,
+        limits=leaderboards.limits(localisation),
+        costs=_costs(retrieval, result_tables.cost),
+        localisation_costs=_costs(localisation, result_tables.localisation_cost),
+        has_one_way=len(board.ways) == 1,
+        has_phrases=bool(localisation.standings),
+        bins=distribution_overlap.BINS,
+        plus_minus=result_tables.PLUS_MINUS,
+        carries=CARRIES,
+        min_queries=MIN_TEST_QUERIES,
         has_retrieved=bool(retrieval.ranked),
         has_localised=bool(localisation.ranked),
         is_coarse=is_coarse(board),
@@ -78,6 +93,35 @@ def dataset_page(
         figures=_figures(board, figures),
         examples=example_sections(params, board, figures),
     )
+
+
+def _shown(board: Board) -> dict[str, Table | list[Table] | None]:
+    """The tables that the page shows in the place of wide ones."""
+    recalls = [leaderboards.recalls(board.retrieval, way) for way in board.ways]
+    return {
+        "shown": leaderboards.leaderboard(board.retrieval),
+        "recalls": [table for table in recalls if table],
+        "localisation-shown": leaderboards.leaderboard(board.localisation),
+    }
+
+
+def _costs(board: Board, table: Callable[..., Table]) -> list[tuple[str, Table]]:
+    """One table per setting in which times were measured."""
+    return [(setting, table(board, timed)) for setting, timed in by_setting(board).items()]
+
+
+def _rows(board: Board) -> str:
+    """Every row with its id and its records, as Markdown."""
+    up = f"{UP}{UP}{UP}"  # from datasets/ to the root
+    rows = []
+    for standing in board.standings:
+        records = [
+            f"[{outcome.record.seed}]({up}{outcome.folder.as_posix()}/record.json)"
+            for outcome in standing.outcomes
+            if outcome.folder.is_relative_to("results")
+        ]
+        rows.append([escaped(standing.row.title), code(standing.preset), " ".join(records)])
+    return pipe_table(["row", "id", "records by seed"], rows, "lll")
 
 
 def is_coarse(board: Board) -> bool:

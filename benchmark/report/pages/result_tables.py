@@ -7,14 +7,14 @@ The board holds one task: tables of retrieval take `board.retrieval`, tables of 
 from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, log10
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 from benchmark.analysis import comparisons, departures, ranking
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.departures import Departure
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
-from benchmark.report.costs import has_costs
+from benchmark.report.costs import has_costs, training_seconds
 from benchmark.report.table_formats import Entry, Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -50,9 +50,9 @@ def localised(board: Board) -> Table:
     """Phrase localisation: `leaderboard` with the upper bound and the R@1 of a random order."""
     title = f"{board.card['title']}: phrases localised on test"
     ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
-    limits = _columns(board, board.ranked, LIMITS, emphasis=False)
+    limits = metric_entries(board, board.ranked, LIMITS, emphasis=False)
     more_heads, intervals = _intervals(board, board.ranked, "p2r_r1")
-    more_heads += _headings(LIMITS)
+    more_heads += headings(LIMITS)
     more = [[*ends, *entries] for ends, entries in zip(intervals, limits, strict=True)]
     more += [[NONE] * len(more_heads)] * (len(ranking.rows) - len(more))
     rows = [[*row, *entries] for row, entries in zip(ranking.rows, more, strict=True)]
@@ -65,7 +65,7 @@ def folds(board: Board) -> Table | None:
         return None
     names = [name for way in board.ways for name in table_metrics(way, folds=True)]
     names += ["fold_rsum"]
-    heads = _headings([name.removeprefix("fold_") for name in names])
+    heads = headings([name.removeprefix("fold_") for name in names])
     of_folds = [standing for standing in board.ranked if standing.values("fold_rsum")]
     ranked = sorted(of_folds, key=lambda s: -s.mean("fold_rsum"))
     more_heads, intervals = _intervals(board, ranked, "fold_rsum")
@@ -77,24 +77,24 @@ def folds(board: Board) -> Table | None:
     return Table(title=title, heads=["preset", *heads, *more_heads], rows=rows)
 
 
-def cost(board: Board) -> Table:
-    """What the presets cost, in the order of the leaderboard."""
-    return _costs(
-        board, f"{board.card['title']}: cost", {"per_image": "an image", "per_caption": "a caption"}
-    )
+def cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
+    """What the presets cost, in the order of the leaderboard: all of them, or `standings`."""
+    encoded = {"per_image": "an image", "per_caption": "a caption"}
+    return _costs(f"{board.card['title']}: cost", standings or board.ranked, encoded)
 
 
-def localisation_cost(board: Board) -> Table:
+def localisation_cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
     """`cost` of phrase localisation; the time of a pair includes encoding both."""
-    return _costs(board, f"{board.card['title']}: cost of localising phrases", {})
+    title = f"{board.card['title']}: cost of localising phrases"
+    return _costs(title, standings or board.ranked, {})
 
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
     scored = [standing for standing in board.ranked if standing.has_scores]
-    columns = _columns(board, scored, OF_SCORES)
+    columns = metric_entries(board, scored, OF_SCORES)
     more_heads, intervals = _intervals(board, scored, S, decimals=3)
-    heads = ["preset", *_headings(OF_SCORES), *more_heads, "range"]
+    heads = ["preset", *headings(OF_SCORES), *more_heads, "range"]
     rows = [
         [s.row.title, *entries, *ends, _range(s)]
         for s, entries, ends in zip(scored, columns, intervals, strict=True)
@@ -116,17 +116,17 @@ def sentences(board: Board) -> Table | None:
     """Sentence-to-sentence retrieval of the presets that embed text; None if there are none."""
     standings = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
     metrics = table_metrics("s2s")
-    columns = _columns(board, standings, metrics)
+    columns = metric_entries(board, standings, metrics)
     rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
     title = f"{board.card['title']}: sentence to sentence"
-    heads = ["preset", *_headings(metrics)]
+    heads = ["preset", *headings(metrics)]
     return Table(title=title, heads=heads, rows=rows) if rows else None
 
 
 def failures(board: Board) -> Table | None:
     """Every cell without a result, with the reason; None if there is none."""
     rows = [
-        [standing.row.title, str(outcome.record.seed), _status(outcome), outcome.record.reason]
+        [standing.row.title, str(outcome.record.seed), status_of(outcome), outcome.record.reason]
         for standing in board.standings
         for outcome in standing.outcomes
         if not outcome.is_ok
@@ -173,9 +173,9 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
     more_heads, intervals = _intervals(board, board.ranked, "rsum")
     chances = _chances(board)
-    heads = ["preset", "group", "seeds", *_headings(metrics), *more_heads, *[BEST] * bool(chances)]
+    heads = ["preset", "group", "seeds", *headings(metrics), *more_heads, *[BEST] * bool(chances)]
     heads.append(DIFFERS)
-    columns = _columns(board, board.ranked, metrics)
+    columns = metric_entries(board, board.ranked, metrics)
     facts = zip(
         board.ranked,
         ranking.rank_letters(board),
@@ -185,12 +185,14 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
         strict=True,
     )
     rows = [
-        [s.row.title, group, _seeds(s), *entries, *ends, *chance, differs(board, s)]
+        [s.row.title, group, seeds_played(s), *entries, *ends, *chance, differs(board, s)]
         for s, group, entries, ends, chance in facts
     ]
     without = [standing for standing in board.standings if not standing.played]
     blank = [NONE] * (len(heads) - 4)
-    rows += [[s.row.title, NONE, _seeds(s), _status(s.outcomes[0]), *blank] for s in without]
+    rows += [
+        [s.row.title, NONE, seeds_played(s), status_of(s.outcomes[0]), *blank] for s in without
+    ]
     return Table(title=title, heads=heads, rows=rows)
 
 
@@ -230,26 +232,25 @@ def _over_folds(standing: Standing, metric: str) -> str:
     return spread([fmean(of_fold) for of_fold in zip(*by_seed, strict=True)], 1)
 
 
-def _costs(board: Board, title: str, encoded: dict[str, str]) -> Table:
+def _costs(title: str, standings: Sequence[Standing], encoded: dict[str, str]) -> Table:
     heads = [
         "preset",
         "parameters (M)",
         "training (s)",
         "epochs",
-        "selected epoch",
-        "peak memory (MiB)",
+        "memory (MiB)",
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    rows = [_cost_row(standing, encoded) for standing in board.ranked if has_costs(standing)]
+    rows = [_cost_row(standing, encoded) for standing in standings if has_costs(standing)]
     return Table(title=title, heads=heads, rows=rows)
 
 
-def _headings(metrics: Sequence[str]) -> list[str]:
+def headings(metrics: Sequence[str]) -> list[str]:
     return [METRICS[metric].heading for metric in metrics]
 
 
-def _columns(
+def metric_entries(
     board: Board, standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
 ) -> list[list[str | Entry]]:
     """One row of entries per standing.
@@ -294,12 +295,12 @@ def _is_coarse(standing: Standing, metric: str) -> bool:
     return metric in BINNED and comparisons.is_coarse(standing)
 
 
-def _seeds(standing: Standing) -> str:
+def seeds_played(standing: Standing) -> str:
     played, declared = len(standing.played), len(standing.outcomes)
     return str(played) if played == declared else f"{played} of {declared}"
 
 
-def _status(outcome: Outcome) -> str:
+def status_of(outcome: Outcome) -> str:
     return outcome.record.status.replace("_", " ")
 
 
@@ -308,9 +309,8 @@ def _cost_row(standing: Standing, encoded: dict[str, str]) -> list[str]:
     return [
         standing.row.title,
         f"{played[0].record.parameters / 1e6:.2f}",
-        f"{fmean(outcome.training_seconds for outcome in played):.1f}",
+        f"{training_seconds(standing):.1f}",
         _range_of([len(o.history) for o in played if o.history is not None]),
-        _range_of([o.record.selected_epoch for o in played if o.record.selected_epoch]),
         f"{max(_peak_memory(outcome) for outcome in played):.0f}",
         *(_time(standing, name, 1e3) for name in encoded),
         _time(standing, "per_pair", 1e6),
@@ -323,9 +323,9 @@ def _peak_memory(outcome: Outcome) -> float:
 
 
 def _time(standing: Standing, name: str, unit: float) -> str:
-    """Mean over the seeds, in 1 / `unit` seconds; a dash if it was not measured."""
+    """Median over the seeds, in 1 / `unit` seconds; a dash if it was not measured."""
     seconds = [o.scoring.seconds[name] for o in standing.played if name in o.scoring.seconds]
-    return _three_digits(unit * fmean(seconds)) if seconds else NONE
+    return _three_digits(unit * median(seconds)) if seconds else NONE
 
 
 def _three_digits(value: float) -> str:

@@ -1,145 +1,158 @@
-"""All pages of a season's report: the first page, claims, fidelity, papers and datasets.
+"""All pages of a season's report: the first page, claims, papers and datasets.
 
 Each is a template filled from boards. Knows no torch.
 """
 
 from collections.abc import Sequence
 
-from benchmark.analysis import comparisons
+from benchmark.analysis import validity
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board
 from benchmark.analysis.claims import Verdict
 from benchmark.analysis.seed_spread import CARRIES
 from benchmark.analysis.significance import ALPHA
-from benchmark.papers.fidelity_notes import Entry, fidelity
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.printed_tables import Paper, papers
-from benchmark.protocol import distribution_overlap
 from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.pages import result_tables, summary
-from benchmark.report.pages.claim_tables import claims_table, counted, not_run_table
-from benchmark.report.pages.dataset_page import dataset_page, dataset_tables, is_coarse
+from benchmark.report.pages import claim_tables, leaderboards, replay_tables, summary
+from benchmark.report.pages.dataset_page import dataset_page, dataset_tables
 from benchmark.report.pages.figure_files import FigureFolder
-from benchmark.report.pages.paper_tables import paper_tables
 from benchmark.report.pages.replay_lines import replay_lines
 from benchmark.report.pages.template_filling import filled
-from benchmark.report.table_formats import Table
 from benchmark.season.parameters import Params
 
 UP = "../"  # from papers/ to the folder of the report
 Verdicts = dict[str, list[Verdict]]  # by dataset
-Tables = dict[str, Table | None]  # of a dataset, by name
 
 
 def season_pages(
     params: Params, boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder
 ) -> dict[str, str]:
-    """The Markdown of every page by its path; saves the figures that the pages show."""
-    tables = {board.dataset: dataset_tables(board) for board in boards}
-    pages = {
-        "README.md": _readme(params, boards, verdicts, tables),
-        "claims.md": _claims(boards, verdicts, figures),
-        "fidelity.md": _fidelity(boards),
+    """The Markdown of every page by its path; saves the figures that the pages show.
+
+    A paper of which nothing was measured has no page.
+    """
+    measured = {
+        name: paper for name, paper in papers().items() if replay_tables.has_numbers(paper, boards)
     }
-    for name, paper in papers().items():
-        pages[f"papers/{name}.md"] = _paper(name, paper, boards, verdicts, figures)
+    pages = {
+        "README.md": _readme(params, boards, verdicts, measured, figures),
+        "claims.md": _claims(boards, verdicts, figures),
+    }
+    for name, paper in measured.items():
+        pages[f"papers/{name}.md"] = _paper(name, paper, boards, figures)
     for board in boards:
-        page = dataset_page(params, board, tables[board.dataset], figures)
+        page = dataset_page(params, board, dataset_tables(board), figures)
         pages[f"datasets/{board.dataset}.md"] = page
     return pages
 
 
 def _readme(
-    params: Params, boards: Sequence[Board], verdicts: Verdicts, tables: dict[str, Tables]
+    params: Params,
+    boards: Sequence[Board],
+    verdicts: Verdicts,
+    measured: dict[str, Paper],
+    figures: FigureFolder,
 ) -> str:
     return filled(
         "readme.md.j2",
         params=params,
-        boards=[
-            {
-                "dataset": board.dataset,
-                "title": board.card["title"],
-                "verdict": summary.sentences(board, verdicts[board.dataset]),
-                "tables": tables[board.dataset],
-                "is_coarse": is_coarse(board),
-            }
-            for board in boards
-        ],
-        papers=papers(),
+        boards=[_first_look(board, verdicts[board.dataset], figures) for board in boards],
+        papers=measured,
         replays=replay_lines(params.season, boards),
-        has_one_way=any(len(board.ways) == 1 for board in boards),
-        has_phrases=any(board.localisation.standings for board in boards),
-        bins=distribution_overlap.BINS,
-        plus_minus=result_tables.PLUS_MINUS,
-        slack=comparisons.SLACK,
-        bin_gap=comparisons.BIN_GAP,
-        carries=CARRIES,
-        min_queries=MIN_TEST_QUERIES,
+        legend=validity.LEGEND,
+        has_dagger=any(
+            leaderboards.is_of_these_trainings(of_task)
+            for board in boards
+            for of_task in (board.retrieval, board.localisation)
+        ),
     )
+
+
+def _first_look(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
+    """What the first page shows of a dataset."""
+    of_tasks = [of_task for of_task in (board.retrieval, board.localisation) if of_task.ranked]
+    tables = [
+        (
+            leaderboards.leaderboard(of_task, leaderboards.FIRST),
+            max(0, len(of_task.standings) - leaderboards.FIRST),
+        )
+        for of_task in of_tasks
+    ]
+    return {
+        "dataset": board.dataset,
+        "title": board.card["title"],
+        "verdict": summary.sentences(board, verdicts),
+        "tables": tables,
+        "limits": [text for text in map(leaderboards.limits, of_tasks) if text],
+        "figures": [
+            figure
+            for of_task in of_tasks
+            for figure in figures.section(
+                "first", FigureInputs(board=of_task), f"{board.dataset}-{of_task.ranked[0].task}"
+            )
+        ],
+    }
 
 
 def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) -> str:
     return filled(
         "claims.md.j2",
-        boards=[
-            {
-                "title": board.card["title"],
-                "counts": counted(verdicts[board.dataset]),
-                "figures": figures.section(
-                    "claims",
-                    FigureInputs(board=board, verdicts=verdicts[board.dataset]),
-                    board.dataset,
-                ),
-                "tested": claims_table("Tested", verdicts[board.dataset]),
-                "not_run": not_run_table("Not run", verdicts[board.dataset]),
-            }
-            for board in boards
-        ],
+        boards=[_judged(board, verdicts[board.dataset], figures) for board in boards],
+        statement=claim_tables.statement,
+        facts=claim_tables.facts,
+        has_dagger=any(
+            claim_tables.is_of_test_set(tested.comparison)
+            for of_board in verdicts.values()
+            for verdict in of_board
+            for tested in verdict.tested
+        ),
         carries=CARRIES,
         alpha=ALPHA,
         min_queries=MIN_TEST_QUERIES,
     )
 
 
-def _fidelity(boards: Sequence[Board]) -> str:
-    return filled(
-        "fidelity.md.j2",
-        methods={name: _entries(name, entries) for name, entries in fidelity().items()},
-        boards=[
-            {"title": board.card["title"], "remarks": result_tables.remarks(board)}
-            for board in boards
-        ],
-    )
+def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
+    """What the page of the claims shows of a dataset."""
+    run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
+    inputs = FigureInputs(board=board, verdicts=verdicts)
+    return {
+        "title": board.card["title"],
+        "counts": claim_tables.counted(verdicts),
+        "figures": figures.section("claims", inputs, board.dataset),
+        "tested": claim_tables.verdict_table("Tested", verdicts),
+        "run": run,
+        "not_run": claim_tables.not_run_reasons(verdicts),
+        "not_run_count": len(verdicts) - len(run),
+    }
 
 
-def _entries(name: str, entries: Sequence[Entry]) -> Table:
-    heads = ["topic", "paper", "official code", "ours", "why", "option"]
-    rows = [[e.topic, e.paper, e.code, e.ours, e.why, e.option or ""] for e in entries]
-    return Table(title=f"{name}: paper, official code, ours", heads=heads, rows=rows, names=6)
-
-
-def _paper(
-    name: str, paper: Paper, boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder
-) -> str:
+def _paper(name: str, paper: Paper, boards: Sequence[Board], figures: FigureFolder) -> str:
     return filled(
         "paper.md.j2",
         paper=paper,
         name=name,
-        tables=paper_tables(paper, boards),
-        boards=[_on_board(name, board, verdicts[board.dataset], figures) for board in boards],
+        boards=[_on_board(name, paper, board, figures) for board in boards],
+        arrow=replay_tables.ARROW,
+        unmeasured=replay_tables.unmeasured(paper, boards),
     )
 
 
-def _on_board(name: str, board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
+def _on_board(name: str, paper: Paper, board: Board, figures: FigureFolder) -> dict:
     """What the page of a paper shows of a dataset."""
-    own = [verdict for verdict in verdicts if verdict.paper == name]
     stem = f"{board.dataset}-{name}"
-    of_claims = FigureInputs(board=board, verdicts=own)
-    of_paper = FigureInputs(board=board.retrieval)
+    tables = replay_tables.replay_tables(paper, board)
+    inputs = FigureInputs(board=board.retrieval, paper=name)
     return {
         "title": board.card["title"],
-        "dataset": board.dataset,
-        "counts": counted(own),
-        "tested": claims_table(f"Claims on {board.card['title']}", own),
-        "not_run": not_run_table(f"Claims not run on {board.card['title']}", own),
-        "forest": figures.section("claims", of_claims, stem, UP),
-        "figures": figures.section(f"papers/{name}", of_paper, stem, UP),
+        "why": figures.section("why", inputs, stem, UP) if tables else [],
+        "tables": tables,
+        "comparability": replay_tables.comparability_sentences(paper, board),
+        "has_dagger": any(
+            claim_tables.DAGGER in entry
+            for table in tables.values()
+            for row in table.rows
+            for entry in row
+        ),
+        "figures": figures.section(f"papers/{name}", inputs, stem, UP),
     }

@@ -1,20 +1,21 @@
-"""The verdict on a dataset in up to ten sentences. Knows no torch."""
+"""The verdict on a dataset in a few sentences. Knows no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from benchmark.analysis import comparisons, ranking, seed_spread
+from benchmark.analysis import ranking
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import Cause, Verdict
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import papers, printed
-from benchmark.report.costs import has_costs, query_seconds, training_seconds
+from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import counted
 from benchmark.report.pages.paper_tables import obstacles
 
 NAMED = 6  # claims or presets that a sentence names
+TIE = 1.1  # times closer than this cannot be told apart
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
 
@@ -27,13 +28,10 @@ def sentences(board: Board, verdicts: Sequence[Verdict]) -> list[str]:
         *_retrieving(board.retrieval),
         _localising(board.localisation),
         _claims(verdicts),
-        _named(verdicts, "Holding", Conclusion.HOLDS),
         _named(verdicts, "Not holding", *DENIED),
         _named(verdicts, "No difference beyond the margin", Conclusion.NO_DIFFERENCE),
         _undecided(verdicts),
         _printed(board),
-        _overlap(board.retrieval),
-        _seeds(board),
         _without_result(board),
     ]
     return [sentence for sentence in every if sentence]
@@ -105,21 +103,33 @@ def _level(board: Board) -> str:
 
 
 def _cheapest(board: Board) -> str:
-    timed = [standing for standing in board.ranked if has_costs(standing)]
-    if not timed:
+    """Of presets that were timed alike; those within TIE of the fastest share the place."""
+    settings = by_setting(board)
+    if len(settings) != 1 or len(board.ranked) < 2:
         return ""
-    trained = [standing for standing in timed if training_seconds(standing)]
-    fastest = min(timed, key=query_seconds)
-    quickest = min(trained, key=training_seconds, default=fastest)
-    return (
-        f"Cheapest: a query is fastest with {_name(fastest)} "
-        f"({1e3 * query_seconds(fastest):.2g} ms, rsum {fastest.mean('rsum'):.1f}), training with "
-        f"{_name(quickest)} ({training_seconds(quickest):.0f} s, "
-        f"rsum {quickest.mean('rsum'):.1f})."
-    )
+    (timed,) = settings.values()
+    trained = [standing for standing in timed if standing.played[0].trainings]
+    queries = _fastest(timed, query_seconds, "{:.2g} ms", 1e3)
+    said = [f"a query is fastest with {_listed(queries)}"]
+    if trained:
+        said.append(f"training with {_listed(_fastest(trained, training_seconds, '{:.0f} s'))}")
+    return f"Cheapest: {', '.join(said)}."
+
+
+def _fastest(
+    standings: Sequence[Standing], seconds: Callable[[Standing], float], form: str, unit: float = 1
+) -> list[str]:
+    """The presets that take as long as the fastest, up to TIE, with their times."""
+    least = min(map(seconds, standings))
+    near = [s for s in standings if seconds(s) <= TIE * least]
+    return [
+        f"{_name(s)} ({form.format(unit * seconds(s))}, rsum {s.mean('rsum'):.1f})" for s in near
+    ]
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
+    if all(verdict.conclusion == Conclusion.NOT_RUN for verdict in verdicts):
+        return "None of the papers' claims was tested: [claims](claims.md)."
     of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
     own = [verdict for verdict in verdicts if verdict.paper == OWN]
     text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
@@ -167,28 +177,10 @@ def _has_counterpart(board: Board, standing: Standing) -> bool:
     )
 
 
-def _overlap(board: Board) -> str:
-    scored = [standing for standing in board.ranked if standing.has_scores]
-    fine = [standing for standing in scored if not comparisons.is_coarse(standing)]
-    if not fine or board.is_small("retrieval"):
-        return ""
-    least = min(fine, key=lambda standing: standing.mean("overlap_s"))
-    return (
-        f"Matched and unmatched pairs overlap least with {_name(least)}: "
-        f"S = {least.mean('overlap_s'):.3f}."
-    )
-
-
-def _seeds(board: Board) -> str:
-    enough, count = sum(len(s.played) >= seed_spread.OWN for s in board.ranked), len(board.ranked)
-    others = "; small differences of the others may be luck" if enough < count else ""
-    return f"Presets played with {seed_spread.OWN} seeds or more: {enough} of {count}{others}."
-
-
 def _without_result(board: Board) -> str:
     number = sum(not outcome.is_ok for outcome in board.outcomes)
     if not number:
-        return f"Cells with a result: all {len(board.outcomes)}."
+        return ""
     reasons = f"[the reasons](datasets/{board.dataset}.md)"
     return f"Cells without a result: {number} of {len(board.outcomes)}, with {reasons}."
 

@@ -1,0 +1,15 @@
+"""The one name of a preset on all pages. Knows no torch."""
+
+from functools import cache
+
+from benchmark.season.presets import presets
+
+
+def title_of(preset: str) -> str:
+    """The preset's title; its id if it is of no file of methods/."""
+    return _titles().get(preset, preset)
+
+
+@cache
+def _titles() -> dict[str, str]:
+    return {name: row.title for name, (_, row) in presets().items()}

@@ -1,0 +1,195 @@
+"""What a season says on the claims, as data: reports/<season>/claims.json.
+
+The ledger of all seasons reads these files and no records, so that no season depends on another.
+Numbers are rounded to DIGITS significant digits. Knows no torch.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmark.analysis import comparisons, ranking, validity
+from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.claims import Tested, Verdict
+from benchmark.analysis.preset_titles import title_of
+from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Size
+from benchmark.core.errors import checked, corrected_by
+from benchmark.core.json_objects import read_object
+from benchmark.papers.claimed_quantities import quantity
+from benchmark.season.parameters import Params, Strict
+
+FILE = "claims.json"
+DIGITS = 6
+CONVERGED, SEEDS = "C", "S"  # letters of validity.MARKS
+
+
+class Compared(Strict):
+    """The comparison that decides a claim on a dataset."""
+
+    first: str
+    second: str  # "": a difference of two metrics of the first
+    metric: str  # heading
+    decimals: int
+    difference: float  # positive: the first is better
+    low: float | None  # ends of the 95% interval; None: there is none
+    high: float | None
+    is_of_test_set: bool  # the interval says nothing of other trainings
+    printed: float | None
+    margin: float
+    size: Size | None
+    seeds: int | None = None  # further trainings that would decide it
+    images: int | None = None  # test images that would decide it
+    seeds_beside: int = 0  # further trainings that these images need
+
+
+class Judged(Strict):
+    """The verdict on a claim."""
+
+    paper: str
+    id: str
+    conclusion: Conclusion
+    reason: str
+    is_elsewhere: bool  # the sentence names another dataset
+    cautions: list[str]
+    compared: Compared | None  # None: it was not run
+
+
+class Leader(Strict):
+    """The best row of a task."""
+
+    task: str
+    title: str
+    metric: str
+    mean: float
+    low: float | None
+    high: float | None
+    rivals: list[str]  # rows that cannot be told apart from it
+    rows: int  # of the task, with a result
+    unconverged: int  # of these
+    few_seeds: int  # of these
+
+
+class Measured(Strict):
+    """A dataset of a season."""
+
+    dataset: str
+    title: str
+    images: int  # of the test split
+    leaders: list[Leader]
+    claims: list[Judged]
+
+
+class SeasonClaims(Strict):
+    """A season's claims.json."""
+
+    season: str
+    title: str
+    commits: list[str]  # of the code, as its records name them
+    versions: list[str]  # of torch
+    datasets: list[Measured]
+
+
+def season_claims(
+    params: Params, boards: Sequence[Board], verdicts: Mapping[str, Sequence[Verdict]]
+) -> SeasonClaims:
+    """What the boards of a season say, each with its verdicts by dataset."""
+    runs = [
+        facts
+        for board in boards
+        for outcome in board.outcomes
+        for facts in (*outcome.trainings, outcome.scoring)
+    ]
+    return SeasonClaims(
+        season=params.season,
+        title=params.title,
+        commits=sorted({facts.git_commit for facts in runs}),
+        versions=sorted({facts.packages["torch"] for facts in runs}),
+        datasets=[_measured(board, verdicts[board.dataset]) for board in boards],
+    )
+
+
+def read_seasons(folder: Path) -> list[SeasonClaims]:
+    """Every <season>/claims.json of a folder, by name. Raises UserError for one that is none."""
+    paths = sorted(folder.glob(f"*/{FILE}"))
+    seasons = []
+    for path in paths:
+        with corrected_by(f"python -m benchmark report --season {path.parent.name}"):
+            seasons.append(checked(SeasonClaims, read_object(path), str(path)))
+    return seasons
+
+
+def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
+    of_tasks = (board.retrieval, board.localisation)
+    return Measured(
+        dataset=board.dataset,
+        title=board.card["title"],
+        images=board.card["counts"]["test"]["images"],
+        leaders=[_leader(of_task) for of_task in of_tasks if of_task.ranked],
+        claims=[_judged(verdict) for verdict in verdicts],
+    )
+
+
+def _leader(board: Board) -> Leader:
+    best, *others = board.ranked
+    letters = ranking.rank_letters(board)
+    metric = "rsum" if best.task == "retrieval" else "p2r_r1"
+    ends = comparisons.interval(board, best, metric)
+    lacks = [validity.marks(board, standing) for standing in board.ranked]
+    return Leader(
+        task=best.task,
+        title=best.row.title,
+        metric=quantity(metric).heading,
+        mean=_rounded(best.mean(metric)),
+        low=_rounded(ends[0]) if ends else None,
+        high=_rounded(ends[1]) if ends else None,
+        rivals=_rivals(others, letters),
+        rows=len(lacks),
+        unconverged=sum(CONVERGED in of_row for of_row in lacks),
+        few_seeds=sum(SEEDS in of_row for of_row in lacks),
+    )
+
+
+def _rivals(others: Sequence[Standing], letters: Sequence[str]) -> list[str]:
+    first = set(letters[0])
+    pairs = zip(others, letters[1:], strict=True)
+    return [standing.row.title for standing, own in pairs if not first.isdisjoint(own)]
+
+
+def _judged(verdict: Verdict) -> Judged:
+    return Judged(
+        paper=verdict.paper,
+        id=verdict.claim.id,
+        conclusion=verdict.conclusion,
+        reason=verdict.reason,
+        is_elsewhere=verdict.is_elsewhere,
+        cautions=verdict.cautions,
+        compared=_compared(verdict) if verdict.tested else None,
+    )
+
+
+def _compared(verdict: Verdict) -> Compared:
+    decisive = min(verdict.tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+    comparison, limit = decisive.comparison, decisive.limit
+    low, high = comparison.interval or (None, None)
+    return Compared(
+        first=title_of(comparison.first),
+        second=title_of(comparison.second) if comparison.second else "",
+        metric=quantity(verdict.claim.metric).heading,
+        decimals=quantity(verdict.claim.metric).decimals,
+        difference=_rounded(comparison.difference),
+        low=_rounded(low),
+        high=_rounded(high),
+        is_of_test_set=comparison.is_of_these_trainings and low is not None,
+        printed=_rounded(decisive.printed),
+        margin=_rounded(decisive.rule.margin),
+        size=decisive.size,
+        **(_needs(decisive) if limit else {}),
+    )
+
+
+def _needs(tested: Tested) -> dict[str, int | None]:
+    limit = tested.limit
+    return {"seeds": limit.seeds, "images": limit.images, "seeds_beside": limit.seeds_beside}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,44 @@
+"""Marks that say at a glance why a row should not be trusted as a replay of its paper.
+
+Seven properties, each at its own place: a letter where the row lacks it, a dot where it has it.
+Knows no torch.
+"""
+
+from typing import NamedTuple
+
+from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.departures import ENOUGH, Departure, departures
+
+HAS = "\N{MIDDLE DOT}"
+
+
+class Mark(NamedTuple):
+    """A property that a row may lack."""
+
+    letter: str
+    lack: str  # what the letter says
+    departures: tuple[Departure, ...]  # any of these is the lack
+
+
+MARKS = (
+    Mark("C", "not converged", (Departure.RISING,)),
+    Mark("S", f"fewer than {ENOUGH} seeds", (Departure.FEW,)),
+    Mark(
+        "F",
+        "other features, regions or word vectors than the paper's",
+        (Departure.FEATURES, Departure.REGIONS, Departure.WORDS),
+    ),
+    Mark("T", "text encoder with random weights", (Departure.TEXT,)),
+    Mark("X", "extra input at test time", (Departure.INPUT,)),
+    Mark("P", "test pictures with a twin in training or validation", (Departure.SPLIT,)),
+    Mark("K", "commit of the code not known", (Departure.COMMIT,)),
+)
+LEGEND = ", ".join(f"{mark.letter} {mark.lack}" for mark in MARKS)
+
+
+def marks(board: Board, standing: Standing) -> str:
+    """One character per mark of MARKS: its letter, or HAS."""
+    lacking = departures(board, standing)
+    return "".join(
+        mark.letter if any(kind in lacking for kind in mark.departures) else HAS for mark in MARKS
+    )

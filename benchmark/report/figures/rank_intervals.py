@@ -1,0 +1,141 @@
+"""The leaderboard at a glance: the main metric of every preset with its interval, by rank group."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmark.analysis import comparisons, ranking, validity
+from benchmark.analysis.boards import Board, Standing
+from benchmark.protocol import METRICS
+from benchmark.report.figure_listing import FigureInputs, Picture
+from benchmark.report.figure_style import COLOURS, FONT, GREY, WIDTH, drawing, shown
+from benchmark.report.pages.leaderboards import SHOWN
+from benchmark.report.pages.result_tables import THESE_TRAININGS
+
+SECTION = "first"
+ROW = 0.235  # inches; height of a preset
+LEFT, RIGHT, TOP, BOTTOM = 3.75, 1.65, 0.3, 0.85  # inches around the axes
+COLUMNS = {"group": 0.12, "seeds": 0.6, "lacks": 1.02}  # inches right of the axes
+LABEL = 58  # characters
+BAND = "#eef3f8"  # behind every second rank group
+POINTED = ":"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankRow:
+    """A preset: its mean, its interval, its place."""
+
+    title: str
+    mean: float
+    ends: tuple[float, float] | None  # of the 95% interval
+    is_of_test_set: bool  # the interval says nothing of other trainings
+    group: str
+    seeds: int
+    marks: str
+
+
+def pictures(inputs: FigureInputs) -> Iterator[Picture]:
+    board = inputs.board
+    if len(board.ranked) < 2:
+        return
+    metric = SHOWN[board.ranked[0].task][0]
+    rows = rank_rows(board, metric)
+    best, heading = rows[0], METRICS[metric].heading
+    yield Picture(
+        name="ranking",
+        figure=rank_intervals(rows, heading),
+        alt=f"{board.card['title']}: {heading} of all {len(rows)} presets with a result, best "
+        f"first; {best.title} leads with {best.mean:.1f}",
+    )
+
+
+def rank_rows(board: Board, metric: str) -> list[RankRow]:
+    """One row per preset with a result, best first."""
+    letters = ranking.rank_letters(board)
+    return [
+        _row(board, standing, metric, group)
+        for standing, group in zip(board.ranked, letters, strict=True)
+    ]
+
+
+def _row(board: Board, standing: Standing, metric: str, group: str) -> RankRow:
+    is_one = comparisons.seed_part(board, standing, metric) is None
+    ends_of = comparisons.interval_over_images if is_one else comparisons.interval
+    return RankRow(
+        title=standing.row.title,
+        mean=standing.mean(metric),
+        ends=ends_of(board, standing, metric),
+        is_of_test_set=is_one,
+        group=group,
+        seeds=len(standing.played),
+        marks=validity.marks(board, standing),
+    )
+
+
+def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
+    """One line per preset in the given order; bands tell the rank groups by their first letter."""
+    height = TOP + ROW * len(rows) + BOTTOM
+    with drawing():
+        figure = Figure(figsize=(WIDTH, height))
+        inner = (WIDTH - LEFT - RIGHT) / WIDTH
+        axes = figure.add_axes((LEFT / WIDTH, BOTTOM / height, inner, ROW * len(rows) / height))
+        _draw_bands(axes, rows)
+        for place, row in enumerate(rows):
+            _draw_row(axes, place, row)
+        axes.set_yticks(np.arange(len(rows)), [shown(row.title, LABEL, lines=1) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(f"{heading} on test, with its 95% interval")
+        axes.grid(axis="y", visible=False)
+        _draw_margin(axes, rows)
+        handles, titles = _legend(rows)
+        figure.legend(handles, titles, loc="lower center", ncols=len(titles))
+    return figure
+
+
+def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
+    handles = [
+        Line2D([], [], color=COLOURS[0], marker="o", linestyle="-"),
+        Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="-"),
+    ]
+    titles = ["converged", "not converged"]
+    if any(row.is_of_test_set for row in rows):
+        handles.append(Line2D([], [], color=GREY, linestyle=POINTED))
+        titles.append(THESE_TRAININGS)
+    return handles, titles
+
+
+def _draw_row(axes: Axes, height: int, row: RankRow) -> None:
+    is_rising = row.marks.startswith("C")
+    colour = GREY if is_rising else COLOURS[0]
+    if row.ends:
+        line = POINTED if row.is_of_test_set else "-"
+        axes.hlines(height, *row.ends, color=colour, linewidth=2, linestyle=line)
+    face = "white" if is_rising else colour
+    axes.plot(row.mean, height, "o", color=colour, markerfacecolor=face, markersize=6, zorder=3)
+
+
+def _draw_bands(axes: Axes, rows: Sequence[RankRow]) -> None:
+    """A band behind every second run of rows whose group begins with the same letter."""
+    number, before = 0, rows[0].group[:1]
+    for height, row in enumerate(rows):
+        if row.group[:1] != before:
+            number, before = number + 1, row.group[:1]
+        if number % 2 == 0:
+            axes.axhspan(height - 0.5, height + 0.5, color=BAND, zorder=0, linewidth=0)
+
+
+def _draw_margin(axes: Axes, rows: Sequence[RankRow]) -> None:
+    """Group, seeds and marks of every row, right of the axes."""
+    look = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "verticalalignment": "center"}
+    width = WIDTH - LEFT - RIGHT
+    for name, place in COLUMNS.items():
+        axes.text(1 + place / width, -0.9, name, color=GREY, **look)
+    for height, row in enumerate(rows):
+        texts = (row.group, str(row.seeds), row.marks)
+        for place, text in zip(COLUMNS.values(), texts, strict=True):
+            family = f"{FONT} Mono" if text == row.marks else FONT
+            axes.text(1 + place / width, height, text, family=family, **look)

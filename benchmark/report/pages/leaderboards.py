@@ -1,0 +1,108 @@
+"""Tables that a page shows of a task's results: at most eight columns, one row per preset.
+
+`result_tables` has the same numbers with every metric, for export. Knows no torch.
+"""
+
+from collections.abc import Sequence
+
+from benchmark.analysis import ranking, validity
+from benchmark.analysis.boards import Board, Standing
+from benchmark.protocol import METRICS, table_metrics
+from benchmark.report.pages import result_tables
+from benchmark.report.pages.claim_tables import DAGGER
+from benchmark.report.pages.result_tables import NO_BREAK, NONE
+from benchmark.report.table_formats import Entry, Table
+
+FIRST = 8  # rows of a table that shows the best ones only
+LACKS = "lacks"
+SHOWN = {  # task -> metric with an interval, other metrics
+    "retrieval": ("rsum", ("i2t_r1", "t2i_r1")),
+    "localisation": ("p2r_r1", ("p2r_r5", "p2r_r10")),
+}
+
+
+def leaderboard(board: Board, rows: int | None = None) -> Table | None:
+    """The board of one task, best first, presets without a result last; `rows`: so many at most.
+
+    None where nothing has a result.
+    """
+    if not board.ranked:
+        return None
+    task = board.ranked[0].task
+    main, others = SHOWN[task]
+    others = [m for m in others if task == "localisation" or m.partition("_")[0] in board.ways]
+    ranked, metrics = board.ranked, [main, *others]
+    columns = result_tables.metric_entries(board, ranked, metrics)
+    groups = ranking.rank_letters(board)
+    lines = [
+        [_name(s), values[0], _interval(board, s, main), *values[1:], group, *_trust(board, s)]
+        for s, values, group in zip(ranked, columns, groups, strict=True)
+    ]
+    blank = [NONE] * (len(others) + 2)
+    lines += [
+        [
+            _name(s),
+            result_tables.status_of(s.outcomes[0]),
+            *blank,
+            result_tables.seeds_played(s),
+            NONE,
+        ]
+        for s in board.standings
+        if not s.played
+    ]
+    heads = result_tables.headings(metrics)
+    return Table(
+        title=f"{board.card['title']}: {task}",
+        heads=["preset", heads[0], "95% interval", *heads[1:], "group", "seeds", LACKS],
+        rows=lines[:rows],
+    )
+
+
+def recalls(board: Board, way: str) -> Table | None:
+    """Every metric of a direction's table; None where the board has none."""
+    metrics = table_metrics(way)
+    standings = [s for s in board.ranked if s.values(metrics[0])]
+    entries = result_tables.metric_entries(board, standings, metrics)
+    rows = [[_name(s), *values] for s, values in zip(standings, entries, strict=True)]
+    title = f"{board.card['title']}: {way}"
+    heads = ["preset", *result_tables.headings(metrics)]
+    return Table(title=title, heads=heads, rows=rows) if rows else None
+
+
+def is_of_these_trainings(board: Board) -> bool:
+    """Whether an interval of the leaderboard has a dagger."""
+    metric = SHOWN[board.ranked[0].task][0] if board.ranked else "rsum"
+    return any(_interval(board, s, metric).endswith(DAGGER) for s in board.ranked)
+
+
+def limits(board: Board) -> str:
+    """What bounds phrase localisation, as a sentence; empty for retrieval."""
+    if not board.ranked or board.ranked[0].task == "retrieval":
+        return ""
+    said = [
+        f"{METRICS[name].heading} {_range([s.mean(name) for s in board.ranked])}"
+        for name in result_tables.LIMITS
+    ]
+    return f"Of a right box: {', '.join(said)}."
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _name(standing: Standing) -> str:
+    return standing.row.title
+
+
+def _interval(board: Board, standing: Standing, metric: str) -> str:
+    ends = result_tables.interval(board, standing, metric)
+    if ends != NONE:
+        return ends
+    ends = result_tables.interval_of_these(board, standing, metric)
+    return ends if ends == NONE else f"{ends}{NO_BREAK}{DAGGER}"
+
+
+def _trust(board: Board, standing: Standing) -> list[str | Entry]:
+    marks = Entry(validity.marks(board, standing), is_code=True)
+    return [result_tables.seeds_played(standing), marks]

@@ -1,0 +1,191 @@
+"""What pages show of a board, from made-up boards whose numbers are worked out by hand."""
+
+import builders
+import numpy as np
+import pytest
+
+from benchmark.analysis import validity
+from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.departures import Departure
+from benchmark.papers.printed_tables import papers
+from benchmark.report.figures.printed_to_here import bars, gap_of, waterfall
+from benchmark.report.figures.rank_intervals import rank_intervals, rank_rows
+from benchmark.report.pages.leaderboards import is_of_these_trainings, leaderboard, recalls
+from benchmark.report.pages.replay_tables import (
+    comparability_sentences,
+    has_numbers,
+    replay_tables,
+    unmeasured,
+)
+from benchmark.report.table_formats import Table
+
+IMAGES, EACH = 40, 2
+PERFECT, POOR = 0, 20  # rank of every query: an rsum of 600, and of 0
+SCAN = papers()["scan"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """The prepared dataset."""
+    monkeypatch.chdir(tmp_path)
+    builders.prepare("flickr30k", np.repeat(np.arange(IMAGES), EACH))
+
+
+def standing(preset: str, *ranks: int | None, **facts: object) -> Standing:
+    """One seed per rank that all its queries have; None: it failed."""
+    outcomes = []
+    for seed, rank in enumerate(ranks):
+        queries = {"i2t": IMAGES, "t2i": IMAGES * EACH} if rank is not None else {}
+        given = {
+            "ranks": {way: np.full(count, rank) for way, count in queries.items()},
+            "seconds": {"per_image": 1e-3, "per_pair": 1e-5},
+            "training": [9.0],
+            "dataset": "flickr30k",
+            "images": IMAGES,
+            "captions": IMAGES * EACH,
+            "deviations": ["cnn"],
+            "status": "failed" if rank is None else "ok",
+            "metrics": {"overlap_s": 0.3, "one_minus_ks": 0.4},
+        }
+        outcomes.append(builders.outcome(preset, seed, **(given | facts)))
+    return builders.standing(preset, outcomes, preset.upper())
+
+
+def board(*standings: Standing) -> Board:
+    card = {"split": "karpathy", "reader": "flickr30k", "title": "Made"}
+    return builders.board(*standings, dataset="flickr30k", **card)
+
+
+def texts(table: Table) -> list[dict[str, str]]:
+    rows = [[entry.text for entry in row] for row in table.entries]
+    return [dict(zip(table.heads, row, strict=True)) for row in rows]
+
+
+class TestLeaderboard:
+    def test_it_has_eight_columns_and_the_best_first(self):
+        table = leaderboard(board(standing("b", POOR), standing("a", PERFECT)))
+        assert len(table.heads) == 8
+        first, second = texts(table)
+        assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
+        assert (second["preset"], second["rsum"]) == ("B", "0.0")
+
+    def test_what_has_no_result_comes_last_and_of_many_rows_the_first_are_shown(self):
+        table = leaderboard(board(standing("lost", None, None), standing("a", PERFECT)))
+        assert [row["preset"] for row in texts(table)] == ["A", "LOST"]
+        lost = texts(table)[1]
+        assert (lost["rsum"], lost["seeds"], lost["lacks"]) == ("failed", "0 of 2", "-")
+        few = leaderboard(board(standing("b", POOR), standing("a", PERFECT)), rows=1)
+        assert [row["preset"] for row in texts(few)] == ["A"]
+
+    def test_an_interval_over_the_test_images_only_has_a_dagger(self):
+        single = board(standing("a", PERFECT))
+        (row,) = texts(leaderboard(single))
+        assert row["95% interval"].endswith("\N{DAGGER}") and is_of_these_trainings(single)
+        three = board(standing("a", PERFECT, PERFECT, PERFECT), standing("b", 0, 1, POOR))
+        assert not is_of_these_trainings(three)
+
+    def test_without_any_result_there_is_none(self):
+        assert leaderboard(board(standing("a", None))) is None
+
+    def test_a_direction_has_its_recalls(self):
+        (row,) = texts(recalls(board(standing("a", PERFECT)), "t2i"))
+        assert list(row) == ["preset", "t2i R@1", "t2i R@5", "t2i R@10", "t2i MedR"]
+        assert list(row.values())[1:4] == ["100.0"] * 3
+        assert recalls(board(standing("a", PERFECT)), "s2s") is None
+
+
+class TestMarks:
+    def test_each_departure_has_the_letter_of_its_place(self, monkeypatch):
+        letters = {
+            Departure.RISING: "C",
+            Departure.FEW: "S",
+            Departure.FEATURES: "F",
+            Departure.REGIONS: "F",
+            Departure.WORDS: "F",
+            Departure.TEXT: "T",
+            Departure.INPUT: "X",
+            Departure.SPLIT: "P",
+            Departure.COMMIT: "K",
+        }
+        order = "CSFTXPK"
+        for kind, letter in letters.items():
+            monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
+            shown = validity.marks(None, None)
+            assert shown == "".join(x if x == letter else validity.HAS for x in order)
+        for kind in (Departure.BUDGET, Departure.ENSEMBLE):  # of no mark
+            monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
+            assert validity.marks(None, None) == validity.HAS * len(order)
+
+    def test_they_stand_in_the_row_in_type_of_equal_width(self):
+        table = leaderboard(board(standing("a", PERFECT)))
+        marks = table.entries[0][-1]
+        assert marks.is_code and marks.text[1] == "S" and len(marks.text) == 7
+
+
+class TestRankFigure:
+    def test_rows_are_those_of_the_leaderboard(self):
+        presets = board(standing("b", POOR, POOR), standing("a", PERFECT, PERFECT))
+        first, second = rank_rows(presets, "rsum")
+        assert (first.title, first.mean, first.seeds) == ("A", 600.0, 2)
+        assert (second.title, second.mean) == ("B", 0.0)
+        (axes,) = rank_intervals([first, second], "rsum").axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B"]
+
+
+class TestGap:
+    """SCAN i-t AVG prints an rsum of 452.2, without hard negatives 380.8 (tables 1 and 4)."""
+
+    def test_without_other_rows_all_of_it_is_unexplained(self):
+        gap = gap_of(board(standing("scan_i2t_avg", POOR)), SCAN, SCAN.main)
+        assert (gap.printed, gap.here, gap.steps) == (pytest.approx(452.2), 0.0, [])
+        assert gap.unexplained == pytest.approx(452.2)
+        assert [step.what for step in bars(gap)] == ["printed, flickr30k", "unexplained", "here"]
+
+    def test_a_step_is_what_the_gap_of_the_other_row_is_smaller(self):
+        found = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
+        gap = gap_of(found, SCAN, SCAN.main)
+        ((what, value),) = gap.steps
+        assert "hard negatives" in what and value == pytest.approx(452.2 - 380.8)
+        assert gap.unexplained == pytest.approx(380.8)
+        levels = [(step.start, step.end) for step in bars(gap)]
+        assert levels[1] == pytest.approx((452.2, 380.8))
+        assert levels[2] == pytest.approx((380.8, 0.0))
+
+    def test_what_differs_is_told_below(self):
+        other = board(standing("scan_i2t_avg", POOR))
+        other.card["reader"] = "flickr8k"
+        gap = gap_of(other, SCAN, SCAN.main)
+        assert gap.differs[0].startswith("data: Made")
+        (text,) = waterfall(gap).texts
+        assert text.get_text().startswith("Known to differ: data: Made")
+
+    def test_without_the_main_row_there_is_none(self):
+        assert gap_of(board(standing("scan_t2i_avg", POOR)), SCAN, SCAN.main) is None
+        assert gap_of(board(standing("scan_i2t_avg", None)), SCAN, SCAN.main) is None
+
+
+class TestReplayTables:
+    def test_an_entry_has_the_printed_and_the_measured_number(self):
+        tables = replay_tables(SCAN, board(standing("scan_i2t_avg", POOR, POOR, POOR)))
+        (row,) = texts(tables["1 flickr30k/test"])
+        assert row["row"] == "SCAN i-t AVG"
+        assert row["i2t R@1"].startswith("67.9\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW} 0.0")
+        assert row["rsum"].startswith("452.2\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW} 0.0")
+
+    def test_a_row_that_an_earlier_table_has_is_left_out(self):
+        """Tables 3 and 4 print the numbers of table 1 once more; table 5 has times beside them."""
+        tables = replay_tables(SCAN, board(standing("scan_i2t_avg", POOR)))
+        assert list(tables) == ["1 flickr30k/test", "2 mscoco_1k/test", "5 flickr30k/test"]
+
+    def test_what_is_not_measured_is_named_and_has_no_table(self):
+        played = board(standing("scan_i2t_avg", POOR))
+        assert has_numbers(SCAN, [played]) and unmeasured(SCAN, [played]) == ""
+        others = board(standing("scan_i2t_sum", POOR))
+        assert unmeasured(SCAN, [others]) == "1, 2, 3, 5"
+        assert not has_numbers(SCAN, [board(standing("scan_i2t_avg", None))])
+
+    def test_whether_it_can_be_compared_is_said_once(self):
+        same = board(standing("scan_i2t_avg", POOR, deviations=[]))
+        assert "Comparable: SCAN i-t AVG" in " ".join(comparability_sentences(SCAN, same))
+        other = board(standing("scan_i2t_avg", POOR))
+        assert "other features" in " ".join(comparability_sentences(SCAN, other))
