@@ -51,7 +51,7 @@ class Training:
 
 SMALL_SCAN = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
 SMALL_SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4, "hard_negatives": False}
-IMAGE_TO_TEXT = {"direction": "i2t", "pooling": "lse", "lambda1": 4.0, "lambda2": 5.0}
+IMAGE_TO_TEXT = {"direction": "i2t", "lambda1": 4.0}
 BRANCHES = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "learning_rate": 1e-3}
 CYCLE = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "top_k": 10, "epochs": 15}
 CYCLE |= {"decay_every": 9, "dropout": 0.2}
