@@ -185,15 +185,6 @@ def with_shuffled_pairs(model: nn.Module) -> None:
     model.loss = of_shuffled
 
 
-def with_lost_cells(model: nn.Module) -> None:
-    """The right edge of every picture is lost, and with it what was drawn there."""
-    encode = model.encode_images
-    is_kept = (torch.arange(GRID**2) % GRID != GRID - 1).float()[:, None]
-    model.encode_images = lambda images: encode(
-        (images.view(len(images), GRID**2, -1) * is_kept).view_as(images)
-    )
-
-
 # What ten seeds gave --------------------------------------------------------------------------
 
 
