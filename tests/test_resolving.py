@@ -321,8 +321,8 @@ def test_a_season_may_feed_a_preset_other_sentence_vectors():
     }
     names = {preset: features.encoder for preset, features in encoders.items()}
     assert names == dict(zip(own, ("hglmm", "tfidf", "hglmm"), strict=True))
-    error = refused(season(presets=own, sentence_of={"scan": "hglmm"}))
-    assert error.where == "season try: sentence_of.scan"
+    error = refused(season(presets=own, sentence_of={"scam": "hglmm"}))
+    assert error.where == "season try: sentence_of.scam"
 
 
 def test_a_seed_that_others_are_made_of_must_be_played(staged):
