@@ -1,6 +1,7 @@
 """A repository with a copy of the code, as DVC plays it in tests."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
+import dvc.stage.run
+import forks
 import pytest
 from dvc.repo import Repo
+from dvc.stage.exceptions import StageCmdFailedError
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,6 +43,22 @@ def repository() -> Iterator[Repo]:
         for name, value in settings.items():
             patch.setenv(name, value)
         yield opened
+
+
+def play_in_forks(patch: pytest.MonkeyPatch) -> None:
+    """Stages are forks of this process instead of `python -m` in a shell, and begin sooner."""
+
+    def run(executable: str, command: str, cwd: str, env: dict[str, str], **_: object) -> None:
+        module, *arguments = command.removeprefix("python -m ").split()
+
+        def play() -> None:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+        ended = forks.run(play, Path(cwd), tuple(arguments), env)
+        if ended.status:
+            raise StageCmdFailedError(command, ended.status) from RuntimeError(ended.said)
+
+    patch.setattr(dvc.stage.run, "_run", run)
 
 
 def repro(*targets: str, **options: bool) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from torch import nn
-from torchvision.transforms.v2 import functional
+from torch.nn.functional import interpolate
 
 from benchmark.core.fingerprint import fingerprint_parts
 from benchmark.encoders import drawn_cnn
@@ -43,8 +43,8 @@ def picture_features() -> np.ndarray:
     pixels = rng.integers(0, 256, (80, 120, 3), dtype=np.uint8).repeat(3, 0).repeat(3, 1)
     file = BytesIO()
     Image.fromarray(pixels).save(file, "jpeg")
-    picture = functional.pil_to_tensor(Image.open(file))
-    small = functional.resize(picture, [96, 96], antialias=True).float()[None] / 255
+    picture = torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1)[None]
+    small = interpolate(picture, (96, 96), mode="bilinear", antialias=True).float() / 255
     torch.manual_seed(0)
     with torch.inference_mode():
         return drawn_cnn.Network(width=8).eval()(small)[0].numpy()

@@ -1,6 +1,7 @@
 """Reads the pages of a report back, with a parser of Markdown that is not ours."""
 
 import re
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +33,7 @@ class Shown(NamedTuple):
         return next(row for row in self.records() if row[self.heads[0]].startswith(start))
 
 
+@lru_cache(maxsize=32)  # pages of a report that several tests look at
 def parsed(text: str) -> list:
     return MarkdownIt("commonmark").enable("table").parse(text)
 

@@ -13,6 +13,7 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmark import protocol
@@ -26,7 +27,7 @@ from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
 from benchmark.protocol import distribution_overlap
 from benchmark.report import __main__ as report
-from benchmark.report import figure_listing
+from benchmark.report import figure_listing, figure_style
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
 from benchmark.season.presets import presets
@@ -288,9 +289,20 @@ def enter_played_season(
 
     Reports draw no figures, which would take most of the time. They conclude from its few queries.
     """
+    return _enter(_played_season(factory.getbasetemp()), folder, patch)
+
+
+def enter_reported_season(
+    factory: pytest.TempPathFactory, folder: Path, patch: pytest.MonkeyPatch
+) -> Params:
+    """As `enter_played_season`, after `write_report`."""
+    return _enter(_reported_season(factory.getbasetemp()), folder, patch)
+
+
+def _enter(played: Path, folder: Path, patch: pytest.MonkeyPatch) -> Params:
     conclude_from_few(patch)
-    patch.chdir(shutil.copytree(_played_season(factory.getbasetemp()), folder))
     draw_nothing(patch)
+    patch.chdir(shutil.copytree(played, folder))
     return season()
 
 
@@ -301,6 +313,13 @@ def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(figure_listing, "pictures", lambda *_: [])
+
+
+def leave_figures_empty(patch: pytest.MonkeyPatch) -> None:
+    """Figures are made and not drawn: test_report.py looks at them."""
+    patch.setattr(Figure, "draw_without_rendering", lambda figure: None)
+    patch.setattr(figure_style, "_settle", lambda figure: None)
+    patch.setattr(Figure, "savefig", lambda figure, file, **settings: file.touch())
 
 
 @cache
@@ -315,6 +334,15 @@ def _played_season(base: Path) -> Path:
             prepare(dataset)
         for cell in cells(params):
             play(cell, quality_of(cell.preset))
+    return folder
+
+
+@cache
+def _reported_season(base: Path) -> Path:
+    folder = base / "reported_season"
+    with pytest.MonkeyPatch.context() as patch:
+        report.write_report(_enter(_played_season(base), folder, patch))
+        write_ledger()
     return folder
 
 

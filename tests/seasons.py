@@ -1,5 +1,6 @@
 """Small seasons for tests: one without cells for single stages, one of two datasets to resolve."""
 
+from functools import cache
 from pathlib import Path
 
 from benchmark.season.parameters import (
@@ -10,7 +11,8 @@ from benchmark.season.parameters import (
     WordVectors,
 )
 from benchmark.season.presets import Fuse, Preset, presets
-from benchmark.season.season_files import Season
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import Season, read_season
 
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"
 STAGED = '''
@@ -49,6 +51,12 @@ def params_of(**fields: object) -> Params:
     empty = {"datasets": {}, "feature_sets": {}, "cells": {}, "fusions": {}}
     machine = {"device": "cpu", "weights_dir": None}
     return Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
+
+
+@cache
+def committed(name: str) -> Params:
+    """A season of seasons/, resolved: to read, not to change."""
+    return resolve(name, read_season(name))
 
 
 def season(**changes: object) -> Season:

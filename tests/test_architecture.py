@@ -91,7 +91,7 @@ def rooms_of_imports(file: str) -> set[str]:
 def may_import(own: str) -> set[str]:
     """The rooms that a room may import: itself and those below it; only commands import stages."""
     if own in ("", "commands", "checks"):
-        return set(ROOMS) - {"checks"}
+        return set(ROOMS) - {"checks"} | {own}
     if own in STAGES:
         return {own, *SHARED_ROOMS}
     return set(SHARED_ROOMS[SHARED_ROOMS.index(own) :])

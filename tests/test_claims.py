@@ -323,6 +323,34 @@ class TestNotRun:
         expected = (Cause.NOT_MEASURED, "upper bound of b was not measured")
         assert self.lack(claimed, results, claim("a", "b")) == expected
 
+    def test_what_text_vectors_do_needs_those_of_the_paper(self, claimed):
+        """Presets of one encoder may be fed another one together; those of two may not."""
+        facts = {"text_features": {"encoder": "hglmm_1000"}}
+        fed = [outcome("a", s, metrics={MORE: v}, **facts) for s, v in enumerate(around(12))]
+        first, made = standing("a", fed, sentence="bilstm_max"), claim("a", "b")
+        alike = board(first, played("b", around(10), sentence="bilstm_max"))
+        assert [verdict.conclusion for verdict in claimed(alike, made)] == ["holds"]
+        expected = (Cause.NOT_PLAYED, "a was played with hglmm_1000")
+        assert (
+            self.lack(claimed, board(first, played("b", around(10), sentence="hglmm")), made)
+            == expected
+        )
+
+    def test_what_networks_do_needs_two_of_them(self, claimed):
+        def fed(preset: str, network: str, level: float) -> Standing:
+            facts = {"image_features": {"settings": {"network": network}}, "method": "m"}
+            cells = [
+                outcome(preset, s, metrics={MORE: v}, **facts) for s, v in enumerate(around(level))
+            ]
+            return standing(preset, cells, network={"a": "resnet50", "b": "vgg19"}[preset])
+
+        made = claim("a", "b")
+        apart = board(fed("a", "mobile", 12), fed("b", "squeeze", 10))
+        assert [verdict.conclusion for verdict in claimed(apart, made)] == ["holds"]
+        alike = board(fed("a", "mobile", 12), fed("b", "mobile", 10))
+        expected = (Cause.NOT_PLAYED, "all were played with mobile")
+        assert self.lack(claimed, alike, made) == expected
+
 
 def test_the_values_shown_are_those_that_were_compared(claimed):
     lost = outcome("a", 4, status="failed", reason="the loss is NaN")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from test_tasks import FAILED, ORDERED, say_numerics
 
-from benchmark.commands import task_pool
-from benchmark.commands.task_cluster import Cluster
-from benchmark.commands.task_pool import Task
+from benchmark.commands import task_queue
+from benchmark.commands.ray_workers import Cluster
+from benchmark.commands.task_queue import Task
 
 cluster_utils = pytest.importorskip("ray.cluster_utils", reason="Ray is an extra, `cluster`")
 
@@ -40,7 +40,7 @@ def wait_and_touch(name: str) -> None:
 def test_a_cluster_plays_as_this_machine_does(nodes, folder):
     with Cluster(nodes.address) as workers:
         assert workers.jobs == 2
-        assert task_pool.play(ORDERED | {"numerics": Task(say_numerics, ())}, workers) == (
+        assert task_queue.play(ORDERED | {"numerics": Task(say_numerics, ())}, workers) == (
             FAILED | {"numerics": "ValueError: portable 1"}
         )
 
@@ -58,7 +58,7 @@ def test_a_node_that_is_killed_half_way_loses_no_task(nodes, folder):
         assert workers.jobs == 3
         killer.start()
         tasks = {f"task {i}": Task(wait_and_touch, (f"done{i}",)) for i in range(6)}
-        assert task_pool.play(tasks, workers) == {}
+        assert task_queue.play(tasks, workers) == {}
     killer.join()
     assert len(list(folder.glob("done*"))) == 6
     assert len(Path("begun").read_text()) == 7  # one of them twice

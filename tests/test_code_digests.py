@@ -1,10 +1,9 @@
 """Which code a stage depends on: just what it imports, and no comment."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import pytest
 
 from benchmark.season.code_digests import closure, code_of, digest, targets, write_digests
@@ -12,16 +11,11 @@ from benchmark.season.code_digests import closure, code_of, digest, targets, wri
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("benchmark", "methods", "datasets")
 RUN = """
-import importlib, json, os, sys
-import sklearn.cluster, torch, torchvision  # what takes long, once
-for modules in sys.argv[1:]:
-    if os.fork() == 0:
-        for name in modules.split():
-            importlib.import_module(name)
-        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        print(json.dumps([file for file in files if file]), flush=True)
-        os._exit(0)
-    os.wait()
+import importlib, json, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+print(json.dumps([file for file in files if file]))
 """
 LOADED = ("prepare-shapes", "encode-pictures", "train-scan")
 TREE = {
@@ -53,11 +47,10 @@ def modules_of(paths: list[str]) -> list[str]:
 
 def test_a_digest_lists_every_module_that_the_stage_loads():
     """Held against what the interpreter really loads."""
-    modules = [" ".join(modules_of(targets(ROOT)[target])) for target in LOADED]
-    command = [sys.executable, "-c", RUN, *modules]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    for target, line in zip(LOADED, run.stdout.splitlines(), strict=True):
-        files = [Path(file) for file in json.loads(line)]
+    for target in LOADED:
+        played = forks.python(RUN, ROOT, *modules_of(targets(ROOT)[target]))
+        assert played.status == 0, played.said
+        files = [Path(file) for file in json.loads(played.said)]
         own = [file.relative_to(ROOT) for file in files if file.is_relative_to(ROOT)]
         loaded = {str(file) for file in own if file.parts[0] in PACKAGES}
         assert loaded == closure(ROOT, targets(ROOT)[target]), target

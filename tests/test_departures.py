@@ -98,6 +98,16 @@ class TestDepartures:
             Departure.WORDS: lines[3],
         }
 
+    def test_another_sentence_encoder_is_named(self):
+        folders = ("hglmm_1000", "bilstm_max_h512", "phrases_bilstm_max_h512")
+        departures = []
+        for folder in folders:
+            facts = {"text_features": {"encoder": folder}}
+            cells = [outcome("a", seed, **facts) for seed in range(3)]
+            departures.append(found(*cells, row={"sentence": "bilstm_max"}))
+        line = "sentence vectors: hglmm_1000, in the paper bilstm_max"
+        assert departures == [{Departure.ENCODER: line}, {}, {}]
+
     def test_the_budget_is_what_the_season_scaled(self):
         facts = {"scaled": ["epochs", "width"], "options": {"epochs": 3}}
         said = found(*(outcome("a", seed, **facts) for seed in range(3)))

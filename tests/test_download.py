@@ -5,8 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from forks import begun
 from refusals import refused
 
 from benchmark.core.errors import UserError
@@ -470,31 +469,16 @@ def test_a_disk_that_fills_up_is_one_line_and_a_later_run_goes_on(serve, tmp_pat
     assert target.read_bytes() == CONTENT
 
 
-DOWNLOAD = """
-import sys
-from pathlib import Path
-from benchmark.fetch import download
-from datasets import RemoteFile
-
-download.CHUNK = 500
-download.download(RemoteFile(name="file.bin", urls=(sys.argv[1],)), Path(sys.argv[2]))
-"""
-
-
 def test_a_killed_process_is_gone_on_from(serve, tmp_path):
     content, killed = 10 * CONTENT, threading.Event()
     server = serve(stalls(content[:90_000], len(content), lambda: killed.wait(30)))
     target, part = tmp_path / "file.bin", tmp_path / "file.bin.part"
-    child = subprocess.Popen(
-        [sys.executable, "-c", DOWNLOAD, server.url, str(target)],
-        cwd=Path(__file__).parent.parent,
-        env={**os.environ, "NO_PROXY": "127.0.0.1"},
-    )
+    process = begun(lambda: download(RemoteFile(name="file.bin", urls=(server.url,)), target))
     deadline = time.monotonic() + 30
     while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.02)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
+    os.kill(process, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
     killed.set()
     assert_nothing_in_place(target)
     kept = part.stat().st_size

@@ -1,16 +1,14 @@
 """The stage encode: a module per kind, kills survived, statistics of the training split only."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import get_args
 
 import builders
+import forks
 import numpy as np
 import pandas as pd
 import pytest
@@ -470,14 +468,9 @@ def test_features_of_the_raw_folder_are_imported(monkeypatch):
 
 def test_the_stage_imports_no_kind_by_itself():
     """A changed kind leaves the features of the others as they are."""
-    run = subprocess.run(
-        [sys.executable, "-c", LOADED],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = {name for name in run.stdout.split() if name.startswith("benchmark.encode")}
+    played = forks.python(LOADED, Path(__file__).parent.parent)
+    assert played.status == 0, played.said
+    loaded = {name for name in played.said.split() if name.startswith("benchmark.encode")}
     assert loaded == {"benchmark.encode", "benchmark.encode.__main__"}
 
 

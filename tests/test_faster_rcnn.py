@@ -150,6 +150,24 @@ def test_features_of_a_picture_do_not_depend_on_the_others():
     np.testing.assert_array_equal(together, alone)
 
 
+def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
+    """19 pictures of two padded sizes, mixed: ten of one, more than a batch, and nine of the other.
+    What a GPU would do, on the CPU."""
+    monkeypatch.setitem(faster_rcnn.TOGETHER, "cpu", faster_rcnn.TOGETHER["cuda"])
+    detector = tiny(box_score_thresh=0.0)
+    sizes = [(40, 32), (160, 64)] * 9 + [(40, 32)]
+    pictures = [picture_of(*size, seed=seed) for seed, size in enumerate(sizes)]
+    looks = []
+    hook = detector.backbone.register_forward_hook(lambda _, given, __: looks.append(len(given[0])))
+    features, boxes = faster_rcnn.regions_of(detector, pictures, 5)
+    hook.remove()
+    assert sorted(looks) == [1, 2, 8, 8]
+    for picture, of_picture, corners in zip(pictures, features, boxes, strict=True):
+        expected = faster_rcnn.regions_of(detector, [picture], 5)
+        np.testing.assert_allclose(corners, expected[1][0], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(of_picture, expected[0][0], rtol=1e-4, atol=1e-4)
+
+
 # Weights --------------------------------------------------------------------------------------
 
 

@@ -411,22 +411,23 @@ def test_every_parameter_receives_a_gradient(case):
 def test_eight_pairs_can_be_memorised(case):
     """From one of three initialisations: a ReLU behind both heads may be silent from the start."""
     reached = []
-    for seed in range(3):
-        reached.append(memorised(case, seed))
-        if reached[-1] == {100.0}:
-            return
-    pytest.fail(f"after 300 steps: {reached}")
+    for steps in (60, 300):  # most need few, and those that do not go on long without
+        for seed in range(3):
+            reached.append(memorised(case, seed, steps))
+            if reached[-1] == {100.0}:
+                return
+    pytest.fail(f"after 300 steps: {reached[3:]}")
 
 
-def memorised(case: Case, seed: int) -> set[float]:
-    """Recalls at 1 after at most 300 steps on eight pairs."""
+def memorised(case: Case, seed: int, steps: int) -> set[float]:
+    """Recalls at 1 after at most so many steps on eight pairs."""
     model, batch = model_of(case, seed), batch_of(case, list(range(8)))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.005)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.005, fused=True)
     terms = set(model.loss(batch))
     # A loss of image anchors alone asks nothing of the other direction.
     ways = ["i2t_r1"] if terms == {"image_anchor"} else ["i2t_r1", "t2i_r1"]
     ways = ["p2r_r1"] if isinstance(batch, RegionBatch) else ways
-    for _ in range(60):
+    for _ in range(steps // 5):
         for _ in range(5):
             step(model.train(), batch, optimiser)
         metrics = recalls_of(model.eval(), batch)

@@ -1,11 +1,10 @@
 """Metrics: declared once, measured from ranks, and not missed by records without them."""
 
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import forks
 import numpy as np
 import pytest
 from builders import outcome, standing
@@ -87,14 +86,8 @@ def test_a_new_metric_is_one_entry(tmp_path):
     path = tmp_path / "benchmark/protocol/metrics.py"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("    _recall(10),\n", "    _recall(10),\n" + ENTRY, 1))
-    done = subprocess.run(
-        [sys.executable, "-c", PLAYED],
-        cwd=tmp_path,
-        env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    played = forks.python(PLAYED, tmp_path)
+    assert played.status == 0, played.said
 
 
 def measured(rng: np.random.Generator) -> dict:

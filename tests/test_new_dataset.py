@@ -1,10 +1,9 @@
 """A dataset is one .py, and so is a figure: dropped into a copy of the tree, they are played."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+import forks
 
 ROOT = Path(__file__).parent.parent
 DATASET = '''\
@@ -117,11 +116,8 @@ def test_a_dataset_and_a_figure_need_no_edit_elsewhere(tmp_path):
         )
     (tmp_path / "datasets/colours.py").write_text(DATASET)
     (tmp_path / "benchmark/report/figures/plain_bars.py").write_text(FIGURE)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    played = subprocess.run(
-        [sys.executable, "-c", PLAY], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert played.returncode == 0, played.stdout + played.stderr
+    played = forks.python(PLAY, tmp_path)
+    assert played.status == 0, played.said
     page = (tmp_path / "reports/mine/datasets/colours.md").read_text(encoding="utf-8")
     assert "Colours" in page and "bars of all presets" in page
     assert list((tmp_path / "reports/mine/figures").glob("*plain_bars*.png"))

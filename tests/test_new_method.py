@@ -1,10 +1,9 @@
 """A method is one .py with its presets beside it: dropped into a copy of the tree, it is played."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+import forks
 
 ROOT = Path(__file__).parent.parent
 PRESETS = """\
@@ -46,9 +45,6 @@ def test_a_method_needs_no_edit_elsewhere(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     shutil.copy(ROOT / "tests/own_methods/plain.py", tmp_path / "methods")
     (tmp_path / "methods/plain.yaml").write_text(PRESETS)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    played = subprocess.run(
-        [sys.executable, "-c", PLAY], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert played.returncode == 0, played.stdout + played.stderr
-    assert "passed" in played.stdout and "failed" not in played.stdout
+    played = forks.python(PLAY, tmp_path)
+    assert played.status == 0, played.said
+    assert "passed" in played.said and "failed" not in played.said

@@ -22,8 +22,7 @@ from benchmark.season.parameter_files import (
 )
 from benchmark.season.parameters import DatasetSettings, SentenceEncoder, WordVectors
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import read_season
-from seasons import FUSION, SCAN, TWO_BRANCH, season, staged_presets, with_dataset
+from seasons import FUSION, SCAN, TWO_BRANCH, committed, season, staged_presets, with_dataset
 
 PAST = 10**9  # nanoseconds; a modification time that no new file has
 
@@ -236,7 +235,7 @@ def test_a_mistake_in_the_local_file_is_refused():
 
 
 def test_one_folder_may_serve_all_datasets_of_a_reader():
-    params = resolve("papers", read_season("papers"))
+    params = committed("papers")
     local = completed(Local(), params, None, ["mscoco=a", "flickr30k_scan=b"])
     sources = {name: known.source for name, known in placed(params, local).datasets.items()}
     assert sources["mscoco"] == sources["mscoco_cyclematch"] == sources["mscoco_scan"] == "a"

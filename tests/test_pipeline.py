@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
+from report_seasons import leave_figures_empty
+from sklearn.manifold import TSNE
 
 from benchmark.__main__ import main
-from benchmark.commands import run, task_pool
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import run, task_queue
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_yaml
 from benchmark.encode import drawn_pretraining
+from benchmark.evaluate import figure_samples
 from benchmark.report import __main__ as report
-from benchmark.report import figure_style
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import (
     DatasetSettings,
@@ -92,6 +93,7 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
+    monkeypatch.setattr(figure_samples, "TSNE", lambda **facts: TSNE(**facts | {"max_iter": 250}))
     params = small_season()
     write_params(params)
     write_pipelines(params)
@@ -113,20 +115,13 @@ def work(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def first(work) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        draw_nothing(monkeypatch)
+        leave_figures_empty(monkeypatch)
         return played(work, monkeypatch)
-
-
-def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made and not drawn: test_report.py looks at them."""
-    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
-    monkeypatch.setattr(figure_style, "_settle", lambda figure: None)
-    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **settings: file.touch())
 
 
 def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     """All but the figures: test_report.py has equal bytes of them."""
-    draw_nothing(monkeypatch)
+    leave_figures_empty(monkeypatch)
     second = played(tmp_path / "work", monkeypatch)
     assert set(first) == set(second)
     stable = [name for name in first if not name.endswith(VOLATILE) and "/figures/" not in name]
@@ -151,7 +146,7 @@ def test_verify_plays_cells_again_and_compares(first, work, rsum, monkeypatch, c
     monkeypatch.chdir(work)
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
-    monkeypatch.setattr(task_pool, "play", in_this_process)
+    monkeypatch.setattr(task_queue, "play", in_this_process)
     path = Path("results/small/shapes/two_branch_constraints/1/record.json")
     committed = path.read_text()
     if rsum:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from dvc_repository import copy_code, repository, stale, start
+from report_seasons import leave_figures_empty
 
 from benchmark.__main__ import main
-from benchmark.commands import play, task_workers
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import local_workers, play
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_json
 from benchmark.encode import drawn_pretraining
 
@@ -34,7 +35,7 @@ class InThisProcess(Processes):
 
     def submit(self, name: str, task: Task) -> Future:
         future = Future()
-        future.set_result(task_workers.played(name, task))
+        future.set_result(local_workers.played(name, task))
         return future
 
     def reason(self, future: Future, task: Task) -> str:
@@ -47,6 +48,7 @@ def season(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
     monkeypatch.setattr(play, "Processes", InThisProcess)
+    leave_figures_empty(monkeypatch)
     copy_code()
     Path("small.yaml").write_text(SEASON)
     assert main(["season", "small.yaml"]) == 0

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, repository, repro, start
+from dvc_repository import copy_code, play_in_forks, repository, repro, start
 from layouts import draw
 from refusals import check, refusal
 
@@ -116,8 +116,9 @@ def test_links_in_the_folder_are_followed(own, tmp_path):
 # DVC ------------------------------------------------------------------------------------------
 
 
-def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path):
+def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path, monkeypatch):
     copy_code()
+    play_in_forks(monkeypatch)
     start()
     assert repro(f"{PIPELINE}:prepare") == [("shared", "code"), *PLAYED]
     assert repro(f"{PIPELINE}:prepare") == []
@@ -139,8 +140,9 @@ def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path):
     assert (other / "captions.csv").is_file()
 
 
-def test_raw_files_placed_by_hand_survive_dvc(own):
+def test_raw_files_placed_by_hand_survive_dvc(own, monkeypatch):
     copy_code()
+    play_in_forks(monkeypatch)
     write_local(Local())
     shutil.copytree(own, "data/raw/mine")
     start()

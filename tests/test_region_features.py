@@ -83,10 +83,14 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
     return builders.on_disk(images, pd.DataFrame(), regions)
 
 
-@pytest.fixture
-def stage(tmp_path, monkeypatch):
-    """Encode proposals with the stub in an empty folder, three pictures at a time."""
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    """Encode proposals with the stub in an empty folder, three pictures at a time."""
     monkeypatch.setattr(proposals, "CHUNK", 3)
     monkeypatch.setattr(standardisation, "BLOCK", 50)
     opened: list[str] = []

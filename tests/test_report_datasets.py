@@ -24,6 +24,7 @@ from report_seasons import (
     amend_metrics,
     contents,
     enter_played_season,
+    enter_reported_season,
     lose,
     presets_once,
     season,
@@ -44,8 +45,13 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-def test_the_leaderboard_is_sorted_and_shows_the_spread(played):
-    report.write_report(played)
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+def test_the_leaderboard_is_sorted_and_shows_the_spread(reported):
     for text in (on_readme("open"), page("open")):
         rows = shown_table(text, "rsum").records()
         assert "t-i AVG + i-t LSE" in rows[0]["preset"]
@@ -212,8 +218,7 @@ def test_sentences_are_a_table_of_the_presets_that_embed_text(played):
     assert "SCAN t-i AVG" not in part
 
 
-def test_without_sentence_queries_there_is_no_table_of_them(played):
-    report.write_report(played)
+def test_without_sentence_queries_there_is_no_table_of_them(reported):
     for dataset in DATASETS:
         assert "Sentence to sentence" not in page(dataset)
 
@@ -244,15 +249,13 @@ def test_remarks_name_fusions_starts_and_notes(played, monkeypatch):
         assert any("A remark." in row[1] and "SCAN i-t LSE" in row[2] for row in remarks.rows)
 
 
-def test_a_fusion_costs_what_its_members_cost(played):
-    report.write_report(played)
+def test_a_fusion_costs_what_its_members_cost(reported):
     cost = shown_table(page("open"), "epochs")
     assert cost.row("SCAN t-i AVG +")["training (s)"] == "21.0"
     assert cost.row("SCAN i-t LSE")["training (s)"] == "10.5"
 
 
-def test_thumbnails_are_small(played):
-    report.write_report(played)
+def test_thumbnails_are_small(reported):
     paths = list((FOLDER / "figures" / "gallery").rglob("*.png"))
     assert paths
     for path in paths:
@@ -260,8 +263,7 @@ def test_thumbnails_are_small(played):
             assert max(thumbnail.size) <= 128
 
 
-def test_a_gallery_that_may_not_be_published_stays_local(played):
-    report.write_report(played)
+def test_a_gallery_that_may_not_be_published_stays_local(reported):
     assert "open text" in page("open")
     assert "gated text" in (FOLDER / "local" / "gated.md").read_text()
     assert not (FOLDER / "figures" / "gallery" / "gated").exists()

@@ -26,6 +26,7 @@ from report_seasons import (
     cells,
     contents,
     enter_played_season,
+    enter_reported_season,
     lose,
     record_of,
     season,
@@ -49,6 +50,12 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
 def test_the_time_of_a_pair_is_not_rounded_away():
     seconds = {"training": 1234.5678, "per_pair": 2.13456e-8}
     kept = provenance(torch.device("cpu"), seconds, "float32").seconds
@@ -62,8 +69,7 @@ class TestMetrics:
 
         return json.loads((FOLDER / "metrics.json").read_text(), parse_constant=refuse)
 
-    def test_they_are_means_over_the_seeds(self, played):
-        report.write_report(played)
+    def test_they_are_means_over_the_seeds(self, reported):
         found = self.read()
         records = [record_of(FUSION, seed) for seed in (0, 1)]
         for name in ("rsum", "i2t_r1", "t2i_medr", "overlap_s", "i2t_r1_tie_gap"):
@@ -76,8 +82,7 @@ class TestMetrics:
         numbers = [x for name in PRESETS for x in found["open"][name].values()]
         assert all(isfinite(number) for number in numbers)
 
-    def test_the_claims_are_counted(self, played):
-        report.write_report(played)
+    def test_the_claims_are_counted(self, reported):
         counts = self.read()["open"]["claims"]
         assert set(counts) == set(Conclusion)
         papers = [yaml.safe_load(path.read_text()) for path in PAPERS.glob("*.yaml")]
@@ -100,8 +105,7 @@ class TestMetrics:
             assert_contained(path)
 
 
-def test_plots_are_tables_for_dvc(played):
-    report.write_report(played)
+def test_plots_are_tables_for_dvc(reported):
     curves = pd.read_csv(FOLDER / "plots/training.csv")
     assert list(curves.columns) == ["epoch", "loss", "val_rsum", "cell"]
     trained = [one for one in PRESETS if one != FUSION]
@@ -179,25 +183,23 @@ def test_a_record_of_other_phrases_is_refused(played):
     assert error.value.do.endswith("scan_i2t_lse/dvc.yaml:evaluate-1")
 
 
-def test_a_record_of_no_declared_cell_is_not_read(played):
-    report.write_report(played)
+def test_a_record_of_no_declared_cell_is_not_read(reported):
     first = contents(FOLDER)
     stray = Path("results/try/open/scan_i2t_lse/2")
     stray.mkdir()
     (stray / "record.json").write_text("not json")
     Path("results/try/open/unheard_of/0").mkdir(parents=True)
-    report.write_report(played)
+    report.write_report(reported)
     assert contents(FOLDER) == first
 
 
-def test_without_raw_files_only_the_local_gallery_is_left_out(played, capsys):
-    report.write_report(played)
+def test_without_raw_files_only_the_local_gallery_is_left_out(reported, capsys):
     first = contents(FOLDER)
     os.rename("data/raw/gated", "data/raw/away")
     for path in (FOLDER / "local").rglob("*"):
         if path.is_file():
             path.unlink()
-    report.write_report(played)
+    report.write_report(reported)
     assert "no local gallery of gated" in capsys.readouterr().err
     assert contents(FOLDER) == {k: v for k, v in first.items() if "/local/" not in k}
 
@@ -215,8 +217,7 @@ def test_replays_and_numerics_stand_on_the_first_page(played):
     assert told in text
 
 
-def test_what_an_earlier_report_left_is_removed(played):
-    report.write_report(played)
+def test_what_an_earlier_report_left_is_removed(reported):
     first = contents(FOLDER)
     left = ("figures/old.png", "figures/gallery/gone/1.png", "figures/.half.png.12.part")
     pages = ("papers/gone.md", "datasets/gone.md")
@@ -225,19 +226,18 @@ def test_what_an_earlier_report_left_is_removed(played):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
     (FOLDER / "local" / "notes.md").write_text("mine")
-    report.write_report(played)
+    report.write_report(reported)
     assert not (FOLDER / "figures" / "gallery" / "gone").exists()
     assert (FOLDER / "local" / "notes.md").read_text() == "mine"
     (FOLDER / "local" / "notes.md").unlink()
     assert contents(FOLDER) == first
 
 
-def test_pages_of_what_is_no_longer_in_the_season_are_removed(played, monkeypatch):
-    report.write_report(played)
-    kept = {"open": played.datasets["open"]}
-    fewer = {key: cell for key, cell in played.cells.items() if cell.dataset == "open"}
-    fused = {key: cell for key, cell in played.fusions.items() if cell.dataset == "open"}
-    changed = played.model_copy(update={"datasets": kept, "cells": fewer, "fusions": fused})
+def test_pages_of_what_is_no_longer_in_the_season_are_removed(reported, monkeypatch):
+    kept = {"open": reported.datasets["open"]}
+    fewer = {key: cell for key, cell in reported.cells.items() if cell.dataset == "open"}
+    fused = {key: cell for key, cell in reported.fusions.items() if cell.dataset == "open"}
+    changed = reported.model_copy(update={"datasets": kept, "cells": fewer, "fusions": fused})
     some = {"scan": papers()["scan"]}
     monkeypatch.setattr(season_pages, "papers", lambda: some)
     report.write_report(changed)
@@ -297,8 +297,7 @@ class TestExport:
         body = [line for line in text.splitlines() if line.endswith(r"\\")]
         assert len({len(re.findall(r"(?<!\\)&", line)) for line in body}) == 1
 
-    def test_markdown_is_what_the_page_has(self, played, capsys):
-        report.write_report(played)
+    def test_markdown_is_what_the_page_has(self, reported, capsys):
         text = self.printed(capsys, "--table", "two_branch/2", "--format", "markdown")
         assert self.printed(capsys, "--table", "two_branch/2") == text
         assert self.printed(capsys, "--table", "open/overlap") in page("open")

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
@@ -20,6 +21,7 @@ from report_seasons import (
     conclude_from_few,
     draw_nothing,
     enter_played_season,
+    enter_reported_season,
     lose,
     play,
     prepare,
@@ -29,7 +31,6 @@ from report_seasons import (
 
 from benchmark.analysis import boards, claims, significance
 from benchmark.analysis.verdict_rules import Conclusion
-from benchmark.commands.ledger import write_ledger
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
 from benchmark.protocol import METRICS
@@ -51,9 +52,13 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-def test_fidelity_sets_paper_code_and_ours_side_by_side(played):
-    report.write_report(played)
-    write_ledger()
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+
+def test_fidelity_sets_paper_code_and_ours_side_by_side(reported):
     text = (FOLDER.parent / "fidelity.md").read_text()
     by_method = {t.heading: t for t in shown_tables(text) if "paper" in t.heads}
     folder = PAPERS.parent / "fidelity"
@@ -199,32 +204,43 @@ def places(source: dict) -> list[str]:
 HEADS = {metric.heading for metric in METRICS.values()}
 
 
-class TestClaims:
-    """Three seeds of presets that hit with most queries, or with none."""
+QUALITY = {
+    "scan_i2t_avg": 0.45,
+    "scan_i2t_max": 0.45,  # and as long a name: the same scores
+    "scan_i2t_lse": -1.0,
+    "scan_all_negatives": -1.0,
+}
 
-    QUALITY = {
-        "scan_i2t_avg": 0.45,
-        "scan_i2t_max": 0.45,  # and as long a name: the same scores
-        "scan_i2t_lse": -1.0,
-        "scan_all_negatives": -1.0,
-    }
 
-    @pytest.fixture
-    def verdicts(self, tmp_path, monkeypatch) -> Shown:
-        """The table of what was tested."""
-        monkeypatch.chdir(tmp_path)
-        conclude_from_few(monkeypatch)
-        draw_nothing(monkeypatch)
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory) -> Path:
+    """The folder of a season with three seeds of presets of QUALITY, and its report."""
+    folder = tmp_path_factory.mktemp("claimed")
+    params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        conclude_from_few(patch)
+        draw_nothing(patch)
         for dataset in DATASETS:
             prepare(dataset)
         for cell in cells(params):
-            play(cell, self.QUALITY[cell.preset])
+            play(cell, QUALITY[cell.preset])
         report.write_report(params)
+    return folder
+
+
+class TestClaims:
+    """Three seeds of presets that hit with most queries, or with none."""
+
+    @pytest.fixture
+    def verdicts(self, claimed, monkeypatch) -> Shown:
+        """The table of what was tested; the working folder is to read, not to change."""
+        monkeypatch.chdir(claimed)
+        conclude_from_few(monkeypatch)
         return self.exported("claims")
 
     def exported(self, name: str) -> Shown:
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+        params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
         text = report.printed_table(boards.read_boards(params), f"open/{name}", "markdown")
         (table,) = shown_tables(text)
         return table
@@ -310,7 +326,7 @@ class TestClaims:
         assert not (FOLDER / "papers/two_branch.md").exists()  # nothing of it was measured
 
     def test_only_what_was_compared_is_in_the_forest(self, verdicts):
-        params = season(seeds=(0, 1, 2), played=tuple(self.QUALITY))
+        params = season(seeds=(0, 1, 2), played=tuple(QUALITY))
         board = boards.read_boards(params)[0]
         verdicts = claims.verdicts(board)
         not_run = [v for v in verdicts if v.conclusion == Conclusion.NOT_RUN]

@@ -16,9 +16,18 @@ from benchmark.season.parameters import (
 )
 from benchmark.season.presets import Fuse, Preset
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season, season_names
+from benchmark.season.season_files import Season, season_names
 from methods import load
-from seasons import FUSION, SCAN, TWO_BRANCH, known_with, season, staged_presets, with_dataset
+from seasons import (
+    FUSION,
+    SCAN,
+    TWO_BRANCH,
+    committed,
+    known_with,
+    season,
+    staged_presets,
+    with_dataset,
+)
 
 Known = dict[str, tuple[str, Preset]]
 
@@ -125,7 +134,7 @@ def test_a_preset_brings_the_one_it_starts_from(staged):
 
 @pytest.mark.parametrize("name", season_names())
 def test_every_season_resolves_to_cells_that_can_be_configured(name):
-    params = resolve(name, read_season(name))
+    params = committed(name)
     assert params.cells
     for key, cell in params.cells.items():
         configured(load(cell.method), cell.options, key)
@@ -302,6 +311,20 @@ def test_costly_presets_may_have_fewer_seeds(staged):
     assert {cell.seed for cell in wider.cells.values()} == {5}
 
 
+def test_a_season_may_feed_a_preset_other_sentence_vectors():
+    own = ["cyclematch", "cyclematch_word2vec", "two_branch_constraints"]
+    of = {"cyclematch_w*": "tfidf", "cyclematch": "hglmm"}
+    params = resolve("try", season(presets=own, sentence_of=of))
+    encoders = {
+        cell.preset: params.feature_sets[cell.texts.replace("data/features/", "").replace("/", "-")]
+        for cell in params.cells.values()
+    }
+    names = {preset: features.encoder for preset, features in encoders.items()}
+    assert names == dict(zip(own, ("hglmm", "tfidf", "hglmm"), strict=True))
+    error = refused(season(presets=own, sentence_of={"scan": "hglmm"}))
+    assert error.where == "season try: sentence_of.scan"
+
+
 def test_a_seed_that_others_are_made_of_must_be_played(staged):
     error = refused(season(presets=["first", "second"], seeds_of={"first": [0]}), staged)
     assert error.where == "season try: second: seed 3"
@@ -453,7 +476,7 @@ def test_a_fusion_names_scores_that_the_method_declares():
 
 def test_the_papers_season_plays_every_own_row_where_the_paper_measured_it():
     """On a dataset with the place's reader; Flickr30K Entities has the captions of Flickr30K."""
-    params = resolve("papers", read_season("papers"))
+    params = committed("papers")
     played = {
         (params.datasets[cell.dataset].reader, cell.preset)
         for cell in (*params.cells.values(), *params.fusions.values())
@@ -474,7 +497,7 @@ def test_the_papers_season_plays_every_own_row_where_the_paper_measured_it():
 
 
 def test_no_preset_of_the_papers_season_is_cut_to_a_budget():
-    params = resolve("papers", read_season("papers"))
+    params = committed("papers")
     assert not [cell.preset for cell in params.cells.values() if cell.scaled]
     images = [e.image for e in params.feature_sets.values() if e.image]
     assert {image.network for image in images} == {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.core.errors import UserError
 from benchmark.matching import score_stream
 from benchmark.matching.score_stream import Encoded, ScoreStream
 from benchmark.protocol import fusion
@@ -56,6 +57,18 @@ def test_memory_changes_no_bit_and_saves_the_second_pass(members):
     assert all(np.array_equal(matrix, found[0]) for matrix in found)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_memory_is_a_setting_of_the_machine(monkeypatch):
+    members = [Counting(0).encoded()]
+    assert ScoreStream(members, fusion.mean).keeps
+    monkeypatch.setenv(score_stream.MEMORY, "0")
+    assert not ScoreStream(members, fusion.mean).keeps
+    for wrong in ("much", "-1", "nan"):
+        monkeypatch.setenv(score_stream.MEMORY, wrong)
+        with pytest.raises(UserError) as error:
+            ScoreStream(members, fusion.mean)
+        assert error.value.where == score_stream.MEMORY
 
 
 def test_lookers_see_the_scores_of_each_model_once():

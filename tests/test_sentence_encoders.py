@@ -1,13 +1,11 @@
 """Sentence encoders, against values by hand and slow loops (tests/oracles/hglmm.py)."""
 
-import os
 import pickle
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
+import forks
 import numpy as np
 import pytest
 import torch
@@ -20,7 +18,6 @@ from benchmark.data.word_vectors import Words
 from benchmark.encoders import bilstm_max, hglmm, mean_words, tfidf
 from benchmark.season.parameters import SentenceEncoder
 
-ROOT = Path(__file__).parent.parent
 ENCODERS = {"mean_words": mean_words, "tfidf": tfidf, "hglmm": hglmm, "bilstm_max": bilstm_max}
 FITTED = {"tfidf": tfidf, "hglmm": hglmm}
 EXACT = FITTED | {"mean_words": mean_words}  # an LSTM's last bits depend on its batch
@@ -407,16 +404,7 @@ def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
 
 
 def test_two_fits_agree_whatever_the_hash_seed():
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", FIT],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (run.communicate(timeout=120)[0] for run in runs)
+    first, second = forks.with_two_hash_seeds(FIT)
     assert first == second
     assert len(first.strip()) == 64
 

@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmark.analysis import significance
@@ -222,6 +223,12 @@ class TestHolm:
     def test_it_is_the_definition(self, seed):
         p_values = (np.random.default_rng(seed).random(12).round(1) ** 3).tolist()
         assert significance.holm(p_values) == pytest.approx(naive_holm(p_values))
+
+    @pytest.mark.parametrize("count", [1, 2, 40])
+    def test_it_is_that_of_statsmodels_to_the_last_bit(self, count):
+        p_values = np.random.default_rng(count).random(count) ** 3
+        theirs = multipletests(p_values, method="holm")[1]
+        assert significance.holm(p_values.tolist()).tolist() == theirs.tolist()
 
     def test_of_none_and_of_one(self):
         assert significance.holm([]).tolist() == []

@@ -1,6 +1,8 @@
 """Tasks side by side: their order, failures, dead workers, Ctrl-C, and what people see of them."""
 
+import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commands import task_display, task_pool
-from benchmark.commands.task_cluster import Cluster
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import task_display, task_queue, verify
+from benchmark.commands.local_workers import Processes
+from benchmark.commands.ray_workers import Cluster
+from benchmark.commands.task_order import longest_first, seconds_of
+from benchmark.commands.task_queue import Task
 from benchmark.core import numerics, progress_bars
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.core.progress_bars import ProgressBar
+from benchmark.core.provenance import read_provenance
+from benchmark.season.parameter_files import read_params
 
 
 def touch(name: str, *others: str) -> None:
@@ -59,7 +64,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def play(tasks: dict[str, Task], jobs: int, gpus: tuple[str, ...] = ()) -> dict[str, str]:
     with Processes(jobs, gpus) as workers:
-        return task_pool.play(tasks, workers)
+        return task_queue.play(tasks, workers)
 
 
 ORDERED = {
@@ -81,8 +86,8 @@ def test_tasks_are_played_after_what_they_need(folder, capsys):
     assert play(ORDERED, 2) == FAILED
     assert {path.name for path in folder.iterdir()} - {".scratch"} == {"a", "b", "last"}
     said = capsys.readouterr().err
-    assert "odd: failed: ValueError: two lines" in said and "last: done in" in said
-    assert "6 of 6" in said
+    assert "odd: failed: ValueError: two lines" in said
+    assert re.search(r"last: done in \d+ s; [3-6] of 6", said)
 
 
 def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
@@ -96,7 +101,7 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     }
     before = dict(os.environ)
     assert play(tasks, 1) == {
-        "dies": task_pool.DIED,
+        "dies": task_queue.DIED,
         "native": "ValueError: native 2",
         "after": "needs dies, which failed",
         "again": "needs native, which failed",
@@ -104,6 +109,36 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     }
     assert Path("resumed").is_file()
     assert os.environ == before
+
+
+def test_trainings_that_take_longest_begin_first(folder):
+    """b takes less than c, but d, which takes longest, needs it; nobody has timed a and e."""
+    needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b",), "e": ("d",), "f": ("a",)}
+    tasks = {name: Task(touch, (name, *names), names) for name, names in needs.items()}
+    ordered = longest_first(tasks, {"b": 2.0, "c": 9.0, "d": 10.0, "f": 1.0})
+    assert list(ordered) == ["a", "e", "b", "d", "c", "f"]
+    assert ordered == tasks
+    assert play(ordered, 1) == {}
+    ends = {name: Path(name).stat().st_mtime_ns for name in needs}
+    assert sorted(ends, key=ends.get) == ["a", "b", "d", "e", "c", "f"]
+
+
+def test_trainings_that_were_never_played_are_not_timed():
+    cells = read_params("demo").cells
+    known = seconds_of(cells)
+    key = "shapes-scan_t2i_avg-0"
+    cost = read_provenance(Path(cells[key].folder, "training/cost.json"))
+    assert known[key] == cost.seconds["training"]
+    new = {"new": cells[key].model_copy(update={"folder": "results/none"})}
+    assert seconds_of(new) == {}
+
+
+def test_make_repro_has_as_many_jobs_as_cores():
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text()
+    assert re.search(r"^repro:.*\n\t.* -m benchmark verify demo$", makefile, re.MULTILINE)
+    parser = argparse.ArgumentParser()
+    verify.configure(parser)
+    assert parser.parse_args(["demo"]).jobs == os.cpu_count()
 
 
 def test_jobs_share_the_gpus(folder):
@@ -114,9 +149,9 @@ def test_jobs_share_the_gpus(folder):
 INTERRUPTED = """
 import time
 from pathlib import Path
-from benchmark.commands import task_pool
-from benchmark.commands.task_pool import Task
-from benchmark.commands.task_workers import Processes
+from benchmark.commands import task_queue
+from benchmark.commands.task_queue import Task
+from benchmark.commands.local_workers import Processes
 
 def wait():
     Path("begun").touch()
@@ -125,7 +160,7 @@ def wait():
 
 if __name__ == "__main__":
     with Processes(1) as workers:
-        task_pool.play({"waits": Task(wait, ())}, workers)
+        task_queue.play({"waits": Task(wait, ())}, workers)
 """
 
 

@@ -1,14 +1,12 @@
 """Word vectors: stored, trained on training captions only, or loaded, and never unpickled."""
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import forks
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
@@ -18,7 +16,6 @@ from benchmark.data.word_vectors import Words
 from benchmark.encoders import word2vec, word_vector_files
 from benchmark.season.parameters import WordVectors
 
-ROOT = Path(__file__).parent.parent
 CORPUS = [text.split() for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")]
 CORPUS = CORPUS * 5
 WORDS = Words(("cat", "dog", "red"), np.array([[0, 1], [2, 3], [4, 5]], dtype=np.float32))
@@ -192,16 +189,7 @@ def test_training_captions_without_words_are_refused():
 
 
 def test_two_fits_agree_whatever_the_hash_seed():
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", FIT],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (run.communicate(timeout=120)[0] for run in runs)
+    first, second = forks.with_two_hash_seeds(FIT)
     assert first == second
     assert len(first.strip()) == 64
 

@@ -1,5 +1,8 @@
 """Cells of a tiny dataset with random features, to be trained and evaluated in a moment."""
 
+import contextlib
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +50,21 @@ KINDS = ["scan", "two_branch", "pixels"]
 def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `folder` the working folder, with the dataset in it."""
     monkeypatch.chdir(folder)
-    write_dataset()
+    for path, content in _files_of_dataset().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 # The dataset ----------------------------------------------------------------------------------
 
 NO_REGIONS = pd.DataFrame(columns=["phrase_id", "image_id", "caption_id", "phrase", "chain"])
+
+
+@cache
+def _files_of_dataset() -> dict[Path, bytes]:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_dataset()
+        return {path: path.read_bytes() for path in Path("data").rglob("*") if path.is_file()}
 
 
 def write_dataset(

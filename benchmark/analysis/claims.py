@@ -23,7 +23,7 @@ from typing import NamedTuple
 from benchmark.analysis import comparability, comparisons, significance, verdict_rules
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparisons import Comparison
-from benchmark.analysis.departures import Departure, departures
+from benchmark.analysis.departures import Departure, departures, other_encoder
 from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
@@ -193,7 +193,29 @@ def _lack(claim: Claim, standings: dict[str, Standing]) -> Ground | None:
         if not comparisons.usable(standing, claim.metric):
             heading = quantity(claim.metric).heading
             return Ground(Cause.NOT_MEASURED, f"{heading} of {title_of(preset)} was not measured")
+    compared = [standings[preset] for preset in claim.presets]
+    return _other_text(compared) or _same_network(compared)
+
+
+def _other_text(compared: Sequence[Standing]) -> Ground | None:
+    """Where presets differ by their sentence vectors, each must have had its own ones."""
+    if len({standing.row.sentence for standing in compared}) < 2:
+        return None
+    for standing in compared:
+        if other := other_encoder(standing):
+            return Ground(Cause.NOT_PLAYED, f"{title_of(standing.preset)} was played with {other}")
     return None
+
+
+def _same_network(compared: Sequence[Standing]) -> Ground | None:
+    """Where a paper compares image networks under one method, two must have been played."""
+    if len({s.method for s in compared}) > 1 or len({s.row.network for s in compared}) < 2:
+        return None
+    features = [standing.outcomes[0].record.image_features for standing in compared]
+    networks = {settings.get("settings", {}).get("network") for settings in features}
+    if len(networks) > 1 or None in networks:
+        return None
+    return Ground(Cause.NOT_PLAYED, f"all were played with {networks.pop()}")
 
 
 def _judged(board: Board, questions: Sequence[_Question]) -> list[list[Tested]]:

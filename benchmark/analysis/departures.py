@@ -21,6 +21,7 @@ class Departure(StrEnum):
     FEATURES = "features"  # of another image network, or scaled
     REGIONS = "regions"  # grid cells or other proposals
     WORDS = "words"  # vectors of another origin
+    ENCODER = "text encoder"  # of sentences or phrases, another one
     TEXT = "random text"  # the sentence encoder has random weights
     BUDGET = "budget"  # options that the season scaled
     RISING = "rising"  # half of the trainings or more still improved when the budget ended
@@ -47,10 +48,10 @@ def departures(board: Board, standing: Standing) -> dict[Departure, str]:
 
 
 def _of_record(standing: Standing) -> dict[Departure, str]:
-    record = standing.outcomes[0].record
+    record, row = standing.outcomes[0].record, standing.row
     lines = list(record.deviations)
     network = record.image_features.get("settings", {}).get("network")
-    paper = standing.row.network
+    paper = row.network
     if network and paper and network != paper:
         lines = [line for line in lines if line != f"image features: {network}"]
         lines = list(dict.fromkeys([f"image features: {network}, in the paper {paper}", *lines]))
@@ -61,10 +62,23 @@ def _of_record(standing: Standing) -> dict[Departure, str]:
         for kind, starts in IN_DEVIATIONS.items()
     }
     scaled = [f"{n} = {record.options[n]}" if n in record.options else n for n in record.scaled]
+    other = other_encoder(standing)
+    texts[Departure.ENCODER] = f"sentence vectors: {other}, in the paper {row.sentence}" * bool(
+        other
+    )
     texts[Departure.BUDGET] = ", ".join(scaled)
     if record.task == "retrieval" and _reads_phrases(standing.outcomes[0]):
         texts[Departure.INPUT] = "phrases that are annotated in the test captions"
     return texts
+
+
+def other_encoder(standing: Standing) -> str:
+    """Name of the sentence vectors that it read; "" where they are of the paper's encoder."""
+    folder = standing.outcomes[0].record.text_features.get("encoder", "")
+    own = standing.row.sentence
+    if not own or not folder or folder.removeprefix("phrases_").startswith(own):
+        return ""
+    return folder
 
 
 def _reads_phrases(outcome: Outcome) -> bool:

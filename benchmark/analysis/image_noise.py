@@ -4,6 +4,7 @@ resamples of S that a cell keeps. Knows no torch.
 A report reads the same files many times: they are cached until they are written again.
 """
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -153,7 +154,12 @@ def _ranks(outcome: Outcome) -> dict[str, pd.DataFrame]:
 
 
 def _ranks_path(outcome: Outcome) -> Path:
-    return (outcome.folder / "scores/ranks.parquet").absolute()
+    return _absolute(outcome.folder, os.getcwd())
+
+
+@lru_cache(maxsize=4096)  # asked for again and again, by each metric of each comparison
+def _absolute(folder: Path, working: str) -> Path:
+    return working / folder / "scores/ranks.parquet"
 
 
 def _shown(path: Path) -> Path:

@@ -9,7 +9,7 @@ would change that, too, so it is already in the spread over images and is counte
     variance for other trainings, these images         sum of w spread
 
 with w = 1/S for the mean of S trainings. Array names end in their axes: G = images, P = presets,
-S = seeds, T = draws. Knows no torch.
+S = seeds, T = draws, H = hypotheses. Knows no torch.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
-from statsmodels.stats.multitest import multipletests
 
 LEVEL = 0.95
 ALPHA = 0.05
@@ -192,10 +191,16 @@ def prediction_interval(value: float, part: SeedPart) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's adjusted p of one family, in its order."""
-    if not len(p_values):
-        return np.array([])
-    return multipletests(p_values, method="holm")[1]
+    """Holm's adjusted p of one family, in its order.
+
+    statsmodels has it, too, and collects garbage each time, for a fifth of a second.
+    """
+    p_H = np.asarray(p_values, dtype=float)
+    order_H = np.argsort(p_H)
+    products_H = p_H[order_H] * np.arange(len(p_H), 0, -1)
+    adjusted_H = np.empty(len(p_H))
+    adjusted_H[order_H] = np.minimum(np.maximum.accumulate(products_H), 1.0)
+    return adjusted_H
 
 
 def letters(apart_PP: np.ndarray) -> list[str]:

@@ -14,10 +14,11 @@ what runs. What a stage says is in .scratch/log/.
 import argparse
 import os
 
-from benchmark.commands import stage_records, task_pool
+from benchmark.commands import stage_records, task_queue
+from benchmark.commands.local_workers import Processes, run_command
+from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
-from benchmark.commands.task_cluster import Cluster
-from benchmark.commands.task_workers import Processes, run_command
+from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like, read_params
 from benchmark.season.parameters import Params
@@ -46,7 +47,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.dry:
             return _show(records)
         with _workers(arguments) as workers:
-            failed = task_pool.play(_tasks(params, records), workers, records)
+            failed = task_queue.play(_tasks(params, records), workers, records)
     print(f"{records.played} stages played, {records.kept} up to date, {len(failed)} failed")
     for name, reason in failed.items():
         print(f"{name}: {reason}")
@@ -77,18 +78,25 @@ def _targets(params: Params, pattern: str) -> list[str]:
     return [f"{folder}/{c.dataset}/{c.preset}/dvc.yaml:evaluate-{c.seed}" for c in chosen]
 
 
-def _tasks(params: Params, records: StageRecords) -> dict[str, task_pool.Task]:
-    """One task per stage, by the names of the stages; each computes as its cell asks for."""
-    ways = {key: task_pool.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
-    return {
-        name: task_pool.Task(
+def _tasks(params: Params, records: StageRecords) -> dict[str, task_queue.Task]:
+    """One task per stage, by the names of the stages, trainings that take longest first; each
+    computes as its cell asks for."""
+    ways = {key: task_queue.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
+    cell_of = {name: _first_argument(stage.cmd) for name, stage in records.stages.items()}
+    tasks = {
+        name: task_queue.Task(
             run_command,
             (stage.cmd, name),
             records.needs(name),
-            ways.get(_first_argument(stage.cmd), task_pool.SHARED_NUMERICS),
+            ways.get(cell_of[name], task_queue.SHARED_NUMERICS),
         )
         for name, stage in records.stages.items()
     }
+    known = seconds_of(params.cells)
+    trainings = {name: cell_of[name] for name in tasks if name.startswith("train ")}
+    return longest_first(
+        tasks, {name: known[key] for name, key in trainings.items() if key in known}
+    )
 
 
 def _first_argument(command: str) -> str:

@@ -1,6 +1,6 @@
 """What it takes to play cells of a season in an empty folder, as tasks that need each other."""
 
-from benchmark.commands.task_pool import Task, numerics_of
+from benchmark.commands.task_queue import Task, numerics_of
 from benchmark.encode import drawn_pretraining
 from benchmark.encode.__main__ import encode
 from benchmark.evaluate.__main__ import evaluate_cell

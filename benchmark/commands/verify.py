@@ -25,9 +25,10 @@ from benchmark.analysis.replays import (
     note_replay,
     spreads,
 )
-from benchmark.commands import task_pool
+from benchmark.commands import task_queue
+from benchmark.commands.local_workers import Processes
 from benchmark.commands.replay_tasks import tasks_of
-from benchmark.commands.task_workers import Processes
+from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
 from benchmark.core.fingerprint import fingerprint
@@ -56,10 +57,11 @@ def main(arguments: argparse.Namespace) -> int:
     _require_numerics(params)
     chosen = cells_like(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}
+    tasks = longest_first(tasks_of(params, chosen), seconds_of(params.cells))
     folder = SCRATCH / params.season
     with _scratch(folder, params):
         with Processes(arguments.jobs) as workers:
-            failed = task_pool.play(tasks_of(params, chosen), workers)
+            failed = task_queue.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params)

@@ -7,6 +7,8 @@ are those of the last hidden layer of the box head, 1024 numbers.
 Boxes are x0, y0, x1, y1 in pixels of the picture, half-open.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from PIL import Image
 from torch import Tensor
 from torchvision.models import get_model, get_model_weights
 from torchvision.models.detection import FasterRCNN
+from torchvision.models.detection.image_list import ImageList
 from torchvision.models.detection.transform import resize_boxes
 from torchvision.transforms.functional import to_tensor
 
@@ -23,6 +26,9 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
 from benchmark.encoders import weight_files
 
+# Pictures of one padded size in a batch. A CPU gains nothing from it, and one by one the features
+# of a picture are the same bits whatever is encoded beside it.
+TOGETHER = {"cpu": 1, "cuda": 8}
 NETWORKS = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
 
 
@@ -69,7 +75,7 @@ def proposals_of(detector: FasterRCNN, pictures: list[Image.Image], count: int) 
 
     They are those of the region proposal network, which proposes things of any class.
     """
-    return [_proposed(_view(detector, picture), count) for picture in pictures]
+    return [_proposed(view, count) for view in _views(detector, pictures)]
 
 
 @torch.inference_mode()
@@ -78,8 +84,8 @@ def features_of(
 ) -> list[np.ndarray]:
     """Features (n, F) float32 of the boxes (n, 4) of every picture."""
     return [
-        _described_at(detector, _view(detector, picture), corners)
-        for picture, corners in zip(pictures, boxes, strict=True)
+        _described_at(detector, view, corners)
+        for view, corners in zip(_views(detector, pictures), boxes, strict=True)
     ]
 
 
@@ -90,8 +96,7 @@ def proposals_and_features_of(
     """What `proposals_of` gives, and the features of these boxes and then of `more` (n, 4) of every
     picture, which is looked at once."""
     proposals, features = [], []
-    for picture, corners in zip(pictures, more, strict=True):
-        view = _view(detector, picture)
+    for view, corners in zip(_views(detector, pictures), more, strict=True):
         proposals.append(_proposed(view, count))
         boxes = np.concatenate([proposals[-1], corners])
         features.append(_described_at(detector, view, boxes))
@@ -107,23 +112,51 @@ def regions_of(
     If fewer things are detected, the first proposals follow, and then the whole picture.
     """
     features, boxes = [], []
-    for picture in pictures:
-        view = _view(detector, picture)
+    for view in _views(detector, pictures):
         detected = _best(detector, view, count)
         features.append(_described(detector, view, detected).cpu().numpy())
         boxes.append(resize_boxes(detected, view.resized, view.size).cpu().numpy())
     return np.stack(features), np.stack(boxes)
 
 
-def _view(detector: FasterRCNN, picture: Image.Image) -> _View:
-    # One by one, since pictures of a batch are padded to the largest, which changes their features.
-    pixels = to_tensor(picture).to(next(detector.parameters()).device)
-    images, _ = detector.transform([pixels])
+def _views(detector: FasterRCNN, pictures: list[Image.Image]) -> list[_View]:
+    """The pictures inside the detector, in their order. Those of one padded size pass together:
+    others would be padded to the largest, which changes features."""
+    device = next(detector.parameters()).device
+    resized = [detector.transform([to_tensor(picture).to(device)])[0] for picture in pictures]
+    by_shape = defaultdict(list)
+    for number, images in enumerate(resized):
+        by_shape[images.tensors.shape].append(number)
+    views, step = {}, TOGETHER[device.type]
+    for numbers in by_shape.values():
+        for start in range(0, len(numbers), step):
+            together = numbers[start : start + step]
+            views |= _views_of_one_size(detector, pictures, resized, together)
+    return [views[number] for number in range(len(pictures))]
+
+
+def _views_of_one_size(
+    detector: FasterRCNN,
+    pictures: list[Image.Image],
+    resized: list[ImageList],
+    numbers: Sequence[int],
+) -> dict[int, _View]:
+    """Number of a picture -> its view."""
+    sizes = [resized[number].image_sizes[0] for number in numbers]
+    images = ImageList(torch.cat([resized[number].tensors for number in numbers]), sizes)
     maps = detector.backbone(images.tensors)
     if isinstance(maps, Tensor):  # from a backbone without a feature pyramid
         maps = {"0": maps}
     proposals, _ = detector.rpn(images, maps)
-    return _View(maps, proposals[0], images.image_sizes[0], (picture.height, picture.width))
+    return {
+        number: _View(
+            maps={level: values[[row]] for level, values in maps.items()},
+            proposals=proposals[row],
+            resized=sizes[row],
+            size=(pictures[number].height, pictures[number].width),
+        )
+        for row, number in enumerate(numbers)
+    }
 
 
 def _proposed(view: _View, count: int) -> np.ndarray:

@@ -5,13 +5,16 @@ memory that is allowed. Scores that fit into it are kept for the second pass; ot
 again. As in scoring.py, a method is given the items in an order drawn at random.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from pydantic import NonNegativeFloat, TypeAdapter, ValidationError
 
 from benchmark.core.devices import now
+from benchmark.core.errors import UserError
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
@@ -20,7 +23,8 @@ from methods import Encoding, Matcher
 
 IMAGE_TILE, CAPTION_TILE = 512, 1024
 ORDER = 20170711  # seed of the orders in which items are scored
-MEMORY = 512  # MB of scores that are kept, beside the encodings
+MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores that are kept, beside the encodings
+DEFAULT_MEMORY = 512.0
 
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
 
@@ -75,15 +79,25 @@ def encoded(model: Matcher, inputs: SplitInputs, part: str = "") -> Encoded:
     )
 
 
+def allowed_memory() -> float:
+    """MB, of the environment. Raises UserError for what is no number, 0 or more."""
+    given = os.environ.get(MEMORY, DEFAULT_MEMORY)
+    try:
+        return TypeAdapter(NonNegativeFloat).validate_python(given)
+    except ValidationError as error:
+        raise UserError(MEMORY, "megabytes, 0 or more", repr(given), "correct it") from error
+
+
 class ScoreStream:
     """Tiles (protocol/score_tiles.py) of the scores of one or more models, which `fuse` makes one.
     They can be passed several times. During the first pass `lookers` are called with the number of
     each model and its scores."""
 
-    def __init__(self, members: Sequence[Encoded], fuse: Fuse, memory: float = MEMORY) -> None:
+    def __init__(self, members: Sequence[Encoded], fuse: Fuse, memory: float | None = None) -> None:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
-        self.keeps = 4 * members[0].size * len(members) <= memory * 1e6
+        allowed = allowed_memory() if memory is None else memory
+        self.keeps = 4 * members[0].size * len(members) <= allowed * 1e6
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 

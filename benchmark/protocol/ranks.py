@@ -2,6 +2,10 @@
 
 Ranks are zero-based. Q = queries, G = gallery, I = images, C = captions, N = phrases,
 P = proposals of an image. A direction is i2t, t2i, s2s or p2r: queries "2" items.
+
+Here ranks of whole matrices are counted. Ranks of image-text retrieval come from scores that pass
+tile by tile and are counted, with the same rule for ties, in rank_counts.py; those of validation,
+on the device, in benchmark/train/selection.py. Tests hold all three together.
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Markdown that GitHub renders, made safe for text from anywhere."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from tabulate import tabulate
@@ -11,6 +10,12 @@ from tabulate import tabulate
 # addresses and emoji, an underscore emphasis at the edge of a word, "www." a link.
 MARKS = re.compile(r"[\\`*\[\]<>|~$#&@{}!]|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE)
 LINE_START = re.compile(r"^(?=[-+=])|^(\d+)(?=[.)])")
+# Control characters, lone surrogates, which no file can hold, and line and paragraph separators;
+# then what turns the direction of the text around it: marks, embeddings, overrides, isolates, and
+# their ends, which would end those of others. Letters that are written from right to left stay.
+UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def escaped(text: str) -> str:
@@ -26,7 +31,7 @@ def inside(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` as one line of characters that a file can hold and that change nothing beside them; a
     no-break space stays one."""
-    return re.sub(" +", " ", "".join(map(_printable, text))).strip(" ")
+    return re.sub(" +", " ", UNPRINTABLE.sub(" ", text)).strip(" ")
 
 
 def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], aligned: str) -> str:
@@ -50,15 +55,3 @@ def code(text: str) -> str:
 def picture(alt: str, path: str) -> str:
     """The picture at `path`, which is not escaped; `alt` is text from anywhere."""
     return f"![{escaped(alt)}]({path})"
-
-
-# Control characters, line and paragraph separators, and lone surrogates, which no file can hold.
-UNSEEN = {"Cc", "Cs", "Zl", "Zp"}
-# What turns the direction of the text around it: marks, embeddings, overrides, isolates, and their
-# ends, which would end those of others. Letters that are written from right to left stay.
-TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def _printable(character: str) -> str:
-    is_unseen = unicodedata.category(character) in UNSEEN
-    return " " if is_unseen or TURNING.match(character) else character

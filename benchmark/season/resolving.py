@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
@@ -23,6 +24,8 @@ from benchmark.season.parameters import (
 from benchmark.season.presets import Fuse, Preset, needs, own_presets, presets
 from benchmark.season.season_files import SEASONS, Season
 from methods import Inputs
+
+Value = TypeVar("Value")
 
 
 def resolve(
@@ -78,6 +81,7 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
     _check_claims(name, season, known)
     _check_keys(name, season, known, "options", season.options)
     _check_keys(name, season, known, "seeds_of", season.seeds_of)
+    _check_keys(name, season, known, "sentence_of", season.sentence_of)
     for dataset, settings in season.datasets.items():
         _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
 
@@ -136,10 +140,17 @@ class _Resolver:
         ]
 
     def seeds(self, preset: str) -> list[int]:
-        """Of the last key that fits the preset, a method counting before patterns."""
-        of, method = self.season.seeds_of, _called(self.season, self.known[preset][0])
-        fitting = [of[key] for key in of if key != method and fnmatchcase(preset, key)]
-        return fitting[-1] if fitting else of.get(method, self.season.seeds)
+        return self._set_for(preset, self.season.seeds_of) or self.season.seeds
+
+    def _sentence_encoder(self, preset: str) -> str:
+        row = self.known[preset][1]
+        return self._set_for(preset, self.season.sentence_of) or row.sentence or "mean_words"
+
+    def _set_for(self, preset: str, values: dict[str, Value]) -> Value | None:
+        """That of the last key that fits the preset, a method counting before patterns; or None."""
+        method = _called(self.season, self.known[preset][0])
+        fitting = [values[key] for key in values if key != method and fnmatchcase(preset, key)]
+        return fitting[-1] if fitting else values.get(method)
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
         key = f"{dataset}-{preset}-{seed}"
@@ -163,9 +174,9 @@ class _Resolver:
         if takes.text == "words":
             words = self._words(dataset)
         elif takes.text == "sentence":
-            texts = self._sentence(dataset, row.sentence or "mean_words")
+            texts = self._sentence(dataset, self._sentence_encoder(preset))
         elif takes.text == "phrase":
-            texts = self._phrases(dataset, row.sentence or "mean_words")
+            texts = self._phrases(dataset, self._sentence_encoder(preset))
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
         return Cell(

@@ -45,6 +45,7 @@ class Season(Strict):
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds
     seeds_of: dict[str, Seeds] = {}  # method, or pattern of presets -> seeds instead of these
+    sentence_of: dict[str, Name] = {}  # the same -> sentence encoder instead of the presets' own
     device: str = "auto"
     precision: Precision = "float32"
     numerics: Mode = "portable"  # of cells; features are portable always

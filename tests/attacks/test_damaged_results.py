@@ -59,10 +59,15 @@ def played(tmp_path_factory) -> Iterator[dict[str, bytes]]:
         yield contents(FOLDER)
 
 
+@pytest.fixture(scope="module")
+def before(played) -> dict[Path, bytes]:
+    """Every file of the working directory."""
+    return {Path(name): read for name, read in contents(Path()).items()}
+
+
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
+def restored(before) -> Iterator[None]:
     """What a test damages is whole again for the next one."""
-    before = {Path(name): read for name, read in contents(Path()).items()}
     yield
     for path in [path for path in Path().rglob("*") if path.is_dir() and path in before]:
         shutil.rmtree(path)

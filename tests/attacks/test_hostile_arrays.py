@@ -29,12 +29,17 @@ pytestmark = pytest.mark.usefixtures("field")
 
 BOXES = np.array([[0, 0, 4, 4], [1, 1, 8, 8]], np.float64)
 OBJECTS = np.array([Trap()] * len(USED), dtype=object)
+Made = bytes | str | Callable[[], bytes | str]  # what is large is made by its test
+
+
+def content(made: Made) -> bytes | str:
+    return made() if callable(made) else made
 
 
 def npy(array: np.ndarray) -> bytes:
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=True)
-    return content.getvalue()
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
 
 
 def header(text: str, version: bytes = b"\x01\x00", values: bytes = b"") -> bytes:
@@ -48,11 +53,11 @@ def described(shape: str, descr: str = "'<f4'", order: str = "False") -> str:
 
 
 def npz(**members: bytes) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in members.items():
             file.writestr(f"{name}.npy", data)
-    return content.getvalue()
+    return archive.getvalue()
 
 
 NPY = {
@@ -127,8 +132,8 @@ NPZ = {
     "objects as scores": npz(boxes=npy(BOXES), scores=npy(OBJECTS[:2])),
     "a pickle": npz(boxes=pickle.dumps(Trap())),
     "a pickle for an archive": pickle.dumps(Trap()),
-    "a bomb": bomb("(3145728, 4)"),
-    "a bomb of another shape": bomb("(2, 4)"),
+    "a bomb": lambda: bomb("(3145728, 4)"),
+    "a bomb of another shape": lambda: bomb("(2, 4)"),
     "a small size": forged(1),
     "a large size": forged(1 << 30),
     "no member": npz(),
@@ -137,14 +142,14 @@ NPZ = {
     "no zip": b"<html>not found</html>",
     "an array for an archive": npy(BOXES),
     "NaN as a score": npz(boxes=npy(BOXES), scores=npy(np.array([np.nan, 1]))),
-    **{f"{case} (npy)": npz(boxes=content) for case, content in NPY.items()},
+    **{f"{case} (npy)": npz(boxes=array) for case, array in NPY.items()},
 }
 
 
-def boxes_of(content: bytes, suffix: str) -> None:
+def boxes_of(made: Made, suffix: str) -> None:
     path = Path(f"boxes/7{suffix}")
     path.parent.mkdir()
-    path.write_bytes(content)
+    path.write_bytes(content(made))
     repelled(lambda: read_boxes(path.parent, "7", (8, 8), 10), path.name)
 
 
@@ -154,9 +159,9 @@ def test_hostile_boxes(case):
 
 
 def mat(**variables: object) -> bytes:
-    content = io.BytesIO()
-    scipy.io.savemat(content, variables)
-    return content.getvalue()
+    file = io.BytesIO()
+    scipy.io.savemat(file, variables)
+    return file.getvalue()
 
 
 MAT_HEAD = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
@@ -175,8 +180,8 @@ def matrix(name: str, rows: int, columns: int, values: bytes, size: int | None =
 
 
 def packed(data: bytes) -> bytes:
-    content = zlib.compress(data, 9)
-    return MAT_HEAD + struct.pack("<II", 15, len(content)) + content
+    compressed = zlib.compress(data, 9)
+    return MAT_HEAD + struct.pack("<II", 15, len(compressed)) + compressed
 
 
 def version_4(name: str, rows: int, columns: int) -> bytes:
@@ -184,14 +189,23 @@ def version_4(name: str, rows: int, columns: int) -> bytes:
     return head + name.encode() + b"\0" + bytes(64)
 
 
-def of_variable(name: str, columns: int) -> dict[str, bytes]:
-    nothing = bytes(48 << 20)
+def bombs_of(name: str, columns: int) -> dict[str, Made]:
+    large = 48 << 20  # bytes of nothing
+    rows, numbers = large // 8 // columns, bytes(8 * columns * 2)
+    return {
+        "a bomb": lambda: packed(matrix(name, rows, columns, bytes(large))),
+        "a bomb of another shape": lambda: packed(matrix(name, 2, columns, bytes(large))),
+        "a bomb beside": lambda: (
+            packed(matrix("other", 1, 1, bytes(large))) + matrix(name, 2, columns, numbers)
+        ),
+    }
+
+
+def of_variable(name: str, columns: int) -> dict[str, Made]:
     numbers = bytes(8 * columns * 2)
     cells = np.array([[Trap().__class__.__name__, 1]], dtype=object)
     return {
-        "a bomb": packed(matrix(name, len(nothing) // 8 // columns, columns, nothing)),
-        "a bomb of another shape": packed(matrix(name, 2, columns, nothing)),
-        "a bomb beside": packed(matrix("other", 1, 1, nothing)) + matrix(name, 2, columns, numbers),
+        **bombs_of(name, columns),
         "a huge shape": MAT_HEAD + matrix(name, 2**31 - 1, columns, numbers),
         "a huge packed shape": packed(matrix(name, 2**31 - 1, columns, numbers)),
         "a huge size": MAT_HEAD + matrix(name, 2, columns, numbers, size=2**32 - 8),
@@ -227,7 +241,7 @@ def test_hostile_boxes_of_matlab(case):
 @pytest.mark.parametrize("case", FEATS)
 def test_hostile_features_of_matlab(case):
     (RAW / "feats_ids.txt").write_text("\n".join(USED))
-    (RAW / "feats.mat").write_bytes(FEATS[case])
+    (RAW / "feats.mat").write_bytes(content(FEATS[case]))
     repelled(lambda: feature_files.load("feats.mat"), "feats.mat")
 
 
@@ -239,7 +253,7 @@ def with_field(number: int, text: str) -> str:
 
 
 TSV = {
-    "a line without end": "x" * (100 << 20),
+    "a line without end": lambda: "x" * (100 << 20),
     "boxes without end": with_field(3, "9" * 4000),
     "minus one box": with_field(3, "-1"),
     "no box": with_field(3, "0"),
@@ -257,7 +271,7 @@ TSV = {
 def test_a_hostile_tsv(case):
     tsv_file()
     write_tsv(RAW / "boxes_36.tsv", [])
-    (RAW / "boxes_36.tsv").write_text(TSV[case], encoding="latin-1")
+    (RAW / "boxes_36.tsv").write_text(content(TSV[case]), encoding="latin-1")
     repelled(lambda: feature_files.load("boxes_36.tsv"), "boxes_36.tsv")
 
 
@@ -279,7 +293,7 @@ BIN = {
     "more than announced": b"1 2\nman " + VALUES + b"dog " + VALUES,
     "NaN": b"1 2\nman " + struct.pack("<2f", 1, np.nan),
     "infinity": b"1 2\nman " + struct.pack("<2f", 1, np.inf),
-    "a word without end": b"1 2\n" + b"x" * (20 << 20),
+    "a word without end": lambda: b"1 2\n" + b"x" * (20 << 20),
     "a pickle": pickle.dumps(Trap()),
     "nothing": b"",
 }
@@ -289,8 +303,8 @@ TEXT = {
     "a number beyond all": b"man 1e999 1\n",
     "no number": b"man 1 x\n",
     "fewer numbers": b"dog 1 2\nman 1\n",
-    "a line without end": b"man 1 2\n" + b"x" * (100 << 20),
-    "a first line without end": b"1 " * (50 << 20),
+    "a line without end": lambda: b"man 1 2\n" + b"x" * (100 << 20),
+    "a first line without end": lambda: b"1 " * (50 << 20),
     "a size of its own": b"9999999 300\nman 1 2\n",
     "zero bytes": b"\0" * 5000,
     "UTF-16": "man 1 2\n".encode("utf-16"),
@@ -305,26 +319,26 @@ VECTORS |= {f"{case}.txt": data for case, data in TEXT.items()}
 @pytest.mark.parametrize("case", VECTORS)
 def test_hostile_word_vectors(case):
     path = Path(f"vectors{Path(case).suffix}")
-    path.write_bytes(VECTORS[case])
+    path.write_bytes(content(VECTORS[case]))
     settings = WordVectors(vectors=str(path), size=2)
     repelled(lambda: word2vec.words([["man"]], settings, {"man"}), path.name)
 
 
-def torch_saved(content: object, **options: object) -> bytes:
+def torch_saved(state: object, **options: object) -> bytes:
     file = io.BytesIO()
-    torch.save(content, file, **options)
+    torch.save(state, file, **options)
     return file.getvalue()
 
 
 def repacked(change: Callable[[bytes], bytes], pack: int = zipfile.ZIP_STORED) -> bytes:
     """Weights whose pickle is changed."""
-    content = io.BytesIO()
+    archive = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(torch_saved({"weight": torch.ones(2, 2)}))) as old:
-        with zipfile.ZipFile(content, "w", pack) as new:
+        with zipfile.ZipFile(archive, "w", pack) as new:
             for name in old.namelist():
                 data = old.read(name)
                 new.writestr(name, change(data) if name.endswith("data.pkl") else data)
-    return content.getvalue()
+    return archive.getvalue()
 
 
 WEIGHTS = {
@@ -340,7 +354,7 @@ WEIGHTS = {
     "a tensor beyond its storage": repacked(
         lambda data: data.replace(b"K\x02K\x02\x86", b"M\xff\xffK\x02\x86")
     ),
-    "a bomb": repacked(lambda data: data + bytes(48 << 20), zipfile.ZIP_DEFLATED),
+    "a bomb": lambda: repacked(lambda data: data + bytes(48 << 20), zipfile.ZIP_DEFLATED),
     "an empty pickle": repacked(lambda data: b""),
     "a list": torch_saved([torch.ones(2, 2)]),
     "cut off": torch_saved({"weight": torch.ones(2, 2)})[:-90],
@@ -352,7 +366,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("case", WEIGHTS)
 def test_hostile_weights(case):
     path = Path("network-1.pth")
-    path.write_bytes(WEIGHTS[case])
+    path.write_bytes(content(WEIGHTS[case]))
     repelled(lambda: fill(nn.Linear(2, 2, bias=False), path), path.name)
 
 

@@ -5,12 +5,12 @@ import random
 import shutil
 import signal
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from forks import begun
 from layouts import draw
 from raw_formats import write_weights
 from report_seasons import enter_played_season
@@ -18,6 +18,7 @@ from tiny_cells import cell_of, enter, evaluated, fusion_of, train_cell
 
 from benchmark.__main__ import main
 from benchmark.encode import __main__ as encode
+from benchmark.encode import pictures
 from benchmark.report import __main__ as report
 from benchmark.season.parameter_files import read_shared
 
@@ -33,7 +34,7 @@ presets: [scan_t2i_avg]
 seeds: [0]
 """
 LONGEST = 180  # seconds
-PICTURES = 100  # several chunks of them
+PICTURES, CHUNK = 40, 16  # several chunks of them
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,14 @@ class Stage:
 @pytest.fixture
 def gru_training(tmp_path, monkeypatch) -> Stage:
     enter(tmp_path, monkeypatch)
-    cell = cell_of("scan", epochs=15)
+    cell = cell_of("scan", epochs=8)
     return Stage(lambda: train_cell(cell), ("data/checkpoints", "results"))
 
 
 @pytest.fixture
 def pixel_training(tmp_path, monkeypatch) -> Stage:
     enter(tmp_path, monkeypatch)
-    cell = cell_of("pixels", epochs=10)
+    cell = cell_of("pixels", epochs=6)
     return Stage(lambda: train_cell(cell), ("data/checkpoints", "results"))
 
 
@@ -88,6 +89,7 @@ def encoding(tmp_path, monkeypatch) -> Stage:
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     Path("mine.yaml").write_text(SEASON)
+    monkeypatch.setattr(pictures, "CHUNK", CHUNK)
     places = ["--source", f"mine={own}", "--weights-dir", str(weights)]
     assert main(["season", "mine.yaml", *places]) == 0
     assert main(["fetch", "mine"]) == 0 and main(["prepare", "mine"]) == 0
@@ -108,21 +110,6 @@ STAGES = ["gru_training", "pixel_training", "fusion", "encoding", "reporting"]
 @pytest.fixture(params=STAGES)
 def stage(request) -> Stage:
     return request.getfixturevalue(request.param)
-
-
-def begun(play: Callable[[], object]) -> int:
-    """A process that plays a stage, by its number; it has imported everything."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: those of pytest's workers hold no lock here
-        process = os.fork()
-    if process == 0:
-        status = 1
-        try:
-            play()
-            status = 0
-        finally:
-            os._exit(status)
-    return process
 
 
 def ended(process: int) -> int:

@@ -1,5 +1,6 @@
 """Fills the templates of the pages: Markdown, with the filters `escaped`, `code` and `table`."""
 
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,6 +17,7 @@ def filled(template: str, **values: object) -> str:
     return _environment().get_template(template).render(**values)
 
 
+@cache  # with the templates that it has read
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),

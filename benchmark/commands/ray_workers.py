@@ -11,8 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmark.commands.task_pool import DIED, Task
-from benchmark.commands.task_workers import played
+from benchmark.commands.local_workers import played
+from benchmark.commands.task_queue import DIED, Task
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmark.commands.task_display import file_of, slug
-from benchmark.commands.task_pool import DIED, Task
+from benchmark.commands.task_queue import DIED, Task
 from benchmark.core import numerics, progress_bars
 from benchmark.core.command_line import run_stage
 from benchmark.core.numerics import Numerics

@@ -1,0 +1,68 @@
+"""SCAN's speed at the sizes of its paper, as ratios in one process: `pytest benchmark/`.
+
+In scoring, its time over that of the bare region-word product; in training, how many times faster a
+step is than in the authors' way, and its time over that of its own products. Both measured against
+are in scan_references.py.
+"""
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.checks.interleaved_runs import fastest
+from benchmark.checks.scan_references import (
+    BATCH,
+    FEATURES,
+    REGIONS,
+    bare_product,
+    by_caption,
+    kept_words,
+    scan_model,
+    words,
+)
+from benchmark.core import numerics
+from benchmark.core.numerics import NATIVE, Numerics
+
+ROOT = Path(__file__).parents[2]
+SCORED = 32  # images with the captions of a batch, so that a run is short: a neighbour on the
+# machine disturbs many short runs less than few long ones
+OVER_PRODUCT = 1.4
+STEP_OVER_PRODUCTS = 1.5
+# The aim was 6 for t2i. It cannot be had: 11.1 s in the authors' way, and 1.9 s for what both have
+# in common, GRU, projection and their gradients. Of 2.0 to 2.5 s as it is, products take 1.8.
+TIMES_FASTER = {"t2i": 4.0, "i2t": 10.0}
+
+
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_scan_scores_in_little_more_than_its_product(direction, benchmark, one_thread):
+    model, pixels = scan_model(direction), torch.randn(SCORED, REGIONS, FEATURES)
+    with torch.inference_mode():
+        images, captions = model.encode_images(pixels), model.encode_captions(words(BATCH))
+        kept = kept_words(captions)
+        score = partial(model.similarity, images, captions)
+        loop = partial(by_caption, direction, images[0], captions)
+        torch.testing.assert_close(score(), loop(), atol=1e-5, rtol=1e-4)
+        own, bare = fastest(score, partial(bare_product, images[0], kept))
+        benchmark.pedantic(score)
+    benchmark.extra_info["over_product"] = round(own / bare, 2)
+    assert own < OVER_PRODUCT * bare
+
+
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_scan_trains_faster_than_the_authors_way(direction, benchmark):
+    def steps() -> dict[str, float]:
+        command = [sys.executable, "-m", "benchmark.checks.scan_steps", direction]
+        with numerics.of_children(Numerics(NATIVE, threads=1)):
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    measured = benchmark.pedantic(steps, rounds=1)
+    benchmark.extra_info |= measured
+    assert measured["numerics"] == NATIVE
+    assert measured["times_faster"] > TIMES_FASTER[direction]
+    assert measured["over_products"] < STEP_OVER_PRODUCTS
