@@ -96,3 +96,11 @@ def test_cells_that_are_not_there_are_named(season, capsys):
     assert main(["play", "--only", "nothing"]) == 2
     assert "shapes-scan_t2i_avg-0" in capsys.readouterr().err
     assert main(["play", "--jobs", "0"]) == 2
+
+
+def test_a_lock_that_dvc_cannot_read_is_told_in_one_line(season, capsys):
+    Path("seasons/shared/dvc.lock").write_text("<<<<<<< HEAD\n: [")
+    with repository():
+        assert main(["play"]) == 2
+    told = capsys.readouterr().err
+    assert "dvc.lock" in told and "run: dvc status" in told and "Traceback" not in told

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import networkx
+from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from tqdm import tqdm
 
+from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 
 RECORD = "record.json"  # of a cell's folder
@@ -55,8 +57,12 @@ def opened(targets: list[str]) -> Iterator[StageRecords]:
     """The stages that `targets`, addresses of stages, need, and themselves."""
     logging.getLogger("dvc").setLevel(logging.WARNING)  # not a line for each lock file
     logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # nor a bar for each hash
-    with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
-        yield StageRecords(repo, targets)
+    try:
+        with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
+            yield StageRecords(repo, targets)
+    except DvcException as error:
+        expected = "pipelines and locks that it can read"
+        raise UserError("DVC", expected, error, "run: dvc status") from error
 
 
 def _tell_no_result(name: str, stage: PipelineStage) -> None:

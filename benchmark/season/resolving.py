@@ -74,9 +74,9 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
     if unknown:
         raise UserError(
             f"season {name}: preset {unknown[0]!r}",
-            f"some of {', '.join(sorted(known))}",
+            f"one of {len(known)} presets",
             f"no such preset: {suggested(unknown[0], known)}",
-            "correct `presets` of the season file",
+            "correct `presets` of the season file; see: python -m benchmark list presets",
         )
     _check_claims(name, season, known)
     _check_keys(name, season, known)
