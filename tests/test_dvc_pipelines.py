@@ -164,7 +164,7 @@ def test_a_cell_has_its_stages(name):
 
 @pytest.mark.parametrize("name", COMMITTED)
 def test_the_report_depends_on_its_code_and_on_all_that_it_reads(name):
-    (stage,) = stages(f"seasons/{name}/dvc.yaml").values()
+    stage = stages(f"seasons/{name}/dvc.yaml")["report"]
     deps, head = stage["deps"], parameters(f"seasons/{name}/params.yaml")
     assert stage["cmd"] == f"python -m benchmark.report --season {name}"
     assert {f"seasons/{name}/params.yaml", f"seasons/{name}/cells", f"results/{name}"} <= set(deps)
