@@ -71,6 +71,7 @@ def season(name: str, *claims: Judged) -> SeasonClaims:
         rows=4,
         unconverged=2,
         few_seeds=0,
+        lacks=["extra input"],
     )
     data = {"dataset": "d", "title": f"Data of {name}", "images": 1000}
     measured = Measured(**data, leaders=[leader], claims=list(claims))
@@ -152,9 +153,10 @@ def test_the_leader_stands_with_rivals_and_what_its_board_lacks():
     (leader,) = season("s").datasets[0].leaders
     assert leader_line(leader) == (
         "A | b, rsum 200.0 [190.0,\N{NO-BREAK SPACE}210.0]; 1 of 3 others cannot be told apart "
-        "from it (2 of 4 rows not converged)."
+        "from it. Not to be trusted as a replay: extra input (2 of 4 rows not converged)."
     )
-    alone = leader.model_copy(update={"rivals": [], "unconverged": 0, "low": None, "high": None})
+    nothing = {"rivals": [], "unconverged": 0, "low": None, "high": None, "lacks": []}
+    alone = leader.model_copy(update=nothing)
     assert leader_line(alone) == "A | b, rsum 200.0; all 3 others are distinguishable from it."
 
 

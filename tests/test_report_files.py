@@ -23,6 +23,7 @@ from report_seasons import (
     PRESETS,
     README,
     amend,
+    amend_metrics,
     cells,
     contents,
     enter_played_season,
@@ -231,6 +232,16 @@ def test_what_an_earlier_report_left_is_removed(reported):
     assert (FOLDER / "local" / "notes.md").read_text() == "mine"
     (FOLDER / "local" / "notes.md").unlink()
     assert contents(FOLDER) == first
+
+
+def test_a_record_that_changes_changes_only_the_pages_that_show_it(reported):
+    first = contents(FOLDER)
+    amend_metrics(FUSION, 0, i2t_r10=12.5)
+    report.write_report(reported)
+    second = contents(FOLDER)
+    assert set(second) == set(first)
+    changed = {str(Path(n).relative_to(FOLDER)) for n in first if first[n] != second[n]}
+    assert changed == {"datasets/open.md", "metrics.json", "papers/scan.md"}
 
 
 def test_pages_of_what_is_no_longer_in_the_season_are_removed(reported, monkeypatch):

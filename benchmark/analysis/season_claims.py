@@ -66,6 +66,7 @@ class Leader(Strict):
     rows: int  # of the task, with a result
     unconverged: int  # of these
     few_seeds: int  # of these
+    lacks: list[str]  # what speaks against trusting the row itself
 
 
 class Measured(Strict):
@@ -133,7 +134,7 @@ def _leader(board: Board) -> Leader:
     letters = ranking.rank_letters(board)
     metric = "rsum" if best.task == "retrieval" else "p2r_r1"
     ends = comparisons.interval(board, best, metric)
-    lacks = [validity.marks(board, standing) for standing in board.ranked]
+    shown = [validity.marks(board, standing) for standing in board.ranked]
     return Leader(
         task=best.task,
         title=best.row.title,
@@ -142,9 +143,10 @@ def _leader(board: Board) -> Leader:
         low=_rounded(ends[0]) if ends else None,
         high=_rounded(ends[1]) if ends else None,
         rivals=_rivals(others, letters),
-        rows=len(lacks),
-        unconverged=sum(CONVERGED in of_row for of_row in lacks),
-        few_seeds=sum(SEEDS in of_row for of_row in lacks),
+        rows=len(shown),
+        unconverged=sum(CONVERGED in of_row for of_row in shown),
+        few_seeds=sum(SEEDS in of_row for of_row in shown),
+        lacks=validity.lacks(shown[0]),
     )
 
 

@@ -36,6 +36,11 @@ MARKS = (
 LEGEND = ", ".join(f"{mark.letter} {mark.lack}" for mark in MARKS)
 
 
+def lacks(shown: str) -> list[str]:
+    """What the letters of a row's marks say."""
+    return [mark.lack for mark in MARKS if mark.letter in shown]
+
+
 def marks(board: Board, standing: Standing) -> str:
     """One character per mark of MARKS: its letter, or HAS."""
     lacking = departures(board, standing)

@@ -42,6 +42,7 @@ CAPTIONS = IMAGES * EACH
 OWNERS = np.repeat(np.arange(IMAGES), EACH)
 WORDS = 8  # of a caption
 EPOCHS = 30
+REGIONS = ["phrase_id", "image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
 # ru_maxrss is in KiB, but in bytes on macOS.
 MEASURED = """
 import json, resource, runpy, sys
@@ -93,7 +94,7 @@ def prepare() -> None:
     }
     pd.DataFrame(images).to_parquet(folder / "images.parquet")
     pd.DataFrame(captions).to_parquet(folder / "captions.parquet")
-    pd.DataFrame({"image_id": []}).to_parquet(folder / "regions.parquet")
+    pd.DataFrame(columns=REGIONS).to_parquet(folder / "regions.parquet")
     card = {
         "title": "Made up",
         "reader": "folder",

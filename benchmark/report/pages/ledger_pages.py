@@ -81,6 +81,8 @@ def leader_line(leader: Leader) -> str:
         text += f"; {len(leader.rivals)} of {leader.rows - 1} others cannot be told apart from it"
     elif leader.rows > 1:
         text += f"; all {leader.rows - 1} others are distinguishable from it"
+    if leader.lacks:
+        text += f". Not to be trusted as a replay: {', '.join(leader.lacks)}"
     lacks = {"not converged": leader.unconverged, "fewer than three seeds": leader.few_seeds}
     said = [f"{count} of {leader.rows} rows {what}" for what, count in lacks.items() if count]
     return f"{text} ({'; '.join(said)})." if said else f"{text}."
