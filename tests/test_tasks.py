@@ -11,54 +11,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from small_tasks import die, die_once, fail, say_gpu, say_numerics, touch, write_down
 
 from benchmark.commands import task_display, task_queue, verify
 from benchmark.commands.local_workers import Processes
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_queue import Task
-from benchmark.core import numerics, progress_bars
+from benchmark.core import progress_bars
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.core.provenance import read_provenance
 from benchmark.season.parameter_files import read_params
-
-
-def touch(name: str, *others: str) -> None:
-    assert all(Path(other).is_file() for other in others)
-    Path(name).touch()
-
-
-def write_down(name: str) -> None:
-    with Path("played").open("a") as file:
-        file.write(name)
-
-
-def fail(reason: str) -> None:
-    raise ValueError(reason)
-
-
-def say_numerics() -> None:
-    raise ValueError(f"{numerics.current().mode} {numerics.current().threads}")
-
-
-def say_gpu(mark: str) -> None:
-    Path(mark).touch()
-    while len(list(Path().glob("gpu*"))) < 2:  # both run at once
-        time.sleep(0.01)
-    raise ValueError(os.environ.get("CUDA_VISIBLE_DEVICES"))
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def die_once() -> None:
-    if not Path("died").is_file():
-        Path("died").touch()
-        die()
-    Path("resumed").touch()
 
 
 @pytest.fixture
