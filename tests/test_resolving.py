@@ -296,9 +296,10 @@ def test_all_presets_are_played(staged):
     assert len(params.cells) == 2 * len(set(staged) - fused)
 
 
-def test_an_unknown_preset_lists_the_known_ones():
-    error = refused(season(presets=[SCAN, "scan_best"]))
-    assert error.where == "season try: preset 'scan_best'" and "scan_t2i_avg" in error.expected
+def test_an_unknown_preset_is_told_which_may_be_meant():
+    error = refused(season(presets=[SCAN, "scan_t2i_avgg"]))
+    assert error.where == "season try: preset 'scan_t2i_avgg'"
+    assert "did you mean scan_t2i_avg?" in error.found and "list presets" in error.do
 
 
 def test_costly_presets_may_have_fewer_seeds(staged):
