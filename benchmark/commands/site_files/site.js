@@ -32,8 +32,8 @@ function table(caption, heads, rows) {
   const numeric = heads.map((_, at) => rows.some((row) => isNumber(row[at])));
   const body = rows.map((row) =>
     make("tr", {}, ...row.map((cell, at) => {
-      const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell) };
-      const content = shown(cell);
+      const content = shown(cell), text = content instanceof Element ? content.textContent : null;
+      const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell), "data-search": text };
       return make(at ? "td" : "th", at ? facts : { scope: "row" }, typeof content === "number" ? number(content) : content);
     })));
   return make("table", { class: "plain" }, make("caption", {}, caption),
