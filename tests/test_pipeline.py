@@ -99,6 +99,7 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     write_pipelines(params)
     run.play(params, "shapes", None)
     report.write_report(params)
+    assert main(["export", "--metrics", "--season", "small"]) == 0
     return files_below(folder / "results", folder / "reports", folder / "data/checkpoints")
 
 

@@ -92,7 +92,8 @@ def test_trainings_that_take_longest_begin_first(folder):
     assert Path("played").read_text() == "abdecf"
 
 
-def test_trainings_that_were_never_played_are_not_timed():
+def test_trainings_that_were_never_played_are_not_timed(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[1])
     cells = read_params("demo").cells
     known = seconds_of(cells)
     key = "shapes-scan_t2i_avg-0"
@@ -124,7 +125,7 @@ from benchmark.commands.local_workers import Processes
 
 def wait():
     Path("begun").touch()
-    time.sleep(60)
+    time.sleep(600)
     Path("late").touch()
 
 if __name__ == "__main__":
@@ -144,7 +145,7 @@ def test_ctrl_c_ends_what_runs(folder):
     )
     _until(Path("begun").is_file)
     os.killpg(child.pid, signal.SIGINT)  # as a terminal sends it: to all of them
-    assert child.wait(20) != 0
+    assert child.wait(120) != 0  # much, for a busy machine; the task would take longer
     assert not Path("late").is_file()
     _until(lambda: not _is_alive(child.pid))
 
