@@ -7,12 +7,19 @@ Choose a season, let DVC play it, read reports/<season>/README.md:
 """
 
 import argparse
+import ast
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
+from textwrap import shorten
 
-from benchmark.core.command_line import guarded
+ACTIVATE = "rematch: no package {}: activate the environment (. .venv/bin/activate)"
+try:
+    from benchmark.core.command_line import guarded
+except ModuleNotFoundError as error:
+    sys.exit(ACTIVATE.format(error.name))
 
 STAGES = ("fetch", "prepare", "encode", "train", "evaluate", "report")
 COMMANDS = (
@@ -24,13 +31,16 @@ COMMANDS = (
     "play",
     "verify",
     "score",
+    "query",
     "compare",
     "export",
     "ledger",
+    "site",
     "check",
     "code",
 )
 VERBS = (*COMMANDS, *STAGES)
+WIDTH = 90  # characters of what help says of a verb
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     # Only the verb that is asked for is imported: torch takes a second that --help should not.
     if argv and argv[0] in VERBS:
-        verb = import_module(_module(argv[0]))
+        try:
+            verb = import_module(_module(argv[0]))
+        except ModuleNotFoundError as error:
+            sys.exit(ACTIVATE.format(error.name))
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmark {argv[0]}",
             description=verb.__doc__,
@@ -48,14 +61,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         return guarded(verb.main, parser.parse_args(argv[1:]))
     parser = argparse.ArgumentParser(
         prog="python -m benchmark",
-        description=__doc__,
+        usage="python -m benchmark VERB ...",
+        description=f"{__doc__}\n{_all_verbs()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if not argv:
+        parser.print_help()
+        return 0
     if argv and argv[0] not in VERBS and (near := get_close_matches(argv[0], VERBS, n=1)):
         parser.error(f"no verb {argv[0]!r}: did you mean {near[0]}?")
-    parser.add_argument("verb", choices=VERBS, help="what to do; VERB --help tells more")
+    parser.add_argument("verb", metavar="VERB", choices=VERBS, help="VERB --help tells more")
     parser.parse_args(argv)
     return 0
+
+
+def _all_verbs() -> str:
+    """A line for each verb: the first of its module, which is read and not imported."""
+    lines = ["Commands:", *map(_line, COMMANDS), "", "Stages, which DVC plays:"]
+    return "\n".join([*lines, *map(_line, STAGES)])
+
+
+def _line(verb: str) -> str:
+    path = Path(__file__).parent.parent / f"{_module(verb).replace('.', '/')}.py"
+    about = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    sentence = " ".join(about.split()).partition(". ")[0].rstrip(".")
+    return f"  {verb:9}{shorten(sentence, WIDTH, placeholder=' ...')}"
 
 
 def _module(verb: str) -> str:

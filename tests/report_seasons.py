@@ -295,7 +295,7 @@ def enter_played_season(
 def enter_reported_season(
     factory: pytest.TempPathFactory, folder: Path, patch: pytest.MonkeyPatch
 ) -> Params:
-    """As `enter_played_season`, after `write_report`."""
+    """As `enter_played_season`, after `write_report` and `write_ledger`."""
     return _enter(_reported_season(factory.getbasetemp()), folder, patch)
 
 

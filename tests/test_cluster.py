@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_tasks import FAILED, ORDERED, say_numerics
+from small_tasks import say_numerics
+from test_tasks import FAILED, ORDERED
 
 from benchmark.commands import task_queue
 from benchmark.commands.ray_workers import Cluster

@@ -1,12 +1,15 @@
 """The command line as its users meet it: help, lists, and mistakes told in one line."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from benchmark.__main__ import VERBS, main
+from benchmark.__main__ import COMMANDS, VERBS, main
 from benchmark.commands import run
 from benchmark.encode import drawn_pretraining
 
@@ -22,6 +25,12 @@ def one_line(capsys) -> str:
     text = capsys.readouterr().err.strip()
     assert text.startswith("rematch: ") and "\n" not in text
     return text
+
+
+def test_every_command_is_a_verb():
+    files = (HERE.parent / "benchmark/commands").glob("*.py")
+    commands = {path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")}
+    assert commands == set(COMMANDS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -214,3 +223,38 @@ def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     record = json.loads(capsys.readouterr().out)
     assert (record["preset"], record["seed"], record["status"]) == ("mine", 3, "ok")
     assert record["options"]["hidden_size"] == 8
+
+
+def test_without_a_verb_all_are_told(capsys):
+    assert main([]) == 0
+    told = capsys.readouterr().out
+    lines = [line for line in told.splitlines() if line.startswith("  ") and line.split()]
+    named = {line.split()[0]: line.split()[1:] for line in lines}
+    assert all(len(named[verb]) > 2 for verb in VERBS)
+
+
+@pytest.mark.parametrize("missing", ["pandas", "networkx"])
+def test_an_environment_that_is_not_activated(missing, tmp_path):
+    """A package that is not there is told in one line; here its import fails as it would."""
+    (tmp_path / f"{missing}.py").write_text(
+        f"raise ModuleNotFoundError('none', name={missing!r})\n", encoding="utf-8"
+    )
+    settings = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{HERE.parent}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmark", "play"],
+        cwd=tmp_path,
+        env=settings,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"no package {missing}: activate the environment" in done.stderr
+
+
+def test_head_closes_the_pipe(tmp_path):
+    command = f"'{sys.executable}' -m benchmark list presets | head -n 1"
+    settings = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=settings, capture_output=True, text=True
+    )
+    assert done.stderr == "" and done.stdout.count("\n") == 1

@@ -82,10 +82,14 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
     return builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
 
 
-@pytest.fixture
-def stage(tmp_path, monkeypatch):
-    """Encode with the stub in an empty folder, four pictures at a time."""
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    """Encode with the stub in an empty folder, four pictures at a time."""
     monkeypatch.setattr(pictures, "CHUNK", 4)
     opened: list[str] = []
 
@@ -337,12 +341,7 @@ def write_words(folder: str = "data/features/tiny/words") -> str:
     return folder
 
 
-@pytest.fixture
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def test_words_are_of_the_training_captions_and_kept_for_all(empty_folder, monkeypatch):
+def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
     """A fit sees training captions, tokenised; a file of vectors may know words of any caption."""
     calls = []
 
@@ -370,7 +369,7 @@ def test_words_are_of_the_training_captions_and_kept_for_all(empty_folder, monke
     ]
 
 
-def test_sentence_features_are_written_in_the_order_of_the_captions(empty_folder):
+def test_sentence_features_are_written_in_the_order_of_the_captions():
     for _ in range(2):  # the second time the folder is replaced
         encode_captions(sentences, "mean_words", write_words(), sentence=SentenceEncoder())
         found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
@@ -380,7 +379,7 @@ def test_sentence_features_are_written_in_the_order_of_the_captions(empty_folder
     assert (card["vectors"], card["tokens"], card["known_tokens"]) == ("made up", 8, 6)
 
 
-def test_sentence_features_are_standardised_by_the_training_captions(empty_folder):
+def test_sentence_features_are_standardised_by_the_training_captions():
     settings = SentenceEncoder(standardise=True)
     encode_captions(sentences, "mean_words", write_words(), sentence=settings)
     found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])

@@ -16,7 +16,7 @@ from benchmark.papers.own_claims import OWN
 from benchmark.season.parameter_files import read_params, write_params
 from benchmark.season.parameters import DatasetSettings, OwnClaim
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve
+from benchmark.season.resolving import resolve, unused_keys
 from benchmark.season.season_files import Season, read_season
 
 PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
@@ -43,15 +43,17 @@ def season(**changes: object) -> Season:
 
 def test_a_file_is_a_method_with_its_defaults_and_the_presets_beside_it():
     Path("own/mine.yaml").write_text(PRESETS)
-    options = {"mine": {"epochs": 3}, "scan": {"epochs": 1}}
-    params = resolve("own", season(presets=["mine", "mine_wide"], options={"mine": {"epochs": 3}}))
+    both = {"presets": ["mine", "mine_wide"]}
+    declared = season(**both, options={"mine": {"epochs": 3}, "scan": {"epochs": 1}})
+    params = resolve("own", declared)
     facts = {cell.preset: (cell.method, cell.options) for cell in params.cells.values()}
     assert facts == {
         "mine": ("own/mine.py", {"epochs": 3}),
         "mine_wide": ("own/mine.py", {"embedding_size": 64, "epochs": 3}),
     }
-    with refused("options.scan", expected="mine, mine_wide"):
-        resolve("own", season(presets=["mine", "mine_wide"], options=options))
+    assert unused_keys(declared, params) == ["options.scan"]
+    with refused("options.mime", expected="mine"):
+        resolve("own", season(**both, options={"mime": {"epochs": 1}}))
 
 
 def test_what_is_written_is_read_again_and_depends_on_the_file():

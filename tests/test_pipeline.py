@@ -171,7 +171,9 @@ def test_stages_leave_what_their_pipelines_say(first, work):
     assert len(stages) > 2 * len(PRESETS)
     for stage in stages:
         if stage["cmd"] != "python -m benchmark code":
-            for out in [*stage["outs"], *stage.get("metrics", []), *stage.get("plots", [])]:
+            written = [out for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
+            assert written, stage["cmd"]
+            for out in written:
                 path = out if isinstance(out, str) else next(iter(out))
                 assert (work / path).exists(), path
 

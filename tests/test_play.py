@@ -68,27 +68,27 @@ def test_what_is_stale_is_played_and_nothing_else(season, capsys):
     assert (status, said) == (0, ["7 stages played, 0 up to date, 0 failed"])
     assert read_json(Path("results/small/shapes/scan_t2i_avg/0/record.json"))["status"] == "ok"
     assert not Path("results/small/shapes/scan_i2t_lse").exists()
-    assert played(capsys)[1] == ["4 stages played, 7 up to date, 0 failed"]
+    assert played(capsys)[1] == ["5 stages played, 7 up to date, 0 failed"]
     assert [name for name in stale() if name != ("", "season")] == []
     assert played(capsys, "--dry") == (0, ["everything is up to date"])
     Path("results/small/shapes/scan_i2t_lse/0/record.json").unlink()
     again = ["evaluate shapes/scan_i2t_lse 0", "evaluate shapes/scan_t2i_avg_i2t_lse 0"]
     assert played(capsys, "--dry")[1] == [*again, "report small"]
     # The costs of the evaluation, which hold times, are another input of the report.
-    assert played(capsys)[1] == ["2 stages played, 9 up to date, 0 failed"]
+    assert played(capsys)[1] == ["2 stages played, 10 up to date, 0 failed"]
 
 
 def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monkeypatch):
     path = Path("seasons/small/cells/shapes-scan_i2t_lse-0.yaml")
     path.write_text(path.read_text().replace("epochs: 1", "epochs: -1"))
     status, said = played(capsys)
-    assert status == 1 and said[0].endswith(" 4 failed")
+    assert status == 1 and said[0].endswith(" 5 failed")
     reasons = dict(line.split(": ", 1) for line in said[1:])
     assert set(reasons) == {
         "train shapes/scan_i2t_lse 0",
         "evaluate shapes/scan_i2t_lse 0",
         "evaluate shapes/scan_t2i_avg_i2t_lse 0",
-    } | {"report small"}
+    } | {"report small", "metrics small"}
     assert "epochs" in reasons["train shapes/scan_i2t_lse 0"]
 
 
@@ -96,3 +96,11 @@ def test_cells_that_are_not_there_are_named(season, capsys):
     assert main(["play", "--only", "nothing"]) == 2
     assert "shapes-scan_t2i_avg-0" in capsys.readouterr().err
     assert main(["play", "--jobs", "0"]) == 2
+
+
+def test_a_lock_that_dvc_cannot_read_is_told_in_one_line(season, capsys):
+    Path("seasons/shared/dvc.lock").write_text("<<<<<<< HEAD\n: [")
+    with repository():
+        assert main(["play"]) == 2
+    told = capsys.readouterr().err
+    assert "dvc.lock" in told and "run: dvc status" in told and "Traceback" not in told

@@ -167,9 +167,9 @@ def played(monkeypatch) -> list[str]:
         steps.append("fetch")
         fetch.fetch(*given)
 
-    def prepared(*given: object) -> None:
+    def prepared(*given: object) -> list[str]:
         steps.append("prepare")
-        prepare.prepare(*given)
+        return prepare.prepare(*given)
 
     def encoded(params: object, features: object) -> None:
         steps.append("encode")

@@ -54,7 +54,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
 
 @pytest.fixture
 def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
-    """As `played`, after `write_report`."""
+    """As `played`, after `write_report` and `write_ledger`."""
     return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 

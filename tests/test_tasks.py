@@ -11,49 +11,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from small_tasks import die, die_once, fail, say_gpu, say_numerics, touch, write_down
 
 from benchmark.commands import task_display, task_queue, verify
 from benchmark.commands.local_workers import Processes
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_queue import Task
-from benchmark.core import numerics, progress_bars
+from benchmark.core import progress_bars
 from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.core.provenance import read_provenance
 from benchmark.season.parameter_files import read_params
-
-
-def touch(name: str, *others: str) -> None:
-    assert all(Path(other).is_file() for other in others)
-    Path(name).touch()
-
-
-def fail(reason: str) -> None:
-    raise ValueError(reason)
-
-
-def say_numerics() -> None:
-    raise ValueError(f"{numerics.current().mode} {numerics.current().threads}")
-
-
-def say_gpu(mark: str) -> None:
-    Path(mark).touch()
-    while len(list(Path().glob("gpu*"))) < 2:  # both run at once
-        time.sleep(0.01)
-    raise ValueError(os.environ.get("CUDA_VISIBLE_DEVICES"))
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def die_once() -> None:
-    if not Path("died").is_file():
-        Path("died").touch()
-        die()
-    Path("resumed").touch()
 
 
 @pytest.fixture
@@ -114,13 +84,12 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
 def test_trainings_that_take_longest_begin_first(folder):
     """b takes less than c, but d, which takes longest, needs it; nobody has timed a and e."""
     needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b",), "e": ("d",), "f": ("a",)}
-    tasks = {name: Task(touch, (name, *names), names) for name, names in needs.items()}
+    tasks = {name: Task(write_down, (name,), names) for name, names in needs.items()}
     ordered = longest_first(tasks, {"b": 2.0, "c": 9.0, "d": 10.0, "f": 1.0})
     assert list(ordered) == ["a", "e", "b", "d", "c", "f"]
     assert ordered == tasks
     assert play(ordered, 1) == {}
-    ends = {name: Path(name).stat().st_mtime_ns for name in needs}
-    assert sorted(ends, key=ends.get) == ["a", "b", "d", "e", "c", "f"]
+    assert Path("played").read_text() == "abdecf"
 
 
 def test_trainings_that_were_never_played_are_not_timed():

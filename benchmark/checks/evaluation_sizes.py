@@ -4,7 +4,8 @@ its memory beside the encodings.
     python -m benchmark.checks.evaluation_sizes [IMAGES ...]
 
 measures splits of so many images with five captions each (default: five sizes up to 20,000; the
-largest alone takes minutes), each in a process of its own, and writes evaluation_sizes.json.
+largest alone takes minutes), each in a process of its own, and writes them to
+evaluation_sizes.json, beside those of other sizes.
 """
 
 import json
@@ -22,7 +23,7 @@ from torch.nn.functional import normalize
 
 from benchmark.checks.interleaved_runs import minima, timed
 from benchmark.core import numerics
-from benchmark.core.files import write_json
+from benchmark.core.files import read_json, write_json
 from benchmark.evaluate import evaluation
 from benchmark.matching.score_stream import CAPTION_TILE, IMAGE_TILE, Encoded, ScoreStream
 from benchmark.protocol import fusion
@@ -108,11 +109,12 @@ def in_a_process(images: int, rounds: int) -> dict[str, float]:
 
 
 def main(sizes: list[int]) -> None:
-    rows = []
     for images in sizes or IMAGES:
-        rows.append(in_a_process(images, rounds=2 if images <= 5000 else 1))
-        print(json.dumps(rows[-1]), flush=True)
-    write_json(TABLE, {"sizes": rows})
+        row = in_a_process(images, rounds=2 if images <= 5000 else 1)
+        print(json.dumps(row), flush=True)
+        known = read_json(TABLE)["sizes"] if TABLE.is_file() else []
+        others = [other for other in known if other["images"] != images]
+        write_json(TABLE, {"sizes": sorted([*others, row], key=lambda row: row["images"])})
 
 
 if __name__ == "__main__":

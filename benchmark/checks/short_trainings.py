@@ -50,8 +50,8 @@ class Training:
 
 
 SMALL_SCAN = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate": 4e-3}
+SMALL_SCAN |= {"lambda1": 4.0}  # with 9, seeds differ by up to a quarter after so few steps
 SMALL_SCAN |= {"regions": 16, "epochs": 5, "decay_after": 4, "hard_negatives": False}
-IMAGE_TO_TEXT = {"direction": "i2t", "pooling": "lse", "lambda1": 4.0, "lambda2": 5.0}
 BRANCHES = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "learning_rate": 1e-3}
 CYCLE = {"hidden_size": 256, "embedding_size": 64, "batch_size": 100, "top_k": 10, "epochs": 15}
 CYCLE |= {"decay_every": 9, "dropout": 0.2}
@@ -59,7 +59,7 @@ VSE = {"embedding_size": 48, "word_size": 32, "batch_size": 40, "learning_rate":
 VSE |= {"epochs": 8, "decay_after": 6, "hard_negatives": False}
 TRAININGS = {
     "scan_t2i": Training("scan", SMALL_SCAN),
-    "scan_i2t": Training("scan", SMALL_SCAN | IMAGE_TO_TEXT),
+    "scan_i2t": Training("scan", SMALL_SCAN | {"direction": "i2t"}),
     "vse": Training("vse", VSE),
     "two_branch": Training("two_branch_embedding", BRANCHES | {"epochs": 15}),
     "cyclematch": Training("cyclematch", CYCLE),
@@ -183,15 +183,6 @@ def with_shuffled_pairs(model: nn.Module) -> None:
         return loss(replace(batch, images=images))
 
     model.loss = of_shuffled
-
-
-def with_lost_cells(model: nn.Module) -> None:
-    """The right edge of every picture is lost, and with it what was drawn there."""
-    encode = model.encode_images
-    is_kept = (torch.arange(GRID**2) % GRID != GRID - 1).float()[:, None]
-    model.encode_images = lambda images: encode(
-        (images.view(len(images), GRID**2, -1) * is_kept).view_as(images)
-    )
 
 
 # What ten seeds gave --------------------------------------------------------------------------

@@ -4,9 +4,12 @@ python -m benchmark export                                  the names of all tab
 python -m benchmark export flickr8k/leaderboard --format csv
 python -m benchmark export --queries ranks.parquet          season, dataset, preset, seed,
                                                             direction, query, rank (from 0)
+python -m benchmark export --metrics                        reports/<season>/metrics/, a file per
+                                                            dataset and preset: `dvc metrics show`
 """
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,11 +18,13 @@ import pandas as pd
 from benchmark.analysis.boards import Board, read_boards
 from benchmark.core.array_files import read_parquet
 from benchmark.core.errors import UserError
-from benchmark.core.files import atomic
-from benchmark.report.__main__ import FORMATS, printed_table
+from benchmark.core.files import atomic, read_json, write_json
+from benchmark.report.__main__ import FORMATS, ROOT, printed_table
 from benchmark.season.parameter_files import read_params
 
 KEYS = ("season", "dataset", "preset", "seed")
+IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
+DECIMALS = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +33,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help="write a .parquet of all ranks"
     )
+    parser.add_argument("--metrics", action="store_true", help="few metrics of each, for DVC")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    boards = read_boards(read_params(arguments.season))
+    params = read_params(arguments.season)
+    if arguments.metrics:
+        print(write_metrics(ROOT / params.season))
+        return
+    boards = read_boards(params)
     if not arguments.queries:
         sys.stdout.write(printed_table(boards, arguments.table, arguments.format))
         return
@@ -56,3 +66,18 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
         if outcome.is_ok
     ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def write_metrics(folder: Path) -> Path:
+    """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json.
+
+    `dvc metrics show` makes a line of each file, and a column of each of its few metrics."""
+    target = folder / "metrics"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    for dataset, presets in read_json(folder / "metrics.json").items():
+        for preset, metrics in presets.items():
+            short = {key: round(metrics[key], DECIMALS) for key in IN_SHORT if key in metrics}
+            if short:  # not the counts of claims
+                write_json(target / dataset / f"{preset}.json", short)
+    return target

@@ -77,7 +77,7 @@ def main(arguments: argparse.Namespace) -> None:
     print(_told(counted))
     write_text(path, season_text(name, arguments.folder, arguments.captions, counted))
     chosen = argparse.Namespace(
-        name=name, schema=False, weights_dir=arguments.weights_dir, source=[]
+        name=name, schema=False, reference=False, weights_dir=arguments.weights_dir, source=[]
     )
     try:
         season.main(chosen)
@@ -92,7 +92,7 @@ def main(arguments: argparse.Namespace) -> None:
     if not arguments.quick:
         print("\n".join(training_lines(training_times(params, SeasonShapes(params)))))
     print(f"{path}: what is played; edit it, then: python -m benchmark season {name}")
-    print(f"next: dvc repro; then read reports/{name}/README.md")
+    print(f"next: python -m benchmark play; then read reports/{name}/README.md")
 
 
 def count(folder: Path, captions: str | None) -> Counted:

@@ -69,9 +69,9 @@ def _workers(arguments: argparse.Namespace) -> Processes | Cluster:
 
 
 def _targets(params: Params, pattern: str) -> list[str]:
-    """Addresses of the stages that are asked for: the report, or the evaluations of some cells."""
+    """Addresses of the stages that are asked for: the season's last, or evaluations of cells."""
     if pattern == "*":
-        return [f"{SEASONS}/{params.season}/dvc.yaml:report"]
+        return [f"{SEASONS}/{params.season}/dvc.yaml:metrics"]
     cells = {**params.cells, **params.fusions}
     chosen = [cells[key] for key in cells_like(params, pattern, "--only")]
     folder = SEASONS / params.season / "pipelines"

@@ -1,11 +1,13 @@
-"""Play one cell outside of DVC, from raw data to its metrics: results/run/... and standard output.
+"""Play one cell outside of DVC, from raw data to its metrics.
 
-The dataset is used as the active season sets it, if it does; else with its defaults.
+Its record goes to results/run/, its metrics to standard output. The dataset is used as the active
+season sets it, if it does; else with its defaults.
 """
 
 import argparse
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import yaml
@@ -27,7 +29,7 @@ from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.season import networks
 from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
-from benchmark.season.parameters import DatasetSettings, FeatureSet, Option, Params
+from benchmark.season.parameters import Cell, DatasetSettings, FeatureSet, Fusion, Option, Params
 from benchmark.season.presets import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season, season_names
@@ -81,23 +83,40 @@ def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Prese
 
 
 def play(params: Params, dataset: str, source: Path | None) -> None:
-    """Every step of the pipeline that is not done yet, then training and evaluation."""
+    """Every step of the pipeline that is not done yet, then training and evaluation; each says on
+    stderr what it is."""
     raw = raw_dataset(params, dataset)
     if is_changed(raw, (source or raw.origin).expanduser()) or _prepared_otherwise(raw):
+        _say(f"fetch {dataset}")
         fetch(params, dataset, source)
     if _prepared_otherwise(raw):
         for encoding in params.feature_sets.values():  # of what was prepared before
             shutil.rmtree(encoding.folder, ignore_errors=True)
-        prepare(params, dataset)
+        for line in prepare(params, dataset):
+            _say(line)
     for encoding in params.feature_sets.values():
         if _encoded_otherwise(encoding):
             _pretrain_if_needed(encoding)
+            _say(f"encode {Path(encoding.folder).relative_to('data/features')}")
             encode(params, encoding)
     for cell in params.cells.values():
+        _say(f"train {cell.dataset}/{cell.preset} {cell.seed}")
         train_cell(params, cell)
-        evaluate_cell(params, cell)
+        _evaluate(params, cell)
     for fusion in params.fusions.values():
-        evaluate_cell(params, fusion)
+        _evaluate(params, fusion)
+
+
+def _evaluate(params: Params, cell: Cell | Fusion) -> None:
+    _say(f"evaluate {cell.dataset}/{cell.preset} {cell.seed}")
+    evaluate_cell(params, cell)
+    record = read_record(Path(cell.folder))
+    if record.status != "ok":
+        _say(f"{cell.preset}: {record.status.replace('_', ' ')}: {record.reason}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _prepared_otherwise(raw: RawDataset) -> bool:
@@ -112,6 +131,7 @@ def _prepared_otherwise(raw: RawDataset) -> bool:
 def _pretrain_if_needed(encoding: FeatureSet) -> None:
     settings = encoding.image or encoding.proposals
     if settings and settings.network == networks.DRAWN and not drawn_cnn.WEIGHTS.is_file():
+        _say(f"pretrain {networks.DRAWN}, once")
         drawn_pretraining.write_weights()
 
 

@@ -9,6 +9,7 @@ import json
 import shutil
 from pathlib import Path
 
+from benchmark.commands import season_reference
 from benchmark.core.errors import UserError
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.equal_settings import unequal_settings
@@ -22,7 +23,7 @@ from benchmark.season.parameter_files import (
 )
 from benchmark.season.parameters import Params
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve
+from benchmark.season.resolving import resolve, unused_keys
 from benchmark.season.season_files import (
     SEASON_FILE,
     SEASONS,
@@ -38,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON schema of season files, for editors"
     )
+    parser.add_argument(
+        "--reference", action="store_true", help="print the keys of season files as Markdown"
+    )
     parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
     parser.add_argument(
         "--source",
@@ -51,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     if arguments.schema:
         print(schema(), end="")
+        return
+    if arguments.reference:
+        print(season_reference.reference(), end="")
         return
     if arguments.name is None:
         show(read_params())
@@ -70,8 +77,10 @@ def main(arguments: argparse.Namespace) -> None:
     show(placed(params, local))
     for line in unequal_settings(params):
         print(f"warning: {line}")
+    for key in unused_keys(declared, params):
+        print(f"warning: {key} changes nothing: this season plays no such method or preset")
     _tell_added(declared, params)
-    print("next: dvc repro")
+    print("next: python -m benchmark play, or dvc repro")
 
 
 def schema() -> str:

@@ -1,13 +1,21 @@
 """The stages of a season as DVC knows them: what each needs, and whether it is stale."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import networkx
+from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
+from tqdm import tqdm
+
+from benchmark.core.errors import UserError
+from benchmark.core.records import read_record
+
+RECORD = "record.json"  # of a cell's folder
 
 
 class StageRecords:
@@ -41,6 +49,7 @@ class StageRecords:
             stage.commit()
             stage.dump(update_pipeline=False)
         self.played += 1
+        _tell_no_result(name, stage)
 
 
 @contextmanager
@@ -48,8 +57,22 @@ def opened(targets: list[str]) -> Iterator[StageRecords]:
     """The stages that `targets`, addresses of stages, need, and themselves."""
     logging.getLogger("dvc").setLevel(logging.WARNING)  # not a line for each lock file
     logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # nor a bar for each hash
-    with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
-        yield StageRecords(repo, targets)
+    try:
+        with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
+            yield StageRecords(repo, targets)
+    except DvcException as error:
+        expected = "pipelines and locks that it can read"
+        raise UserError("DVC", expected, error, "run: dvc status") from error
+
+
+def _tell_no_result(name: str, stage: PipelineStage) -> None:
+    """Say at once that a cell has no result, and why."""
+    for path in (Path(out.fs_path) for out in stage.outs):
+        if path.name == RECORD:
+            record = read_record(path.parent)
+            if record.status != "ok":
+                status = record.status.replace("_", " ")
+                tqdm.write(f"{name}: {status}: {record.reason}", file=sys.stderr)
 
 
 def _name(stage: PipelineStage) -> str:

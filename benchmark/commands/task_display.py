@@ -38,7 +38,7 @@ class Display(ExitStack):
         self.ahead.discard(name)
         began = self.began.pop(name, None)
         if reason:
-            self.say(f"{name}: failed: {reason}; {self._how_far()}")
+            self.say(f"{name}: failed: {reason}")
         elif began is not None:
             seconds = time.monotonic() - began
             self.times.setdefault(_kind(name), []).append(seconds)

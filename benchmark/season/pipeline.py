@@ -49,7 +49,7 @@ def write_pipelines(params: Params) -> None:
     _remove_others(folder / "pipelines", presets)
     for path, stages in presets.items():
         _write(path, stages)
-    _write(folder, {"report": _report(params)})
+    _write(folder, {"report": _report(params), "metrics": _metrics(params)})
 
 
 def write_shared_pipelines() -> None:
@@ -204,12 +204,21 @@ def _report(params: Params) -> dict:
             *filter(os.path.isfile, (f"{path[:-3]}.yaml" for path in params.methods.values())),
         ],
         "outs": [{f"{pages}/{page}": {"cache": False}} for page in PAGES],
-        "metrics": [{f"{pages}/metrics.json": {"cache": False}}],
         "plots": [{f"{pages}/plots/{plot}.csv": drawn} for plot, drawn in PLOTS.items()],
     }
 
 
-PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures"]
+def _metrics(params: Params) -> dict:
+    """A file of few metrics for each preset, which DVC's own commands show on a line each."""
+    pages = f"reports/{params.season}"
+    return {
+        "cmd": f"python -m benchmark export --metrics --season {params.season}",
+        "deps": [f"{pages}/metrics.json", "benchmark/commands/export.py"],
+        "metrics": [{f"{pages}/metrics": {"cache": False}}],
+    }
+
+
+PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures", "metrics.json"]
 PLOTS = {
     "leaderboard": {
         "cache": False,

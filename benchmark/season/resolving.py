@@ -74,16 +74,12 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
     if unknown:
         raise UserError(
             f"season {name}: preset {unknown[0]!r}",
-            f"some of {', '.join(sorted(known))}",
+            f"one of {len(known)} presets",
             f"no such preset: {suggested(unknown[0], known)}",
-            "correct `presets` of the season file",
+            "correct `presets` of the season file; see: python -m benchmark list presets",
         )
     _check_claims(name, season, known)
-    _check_keys(name, season, known, "options", season.options)
-    _check_keys(name, season, known, "seeds_of", season.seeds_of)
-    _check_keys(name, season, known, "sentence_of", season.sentence_of)
-    for dataset, settings in season.datasets.items():
-        _check_keys(name, season, known, f"datasets.{dataset}.changes", settings.changes)
+    _check_keys(name, season, known)
 
 
 def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
@@ -100,17 +96,38 @@ def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]
                 raise UserError(where, expected, found, "correct it, or play it")
 
 
-def _check_keys(name: str, season: Season, known: dict, field: str, keys: Iterable[str]) -> None:
-    played = {_called(season, known[preset][0]) for preset in season.presets}
-    for key in keys:
-        if key not in played and not any(fnmatchcase(preset, key) for preset in season.presets):
-            raise UserError(
-                f"season {name}: {field}.{key}",
-                f"a method of this season, or a pattern that fits one of its presets: "
-                f"{', '.join(sorted(played | set(season.presets)))}",
-                f"neither: {suggested(key, [*played, *season.presets])}",
-                "correct the key in the season file",
-            )
+def unused_keys(season: Season, params: Params) -> list[str]:
+    """Keys of a season file that change nothing: of methods and presets that it does not play."""
+    cells = [*params.cells.values(), *params.fusions.values()]
+    presets = {cell.preset for cell in cells}
+    played = presets | {_called(season, cell.method) for cell in params.cells.values()}
+    return [
+        f"{field}.{key}"
+        for field, keys in _keyed(season).items()
+        for key in keys
+        if key not in played and not any(fnmatchcase(preset, key) for preset in presets)
+    ]
+
+
+def _keyed(season: Season) -> dict[str, Iterable[str]]:
+    """The parts of a season file whose keys are methods, or patterns of presets."""
+    changes = {f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()}
+    of_presets = {"seeds_of": season.seeds_of, "sentence_of": season.sentence_of}
+    return {"options": season.options} | of_presets | changes
+
+
+def _check_keys(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+    """Keys fit a method or a preset that there is, played or not."""
+    methods = {_called(season, method) for method, _ in known.values()}
+    for field, keys in _keyed(season).items():
+        for key in keys:
+            if key not in methods and not any(fnmatchcase(preset, key) for preset in known):
+                raise UserError(
+                    f"season {name}: {field}.{key}",
+                    f"a method, or a pattern that fits a preset: {', '.join(sorted(methods))}",
+                    f"neither: {suggested(key, [*methods, *known])}",
+                    "correct the key in the season file",
+                )
 
 
 def _called(season: Season, method: str) -> str:

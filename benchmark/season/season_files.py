@@ -38,16 +38,16 @@ Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 class Season(Strict):
     """Datasets, presets, seeds and a budget."""
 
-    title: str
-    datasets: dict[Name, DatasetSettings]
+    title: str  # of the report
+    datasets: dict[Name, DatasetSettings]  # by name
     methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
-    presets: list[Name] | Literal["all"]
+    presets: list[Name] | Literal["all"]  # what they are made of is added
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
-    seeds: Seeds
+    seeds: Seeds  # three for verdicts
     seeds_of: dict[str, Seeds] = {}  # method, or pattern of presets -> seeds instead of these
     sentence_of: dict[str, Name] = {}  # the same -> sentence encoder instead of the presets' own
-    device: str = "auto"
-    precision: Precision = "float32"
+    device: str = "auto"  # the first CUDA device, else the CPU; or cpu, cuda:1
+    precision: Precision = "float32"  # docs/gpus.md tells what they mean
     numerics: Mode = "portable"  # of cells; features are portable always
     threads: int = Field(1, ge=1, le=1024)  # of a cell: their number changes the last bits
     validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n

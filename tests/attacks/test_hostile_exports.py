@@ -217,11 +217,11 @@ def printed(capsys, *words: str) -> str:
 def test_every_page_holds_what_others_wrote(capsys):
     printed(capsys)
     pages = markdown_pages()
-    assert len(pages) > 5
+    assert {path.stem for path in pages} >= {"README", "claims", "open", "scan"}
     for path in pages:
         assert_contained(path)
         for target in links(path):
-            assert re.fullmatch(r"[\w./-]+", target), target
+            assert re.fullmatch(r"[\w./-]+(#[\w-]+)?", target), target
         assert "\u202e" not in path.read_text()
     data = seen(seasons.FOLDER / "datasets/open.md")
     assert "javascript:alert(1)" in data and r"\input{/etc/passwd}" in data  # as text

@@ -1,0 +1,350 @@
+"use strict";
+// One page at a time, named by the part of the address behind #: leaderboard, claims, plots,
+// queries, compare, cell. All text is set as text, never as HTML.
+const { season } = window.rematch;
+const $ = (id) => document.getElementById(id);
+const DASH = "\u2013";
+
+// Elements ---------------------------------------------------------------------------------------
+
+function make(tag, facts = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(facts)) {
+    if (name === "on") for (const [kind, act] of Object.entries(value)) element.addEventListener(kind, act);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const number = (value, digits = 1) =>
+  value === null || value === undefined ? DASH : value.toFixed(digits);
+const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : 1);
+const between = (ends, digits = 1) => (ends ? `[${number(ends[0], digits)}, ${number(ends[1], digits)}]` : DASH);
+const place = (...parts) => "#" + parts.map(encodeURIComponent).join("/");
+const link = (text, ...parts) => make("a", { href: place(...parts) }, text);
+
+// A table of rows of cells; a cell is text, a number, an element, or {shown, sort}.
+function table(caption, heads, rows) {
+  const shown = (cell) => (cell !== null && typeof cell === "object" && "shown" in cell ? cell.shown : cell);
+  const sort = (cell) => (cell !== null && typeof cell === "object" && "sort" in cell ? cell.sort : undefined);
+  const isNumber = (cell) => typeof sort(cell) === "number" || typeof cell === "number";
+  const numeric = heads.map((_, at) => rows.some((row) => isNumber(row[at])));
+  const body = rows.map((row) =>
+    make("tr", {}, ...row.map((cell, at) => {
+      const content = shown(cell), text = content instanceof Element ? content.textContent : null;
+      const facts = { class: numeric[at] ? "number" : null, "data-order": sort(cell), "data-search": text };
+      return make(at ? "td" : "th", at ? facts : { scope: "row" }, typeof content === "number" ? number(content) : content);
+    })));
+  return make("table", { class: "plain" }, make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...heads.map((head, at) => make("th", { scope: "col", class: numeric[at] ? "number" : null }, head)))),
+    make("tbody", {}, ...body));
+}
+
+// DataTables makes it sortable and searchable, with the keyboard too.
+function interactive(element, options = {}) {
+  const box = make("div", { class: "scroll" }, element);
+  $("page").append(box);
+  element.classList.replace("plain", "compact");
+  return window.tables.jQuery(element).DataTable({
+    paging: element.tBodies[0].rows.length > 100, pageLength: 50, order: [], autoWidth: false,
+    language: { search: "Filter rows", info: "_TOTAL_ rows", infoFiltered: "of _MAX_", infoEmpty: "no rows", lengthMenu: "_MENU_ rows a page" },
+    ...options,
+  });
+}
+
+function choice(label, id, values, chosen, act) {
+  const select = make("select", { id, on: { change: (event) => act(event.target.value) } },
+    ...values.map(([value, text]) => make("option", { value }, text)));
+  select.value = chosen;
+  return make("label", {}, `${label} `, select);
+}
+
+function start(title, ...more) {
+  $("page").replaceChildren(make("h2", { id: "title" }, title), ...more);
+  document.title = `${title} \u00b7 Rematch ${season.season}`;
+}
+
+const loading = {};
+function load(path) {
+  loading[path] ??= new Promise((done, lost) => {
+    document.head.append(make("script", { src: path, on: { load: done, error: () => lost(new Error(`${path} is not there`)) } }));
+  });
+  return loading[path];
+}
+
+// Boards -----------------------------------------------------------------------------------------
+
+let board = season.boards[0];
+const keyOf = (each) => `${each.dataset}/${each.task}`;
+const standing = (preset) => board.standings.find((each) => each.preset === preset);
+const played = () => board.standings.filter((each) => each.status === "ok");
+
+function marks(each) {
+  const entries = Object.entries(each.marks);
+  return entries.length ? make("div", { class: "marks" }, ...entries.map(([kind, text]) => make("span", { class: "mark", title: text }, kind))) : DASH;
+}
+
+function leaderboard() {
+  const methods = [...new Set(board.standings.map((each) => each.method))].sort();
+  start(board.title, make("p", {}, `Results on ${board.split}: ${board.test.images} images, ${board.test.captions} captions. `
+    + (board.small ? "So few test queries allow no conclusion. " : "")
+    + "Presets that share a letter cannot be told apart by rsum. A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
+  const filters = make("div", { class: "filters" });
+  $("page").append(filters);
+  const others = board.metrics.filter((name) => name !== "rsum");
+  const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
+  const heads = ["preset", "group", "rsum", "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "marks", "method"];
+  const rows = board.standings.map((each) => {
+    const done = each.cells.filter((cell) => cell.status === "ok").length;
+    const ends = each.interval ?? each.of_these;
+    return [
+      { shown: link(each.title, "cell", keyOf(board), each.preset), sort: each.title },
+      each.group ?? each.status.replace("_", " "), measured(each, "rsum"),
+      { shown: between(ends) + (ends && !each.interval ? " *" : ""), sort: ends ? ends[0] : -1 },
+      ...others.map((name) => measured(each, name)),
+      { shown: number(each.metrics.overlap_s, 3) + (each.coarse ? " (coarse bins)" : ""), sort: each.metrics.overlap_s ?? 9 },
+      { shown: `${done} of ${each.cells.length}`, sort: done }, marks(each), each.method,
+    ];
+  });
+  const grid = interactive(table("Best rsum first. The interval is of rsum; * over test images, of these trainings only", heads, rows));
+  const column = heads.indexOf("method");
+  filters.append(choice("Method", "method", [["", "all"], ...methods.map((name) => [name, name])], "", (name) =>
+    grid.column(column).search(name, { exact: Boolean(name) }).draw()));
+}
+
+function cellPage(preset) {
+  const each = standing(preset);
+  if (!each) return missing(preset);
+  start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)));
+  if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
+  const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
+  const notes = Object.entries(each.marks);
+  if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
+  const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
+  add(table("Cells", heads, each.cells.map((cell) => [
+    String(cell.seed), cell.status === "ok" ? "ok" : `${cell.status.replace("_", " ")}: ${cell.reason}`,
+    ...board.metrics.map((name) => ({ shown: number(cell.metrics[name], digitsOf(name)), sort: cell.metrics[name] ?? -1 })),
+    cell.epoch === null ? DASH : String(cell.epoch), number(cell.seconds), cell.folder,
+  ])));
+  const { options, scaled } = each.cells[0];
+  const box = make("details", {}, make("summary", {}, "Options of the first cell"),
+    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, value, scaled.includes(name) ? "scaled" : ""])));
+  page.append(box);
+  return draw([preset]);
+}
+
+function claims() {
+  start("Claims", make("p", {}, "What the records say of every claim of the papers: on other images and other trainings, which is the verdict, and on this test set."));
+  const filters = make("div", { class: "filters" });
+  $("page").append(filters);
+  const rows = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => [
+    claim.statement + (claim.elsewhere ? " (the same comparison here)" : ""), claim.paper,
+    { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
+    claim.on_test_set,
+    { shown: number(claim.difference), sort: claim.difference ?? -1e9 }, between(claim.interval),
+    make("span", {}, claim.reason, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), ` ${claim.where}`),
+  ]);
+  const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
+  const grid = interactive(table(`Claims on ${board.title}`, heads, rows));
+  const verdicts = [...new Set(season.claims.map((claim) => claim.conclusion))].sort();
+  filters.append(choice("Verdict", "verdict", [["", "all"], ...verdicts.map((name) => [name, name])], "", (name) =>
+    grid.column(2).search(name, { exact: Boolean(name) }).draw()));
+}
+
+// Plots ------------------------------------------------------------------------------------------
+
+async function plot(box, title, spec, note) {
+  const figure = make("figure", {}), stage = make("div", {});
+  figure.append(stage, make("figcaption", {}, note));
+  box.append(figure);
+  const dark = document.documentElement.classList.contains("dark");
+  const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: 420, height: 260, title, description: `${title}. ${note}`, background: null, ...spec };
+  await window.vegaEmbed(stage, whole, { actions: false, renderer: "svg", theme: dark ? "dark" : undefined });
+}
+
+const colour = (field = "preset") => ({ field, type: "nominal", scale: { scheme: "tableau20" }, legend: { labelLimit: 260, symbolLimit: 40 } });
+
+async function draw(presets) {
+  const box = make("div", { class: "plots", id: "plots" }), at = location.hash;
+  $("page").append(make("h3", {}, "Plots"), box);
+  await Promise.all([load("vega.js"), load("data/plots.js")]);
+  if (location.hash !== at) return;
+  const plots = window.rematch.plots, of = (preset) => plots[`${board.dataset}/${preset}`] ?? { curves: [] };
+  for (const preset of presets) {
+    const scores = of(preset).scores;
+    if (!scores?.edges) continue;
+    const values = ["matched", "unmatched"].flatMap((pairs) => scores[pairs].map((share, bin) => ({ pairs, share, low: scores.edges[bin], high: scores.edges[bin + 1] })));
+    await plot(box, `Scores of ${preset}`, { data: { values }, mark: { type: "bar", opacity: 0.6, binSpacing: 0 }, encoding: {
+      x: { field: "low", type: "quantitative", bin: { binned: true }, title: "score" }, x2: { field: "high" },
+      y: { field: "share", type: "quantitative", stack: null, title: "share of the pairs" }, color: colour("pairs") } },
+    `S, the overlap of matched and unmatched pairs, is ${number(scores.overlap_s, 3)}.`);
+  }
+  const curves = presets.flatMap((preset) => of(preset).curves.flatMap(({ seed, val_rsum }) => val_rsum.map((rsum, epoch) => ({ preset, cell: `${preset} ${seed}`, epoch: epoch + 1, rsum }))));
+  if (curves.length) await plot(box, "Training", { data: { values: curves }, mark: { type: "line", tooltip: true }, encoding: {
+    x: { field: "epoch", type: "quantitative" }, y: { field: "rsum", type: "quantitative", title: "validation rsum", scale: { zero: false } }, detail: { field: "cell" }, color: colour() } },
+  "One line for each training.");
+}
+
+async function plotsPage() {
+  start(`Plots of ${board.title}`);
+  const presets = played().map((each) => each.preset), at = location.hash;
+  const box = make("div", { class: "plots" }), chosen = presets.slice(0, 4);
+  const boxes = presets.map((preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`));
+  boxes.forEach((label) => { label.firstChild.checked = chosen.includes(label.firstChild.value); });
+  $("page").append(box, make("details", {}, make("summary", {}, "Presets that are drawn"), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
+  const area = make("div", {});
+  $("page").append(area);
+  async function redraw() {
+    $("plots")?.previousSibling.remove();
+    $("plots")?.remove();
+    await draw(boxes.map((label) => label.firstChild).filter((input) => input.checked).map((input) => input.value));
+  }
+  await load("vega.js");
+  if (location.hash !== at) return;
+  const prices = played().filter((each) => each.costs.training !== undefined).map((each) => ({ preset: each.preset, rsum: each.metrics.rsum, low: each.interval?.[0], high: each.interval?.[1], training: each.costs.training, query: 1000 * each.costs.query }));
+  for (const [field, title] of [["training", "seconds of training"], ["query", "milliseconds of a query"]]) {
+    const values = prices.filter((price) => price[field] > 0);
+    const x = { field, type: "quantitative", scale: { type: "log" }, title };
+    await plot(box, `Quality against ${title}`, { data: { values }, layer: [
+      { mark: { type: "rule", opacity: 0.5 }, encoding: { x, y: { field: "low", type: "quantitative", title: "rsum", scale: { zero: false } }, y2: { field: "high" }, color: colour() } },
+      { mark: { type: "point", filled: true, opacity: 1, size: 70, tooltip: { content: "data" } }, encoding: { x, y: { field: "rsum", type: "quantitative", scale: { zero: false } }, color: colour() } }] },
+    "Lines are 95% intervals, where they are known.");
+  }
+  await redraw();
+}
+
+// Queries ----------------------------------------------------------------------------------------
+
+async function answers(preset) {
+  await Promise.all([load(`data/items/${encodeURIComponent(board.dataset)}.js`), load(`data/queries/${encodeURIComponent(board.dataset)}/${encodeURIComponent(preset)}.js`)]);
+  return [window.rematch[`items ${board.dataset}`], window.rematch[`queries ${board.dataset}/${preset}`]];
+}
+
+const captionOf = (items, at) => items.texts[at] ?? items.captions[at];
+function imageOf(items, at) {
+  const name = items.pictures[at], first = items.owners.indexOf(at);
+  return name ? make("img", { src: `pictures/${encodeURIComponent(board.dataset)}/${name}`, alt: captionOf(items, first), loading: "lazy" }) : make("span", {}, items.images[at]);
+}
+
+function queryText(items, way, at) {
+  return way === "i2t" ? items.images[at] : captionOf(items, at);
+}
+
+function showQuery(items, found, way, at) {
+  const isImage = way === "i2t", groupOf = (caption) => items.groups[items.owners[caption]];
+  const group = isImage ? items.groups[at] : groupOf(at);
+  const results = (found[way].items[at] ?? []).map((item) => {
+    const isRelevant = (isImage ? groupOf(item) : items.groups[item]) === group;
+    return make("li", { class: isRelevant ? "relevant" : "" }, isImage ? captionOf(items, item) : imageOf(items, item), isRelevant ? make("span", {}, " (relevant)") : "");
+  });
+  $("query").replaceChildren(make("h3", { tabindex: "-1" }, "Query"), make("div", { class: "query" }, isImage ? imageOf(items, at) : captionOf(items, at)),
+    make("p", {}, `The first relevant result is in position ${found[way].ranks[at] + 1}, seed ${found.seed}.`),
+    make("ol", { class: "results" }, ...results));
+  $("query").firstChild.focus();
+}
+
+async function queries(preset, wanted) {
+  if (board.task !== "retrieval") return start("Queries", make("p", {}, "Only images and captions can be browsed; choose another dataset."));
+  const each = standing(preset) ?? played()[0], at = location.hash;
+  if (!each) return start("Queries", make("p", {}, "No preset has a result."));
+  const way = board.ways.includes(wanted) ? wanted : board.ways[board.ways.length - 1];
+  start("Queries");
+  const [items, found] = await answers(each.preset);
+  if (location.hash !== at) return;
+  $("page").append(make("div", { class: "filters" },
+    choice("Preset", "preset", played().map((other) => [other.preset, other.title]), each.preset, (name) => { location.hash = place("queries", keyOf(board), name, way); }),
+    choice("Direction", "way", board.ways.map((name) => [name, name === "i2t" ? "image to text" : "text to image"]), way, (name) => { location.hash = place("queries", keyOf(board), each.preset, name); })),
+  make("section", { id: "query", "aria-live": "polite" }));
+  const rows = found[way].ranks.map((rank, query) => [
+    { shown: make("button", { type: "button", on: { click: () => showQuery(items, found, way, query) } }, queryText(items, way, query)), sort: queryText(items, way, query) },
+    { shown: String(rank + 1), sort: rank + 1 }]);
+  interactive(table("Position of the first relevant result", ["query", "position"], rows), { order: [[1, "desc"]] });
+}
+
+// Side by side -----------------------------------------------------------------------------------
+
+function difference(first, second) {
+  const direct = board.pairs[`${first}/${second}`], turned = board.pairs[`${second}/${first}`];
+  if (direct) return direct;
+  if (!turned) return null;
+  return { ...turned, difference: -turned.difference, interval: turned.interval && [-turned.interval[1], -turned.interval[0]] };
+}
+
+async function compare(first, second) {
+  const names = played().map((each) => each.preset), at = location.hash;
+  if (names.length < 2) return start("Side by side", make("p", {}, "Two presets with results are needed."));
+  first = names.includes(first) ? first : names[0];
+  second = names.includes(second) && second !== first ? second : names.find((name) => name !== first);
+  const options = played().map((each) => [each.preset, each.title]);
+  const one = standing(first), other = standing(second), pair = difference(first, second);
+  start("Side by side", make("div", { class: "filters" },
+    choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
+    choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
+  const p = pair?.p === null || !pair ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
+  $("page").append(make("p", { id: "verdict" }, pair ? `rsum: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : "rsum: not comparable."));
+  const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
+  const costs = [["training", "training (s)", 1], ["query", "a query (ms)", 1000]].map(([name, head, unit]) => [head, ...[one, other].map((each) => (each.costs[name] === undefined ? DASH : number(each.costs[name] * unit))), DASH]);
+  $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
+    ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
+      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ...costs, ["marks", marks(one), marks(other), DASH]])));
+  if (board.task === "retrieval") await moved(first, second, at);
+  if (location.hash === at) await draw([first, second]);
+}
+
+async function moved(first, second, at) {
+  const [items, one] = await answers(first), [, other] = await answers(second);
+  if (location.hash !== at) return;
+  for (const way of board.ways) {
+    const steps = one[way].ranks.map((rank, query) => ({ query, rank, other: other[way].ranks[query], step: Math.log1p(other[way].ranks[query]) - Math.log1p(rank) }));
+    const won = steps.filter((row) => row.step > 0).length, lost = steps.filter((row) => row.step < 0).length;
+    const ordered = [...steps].sort((a, b) => b.step - a.step);
+    const rows = [...ordered.slice(0, 5), ...ordered.slice(-5)].map((row) => [queryText(items, way, row.query), String(row.rank + 1), String(row.other + 1)]);
+    $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
+      make("p", {}, `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.`),
+      make("div", { class: "scroll" }, table("Moved most: positions, of the first seed with a result", ["query", first, second], rows)));
+  }
+}
+
+// Addresses, theme -------------------------------------------------------------------------------
+
+const pages = { leaderboard, claims, plots: plotsPage, queries, compare, cell: cellPage };
+const missing = (name) => start("Not found", make("p", {}, `${name}: there is no such thing in this season.`));
+
+async function show() {
+  if (location.hash === "#main") return;
+  const [name, key, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  board = season.boards.find((each) => keyOf(each) === key) ?? board;
+  $("board").value = keyOf(board);
+  for (const anchor of document.querySelectorAll("nav a")) {
+    const own = anchor.hash.slice(1).split("/")[0];
+    anchor.hash = place(own, keyOf(board));
+    if (own === (name || "leaderboard")) anchor.setAttribute("aria-current", "page");
+    else anchor.removeAttribute("aria-current");
+  }
+  $("status").textContent = "";
+  try {
+    await (pages[name || "leaderboard"] ?? missing)(...(pages[name || "leaderboard"] ? rest : [name]));
+  } catch (error) {
+    $("status").textContent = error.message;
+  }
+}
+
+function setTheme(isDark) {
+  document.documentElement.classList.toggle("dark", isDark);
+  $("theme").setAttribute("aria-pressed", String(isDark));
+  $("theme").textContent = isDark ? "Light" : "Dark";
+}
+
+$("season").textContent = `${season.season}: ${season.title}`;
+$("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}`)));
+$("board").addEventListener("change", (event) => {
+  const [name] = location.hash.slice(1).split("/");
+  location.hash = place(name === "cell" || !name ? "leaderboard" : name, event.target.value);
+});
+$("theme").addEventListener("click", () => { setTheme(!document.documentElement.classList.contains("dark")); show(); });
+const wanted = window.matchMedia("(prefers-color-scheme: dark)");
+wanted.addEventListener("change", () => { setTheme(wanted.matches); show(); });
+setTheme(wanted.matches);
+window.addEventListener("hashchange", show);
+show();
