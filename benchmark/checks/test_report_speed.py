@@ -130,7 +130,8 @@ def play(cell: Cell | Fusion) -> None:
     np.savez(folder / "scores/similarities.npz", matched_sample=matched, unmatched_sample=unmatched)
     sizes = {"i2t": (IMAGES, CAPTIONS), "t2i": (CAPTIONS, IMAGES)}
     tops = {
-        way: rng.integers(items, size=(queries, TOP)) for way, (queries, items) in sizes.items()
+        way: (rng.integers(items, size=(queries, 1)) + np.arange(TOP)) % items
+        for way, (queries, items) in sizes.items()
     }
     np.savez(folder / "scores/retrieved.npz", **tops)
     np.savez(folder / "scores/samples.npz", **samples(cell, rng))

@@ -6,6 +6,7 @@ The board holds one task: tables of retrieval take `board.retrieval`, tables of 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import floor, log10
 from statistics import fmean, median, stdev
 
@@ -151,11 +152,13 @@ def remarks(board: Board) -> Table:
     return Table(title=title, heads=["kind", "what", "presets"], rows=rows, names=3)
 
 
+@lru_cache(maxsize=4096)  # several tables show it
 def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
     """The 95% interval of a preset as text: over images and seeds; a dash if there is none."""
     return _ends(comparisons.interval(board, standing, metric), decimals)
 
 
+@lru_cache(maxsize=4096)
 def interval_of_these(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
     """The 95% interval of a preset over the test images, as text, where nothing is known of other
     trainings; else a dash."""
