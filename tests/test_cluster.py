@@ -31,10 +31,18 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def wait_and_touch(name: str) -> None:
+def wait_for(path: str) -> None:
+    ends = time.monotonic() + 120
+    while not Path(path).is_file():
+        assert time.monotonic() < ends, path
+        time.sleep(0.01)
+
+
+def begin_and_touch(name: str) -> None:
+    """A task that outlives the node that is killed, unless it runs there."""
     with Path("begun").open("a") as begun:
         begun.write(".")
-    time.sleep(1)
+    wait_for("killed")
     Path(name).touch()
 
 
@@ -50,15 +58,17 @@ def test_a_node_that_is_killed_half_way_loses_no_task(nodes, folder):
     doomed = nodes.add_node(num_cpus=1)
 
     def kill() -> None:
-        while not Path("begun").is_file() or len(Path("begun").read_text()) < 3:
+        wait_for("begun")
+        while len(Path("begun").read_text()) < 3:  # one on each node
             time.sleep(0.01)
         nodes.remove_node(doomed, allow_graceful=False)
+        Path("killed").touch()
 
     killer = threading.Thread(target=kill)
     with Cluster(nodes.address) as workers:
         assert workers.jobs == 3
         killer.start()
-        tasks = {f"task {i}": Task(wait_and_touch, (f"done{i}",)) for i in range(6)}
+        tasks = {f"task {i}": Task(begin_and_touch, (f"done{i}",)) for i in range(6)}
         assert task_queue.play(tasks, workers) == {}
     killer.join()
     assert len(list(folder.glob("done*"))) == 6

@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from benchmark.season.presets import PACKAGE_ROOT
 DIGESTS = Path("data/code")
 PACKAGES = ("benchmark", "methods", "datasets")
 KINDS = ("pictures", "words", "sentences", "phrases", "proposals")
+STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 DRAWN = "datasets/shapes.py"  # what the network for drawn scenes is pretrained on
 
 
@@ -70,14 +71,16 @@ def digest(root: Path, modules: Iterable[str]) -> str:
 def closure(root: Path, modules: Iterable[str]) -> set[str]:
     """The modules and everything of this repository that they import, as paths below `root`."""
     reached: set[str] = set()
+    names: set[str] = set()
     ahead = list(modules)
     while ahead:
         path = ahead.pop()
         if path not in reached:
             reached.add(path)
             own = path.removesuffix(".py").replace("/", ".")
-            for name in (own, *_imported(_source(root, path))):
-                ahead += _files_of(root, name)
+            new = {own, *_imported(_source(root, path))} - names
+            names |= new
+            ahead += [file for name in new for file in _files_of(root, name)]
     return reached
 
 
@@ -96,7 +99,8 @@ def code_of(source: str) -> str:
 
 def _docstrings(tree: ast.Module) -> list[ast.Expr]:
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, owners) and node.body]
+    bodies = [node.body for node in _statements(tree) if isinstance(node, owners)]
+    firsts = [body[0] for body in bodies if body]
     return [
         first
         for first in firsts
@@ -104,6 +108,15 @@ def _docstrings(tree: ast.Module) -> list[ast.Expr]:
         and isinstance(first.value, ast.Constant)
         and isinstance(first.value.value, str)
     ]
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The module and its statements, however deep; without their expressions, which are most."""
+    ahead: list[ast.AST] = [tree]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        ahead += [child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
 
 
 def _source(root: Path, path: str) -> str:
@@ -124,7 +137,7 @@ def _sha256(source: str) -> str:
 def _imported(source: str) -> frozenset[str]:
     """Dotted names of this repository that a module imports; `from a import b` gives a and a.b."""
     names: set[str] = set()
-    for node in ast.walk(_tree(source)):
+    for node in _statements(_tree(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

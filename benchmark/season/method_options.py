@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -94,9 +95,15 @@ def configured(method: ModuleType, options: dict, where: str) -> object:
                 do="correct its name in the preset or the season",
             )
     try:
-        return TypeAdapter(method.Config).validate_python(dict(options))
+        return _checker(method.Config).validate_python(dict(options))
     except ValidationError as error:
         raise _refused(error, where) from error
+
+
+@cache
+def _checker(config: type) -> TypeAdapter:
+    """Made once: a season has hundreds of cells of few methods."""
+    return TypeAdapter(config)
 
 
 def _refused(error: ValidationError, where: str) -> UserError:
