@@ -183,7 +183,9 @@ def test_a_tile_of_scores_keeps_to_its_budget(case):
         log.clear()
         model.similarity(images, captions)
     assert log.waits in ([], ["tolist"] * 2) and log.written == []
-    assert sum(log.launches.values()) <= TILE_LAUNCHES[case.method.__name__.removeprefix("methods.")]
+    assert (
+        sum(log.launches.values()) <= TILE_LAUNCHES[case.method.__name__.removeprefix("methods.")]
+    )
 
 
 def back(values):
