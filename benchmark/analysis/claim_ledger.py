@@ -44,31 +44,43 @@ class Meaning(NamedTuple):
 
     text: str
     verdicts: tuple[Conclusion, ...]
+    brief: str  # the answer to a claim
     also: str = ""  # what a verdict needs beside
 
 
 KEY = {
     Group.REPLICATED: Meaning(
-        "holds in one test or more, fails in none", (Conclusion.HOLDS,), "and not always smaller"
+        "holds in one test or more, fails in none",
+        (Conclusion.HOLDS,),
+        "holds",
+        "and not always by less than printed",
     ),
     Group.SMALLER: Meaning(
         "the same, but everywhere by less than printed",
         (Conclusion.HOLDS,),
+        "holds, by less than printed,",
         "with an interval below the printed difference",
     ),
     Group.MIXED: Meaning(
-        "holds in one test, fails in another", (Conclusion.HOLDS, *FAILED), "both kinds"
+        "holds in one test, fails in another",
+        (Conclusion.HOLDS,),
+        "holds",
+        "beside a test in which it fails",
     ),
     Group.NULL: Meaning(
         "holds in no test; in one or more, no difference beyond the margin",
         (Conclusion.NO_DIFFERENCE,),
+        "no difference",
     ),
     Group.REVERSED: Meaning(
         "holds in no test; in one or more, the opposite was measured",
         (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
+        "the opposite",
     ),
-    Group.UNDECIDED: Meaning("tested, and nothing is concluded", (Conclusion.UNDECIDED,)),
-    Group.UNTESTED: Meaning("no season has run it", (Conclusion.NOT_RUN,)),
+    Group.UNDECIDED: Meaning(
+        "tested, and nothing is concluded", (Conclusion.UNDECIDED,), "undecided"
+    ),
+    Group.UNTESTED: Meaning("no season has run it", (Conclusion.NOT_RUN,), "untested"),
 }
 
 
@@ -117,9 +129,9 @@ class LedgerRow:
 
     @property
     def extent(self) -> str:
-        """In how many of its tests it is what its group says."""
+        """In how many of its tests it is what its group says, in words."""
         count = len(self.findings)
-        return f"in {self.agreeing} of {count} test{'s' * (count != 1)}"
+        return f"{KEY[self.group].brief} in {self.agreeing} of {count} test{'s' * (count != 1)}"
 
     @property
     def needs(self) -> str:

@@ -32,13 +32,11 @@ def remarks(effects: Sequence[Effect]) -> list[str]:
     The claim that rests on the same comparison, or else the pair, where the claim has several or
     where another claim on the same data shows the same numbers.
     """
-    return [
-        _remark(effect, [other for other in effects if other is not effect]) for effect in effects
-    ]
+    return [_remark(effect, effects) for effect in effects]
 
 
-def _remark(effect: Effect, others: Sequence[Effect]) -> str:
-    rivals = [o for o in others if o.claim != effect.claim and o.where == effect.where]
+def _remark(effect: Effect, effects: Sequence[Effect]) -> str:
+    rivals = [o for o in effects if o.claim != effect.claim and o.where == effect.where]
     same = [o.claim for o in rivals if o.comparison == effect.comparison]
     if same:
         return f"same comparison as: {same[0].rstrip('.')}"

@@ -31,7 +31,7 @@ LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
 LABEL = 74  # characters of a line
 LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
-AROUND = 1.5  # inches; title, axis and legend
+AROUND = 1.85  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
 COLOUR_OF = {
     Group.REPLICATED: COLOURS[2],
@@ -51,7 +51,7 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
         total = sum(heights) + AROUND
         figure = Figure(figsize=(WIDTH, total))
         inner = sum(heights) or LINE
-        axes = figure.add_axes((0.47, 0.78 / total, 0.43, inner / total))
+        axes = figure.add_axes((0.47, 1.13 / total, 0.43, inner / total))
         _draw(axes, tested, heights)
         _title(figure, rows, total)
         _legend(figure, tested, total)
@@ -190,7 +190,8 @@ def _beside(row: LedgerRow, letter: str) -> str:
     is_printed = any(finding.compared.printed is not None for finding in row.findings)
     parts = [row.needs] if row.group == Group.UNDECIDED else []
     if row.group != Group.UNDECIDED:
-        parts += [row.extent] * (row.agreeing < len(row.findings))
+        count = len(row.findings)
+        parts += [f"in {row.agreeing} of {count} tests"] * (row.agreeing < count)
         parts += ["none printed"] * (not is_printed)
     return "\n".join([*filter(None, parts), *[f"= {letter}"] * bool(letter)])
 

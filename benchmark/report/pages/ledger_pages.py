@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from benchmark.analysis import shared_effects
-from benchmark.analysis.claim_ledger import KEY, Finding, Group, LedgerRow, untested_reasons
+from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow, untested_reasons
 from benchmark.analysis.season_claims import SeasonClaims
 from benchmark.analysis.shared_effects import Effect
 from benchmark.papers.fidelity_notes import Entry, fidelity
 from benchmark.papers.printed_tables import papers
 from benchmark.report.pages import ledger_sentences
+from benchmark.report.pages.claim_tables import key_table
 from benchmark.report.pages.result_tables import NONE
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
@@ -88,16 +89,6 @@ def headlines(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
         paper.paper.title: [row for row in rows if row.paper == name and row.claim.headline]
         for name, paper in papers().items()
     }
-
-
-def key_table() -> Table:
-    """The words of the ledger beside those of the seasons' claim pages."""
-    rows = [
-        [group, meaning.text, ", ".join(filter(None, ("; ".join(meaning.verdicts), meaning.also)))]
-        for group, meaning in KEY.items()
-    ]
-    heads = ["in the ledger", "what it says", "verdicts of the seasons"]
-    return Table(title="Words", heads=heads, rows=rows, names=3)
 
 
 def claim_tables_of(by_group: dict[Group, list[LedgerRow]]) -> dict[Group, Table]:

@@ -3,7 +3,7 @@ torch."""
 
 from collections.abc import Sequence
 
-from benchmark.analysis.claim_ledger import KEY, Finding, Group, LedgerRow
+from benchmark.analysis.claim_ledger import PLAYABLE, UNPLAYABLE, Finding, Group, LedgerRow
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
 from benchmark.report.pages.claim_tables import DAGGER
@@ -50,9 +50,8 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
     if not failing:
         return ""
     most = min(failing, key=lambda row: (FAILING.index(row.group), -row.agreeing))
-    return (
-        f'The clearest failure: "{most.claim.statement.rstrip(".")}" is {most.group} {most.extent}.'
-    )
+    statement = most.claim.statement.rstrip(".")
+    return f'The clearest failure: "{statement}"; measured: {most.extent}.'
 
 
 def _replays(seasons: Sequence[SeasonClaims]) -> str:
@@ -118,12 +117,12 @@ def _budgets(title: str, boards: dict[str, Measured]) -> str:
 def headline(row: LedgerRow) -> str:
     """The answer to a claim in one sentence."""
     if not row.findings:
-        lack = row.claim.unplayed or "; ".join(row.lacks[:1]) or "no season plays what it compares"
-        return f"untested ({lack.rstrip('.')})."
+        reason = f"{UNPLAYABLE}: {row.claim.unplayed}" if row.claim.unplayed else PLAYABLE
+        return f"Untested: {reason.rstrip('.')}."
     said = "; ".join(map(finding_line, row.findings))
     printed = next((f.compared for f in row.findings if f.compared.printed is not None), None)
     beside = f"; printed {printed_difference(printed)}" if printed else ""
-    return f"{row.group}, {KEY[row.group].text}: {said}{beside}."
+    return f"{row.extent[0].upper()}{row.extent[1:]}: {said}{beside}."
 
 
 def surprise(row: LedgerRow) -> str:

@@ -98,6 +98,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
     return filled(
         "claims.md.j2",
         boards=[_judged(board, verdicts[board.dataset], figures) for board in boards],
+        key=claim_tables.key_table(),
         statement=claim_tables.statement,
         facts=claim_tables.facts,
         has_dagger=any(
