@@ -57,6 +57,32 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     return Table(title=title, heads=heads, rows=rows, names=2)
 
 
+def headlines(
+    paper: str, of_boards: Mapping[str, Sequence[Verdict]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The claims for which a paper is known, each with the title of a dataset and the answer
+    there; `of_boards` has the verdicts by title. A claim that was not run anywhere says so once."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for title, verdicts in of_boards.items():
+        for verdict in verdicts:
+            if verdict.paper == paper and verdict.claim.headline:
+                of_claim = said.setdefault(verdict.claim.statement, [])
+                of_claim += [(title, answer(verdict))] * (verdict.conclusion != Conclusion.NOT_RUN)
+    return list(said.items())
+
+
+def answer(verdict: Verdict) -> str:
+    """The verdict with its numbers, in one line of plain text."""
+    parts = []
+    for tested in verdict.tested:
+        pair = f"{compared(verdict, tested.comparison)} " * (len(verdict.tested) > 1)
+        size = f", {tested.size}" * (tested.size in UNLIKE)
+        beside = f"; printed {_printed_difference(verdict, tested)}" * (tested.printed is not None)
+        shown = difference(verdict, tested.comparison)
+        parts.append(f"{pair}{tested.conclusion}, {shown}{size}{beside}")
+    return ". ".join(parts)
+
+
 def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str | Entry]]:
     conclusion = Entry(verdict.conclusion, is_bold=True)
     numbers = [
