@@ -5,8 +5,6 @@ is asked about no more, but may still be found. Cards name the nearest pairs of 
 there may be more twins than are named here. Knows no torch.
 """
 
-from collections.abc import Collection
-from functools import lru_cache
 from statistics import fmean
 
 import numpy as np
@@ -39,26 +37,24 @@ def twins_in_all(card: dict) -> int:
 def without_twins(board: Board, standing: Standing, metric: str) -> float | None:
     """A mean over queries, or rsum, over the queries of other pictures; mean over the seeds. None
     where no query is left."""
-    twins = named_twins(board.card)
-    values = [_value(outcome, board.dataset, metric, twins) for outcome in standing.played]
+    twins = list(named_twins(board.card))
+    pictures = _pictures(board.dataset)
+    is_kept = {way: ~np.isin(files_Q, twins) for way, files_Q in pictures.items()}
+    values = [_value(outcome, metric, is_kept) for outcome in standing.played]
     return None if None in values else fmean(values)
 
 
-def _value(outcome: Outcome, dataset: str, metric: str, twins: Collection[str]) -> float | None:
-    means = [
-        _mean(outcome, dataset, term, twins) for term in query_terms(metric, outcome.record.metrics)
-    ]
-    return None if not means or None in means else sum(means)
+def _value(outcome: Outcome, metric: str, is_kept: dict[str, np.ndarray]) -> float | None:
+    terms = query_terms(metric, outcome.record.metrics)
+    if not terms or not all(is_kept[term.direction].any() for term in terms):
+        return None
+    return sum(_mean(outcome.ranks(term.ranks)[is_kept[term.direction]], term) for term in terms)
 
 
-def _mean(outcome: Outcome, dataset: str, term: Metric, twins: Collection[str]) -> float | None:
-    owners_Q = _pictures(dataset)[term.direction]
-    is_kept_Q = ~np.isin(owners_Q, list(twins))
-    ranks_Q = outcome.ranks(term.ranks)
-    return float(term.of_queries(ranks_Q[is_kept_Q]).mean()) if is_kept_Q.any() else None
+def _mean(ranks_Q: np.ndarray, term: Metric) -> float:
+    return float(term.of_queries(ranks_Q).mean())
 
 
-@lru_cache(maxsize=8)
 def _pictures(dataset: str) -> dict[str, np.ndarray]:
     """Direction -> the file of the picture of each test query, in the split's order."""
     data = prepared_tables.read(dataset)

@@ -76,7 +76,8 @@ def twins_sentence(card: dict) -> str:
     some = f", of {every} that have one" if every > named else ""
     return (
         f"Left out are the queries of the {named} test pictures that the card names as "
-        f"twins{some}; the gallery stays whole, since a cell keeps the ranks of its queries and not its scores."
+        f"twins{some}; the gallery stays whole, since a cell keeps the ranks of its queries and "
+        "not its scores."
     )
 
 
