@@ -31,7 +31,7 @@ LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
 LABEL = 74  # characters of a line
 LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
-AROUND = 1.85  # inches; title, axis and legend
+AROUND = 2.1  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
 COLOUR_OF = {
     Group.REPLICATED: COLOURS[2],
@@ -51,7 +51,7 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
         total = sum(heights) + AROUND
         figure = Figure(figsize=(WIDTH, total))
         inner = sum(heights) or LINE
-        axes = figure.add_axes((0.47, 1.13 / total, 0.43, inner / total))
+        axes = figure.add_axes((0.47, 1.36 / total, 0.43, inner / total))
         _draw(axes, tested, heights)
         _title(figure, rows, total)
         _legend(figure, tested, total)
@@ -236,7 +236,7 @@ def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
         handles.append(Line2D([], [], color=colour, linewidth=3, label=label))
     labels = [handle.get_label() for handle in handles]
     figure.legend(handles, labels, loc="lower left", ncols=4, fontsize=8,
-                  bbox_to_anchor=(0.0, 0.02 / total))  # fmt: skip
+                  bbox_to_anchor=(0.0, 0.34 / total))  # fmt: skip
 
 
 def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:
