@@ -125,15 +125,17 @@ class TestMarks:
 
 class TestCarefulRows:
     def test_rows_come_with_what_they_lack_beyond_all_others_the_worst_first(self):
-        few = standing("few", POOR)
-        other = {"text_features": {"weights": "random weights"}}
-        every = board(few, standing("ok", *[POOR] * 3), standing("both", POOR, **other))
-        common, *own = careful_rows(every)
-        assert common.startswith("All 3 rows: other features") and "(cnn)" in common
+        known = {"deviations": ["image features: cnn"]}
+        other = known | {"text_features": {"weights": "random weights"}}
+        few, both = standing("few", POOR, **known), standing("both", POOR, **other)
+        common, *own = careful_rows(board(few, standing("ok", *[POOR] * 3, **known), both))
+        assert common == (
+            "All 3 rows of retrieval: other features, regions or word vectors than the paper's."
+        )
         assert [line.split(":")[0] for line in own] == [
             "**BOTH**",
             "**FEW**",
-            "Nothing beside what all rows lack",
+            "Nothing at retrieval beside what all rows lack",
         ]
         assert own[1] == "**FEW**: fewer than 3 seeds (1 training, 3 are better)."
         assert own[2].endswith("OK.")

@@ -20,12 +20,13 @@ def careful_rows(board: Board) -> list[str]:
         title: [text for lack, text in lacks.items() if lack not in common]
         for title, lacks in lacking.items()
     }
-    lines = [f"All {len(lacking)} rows: {escaped('; '.join(common))}."] * bool(common)
+    task = board.ranked[0].task
+    lines = [f"All {len(lacking)} rows of {task}: {escaped('; '.join(common))}."] * bool(common)
     worst = sorted((title for title in own if own[title]), key=lambda title: -len(own[title]))
     lines += [f"{bold(escaped(title))}: {escaped('; '.join(own[title]))}." for title in worst]
     free = ", ".join(title for title, texts in own.items() if not texts)
     beside = " beside what all rows lack" * bool(common)
-    return lines + [f"Nothing{beside}: {escaped(free)}."] * bool(free)
+    return lines + [f"Nothing at {task}{beside}: {escaped(free)}."] * bool(free)
 
 
 def _lacks(board: Board, standing: Standing) -> dict[str, str]:
