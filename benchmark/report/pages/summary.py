@@ -153,7 +153,7 @@ def budget(board: Board) -> str:
     on = f" on {images:,} images" if images else ""
     return (
         f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset. Another season "
-        f"on the same dataset has its own: compare rows of one board only."
+        "on the same dataset has its own: compare rows of one board only."
     )
 
 
