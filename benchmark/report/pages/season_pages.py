@@ -60,7 +60,7 @@ def _readme(
         boards=[_first_look(board, verdicts[board.dataset], figures) for board in boards],
         papers=measured,
         replays=replay_lines(params.season, boards),
-        legend=validity.LEGEND,
+        legend=validity.BRIEF_LEGEND,
         has_phrases=any(board.localisation.ranked for board in boards),
         has_dagger=any(
             leaderboards.is_of_these_trainings(of_task)
