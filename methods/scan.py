@@ -260,8 +260,8 @@ class Model(nn.Module):
 
     @in_float32
     def _all_pairs(self, images: Encoding, captions: Encoding, trims: bool) -> Tensor:
-        """S(I, T), shape (I, C), in tiles that stay in cache. Trimming the padding of a tile reads
-        the lengths, which makes a GPU wait."""
+        """S(I, T), shape (I, C), in tiles that stay in cache. To trim the padding of tiles a GPU
+        waits once for the lengths of images, and once for those of captions."""
         P_size, Q_size = TILE if _is_on_cpu(images) else GPU_TILE
         (queries, columns), (contexts, rows) = (
             tiles(items, size, trims)
@@ -310,12 +310,13 @@ def tiles(items: Encoding, size: int, trims: bool) -> tuple[list[Encoding], Tens
     """Items (parts and their mask) by how many parts they have, `size` at a time; and the row of
     each item in that order."""
     parts, mask = items
-    order = mask.sum(1).argsort(stable=True)
-    blocks = []
-    for rows in order.split(size):
-        kept = mask.index_select(0, rows)
-        width = int(kept.sum(1).max()) if trims else kept.shape[1]
-        blocks.append((parts[:, :width].index_select(0, rows), kept[:, :width]))
+    counts, order = mask.sum(1).sort(stable=True)
+    largest = [block[-1] for block in counts.split(size)]
+    widths = torch.stack(largest).tolist() if trims else [mask.shape[1]] * len(largest)
+    blocks = [
+        (parts[:, :width].index_select(0, rows), mask[:, :width].index_select(0, rows))
+        for rows, width in zip(order.split(size), widths, strict=True)
+    ]
     return blocks, order.argsort()
 
 

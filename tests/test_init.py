@@ -98,6 +98,10 @@ def test_what_cannot_be_read_leaves_no_season(capsys):
     assert "nowhere: expected a folder, found nothing" in capsys.readouterr().err
     assert main(["init", "my pets"]) == 2
     assert "expected one annotation file" in capsys.readouterr().err
+    Path("my pets/captions.csv").write_text("image,caption\n0.png,hello\n")
+    assert main(["init", "my pets"]) == 2
+    assert "my pets: captions.csv: expected 3 images" in capsys.readouterr().err
+    Path("my pets/captions.csv").unlink()
     write(12)
     Path("my pets/3.png").write_text("no picture")
     assert main(["init", "my pets"]) == 2

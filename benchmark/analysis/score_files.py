@@ -40,15 +40,15 @@ def check_ranks(
         raise UserError(where, f"the columns {', '.join(sorted(kinds))}", list(ranks.columns))
     if len(ranks) and not is_text(ranks["direction"]):
         raise UserError(f"{where}: direction", "text", ranks["direction"].dtype)
-    found = set(ranks["direction"])
-    if record.status == "ok" and not found:
+    directions = set(ranks["direction"])
+    if record.status == "ok" and not directions:
         raise UserError(where, "ranks", "none")
-    unknown = sorted(found - DIRECTIONS)
+    unknown = sorted(directions - DIRECTIONS)
     if unknown:
         raise UserError(f"{where}: direction", f"one of {', '.join(sorted(DIRECTIONS))}", unknown)
     missing = [f"{way}_r1" for way in ("i2t", "t2i", "p2r") if f"{way}_r1" in record.metrics]
     for name in missing:
-        if name.removesuffix("_r1") not in found:
+        if name.removesuffix("_r1") not in directions:
             raise UserError(f"{where}: {name.removesuffix('_r1')}", "its ranks", "none")
     for direction, rows in ranks.groupby("direction", sort=False):
         _check_ranks_of(direction, rows, record, queries, f"{where}: {direction}")
@@ -126,26 +126,26 @@ def check_samples(arrays: dict[str, np.ndarray], record: Record, where: str) -> 
 
 def _shapes(arrays: dict[str, np.ndarray], record: Record) -> dict[str, tuple[bool, str]]:
     """Whether arrays fit to each other, and what is expected of each."""
-    found: dict[str, tuple[bool, str]] = {}
+    checks: dict[str, tuple[bool, str]] = {}
     count = distribution_overlap.RESAMPLES
     for name, array in arrays.items():
         shape = array.shape
         if name == "overlap_replicates":
             is_whole = shape == (count,) and bool(np.isfinite(array).all())
-            found[name] = is_whole, f"{count} finite numbers"
+            checks[name] = is_whole, f"{count} finite numbers"
         elif name.startswith("correlation_"):
-            found[name] = shape[0] == shape[1], "as many rows as columns"
+            checks[name] = shape[0] == shape[1], "as many rows as columns"
         elif name.startswith("tsne_"):
-            found[name] = shape[1] == 2 and shape[0] % 2 == 0, "pairs of points"
+            checks[name] = shape[1] == 2 and shape[0] % 2 == 0, "pairs of points"
         elif name in ("words_drop", "attention"):
             captions = arrays.get(name.replace("_drop", "") + "_captions", np.empty(0))
-            found[name] = len(captions) == len(array), f"{len(captions)} captions"
+            checks[name] = len(captions) == len(array), f"{len(captions)} captions"
         elif name == "p2r_boxes":
-            found[name] = shape == (record.phrases, 4), f"{record.phrases} boxes"
-    if "attention" in arrays and found["attention"][0]:
+            checks[name] = shape == (record.phrases, 4), f"{record.phrases} boxes"
+    if "attention" in arrays and checks["attention"][0]:
         cells = arrays["attention"].shape[2]
-        found["attention"] = round(cells**0.5) ** 2 == cells, "a square grid"
-    return found
+        checks["attention"] = round(cells**0.5) ** 2 == cells, "a square grid"
+    return checks
 
 
 def _check_pointers(name: str, array: np.ndarray, record: Record, where: str) -> None:

@@ -95,9 +95,17 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"next: python -m benchmark play; then read reports/{name}/README.md")
 
 
+def _tables(folder: Path, captions: str | None) -> datasets.Tables:
+    try:
+        return reader.read(folder, reader.Options(captions=captions))
+    except datasets.DataError as error:
+        where = f"{folder}: {error.where}"
+        raise datasets.DataError(where, error.expected, error.found, error.do) from error
+
+
 def count(folder: Path, captions: str | None) -> Counted:
     """What the annotation file says, and the split that is best for it."""
-    tables = reader.read(folder, reader.Options(captions=captions))
+    tables = _tables(folder, captions)
     images, texts = tables.images, len(tables.captions)
     groups = images["group"].nunique()
     if reader.has_splits(folder, reader.Options(captions=captions)):

@@ -8,6 +8,7 @@ Pictures that are found are put on one sheet in reports/<season>/local/, which g
 
 import argparse
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -96,10 +97,7 @@ def _tell_pictures(
 ) -> None:
     scores = score_text(params, trained, on_split, data, arguments.text)
     rows = data.split(SPLIT).image_rows
-    best = torch.argsort(scores, descending=True, stable=True)[: arguments.top].tolist()
-    names = [data.images["image_id"].iloc[rows[number]] for number in best]
-    for place, (number, name) in enumerate(zip(best, names, strict=True), 1):
-        print(f"{place:4}. {float(scores[number]):8.4f}  {printable(name)}")
+    best = _tell_best(scores, data.images["image_id"].iloc[rows].tolist(), arguments.top)
     files = [data.images["file"].iloc[rows[number]] for number in best]
     if all(files):
         open_picture = raw_dataset(params, trained.cell.dataset).pictures()
@@ -116,10 +114,15 @@ def _tell_captions(
     arguments: argparse.Namespace,
 ) -> None:
     scores = score_picture(params, trained, on_split, data, opened(arguments.image))
-    best = torch.argsort(scores, descending=True, stable=True)[: arguments.top].tolist()
+    _tell_best(scores, on_split.texts, arguments.top)
+
+
+def _tell_best(scores: Tensor, names: Sequence[str], count: int) -> list[int]:
+    """Print the items of highest score; their numbers."""
+    best = torch.argsort(scores, descending=True, stable=True)[:count].tolist()
     for place, number in enumerate(best, 1):
-        text = printable(on_split.texts[number])
-        print(f"{place:4}. {float(scores[number]):8.4f}  {text}")
+        print(f"{place:4}. {float(scores[number]):8.4f}  {printable(names[number])}")
+    return best
 
 
 @torch.inference_mode()

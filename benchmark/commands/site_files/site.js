@@ -192,7 +192,7 @@ async function plotsPage() {
   const box = make("div", { class: "plots" }), chosen = presets.slice(0, 4);
   const boxes = presets.map((preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`));
   boxes.forEach((label) => { label.firstChild.checked = chosen.includes(label.firstChild.value); });
-  $("page").append(box, make("details", {}, make("summary", {}, "Presets that are drawn"), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
+  $("page").append(box, make("details", {}, make("summary", {}, `Presets that are drawn: the first ${chosen.length} of ${presets.length}, by rsum; choose others`), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
   const area = make("div", {});
   $("page").append(area);
   async function redraw() {
