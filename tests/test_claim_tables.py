@@ -13,6 +13,7 @@ from benchmark.report.pages.claim_tables import (
     claims_table,
     counted,
     facts,
+    headlines,
     limited,
     not_run_reasons,
     not_run_table,
@@ -130,10 +131,10 @@ def test_a_verdict_stands_in_bold_with_all_its_numbers(word):
 
 def test_the_remark_says_what_would_decide_an_undecided_claim():
     pair = compared("a", "b", "undecided", limit=Limit(3, 1234), size=Size.SMALLER)
-    said = remark(verdict("undecided", pair, cautions=["rising: a"]))
+    said = remark(verdict("undecided", pair, cautions=["not converged: a"]))
     assert said == (
         "the reason; the difference is smaller than printed; 3 more seeds of each would decide it, "
-        "or about 1,300 images; rising: a. scan: Section 4."
+        "or about 1,300 images; not converged: a. scan: Section 4."
     )
     as_printed = compared("a", "b", size=Size.AS_PRINTED)
     assert remark(verdict("holds", as_printed)) == "the reason. scan: Section 4."
@@ -274,12 +275,34 @@ class TestVerdictTable:
         ]
         assert [entry.text for entry in table.entries[0] if entry.is_bold] == ["holds"]
 
-    def test_a_further_pair_is_named_below_its_claim(self):
-        chain = verdict("holds", compared("a", "b"), compared("b", "c", printed=None))
-        first, second = rows(verdict_table("t", [chain]))
-        assert first["claim"] == "First beats second."
-        assert second["claim"].endswith("b beats c")
-        assert (second["verdict"], second["printed"]) == ("holds", "-")
+    def test_every_pair_of_several_is_named_below_its_claim(self):
+        lost = compared("b", "c", "reversed", printed=None, difference=-9.0)
+        chain = verdict("reversed", compared("a", "b"), lost)
+        claim, first, second = rows(verdict_table("t", [chain]))
+        assert list(claim.values()) == ["First beats second.", "reversed", "", ""]
+        assert first["claim"].endswith("a beats b") and second["claim"].endswith("b beats c")
+        assert (first["verdict"], first["printed"]) == ("holds", "+4.3")
+        assert (second["verdict"], second["printed"]) == ("reversed", "-")
+
+    def test_a_claim_on_the_same_comparison_names_the_other(self):
+        others = [verdict("holds", compared("a", "b"), statement=said) for said in ("One.", "Two.")]
+        first, second = rows(verdict_table("t", others))
+        assert first["claim"] == "One. (same comparison as: Two)"
+        assert second["claim"] == "Two. (same comparison as: One)"
+
+    def test_claims_for_which_a_paper_is_known_are_answered_by_dataset(self):
+        known = verdict("holds", compared("a", "b", size=Size.SMALLER), headline=True)
+        here = {"D": [known, verdict("holds", compared("a", "b"), statement="Other.")]}
+        answers = f"holds, i2t R@1 +2.2 [+1.0{GAP}+3.5], smaller than printed; printed +4.3"
+        assert headlines("scan", here) == [("First beats second.", [("D", answers)])]
+        lost = {"D": [not_run(headline=True)]}
+        assert headlines("scan", lost) == [("First beats second.", [])]
+        assert headlines("cyclematch", here) == []
+
+    def test_remarks_on_sizes_keep_the_order_of_the_pairs(self):
+        pairs = [compared("a", "b", size=Size.OPPOSITE), compared("b", "c", size=Size.LARGER)]
+        said = "the difference is opposite to printed; the difference is larger than printed"
+        assert said in remark(verdict("reversed", *pairs))
 
     def test_an_interval_over_these_trainings_has_a_dagger(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)

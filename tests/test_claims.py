@@ -292,7 +292,7 @@ def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):
         for seed, value in enumerate(around(12))
     ]
     (verdict,) = claimed(board(standing("a", cells), played("b", around(10))), claim("a", "b"))
-    assert verdict.cautions == ["random text: a"]
+    assert verdict.cautions == ["random text encoder: a"]
 
 
 class TestNotRun:

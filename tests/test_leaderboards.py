@@ -8,8 +8,9 @@ from benchmark.analysis import validity
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.departures import Departure
 from benchmark.papers.printed_tables import papers
-from benchmark.report.figures.printed_to_here import bars, gap_of, waterfall
+from benchmark.report.figures.printed_to_here import alt_text, bars, caption, gap_of, waterfall
 from benchmark.report.figures.rank_intervals import rank_intervals, rank_rows
+from benchmark.report.pages.careful_rows import careful_rows
 from benchmark.report.pages.leaderboards import is_of_these_trainings, leaderboard, recalls
 from benchmark.report.pages.replay_tables import (
     comparability_sentences,
@@ -122,6 +123,25 @@ class TestMarks:
         assert marks.is_code and marks.text[1] == "S" and len(marks.text) == 7
 
 
+class TestCarefulRows:
+    def test_rows_come_with_what_they_lack_beyond_all_others_the_worst_first(self):
+        known = {"deviations": ["image features: cnn"]}
+        other = known | {"text_features": {"weights": "random weights"}}
+        few, both = standing("few", POOR, **known), standing("both", POOR, **other)
+        common, *own = careful_rows(board(few, standing("ok", *[POOR] * 3, **known), both))
+        assert common == (
+            "All 3 rows of retrieval: other features, regions or word vectors than the paper's."
+        )
+        assert own == [
+            "**fewer than 3 seeds; text encoder with random weights**: BOTH.",
+            "**fewer than 3 seeds**: FEW.",
+            "**nothing else**: OK.",
+        ]
+
+    def test_of_rows_that_lack_nothing_there_is_no_list(self):
+        assert careful_rows(board(standing("ok", *[POOR] * 3, deviations=[]))) == []
+
+
 class TestRankFigure:
     def test_rows_are_those_of_the_leaderboard(self):
         presets = board(standing("b", POOR, POOR), standing("a", PERFECT, PERFECT))
@@ -158,6 +178,18 @@ class TestGap:
         assert gap.differs[0].startswith("data: Made")
         (text,) = waterfall(gap).texts
         assert text.get_text().startswith("Known to differ: data: Made")
+
+    def test_the_caption_names_the_cells_that_would_explain_it(self):
+        other = board(standing("scan_i2t_avg", POOR, scaled=["epochs"]))
+        other.card["reader"] = "flickr8k"
+        said = caption(gap_of(other, SCAN, SCAN.main))
+        assert said.startswith("452.2 of 452.2 points are unexplained, since the cells that")
+        assert "the preset scan_all_negatives, for what hard negatives gain (table 4)" in said
+        assert "the same preset trained on flickr30k" in said
+        assert "the same preset with the options of the paper" in said
+        played = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
+        assert "scan_all_negatives" not in caption(gap_of(played, SCAN, SCAN.main))
+        assert "452.2 printed on flickr30k, 0.0 here" in alt_text(gap_of(other, SCAN, SCAN.main))
 
     def test_without_the_main_row_there_is_none(self):
         assert gap_of(board(standing("scan_t2i_avg", POOR)), SCAN, SCAN.main) is None

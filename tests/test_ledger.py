@@ -7,7 +7,14 @@ import pytest
 from report_readers import assert_contained, shown_table, shown_tables
 from report_seasons import contents
 
-from benchmark.analysis.claim_ledger import Group, LedgerRow, ledger
+from benchmark.analysis.claim_ledger import (
+    KEY,
+    Group,
+    LedgerRow,
+    ledger,
+    same_comparisons,
+    untested_reasons,
+)
 from benchmark.analysis.season_claims import (
     Compared,
     Judged,
@@ -21,8 +28,15 @@ from benchmark.commands.ledger import ROOT, write_ledger
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.ledger_figure import unit_of
-from benchmark.report.pages.ledger_pages import claim_table, leader_line
+from benchmark.report.ledger_figure import alt_text, ledger_figure, unit_of
+from benchmark.report.pages.ledger_pages import claim_tables_of
+from benchmark.report.pages.ledger_sentences import (
+    budget_notes,
+    headline,
+    leader_line,
+    opening,
+    trust_line,
+)
 
 CLAIM = papers()["scan"].claims[0]
 COMMITTED = Path(__file__).parent.parent / "reports"
@@ -33,6 +47,7 @@ def compared(**facts: object) -> Compared:
     known = {
         "first": "A",
         "second": "B",
+        "pairs": 1,
         "metric": "rsum",
         "decimals": 1,
         "difference": 2.0,
@@ -54,12 +69,13 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Judged
         conclusion=Conclusion(conclusion),
         reason="the reason",
         is_elsewhere=False,
-        cautions=["rising: A"] if is_run else [],
+        cautions=["not converged: A"] if is_run else [],
         compared=compared(**facts) if is_run else None,
     )
 
 
-def season(name: str, *claims: Judged) -> SeasonClaims:
+def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
+    """Its dataset is its own unless `title` names one."""
     leader = Leader(
         task="retrieval",
         title="A | b",
@@ -73,10 +89,10 @@ def season(name: str, *claims: Judged) -> SeasonClaims:
         few_seeds=0,
         lacks=["extra input"],
     )
-    data = {"dataset": "d", "title": f"Data of {name}", "images": 1000}
-    measured = Measured(**data, leaders=[leader], claims=list(claims))
-    facts = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
-    return SeasonClaims(season=name, datasets=[measured], **facts)
+    known = {"title": f"Data of {name}", "images": 1000, "budgets": {}}
+    measured = Measured(dataset="d", leaders=[leader], claims=list(claims), **(known | facts))
+    about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
+    return SeasonClaims(season=name, datasets=[measured], **about)
 
 
 def row(*claims: Judged) -> LedgerRow:
@@ -141,23 +157,120 @@ def test_a_printed_difference_is_drawn_as_one_and_a_denied_one_by_its_margin():
 
 
 def test_a_table_has_a_row_per_finding():
-    table = claim_table([row(judged("undecided", seeds=3), judged("holds", low=None, high=None))])
+    told = row(judged("undecided", seeds=3), judged("holds", low=None, high=None))
+    table = claim_tables_of({Group.SMALLER: [told]})[Group.SMALLER]
     first, second = (dict(zip(table.heads, r, strict=True)) for r in table.rows)
     assert first["claim"] == CLAIM.statement and second["claim"] == ""
     assert first["difference, 95% interval"] == "rsum +2.0 [+1.0,\N{NO-BREAK SPACE}+3.0]"
     assert second["difference, 95% interval"] == "rsum +2.0"
     assert (first["data"], first["printed"]) == ("Data of s0 (s0)", "+4.0")
+    assert (first["verdict"], second["verdict"]) == ("undecided", "holds")
+
+
+@pytest.mark.parametrize(
+    ("conclusions", "extent"),
+    [
+        (["reversed", "undecided"], "the opposite in 1 of 2 tests"),
+        (["does not hold: better", "does not hold: worse"], "the opposite in 2 of 2 tests"),
+        (["holds", "reversed", "undecided"], "holds in 1 of 3 tests"),
+        (["undecided", "no difference beyond the margin"], "no difference in 1 of 2 tests"),
+        (["undecided"], "undecided in 1 of 1 test"),
+        (["holds", "undecided"], "holds, by less than printed, in 1 of 2 tests"),
+    ],
+)
+def test_a_group_says_in_how_many_tests_it_is_so(conclusions, extent):
+    size = Size.SMALLER if "by less" in extent else Size.AS_PRINTED
+    assert row(*(judged(word, size=size) for word in conclusions)).extent == extent
+
+
+def test_every_group_and_every_verdict_is_in_the_key():
+    assert list(KEY) == list(Group)
+    assert {verdict for meaning in KEY.values() for verdict in meaning.verdicts} == {*Conclusion}
+
+
+def test_of_a_claim_on_several_pairs_the_one_that_decides_is_named():
+    told = row(judged("reversed", pairs=2), judged("holds"))
+    table = claim_tables_of({Group.MIXED: [told]})[Group.MIXED]
+    first, second = (dict(zip(table.heads, r, strict=True)) for r in table.rows)
+    assert first["difference, 95% interval"].endswith("(A against B)")
+    assert "against" not in second["difference, 95% interval"]
+
+
+def test_claims_that_compare_the_same_pair_share_a_letter():
+    ids = [claim.id for claim in papers()["scan"].claims[:4]]
+    claims = [
+        judged("holds", ids[0]),
+        judged("holds", ids[1], first="B", second="A"),
+        judged("holds", ids[2], metric="S"),
+        judged("holds", ids[3], second="C"),
+    ]
+    assert same_comparisons(ledger([season("s", *claims)])) == {
+        ("scan", ids[0]): "a",
+        ("scan", ids[1]): "a",
+    }
+
+
+def test_untested_claims_are_counted_alike_in_the_picture_and_on_the_page():
+    rows = ledger([])
+    reasons = untested_reasons(rows)
+    assert sum(map(len, reasons.values())) == len(rows)
+    unplayable = sum(bool(r.claim.unplayed) for r in rows)
+    (title, *_, note) = [text.get_text() for text in ledger_figure(rows).texts]
+    assert note == (
+        f"{len(rows)} more claims are untested: {unplayable} about methods or data that no preset "
+        f"plays, {len(rows) - unplayable} playable, and run by no season yet."
+    )
+    assert title.startswith("How much")
+
+
+def test_the_picture_is_told_from_its_findings():
+    told = alt_text([row(judged("holds"), judged("undecided"))])
+    assert "1 smaller" in told and "each of 1 tested claims" in told
+    assert "Of 2 tests (Data of s0 (s0), Data of s1 (s1)): 1 holds, 1 undecided." in told
+
+
+def test_boards_of_one_dataset_say_what_of_their_budgets_differs():
+    few, many = ({"A": {"epochs": "3", "size": "8"}, "B": {"size": "8"}} for _ in range(2))
+    many["A"] = {"size": "8"}
+    told = [season(name, title="D", budgets=b) for name, b in (("s", few), ("t", many))]
+    assert budget_notes(told) == [
+        "D is on 2 boards, of the seasons s and t, whose budgets differ: of 2 rows that they "
+        "share, 1 have other values of epochs. Compare rows of one board only."
+    ]
+    alike = [season(name, title="D", budgets=few) for name in "st"]
+    assert budget_notes(alike)[0].endswith("with the same budget for the 2 rows that they share.")
+    assert budget_notes([season("s"), season("t")]) == []
+
+
+def test_the_page_opens_with_what_was_learned():
+    rows = ledger([season("s", judged("reversed"), images=70), season("t", images=90)])
+    tally, largest, failure, replays = opening([season("s"), season("t", images=2000)], rows)
+    assert tally.startswith("Of 1 tested claims, 0 hold") and "1 turn out" in tally
+    assert largest.startswith("On Data of t, with 2,000 test images the largest test")
+    assert CLAIM.statement.rstrip(".") in failure and "the opposite in 1 of 1 test" in failure
+    assert "4 of 8 rows had not converged" in replays
+
+
+def test_a_headline_claim_is_answered_in_a_sentence():
+    assert headline(row(judged("holds"), judged("undecided"))) == (
+        "Holds, by less than printed, in 1 of 2 tests: Data of s0 (s0) holds, rsum +2.0 "
+        "[+1.0,\N{NO-BREAK SPACE}+3.0]; Data of s1 (s1) undecided, rsum +2.0 "
+        "[+1.0,\N{NO-BREAK SPACE}+3.0]; printed +4.0."
+    )
+    assert headline(row(judged("not run"))) == "Untested: playable, and run by no season yet."
 
 
 def test_the_leader_stands_with_rivals_and_what_its_board_lacks():
     (leader,) = season("s").datasets[0].leaders
     assert leader_line(leader) == (
         "A | b, rsum 200.0 [190.0,\N{NO-BREAK SPACE}210.0]; 1 of 3 others cannot be told apart "
-        "from it. Not to be trusted as a replay: extra input (2 of 4 rows not converged)."
+        "from it."
     )
+    assert trust_line(leader) == "A | b: extra input. Of the board: not converged 2 of 4 rows"
     nothing = {"rivals": [], "unconverged": 0, "low": None, "high": None, "lacks": []}
     alone = leader.model_copy(update=nothing)
-    assert leader_line(alone) == "A | b, rsum 200.0; all 3 others are distinguishable from it."
+    assert leader_line(alone) == "A | b, rsum 200.0; 3 of 3 others can be told apart from it."
+    assert trust_line(alone) == ""
 
 
 class TestPages:
@@ -172,9 +285,13 @@ class TestPages:
         text = written.read_text()
         total = sum(len(paper.claims) for paper in papers().values())
         assert f"Of {total} claims of the papers, 1 were tested." in text
-        assert f"mixed: **{CLAIM.statement}**" in text
-        assert "Data of one (one): rsum +2.0" in text
-        assert '1 tested claims rest on presets marked "rising"' in text
+        assert f"mixed (holds in 1 of 2 tests): **{CLAIM.statement}**" in text
+        assert "Data of one (one) holds, rsum +2.0" in text
+        assert '1 on presets marked "not converged"' in text
+        assert "**not converged**: the validation score" in text
+        assert [r["in the ledger"] for r in shown_table(text, "in the ledger").records()] == [
+            *Group
+        ]
         counts = shown_table(text, "mixed").records()
         assert [r["mixed"] for r in counts] == ["0", "0", "1", "0"]
         assert sum(int(r["untested"]) for r in counts) == total - 1

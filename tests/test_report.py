@@ -157,7 +157,9 @@ def test_links_and_pictures_of_every_page_resolve(reported):
     for path in [*found, *FOLDER.parent.glob("*.md")]:
         assert links(path) or path.parent.name == "local", path
         for target in links(path):
-            if not target.startswith("https://"):
+            if "/docs/" in target:  # of the repository, not of the report
+                assert (ROOT / "docs" / Path(target).name).is_file(), (path, target)
+            elif not target.startswith("https://"):
                 assert (path.parent / target.partition("#")[0]).is_file(), (path, target)
     for path in (FOLDER / "datasets/open.md", FOLDER / "local/gated.md"):
         assert any(target.endswith(".png") for target in links(path))

@@ -1,21 +1,15 @@
 """The ledger of claims: every claim of the papers with what all seasons say on it.
 
-A season's verdict on a dataset is a finding. The group of a claim follows from all its findings:
-
-    replicated  it holds on one dataset or more, and fails on none
-    smaller     the same, but the interval of every dataset lies below the printed difference
-    mixed       it holds on one dataset and fails on another
-    null        nowhere does it hold, and somewhere the difference is within the margin
-    reversed    nowhere does it hold, and somewhere the opposite is true
-    undecided   it was tested, and nothing is concluded anywhere
-    untested    no season plays what it compares
-
-Knows no torch.
+A season's verdict on a dataset is a finding. The group of a claim follows from all its findings, as
+KEY has it: a finding that is undecided does not change the group, so a group need not be what every
+finding says. Knows no torch.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_lowercase
+from typing import NamedTuple
 
 from benchmark.analysis.season_claims import Compared, Judged, Measured, SeasonClaims
 from benchmark.analysis.verdict_rules import Conclusion, Size
@@ -29,6 +23,10 @@ FAILED = (
 )
 
 
+UNPLAYABLE = "about methods or data that no preset plays"
+PLAYABLE = "playable, and run by no season yet"
+
+
 class Group(StrEnum):
     """What all seasons together say on a claim, in the order in which a reader asks."""
 
@@ -39,6 +37,51 @@ class Group(StrEnum):
     REVERSED = "reversed"
     UNDECIDED = "undecided"
     UNTESTED = "untested"
+
+
+class Meaning(NamedTuple):
+    """What a group says, and the verdicts of seasons that speak for it."""
+
+    text: str
+    verdicts: tuple[Conclusion, ...]
+    brief: str  # the answer to a claim
+    also: str = ""  # what a verdict needs beside
+
+
+KEY = {
+    Group.REPLICATED: Meaning(
+        "holds in one test or more, fails in none",
+        (Conclusion.HOLDS,),
+        "holds",
+        "and not always by less than printed",
+    ),
+    Group.SMALLER: Meaning(
+        "the same, but everywhere by less than printed",
+        (Conclusion.HOLDS,),
+        "holds, by less than printed,",
+        "with an interval below the printed difference",
+    ),
+    Group.MIXED: Meaning(
+        "holds in one test, fails in another",
+        (Conclusion.HOLDS,),
+        "holds",
+        "beside a test in which it fails",
+    ),
+    Group.NULL: Meaning(
+        "holds in no test; in one or more, no difference beyond the margin",
+        (Conclusion.NO_DIFFERENCE,),
+        "no difference",
+    ),
+    Group.REVERSED: Meaning(
+        "holds in no test; in one or more, the opposite was measured",
+        (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
+        "the opposite",
+    ),
+    Group.UNDECIDED: Meaning(
+        "tested, and nothing is concluded", (Conclusion.UNDECIDED,), "undecided"
+    ),
+    Group.UNTESTED: Meaning("no season has run it", (Conclusion.NOT_RUN,), "untested"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +122,18 @@ class LedgerRow:
         return Group.NULL if is_null else Group.UNDECIDED
 
     @property
+    def agreeing(self) -> int:
+        """How many findings are what the group says."""
+        verdicts = KEY[self.group].verdicts
+        return sum(finding.judged.conclusion in verdicts for finding in self.findings)
+
+    @property
+    def extent(self) -> str:
+        """In how many of its tests it is what its group says, in words."""
+        count = len(self.findings)
+        return f"{KEY[self.group].brief} in {self.agreeing} of {count} test{'s' * (count != 1)}"
+
+    @property
     def needs(self) -> str:
         """What would decide an undecided claim with the least effort, in short: further seeds, or
         else test images; empty where nothing would."""
@@ -104,6 +159,39 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
     ]
     order = list(Group)
     return sorted(rows, key=lambda row: order.index(row.group))
+
+
+def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
+    """The untested claims by whether a preset could play them; no reason that none has."""
+    untested = [row for row in rows if row.group == Group.UNTESTED]
+    named = {
+        UNPLAYABLE: [row for row in untested if row.claim.unplayed],
+        PLAYABLE: [row for row in untested if not row.claim.unplayed],
+    }
+    return {reason: of_reason for reason, of_reason in named.items() if of_reason}
+
+
+def same_comparisons(rows: Sequence[LedgerRow]) -> dict[tuple[str, str], str]:
+    """A letter for each (paper, id of a claim) that rests on the same comparisons as another one:
+    the same presets and the same metric wherever both were tested."""
+    by_comparison: dict[tuple, list[LedgerRow]] = {}
+    for row in rows:
+        if row.findings:
+            by_comparison.setdefault(_comparisons(row), []).append(row)
+    shared = [of_one for of_one in by_comparison.values() if len(of_one) > 1]
+    return {
+        (row.paper, row.claim.id): letter
+        for letter, of_one in zip(ascii_lowercase, shared, strict=False)
+        for row in of_one
+    }
+
+
+def _comparisons(row: LedgerRow) -> tuple:
+    """What was compared where, whichever way round the claim has it."""
+    return tuple(
+        (f.season, f.dataset, f.compared.metric, *sorted((f.compared.first, f.compared.second)))
+        for f in row.findings
+    )
 
 
 def _row(paper: str, claim: Claim, measured: Sequence[tuple[SeasonClaims, Measured]]) -> LedgerRow:

@@ -22,9 +22,9 @@ class Departure(StrEnum):
     REGIONS = "regions"  # grid cells or other proposals
     WORDS = "words"  # vectors of another origin
     ENCODER = "text encoder"  # of sentences or phrases, another one
-    TEXT = "random text"  # the sentence encoder has random weights
+    TEXT = "random text encoder"  # the sentence encoder has random weights
     BUDGET = "budget"  # options that the season scaled
-    RISING = "rising"  # half of the trainings or more still improved when the budget ended
+    RISING = "not converged"  # half of the trainings or more still improved when the budget ended
     INPUT = "extra input"  # annotated phrases at test time
     ENSEMBLE = "ensemble"  # of several trainings
     FEW = "few trainings"

@@ -27,6 +27,7 @@ class Compared(Strict):
 
     first: str
     second: str  # "": a difference of two metrics of the first
+    pairs: int  # of the claim; the one that decides is this one
     metric: str  # heading
     decimals: int
     difference: float  # positive: the first is better
@@ -76,6 +77,7 @@ class Measured(Strict):
     title: str
     images: int  # of the test split
     leaders: list[Leader]
+    budgets: dict[str, dict[str, str]]  # title of a row -> options that the season set
     claims: list[Judged]
 
 
@@ -125,8 +127,15 @@ def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
         title=board.card["title"],
         images=board.card["counts"]["test"]["images"],
         leaders=[_leader(of_task) for of_task in of_tasks if of_task.ranked],
+        budgets={standing.row.title: _budget(standing) for standing in board.standings},
         claims=[_judged(verdict) for verdict in verdicts],
     )
+
+
+def _budget(standing: Standing) -> dict[str, str]:
+    """Options that the season set to fit its budget, with their values."""
+    record = standing.outcomes[0].record
+    return {name: str(record.options[name]) for name in record.scaled if name in record.options}
 
 
 def _leader(board: Board) -> Leader:
@@ -175,6 +184,7 @@ def _compared(verdict: Verdict) -> Compared:
     return Compared(
         first=title_of(comparison.first),
         second=title_of(comparison.second) if comparison.second else "",
+        pairs=len(verdict.tested),
         metric=quantity(verdict.claim.metric).heading,
         decimals=quantity(verdict.claim.metric).decimals,
         difference=_rounded(comparison.difference),

@@ -18,22 +18,30 @@ class Mark(NamedTuple):
     letter: str
     lack: str  # what the letter says
     departures: tuple[Departure, ...]  # any of these is the lack
+    brief: str  # the same in two or three words
 
 
 MARKS = (
-    Mark("C", "not converged", (Departure.RISING,)),
-    Mark("S", f"fewer than {ENOUGH} seeds", (Departure.FEW,)),
+    Mark("C", "not converged", (Departure.RISING,), "not converged"),
+    Mark("S", f"fewer than {ENOUGH} seeds", (Departure.FEW,), "few seeds"),
     Mark(
         "F",
         "other features, regions or word vectors than the paper's",
         (Departure.FEATURES, Departure.REGIONS, Departure.WORDS),
+        "other features",
     ),
-    Mark("T", "text encoder with random weights", (Departure.TEXT,)),
-    Mark("X", "extra input at test time", (Departure.INPUT,)),
-    Mark("P", "test pictures with a twin in training or validation", (Departure.SPLIT,)),
-    Mark("K", "commit of the code not known", (Departure.COMMIT,)),
+    Mark("T", "text encoder with random weights", (Departure.TEXT,), "random text encoder"),
+    Mark("X", "extra input at test time", (Departure.INPUT,), "extra input"),
+    Mark(
+        "P",
+        "test pictures with a twin in training or validation",
+        (Departure.SPLIT,),
+        "twin pictures",
+    ),
+    Mark("K", "commit of the code not known", (Departure.COMMIT,), "unknown commit"),
 )
 LEGEND = ", ".join(f"{mark.letter} {mark.lack}" for mark in MARKS)
+BRIEF_LEGEND = ", ".join(f"{mark.letter} {mark.brief}" for mark in MARKS)
 
 
 def lacks(shown: str) -> list[str]:

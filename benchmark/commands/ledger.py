@@ -15,7 +15,7 @@ from benchmark.analysis.season_claims import FILE, read_seasons
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.report import figure_style
-from benchmark.report.ledger_figure import ledger_figure
+from benchmark.report.ledger_figure import alt_text, ledger_figure
 from benchmark.report.pages.ledger_pages import fidelity_page, ledger_page
 
 ROOT = Path("reports")
@@ -40,6 +40,6 @@ def write_ledger() -> Path:
     figure = ledger_figure(rows)
     for kind in ("png", "svg"):
         figure_style.save(figure, ROOT / f"ledger.{kind}")
-    write_text(ROOT / "README.md", ledger_page(seasons, rows))
+    write_text(ROOT / "README.md", ledger_page(seasons, rows, alt_text(rows)))
     write_text(ROOT / "fidelity.md", fidelity_page())
     return ROOT / "README.md"

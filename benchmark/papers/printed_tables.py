@@ -114,6 +114,7 @@ class Claim(Strict):
     metric: str  # or a difference of two: papers.claimed_quantities
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
+    headline: bool = False  # of those for which the paper is known, as its abstract has them
     only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
     printed: list[float] = []  # the values of what is compared, where no table row has them
     note: str = ""

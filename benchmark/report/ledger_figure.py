@@ -6,6 +6,7 @@ denies one, the unit is its margin; a claim that denies one has a band in which 
 torch.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -14,7 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow
+from benchmark.analysis.claim_ledger import (
+    KEY,
+    Finding,
+    Group,
+    LedgerRow,
+    same_comparisons,
+    untested_reasons,
+)
 from benchmark.analysis.season_claims import Compared
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.report.figure_style import COLOURS, GREY, MARKERS, WIDTH, drawing, shown
@@ -23,34 +31,61 @@ LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
 LABEL = 74  # characters of a line
 LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
-AROUND = 1.5  # inches; title, axis and legend
+AROUND = 2.1  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
-LOOKS = {  # group -> colour, what it says
-    Group.REPLICATED: (COLOURS[2], "Replicated: holds wherever it was tested"),
-    Group.SMALLER: (COLOURS[5], "Smaller: holds, but by less than printed"),
-    Group.MIXED: (COLOURS[4], "Mixed: holds on some data and fails on other"),
-    Group.NULL: (COLOURS[0], "Null: no difference beyond the margin"),
-    Group.REVERSED: (COLOURS[1], "Reversed: the opposite was measured"),
-    Group.UNDECIDED: (GREY, "Undecided: the interval allows both"),
+COLOUR_OF = {
+    Group.REPLICATED: COLOURS[2],
+    Group.SMALLER: COLOURS[5],
+    Group.MIXED: COLOURS[4],
+    Group.NULL: COLOURS[0],
+    Group.REVERSED: COLOURS[1],
+    Group.UNDECIDED: GREY,
 }
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     """A line per tested claim, by group; untested ones are counted below."""
     tested = [row for row in rows if row.findings]
-    untested = len(rows) - len(tested)
     with drawing():
         heights = _heights(tested)
         total = sum(heights) + AROUND
         figure = Figure(figsize=(WIDTH, total))
         inner = sum(heights) or LINE
-        axes = figure.add_axes((0.47, 0.78 / total, 0.43, inner / total))
+        axes = figure.add_axes((0.47, 1.36 / total, 0.43, inner / total))
         _draw(axes, tested, heights)
         _title(figure, rows, total)
         _legend(figure, tested, total)
-        note = f"{untested} more claims are untested: no season plays what they compare."
-        figure.text(0.99, 0.10 / total, note, ha="right", fontsize=8, color=GREY)
+        figure.text(0.99, 0.08 / total, _notes(rows), ha="right", fontsize=8, color=GREY)
     return figure
+
+
+def alt_text(rows: Sequence[LedgerRow]) -> str:
+    """What the figure shows, for readers who cannot see it."""
+    tested = [row for row in rows if row.findings]
+    findings = [finding for row in tested for finding in row.findings]
+    where = ", ".join(_markers(rows))
+    verdicts = Counter(finding.judged.conclusion for finding in findings)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    return (
+        f"The ledger of claims, {_counted(rows)}: each of {len(tested)} tested claims is a line "
+        f"with a 95% interval per test, from the opposite of what is printed over no effect to "
+        f"twice as printed. Of {len(findings)} tests ({where}): {said}."
+    )
+
+
+def _counted(rows: Sequence[LedgerRow]) -> str:
+    counts = [sum(row.group == group for row in rows) for group in Group]
+    return ", ".join(f"{n} {group}" for n, group in zip(counts, Group, strict=True) if n)
+
+
+def _notes(rows: Sequence[LedgerRow]) -> str:
+    """What rows with a letter are, and why the untested claims are."""
+    reasons = [f"{len(of)} {reason}" for reason, of in untested_reasons(rows).items()]
+    untested = sum(row.group == Group.UNTESTED for row in rows)
+    lines = ["Rows with the same letter are one comparison."] * bool(same_comparisons(rows))
+    if untested:
+        lines.append(f"{untested} more claims are untested: {', '.join(reasons)}.")
+    return "\n".join(lines)
 
 
 OF_FINDING = {  # a finding has its own colour: those of a claim may disagree
@@ -60,6 +95,14 @@ OF_FINDING = {  # a finding has its own colour: those of a claim may disagree
     Conclusion.BETTER: COLOURS[1],
     Conclusion.WORSE: COLOURS[1],
     Conclusion.UNDECIDED: GREY,
+}
+
+
+OF_COLOUR = {  # of a line
+    COLOURS[2]: "holds in this test",
+    COLOURS[0]: "no difference beyond the margin",
+    COLOURS[1]: "the opposite; not as claimed",
+    GREY: "undecided in this test",
 }
 
 
@@ -95,12 +138,16 @@ def _draw(axes: Axes, rows: Sequence[LedgerRow], heights: Sequence[float]) -> No
     axes.axvline(0, color="black", linewidth=1)
     axes.axvline(1, color="black", linewidth=1, linestyle=":")
     before = None
-    markers = _markers(rows)
+    markers, letters = _markers(rows), same_comparisons(rows)
     for row, height, end in zip(rows, heights, ends, strict=True):
         head = HEAD if row.group != before else 0.0
         if head:
             _draw_head(axes, row.group, [r.group for r in rows].count(row.group), end - height)
-        _draw_row(axes, row, end - (height - head) / 2, markers)
+        middle = end - (height - head) / 2
+        _draw_row(axes, row, middle, markers)
+        beside = _beside(row, letters.get((row.paper, row.claim.id), ""))
+        look = {"transform": axes.get_yaxis_transform(), "verticalalignment": "center"}
+        axes.text(1.015, middle, beside, fontsize=7.5, color=GREY, **look)
         before = row.group
     axes.set_yticks([])
     axes.set_xticks([-1, 0, 1, 2], ["opposite", "no effect", "as printed", "twice as printed"])
@@ -109,7 +156,7 @@ def _draw(axes: Axes, rows: Sequence[LedgerRow], heights: Sequence[float]) -> No
 
 
 def _draw_head(axes: Axes, group: Group, count: int, top: float) -> None:
-    colour, text = LOOKS[group]
+    colour, text = COLOUR_OF[group], f"{group.capitalize()}: {KEY[group].text}"
     axes.text(
         -1.08,
         top + HEAD - 0.06,
@@ -135,15 +182,18 @@ def _draw_row(axes: Axes, row: LedgerRow, middle: float, markers: dict[str, str]
     for number, finding in enumerate(row.findings):
         unit = unit_of(row, finding.compared)
         _draw_finding(axes, finding, first + OFFSET * number, unit, markers[_where(finding)])
-    axes.text(1.015, middle, _beside(row), fontsize=7.5, color=GREY, **look)
 
 
-def _beside(row: LedgerRow) -> str:
-    """What an undecided claim needs; of another one, that its paper prints no difference."""
-    if row.group == Group.UNDECIDED:
-        return row.needs
+def _beside(row: LedgerRow, letter: str) -> str:
+    """What an undecided claim needs; of another one, in how many tests it is what its group says,
+    where not in all, and that its paper prints no difference; then its letter."""
     is_printed = any(finding.compared.printed is not None for finding in row.findings)
-    return "" if is_printed else "none printed"
+    parts = [row.needs] if row.group == Group.UNDECIDED else []
+    if row.group != Group.UNDECIDED:
+        count = len(row.findings)
+        parts += [f"in {row.agreeing} of {count} tests"] * (row.agreeing < count)
+        parts += ["none printed"] * (not is_printed)
+    return "\n".join([*filter(None, parts), *[f"= {letter}"] * bool(letter)])
 
 
 def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, marker: str) -> None:
@@ -164,12 +214,10 @@ def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, mark
 
 
 def _title(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
-    counts = [sum(row.group == group for row in rows) for group in Group]
-    said = ", ".join(f"{n} {group}" for n, group in zip(counts, Group, strict=True) if n)
     look = {"ha": "left", "va": "top"}
     figure.text(0.005, 1 - 0.06 / total, "How much of each printed effect came back?",
                 fontsize=14, fontweight="bold", **look)  # fmt: skip
-    figure.text(0.005, 1 - 0.32 / total, f"{len(rows)} claims of the papers: {said}.",
+    figure.text(0.005, 1 - 0.32 / total, f"{len(rows)} claims of the papers: {_counted(rows)}.",
                 fontsize=9, color="#444444", **look)  # fmt: skip
     figure.text(0.905, 1 - 0.48 / total, "needed to decide", fontsize=7.5, color=GREY, va="top")
 
@@ -184,9 +232,11 @@ def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
     handles.append(Line2D([], [], label="printed in the paper", **mark))
     band = {"color": BAND, "linewidth": 7}
     handles.append(Line2D([], [], label="where a claim of no difference is true", **band))
+    for colour, label in OF_COLOUR.items():
+        handles.append(Line2D([], [], color=colour, linewidth=3, label=label))
     labels = [handle.get_label() for handle in handles]
     figure.legend(handles, labels, loc="lower left", ncols=4, fontsize=8,
-                  bbox_to_anchor=(0.0, 0.02 / total))  # fmt: skip
+                  bbox_to_anchor=(0.0, 0.34 / total))  # fmt: skip
 
 
 def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:

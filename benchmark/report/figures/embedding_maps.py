@@ -29,8 +29,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         yield Picture(
             name="spaces",
             figure=embedding_maps(spaces),
-            alt=f"{inputs.board.card['title']}: t-SNE of images and captions in {len(spaces)} "
-            "spaces, pairs joined",
+            alt=f"{inputs.board.card['title']}: t-SNE maps of images and their captions, pairs "
+            f"joined, in {', '.join(space.title for space in spaces)}",
             caption=_caption(inputs.board, spaces),
         )
 

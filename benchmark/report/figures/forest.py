@@ -54,7 +54,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         yield Picture(
             name="claims",
             figure=forest(rows),
-            alt=f"{inputs.board.card['title']}: differences that the claims are about; "
+            alt=f"{inputs.board.card['title']}: a line per comparison of the claims, {len(rows)} "
+            f"in all, with the difference, its 95% interval and the printed one; "
             f"{counted(inputs.verdicts)}",
         )
 

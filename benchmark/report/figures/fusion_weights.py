@@ -48,27 +48,34 @@ def _pictures(title: str, standing: Standing, ways: Sequence[str]) -> Iterator[P
     yield Picture(
         name=f"curves-{standing.preset}",
         figure=score_curves([curves for way in ways for curves in _curves(standing, way)]),
-        alt=f"{whose}: sorted scores of a few queries with their adaptive weights",
+        alt=f"{whose}: scores of a few queries over the gallery, sorted, one curve per "
+        "score, each with its adaptive weight",
         caption="After Fig. 6.5, where the score with the smallest area under its curve has the "
         f"largest weight. Seed {standing.samples_seed}.",
     )
     yield Picture(
         name=f"weights-{standing.preset}",
         figure=fusion_weights([_weights(standing, way) for way in ways]),
-        alt=f"{whose}: adaptive weights of every query",
+        alt=f"{whose}: histograms of the adaptive weights of every query, "
+        f"{_share(standing, ways):.0%} of them between {MIDDLE[0]} and {MIDDLE[1]}",
         caption=_caption(standing, ways),
     )
 
 
 def _caption(standing: Standing, ways: Sequence[str]) -> str:
     """What Fig. 6.7 shows, and whether it recurs."""
-    weights = np.concatenate([standing.samples[f"weights_{way}"].ravel() for way in ways])
-    share = float(np.mean((weights >= MIDDLE[0]) & (weights <= MIDDLE[1])))
+    share = _share(standing, ways)
     recurs = "it recurs" if share > 0.5 else "it does not recur"
     return (
         f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. Here "
         f"{100 * share:.0f}% do: {recurs}. Seed {standing.samples_seed}."
     )
+
+
+def _share(standing: Standing, ways: Sequence[str]) -> float:
+    """Of the weights, those in the middle."""
+    weights = np.concatenate([standing.samples[f"weights_{way}"].ravel() for way in ways])
+    return float(np.mean((weights >= MIDDLE[0]) & (weights <= MIDDLE[1])))
 
 
 def _curves(standing: Standing, way: str) -> list[QueryCurves]:

@@ -28,6 +28,17 @@ LINE = 0.165  # inches; of the text below
 BROAD = 150  # characters of a line of it
 
 
+AS_IN_PAPER = {  # what differs -> how a cell would have it as in the paper
+    Departure.FEATURES: "with the image features of the paper",
+    Departure.REGIONS: "with the regions of the paper",
+    Departure.WORDS: "with the word vectors of the paper",
+    Departure.ENCODER: "with the text encoder of the paper",
+    Departure.TEXT: "with a trained text encoder",
+    Departure.BUDGET: "with the options of the paper",
+    Departure.RISING: "trained until it has converged",
+}
+
+
 class Step(NamedTuple):
     """A bar: from where to where, and what it is."""
 
@@ -49,6 +60,10 @@ class Gap:
     interval: tuple[float, float] | None
     steps: list[tuple[str, float]]  # what, and how much of the gap it explains
     differs: list[str]  # all that is known to differ
+    unplayed: list[str]  # steps that the paper has rows for, and that were not played
+    causes: list[
+        str
+    ]  # what differs, each in the words of a cell that would have it as in the paper
 
     @property
     def unexplained(self) -> float:
@@ -62,8 +77,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         yield Picture(
             name="gap",
             figure=waterfall(gap),
-            alt=f"{gap.title}: rsum {gap.printed:.1f} as printed on {gap.place}, {gap.here:.1f} "
-            f"here; {gap.unexplained:.1f} of the difference is unexplained",
+            alt=alt_text(gap),
+            caption=caption(gap),
         )
 
 
@@ -79,6 +94,11 @@ def gap_of(board: Board, paper: Paper, main: Main) -> Gap | None:
         for other in [_gap(board, paper, main, step.preset)]
         if other is not None
     ]
+    unplayed = [
+        f"{step.preset}, for {step.what}"
+        for step in main.steps
+        if _gap(board, paper, main, step.preset) is None
+    ]
     return Gap(
         title=f"{standing.row.title} on {board.card['title']}",
         place=main.place.partition("/")[0],
@@ -88,6 +108,8 @@ def gap_of(board: Board, paper: Paper, main: Main) -> Gap | None:
         or comparisons.interval_over_images(board, standing, METRIC),
         steps=steps,
         differs=_differs(board, standing, main.place),
+        unplayed=unplayed,
+        causes=_causes(board, standing, main.place),
     )
 
 
@@ -118,6 +140,36 @@ def _differs(board: Board, standing: Standing, place: str) -> list[str]:
     counts = board.card["counts"].get("train", {})
     size = f" with {counts['images']:,} training images" if counts else ""
     return [f"data: {board.card['title']}{size}", *said]
+
+
+def _causes(board: Board, standing: Standing, place: str) -> list[str]:
+    """What a cell would have to have as in the paper, one for each thing that differs."""
+    found = departures(board, standing)
+    on = [] if comparability.is_dataset(board, place) else [f"trained on {place.partition('/')[0]}"]
+    return on + [what for kind, what in AS_IN_PAPER.items() if kind in found]
+
+
+def caption(gap: Gap) -> str:
+    """Which cells would explain what no step does; empty where everything is explained."""
+    cells = [f"the preset {step}" for step in gap.unplayed]
+    cells += [f"the same preset {cause}" for cause in gap.causes]
+    if not cells:
+        return ""
+    return (
+        f"{gap.unexplained:.1f} of {gap.printed - gap.here:.1f} points are unexplained, since the "
+        f"cells that would explain them were not played: {'; '.join(cells)}."
+    )
+
+
+def alt_text(gap: Gap) -> str:
+    """Every bar with its number, and the interval."""
+    steps = [f"{value:+.1f} for {what}" for what, value in gap.steps]
+    ends = f" (95% interval {gap.interval[0]:.1f} to {gap.interval[1]:.1f})" if gap.interval else ""
+    return (
+        f"Bars from the printed to our rsum of {gap.title}: {gap.printed:.1f} printed on "
+        f"{gap.place}, {gap.here:.1f} here{ends}; of the gap of {gap.printed - gap.here:.1f}, "
+        f"{', '.join([*steps, f'{gap.unexplained:.1f} unexplained'])}"
+    )
 
 
 def bars(gap: Gap) -> list[Step]:

@@ -48,8 +48,9 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     yield Picture(
         name="ranking",
         figure=rank_intervals(rows, heading),
-        alt=f"{board.card['title']}: {heading} of all {len(rows)} presets with a result, best "
-        f"first; {best.title} leads with {best.mean:.1f}",
+        alt=f"{board.card['title']}: {heading} of all {len(rows)} presets with a result, each with "
+        f"its 95% interval, best first, from {best.title} with {best.mean:.1f} to {rows[-1].title} "
+        f"with {rows[-1].mean:.1f}",
     )
 
 

@@ -50,9 +50,18 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         yield Picture(
             name="training",
             figure=training_curves(curves),
-            alt=f"{inputs.board.card['title']}: training loss and validation rsum by epoch",
+            alt=_alt(inputs.board.card["title"], curves),
             caption=CAPTION,
         )
+
+
+def _alt(title: str, curves: Sequence[Curve]) -> str:
+    best = max(curves, key=lambda curve: curve.rsum.max())
+    epochs = max(len(curve.epochs) for curve in curves)
+    return (
+        f"{title}: training loss and validation rsum by epoch of {len(curves)} trainings, up to "
+        f"{epochs} epochs; the highest validation rsum is {best.rsum.max():.1f}, of {best.title}"
+    )
 
 
 def _curves(board: Board) -> list[Curve]:

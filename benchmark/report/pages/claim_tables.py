@@ -1,10 +1,13 @@
 """The verdicts on claims as tables. Knows no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from benchmark.analysis import shared_effects
+from benchmark.analysis.claim_ledger import KEY
 from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.preset_titles import title_of
+from benchmark.analysis.shared_effects import Effect
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
 from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.report.pages.result_tables import NO_BREAK, NONE, between, spread
@@ -24,6 +27,7 @@ VERBS = {  # of one claim, and of several
     Conclusion.UNDECIDED: ("is undecided", "are undecided"),
     Conclusion.NOT_RUN: ("was not run", "were not run"),
 }
+UNLIKE = (Size.SMALLER, Size.LARGER, Size.OPPOSITE)
 SIGNS = {"ordered": "beats", "alike": "is like", "not_better": "does not beat"}
 
 
@@ -43,23 +47,78 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
 
 
 def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
-    """The same in four columns, for pages: a row per comparison, the claim in the first."""
+    """The same in four columns, for pages: a row per claim; of a claim on several pairs, a row per
+    pair below it."""
     heads = ["claim", "verdict", "difference here, 95% interval", "printed"]
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
-    rows = [
-        [
-            statement(verdict) if tested is verdict.tested[0] else f"{UNDER} {pair}",
-            Entry(verdict.conclusion, is_bold=True)
-            if tested is verdict.tested[0]
-            else tested.conclusion,
-            difference(verdict, tested.comparison),
-            _printed_difference(verdict, tested),
-        ]
-        for verdict in run
-        for tested in verdict.tested
-        for pair in [compared(verdict, tested.comparison)]
-    ]
+    effects = [_effect(verdict, tested) for verdict in run for tested in verdict.tested]
+    beside = dict(zip(effects, shared_effects.remarks(effects), strict=True))
+    rows = [row for verdict in run for row in _shown_rows(verdict, beside)]
     return Table(title=title, heads=heads, rows=rows, names=2)
+
+
+def headlines(
+    paper: str, of_boards: Mapping[str, Sequence[Verdict]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The claims for which a paper is known, each with the title of a dataset and the answer
+    there; `of_boards` has the verdicts by title. A claim that was not run anywhere says so once."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for title, verdicts in of_boards.items():
+        for verdict in verdicts:
+            if verdict.paper == paper and verdict.claim.headline:
+                of_claim = said.setdefault(verdict.claim.statement, [])
+                of_claim += [(title, answer(verdict))] * (verdict.conclusion != Conclusion.NOT_RUN)
+    return list(said.items())
+
+
+def answer(verdict: Verdict) -> str:
+    """The verdict with its numbers, in one line of plain text."""
+    parts = []
+    for tested in verdict.tested:
+        pair = f"{compared(verdict, tested.comparison)} " * (len(verdict.tested) > 1)
+        size = f", {tested.size}" * (tested.size in UNLIKE)
+        beside = f"; printed {_printed_difference(verdict, tested)}" * (tested.printed is not None)
+        shown = difference(verdict, tested.comparison)
+        parts.append(f"{pair}{tested.conclusion}, {shown}{size}{beside}")
+    return ". ".join(parts)
+
+
+def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str | Entry]]:
+    conclusion = Entry(verdict.conclusion, is_bold=True)
+    numbers = [
+        [difference(verdict, tested.comparison), _printed_difference(verdict, tested)]
+        for tested in verdict.tested
+    ]
+    if len(numbers) == 1:
+        remark = beside[_effect(verdict, verdict.tested[0])]
+        return [[f"{statement(verdict)}{f' ({remark})' * bool(remark)}", conclusion, *numbers[0]]]
+    pairs = [
+        [f"{UNDER} {compared(verdict, tested.comparison)}", tested.conclusion, *of_pair]
+        for tested, of_pair in zip(verdict.tested, numbers, strict=True)
+    ]
+    return [[statement(verdict), conclusion, "", ""], *pairs]
+
+
+def _effect(verdict: Verdict, tested: Tested) -> Effect:
+    comparison = tested.comparison
+    return Effect(
+        where="",
+        claim=verdict.claim.statement,
+        metric=_metric(verdict),
+        shown=difference(verdict, comparison),
+        first=title_of(comparison.first),
+        second=title_of(comparison.second) if comparison.second else "",
+    )
+
+
+def key_table() -> Table:
+    """The words of the ledger beside those of the seasons' claim pages."""
+    rows = [
+        [group, meaning.text, ", ".join(filter(None, ("; ".join(meaning.verdicts), meaning.also)))]
+        for group, meaning in KEY.items()
+    ]
+    heads = ["in the ledger", "what it says", "verdicts of the seasons"]
+    return Table(title="Words", heads=heads, rows=rows, names=3)
 
 
 def difference(verdict: Verdict, comparison: Comparison) -> str:
@@ -160,7 +219,7 @@ def remark(verdict: Verdict) -> str:
     is_carried = any(_is_carried(tested.comparison) for tested in verdict.tested)
     sentences = [
         verdict.reason,
-        *{f"the difference is {size}" for size in sizes if size and size != Size.AS_PRINTED},
+        *(f"the difference is {size}" for size in dict.fromkeys(sizes) if size in UNLIKE),
         *dict.fromkeys(limits),
         *["the spread of a single training is that of the other presets"] * is_carried,
         *verdict.cautions,

@@ -89,6 +89,8 @@ def dataset_page(
         localisation_machines=_machines(localisation),
         counts=_counts(board),
         feature_sentences=_feature_sentences(board),
+        untwinned=_untwinned(board),
+        twins_sentence=integrity_tables.twins_sentence(board.card),
         integrity_sentences=integrity_tables.integrity_sentences(board.card),
         figures=_figures(board, figures),
         examples=example_sections(params, board, figures),
@@ -103,6 +105,12 @@ def _shown(board: Board) -> dict[str, Table | list[Table] | None]:
         "recalls": [table for table in recalls if table],
         "localisation-shown": leaderboards.leaderboard(board.localisation),
     }
+
+
+def _untwinned(board: Board) -> list[Table]:
+    """Scores without the queries of twins, of each task that has some."""
+    tables = map(integrity_tables.without_twins, (board.retrieval, board.localisation))
+    return [table for table in tables if table]
 
 
 def _costs(board: Board, table: Callable[..., Table]) -> list[tuple[str, Table]]:

@@ -3,6 +3,9 @@
 Cards that are older than these checks lack some of the fields; what they lack is left out.
 """
 
+from benchmark.analysis import twin_queries
+from benchmark.analysis.boards import Board
+from benchmark.analysis.twin_queries import named_twins, twins_in_all
 from benchmark.report.table_formats import Table
 from datasets import SPLITS
 
@@ -51,6 +54,31 @@ def twins(card: dict) -> Table | None:
     title = f"{card['title']}: pictures in more than one split"
     heads = ["picture", "its twin", "pixels", "bits that differ"]
     return Table(title=title, heads=heads, rows=equal + near, names=3) if equal + near else None
+
+
+def without_twins(board: Board) -> Table | None:
+    """rsum of every preset of a task, over all queries and over those of pictures that no twin is
+    named of; None where none is named."""
+    twins, named = named_twins(board.card), f"without the {len(named_twins(board.card))} named"
+    rows = []
+    for standing in board.ranked if twins else []:
+        whole, left = standing.mean("rsum"), twin_queries.without_twins(board, standing, "rsum")
+        if left is not None:
+            rows.append([standing.row.title, f"{whole:.1f}", f"{left:.1f}", f"{left - whole:+.1f}"])
+    title = f"{board.card['title']}: rsum without twins"
+    heads = ["preset", "rsum, all queries", named, "change"]
+    return Table(title=title, heads=heads, rows=rows) if rows else None
+
+
+def twins_sentence(card: dict) -> str:
+    """How many twins the scores without them leave out, and what they leave in; plain text."""
+    named, every = len(named_twins(card)), twins_in_all(card)
+    some = f", of {every} that have one" if every > named else ""
+    return (
+        f"Left out are the queries of the {named} test pictures that the card names as "
+        f"twins{some}; the gallery stays whole, since a cell keeps the ranks of its queries and "
+        "not its scores."
+    )
 
 
 def captions_per_image(card: dict) -> Table | None:

@@ -1,18 +1,21 @@
 """The pages over all seasons, as Markdown. Knows no torch."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow
-from benchmark.analysis.season_claims import Compared, Leader, SeasonClaims
+from benchmark.analysis import shared_effects
+from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow, untested_reasons
+from benchmark.analysis.season_claims import SeasonClaims
+from benchmark.analysis.shared_effects import Effect
 from benchmark.papers.fidelity_notes import Entry, fidelity
 from benchmark.papers.printed_tables import papers
-from benchmark.report.pages.claim_tables import DAGGER
-from benchmark.report.pages.result_tables import NO_BREAK, NONE, between
+from benchmark.report.pages import ledger_sentences
+from benchmark.report.pages.claim_tables import key_table
+from benchmark.report.pages.result_tables import NONE
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
 
-SURPRISES = (Group.REVERSED, Group.MIXED, Group.NULL)
+DIFFERENCE = "difference, 95% interval"
 PAPER_OF = {  # file of fidelity/ -> paper whose method it is
     "cyclematch": "cyclematch",
     "dual_path": "instance_loss",
@@ -24,33 +27,41 @@ PAPER_OF = {  # file of fidelity/ -> paper whose method it is
 }
 
 
-def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
-    """reports/README.md"""
+def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt: str) -> str:
+    """reports/README.md; `alt` says what its figure shows."""
     by_group = {group: [row for row in rows if row.group == group] for group in Group}
     tested = [row for row in rows if row.findings]
+    leaders = [
+        (season, dataset, leader)
+        for season in seasons
+        for dataset in season.datasets
+        for leader in dataset.leaders
+    ]
     return filled(
         "ledger.md.j2",
+        alt=alt,
         seasons=seasons,
         counts={group: len(of_group) for group, of_group in by_group.items()},
         total=len(rows),
         tested=len(tested),
+        opening=ledger_sentences.opening(seasons, rows),
+        budgets=ledger_sentences.budget_notes(seasons),
+        leaders=leaders,
+        leader_line=ledger_sentences.leader_line,
+        trust_line=ledger_sentences.trust_line,
+        headlines=headlines(rows),
+        headline=ledger_sentences.headline,
         by_paper=by_paper(rows),
-        leaders=[
-            (season, dataset, leader)
-            for season in seasons
-            for dataset in season.datasets
-            for leader in dataset.leaders
-        ],
-        leader_line=leader_line,
-        surprises=[row for group in SURPRISES for row in by_group[group]],
-        finding_line=finding_line,
+        key=key_table(),
+        surprises=[row for group in ledger_sentences.FAILING for row in by_group[group]],
+        surprise=ledger_sentences.surprise,
         open_rows=by_group[Group.UNDECIDED],
         cautions=cautions(tested),
-        tables={group: claim_table(of_group) for group, of_group in by_group.items()
-                if of_group and group != Group.UNTESTED},
+        tables=claim_tables_of(by_group),
         untested=by_group[Group.UNTESTED],
-        untested_reasons=untested_reasons(by_group[Group.UNTESTED]),
-    )  # fmt: skip
+        untested_reasons=untested_reasons(rows),
+        has_dagger=any(f.compared.is_of_test_set for row in tested for f in row.findings),
+    )
 
 
 def fidelity_page() -> str:
@@ -72,43 +83,55 @@ def by_paper(rows: Sequence[LedgerRow]) -> Table:
     return Table(title="Claims by paper", heads=["paper", *groups], rows=lines)
 
 
-def leader_line(leader: Leader) -> str:
-    """The best row of a task with its interval, those who may be as good, and what speaks against
-    trusting the board; plain text."""
-    ends = f" {between(f'{leader.low:.1f}', f'{leader.high:.1f}')}" if leader.low else ""
-    text = f"{leader.title}, {leader.metric} {leader.mean:.1f}{ends}"
-    if leader.rivals:
-        text += f"; {len(leader.rivals)} of {leader.rows - 1} others cannot be told apart from it"
-    elif leader.rows > 1:
-        text += f"; all {leader.rows - 1} others are distinguishable from it"
-    if leader.lacks:
-        text += f". Not to be trusted as a replay: {', '.join(leader.lacks)}"
-    lacks = {"not converged": leader.unconverged, "fewer than three seeds": leader.few_seeds}
-    said = [f"{count} of {leader.rows} rows {what}" for what, count in lacks.items() if count]
-    return f"{text} ({'; '.join(said)})." if said else f"{text}."
+def headlines(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
+    """Title of a paper -> the claims for which it is known."""
+    return {
+        paper.paper.title: [row for row in rows if row.paper == name and row.claim.headline]
+        for name, paper in papers().items()
+    }
 
 
-def finding_line(finding: Finding) -> str:
-    """The difference on a dataset with its interval; plain text."""
-    return f"{finding.dataset} ({finding.season}): {_difference(finding.compared)}"
+def claim_tables_of(by_group: dict[Group, list[LedgerRow]]) -> dict[Group, Table]:
+    """`claim_table` of every group of tested claims that is not empty."""
+    tested = {g: rows for g, rows in by_group.items() if rows and g != Group.UNTESTED}
+    effects = [_effect(row, f) for rows in tested.values() for row in rows for f in row.findings]
+    beside = dict(zip(effects, shared_effects.remarks(effects), strict=True))
+    return {group: claim_table(rows, beside) for group, rows in tested.items()}
 
 
-def claim_table(rows: Sequence[LedgerRow]) -> Table:
-    """A row per finding: the claim, where, the difference, the printed one."""
+def claim_table(rows: Sequence[LedgerRow], beside: Mapping[Effect, str]) -> Table:
+    """A row per finding: the claim, where, the verdict, the difference, the printed one; `beside`
+    tells effects apart that look alike."""
     is_open = any(row.needs for row in rows)
-    heads = ["claim", "data", "difference, 95% interval", "printed", *["needed"] * is_open]
+    heads = ["claim", "data", "verdict", DIFFERENCE, "printed", *["needed"] * is_open]
     lines = []
     for row in rows:
         for number, finding in enumerate(row.findings):
+            remark = beside[_effect(row, finding)]
+            shown = ledger_sentences.difference(finding.compared)
             entries = [
                 row.claim.statement if number == 0 else "",
-                f"{finding.dataset} ({finding.season})",
-                _difference(finding.compared),
-                _printed(finding.compared),
+                ledger_sentences.place(finding),
+                finding.judged.conclusion,
+                f"{shown} ({remark})" if remark else shown,
+                ledger_sentences.printed_difference(finding.compared),
             ]
             needed = [(row.needs or NONE) if number == 0 else ""]
             lines.append([*entries, *(needed if is_open else [])])
-    return Table(title="Claims", heads=heads, rows=lines, names=2)
+    return Table(title="Claims", heads=heads, rows=lines, names=3)
+
+
+def _effect(row: LedgerRow, finding: Finding) -> Effect:
+    compared = finding.compared
+    return Effect(
+        where=ledger_sentences.place(finding),
+        claim=row.claim.statement,
+        metric=compared.metric,
+        shown=ledger_sentences.difference(compared),
+        first=compared.first,
+        second=compared.second,
+        is_one_of_several=compared.pairs > 1,
+    )
 
 
 def cautions(rows: Sequence[LedgerRow]) -> Counter:
@@ -118,31 +141,6 @@ def cautions(rows: Sequence[LedgerRow]) -> Counter:
         said = {c.partition(":")[0] for finding in row.findings for c in finding.judged.cautions}
         kinds.update(said)
     return kinds
-
-
-def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
-    """Untested claims by whether a preset could play them."""
-    unplayable = [row for row in rows if row.claim.unplayed]
-    playable = [row for row in rows if not row.claim.unplayed]
-    named = {
-        "about methods or data that no preset plays": unplayable,
-        "playable, and in no season's report yet": playable,
-    }
-    return {reason: of_reason for reason, of_reason in named.items() if of_reason}
-
-
-def _difference(compared: Compared) -> str:
-    decimals = compared.decimals
-    text = f"{compared.metric} {compared.difference:+.{decimals}f}"
-    if compared.low is None:
-        return text
-    ends = between(f"{compared.low:+.{decimals}f}", f"{compared.high:+.{decimals}f}")
-    dagger = f"{NO_BREAK}{DAGGER}" if compared.is_of_test_set else ""
-    return f"{text} {ends}{dagger}"
-
-
-def _printed(compared: Compared) -> str:
-    return NONE if compared.printed is None else f"{compared.printed:+.{compared.decimals}f}"
 
 
 def _key() -> list[dict]:

@@ -14,6 +14,7 @@ from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.printed_tables import Paper, papers
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import claim_tables, leaderboards, replay_tables, summary
+from benchmark.report.pages.careful_rows import careful_rows
 from benchmark.report.pages.dataset_page import dataset_page, dataset_tables
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.replay_lines import replay_lines
@@ -39,7 +40,7 @@ def season_pages(
         "claims.md": _claims(boards, verdicts, figures),
     }
     for name, paper in measured.items():
-        pages[f"papers/{name}.md"] = _paper(name, paper, boards, figures)
+        pages[f"papers/{name}.md"] = _paper(name, paper, boards, verdicts, figures)
     for board in boards:
         page = dataset_page(params, board, dataset_tables(board), figures)
         pages[f"datasets/{board.dataset}.md"] = page
@@ -59,7 +60,8 @@ def _readme(
         boards=[_first_look(board, verdicts[board.dataset], figures) for board in boards],
         papers=measured,
         replays=replay_lines(params.season, boards),
-        legend=validity.LEGEND,
+        legend=validity.BRIEF_LEGEND,
+        has_phrases=any(board.localisation.ranked for board in boards),
         has_dagger=any(
             leaderboards.is_of_these_trainings(of_task)
             for board in boards
@@ -84,6 +86,8 @@ def _first_look(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder
         "verdict": summary.sentences(board, verdicts),
         "tables": tables,
         "limits": [text for text in map(leaderboards.limits, of_tasks) if text],
+        "budget": summary.budget(board),
+        "careful": [line for of_task in of_tasks for line in careful_rows(of_task)],
         "figures": [
             figure
             for of_task in of_tasks
@@ -98,6 +102,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
     return filled(
         "claims.md.j2",
         boards=[_judged(board, verdicts[board.dataset], figures) for board in boards],
+        key=claim_tables.key_table(),
         statement=claim_tables.statement,
         facts=claim_tables.facts,
         has_dagger=any(
@@ -127,11 +132,19 @@ def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) ->
     }
 
 
-def _paper(name: str, paper: Paper, boards: Sequence[Board], figures: FigureFolder) -> str:
+def _paper(
+    name: str,
+    paper: Paper,
+    boards: Sequence[Board],
+    verdicts: Verdicts,
+    figures: FigureFolder,
+) -> str:
+    by_title = {board.card["title"]: verdicts[board.dataset] for board in boards}
     return filled(
         "paper.md.j2",
         paper=paper,
         name=name,
+        headlines=claim_tables.headlines(name, by_title),
         boards=[_on_board(name, paper, board, figures) for board in boards],
         arrow=replay_tables.ARROW,
         unmeasured=replay_tables.unmeasured(paper, boards),

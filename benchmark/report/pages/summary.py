@@ -143,6 +143,25 @@ def _named(verdicts: Sequence[Verdict], head: str, *kinds: Conclusion) -> str:
     return f"{head}: {_listed(names, '; ')}." if names else ""
 
 
+def budget(board: Board) -> str:
+    """How long was trained, as plain text; empty where no training has a history."""
+    epochs = [len(o.history) for s in board.ranked for o in s.played if o.history is not None]
+    if not epochs:
+        return ""
+    seeds = [len(standing.played) for standing in board.ranked]
+    images = board.card["counts"].get("train", {}).get("images")
+    on = f" on {images:,} images" if images else ""
+    return (
+        f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset. Another season "
+        "on the same dataset has its own: compare rows of one board only."
+    )
+
+
+def _span(counts: Sequence[int], what: str) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low}{f' to {high}' * (high > low)} {what}{'s' * (high > 1)}"
+
+
 def _undecided(verdicts: Sequence[Verdict]) -> str:
     """What would decide the undecided claims."""
     undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]

@@ -1,0 +1,30 @@
+"""The rows of a board to read with care, and why, from the validity strip. Knows no torch."""
+
+from collections import Counter
+
+from benchmark.analysis import validity
+from benchmark.analysis.boards import Board
+from benchmark.report.markdown import bold, escaped
+
+
+def careful_rows(board: Board) -> list[str]:
+    """Markdown: what all rows lack, then the rows by what else they lack, the most first, and last
+    those that lack nothing else. Empty where no row lacks anything."""
+    lacking = {
+        standing.row.title: validity.lacks(validity.marks(board, standing))
+        for standing in board.ranked
+    }
+    counts = Counter(lack for lacks in lacking.values() for lack in lacks)
+    if not counts:
+        return []
+    common = [lack for lack, count in counts.items() if count == len(lacking) > 1]
+    by_lacks: dict[tuple[str, ...], list[str]] = {}
+    for title, lacks in lacking.items():
+        own = tuple(lack for lack in lacks if lack not in common)
+        by_lacks.setdefault(own, []).append(title)
+    task = board.ranked[0].task
+    lines = [f"All {len(lacking)} rows of {task}: {escaped('; '.join(common))}."] * bool(common)
+    for own, titles in sorted(by_lacks.items(), key=lambda item: -len(item[0])):
+        what = "; ".join(own) or f"nothing{' else' * bool(common)}"
+        lines.append(f"{bold(escaped(what))}: {escaped('; '.join(titles))}.")
+    return lines

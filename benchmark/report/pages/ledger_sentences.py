@@ -1,0 +1,154 @@
+"""What the first page says in sentences, made from the claims of all seasons. Plain text; knows no
+torch."""
+
+from collections.abc import Sequence
+
+from benchmark.analysis.claim_ledger import PLAYABLE, UNPLAYABLE, Finding, Group, LedgerRow
+from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
+from benchmark.analysis.validity import MARKS
+from benchmark.report.pages.claim_tables import DAGGER
+from benchmark.report.pages.result_tables import NO_BREAK, NONE, between
+
+FAILING = (Group.REVERSED, Group.MIXED, Group.NULL)  # the most surprising first
+OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
+
+
+def opening(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> list[str]:
+    """What was learned: how many claims hold, who leads on the most test images, the clearest
+    failure, and how far the boards are replays."""
+    said = [_tally(rows), _largest(seasons), _failure(rows), _replays(seasons)]
+    return [sentence for sentence in said if sentence]
+
+
+def _tally(rows: Sequence[LedgerRow]) -> str:
+    counts = {group: sum(row.group == group for row in rows) for group in Group}
+    tested = len(rows) - counts[Group.UNTESTED]
+    hold = counts[Group.REPLICATED] + counts[Group.SMALLER]
+    named = [
+        f"{hold} hold, {counts[Group.SMALLER]} of them by less than printed",
+        f"{counts[Group.NULL]} show no difference",
+        f"{counts[Group.REVERSED]} turn out the other way round",
+        f"{counts[Group.MIXED]} depend{'s' * (counts[Group.MIXED] == 1)} on the test",
+        f"{counts[Group.UNDECIDED]} are undecided",
+    ]
+    return f"Of {tested} tested claims, {', '.join(named)}."
+
+
+def _largest(seasons: Sequence[SeasonClaims]) -> str:
+    measured = [data for season in seasons for data in season.datasets if data.leaders]
+    if not measured:
+        return ""
+    largest = max(measured, key=lambda data: data.images)
+    leader = largest.leaders[0]
+    where = f"On {largest.title}, with {largest.images:,} test images the largest test"
+    return f"{where}, the best at {leader.task} is {leader_line(leader)}"
+
+
+def _failure(rows: Sequence[LedgerRow]) -> str:
+    """The claim that fails in most tests, if one does."""
+    failing = [row for row in rows if row.group in FAILING]
+    if not failing:
+        return ""
+    most = min(failing, key=lambda row: (FAILING.index(row.group), -row.agreeing))
+    statement = most.claim.statement.rstrip(".")
+    return f'The clearest failure: "{statement}"; measured: {most.extent}.'
+
+
+def _replays(seasons: Sequence[SeasonClaims]) -> str:
+    leaders = [leader for season in seasons for data in season.datasets for leader in data.leaders]
+    total, unconverged = sum(of.rows for of in leaders), sum(of.unconverged for of in leaders)
+    others = sum(OWN_FEATURES in of.lacks for of in leaders)
+    if not others and not unconverged:
+        return ""
+    return (
+        f"Levels are not those of the papers: {others} of {len(leaders)} boards are led by a row "
+        f"with {OWN_FEATURES}, and {unconverged} of {total} rows had not converged."
+    )
+
+
+def leader_line(leader: Leader) -> str:
+    """The best row of a task with its interval, and those who may be as good."""
+    ends = "" if leader.low is None else f" {between(f'{leader.low:.1f}', f'{leader.high:.1f}')}"
+    text = f"{leader.title}, {leader.metric} {leader.mean:.1f}{ends}"
+    others = leader.rows - 1
+    if leader.rivals:
+        return f"{text}; {len(leader.rivals)} of {others} others cannot be told apart from it."
+    if others:
+        return f"{text}; {others} of {others} others can be told apart from it."
+    return f"{text}; it is the only row."
+
+
+def trust_line(leader: Leader) -> str:
+    """What speaks against trusting the best row and its board; empty where nothing does."""
+    lacks = {"not converged": leader.unconverged, "fewer than three seeds": leader.few_seeds}
+    said = [f"{what} {count} of {leader.rows} rows" for what, count in lacks.items() if count]
+    own = [f"{leader.title}: {', '.join(leader.lacks)}"] * bool(leader.lacks)
+    return ". ".join([*own, *[f"Of the board: {', '.join(said)}"] * bool(said)])
+
+
+def budget_notes(seasons: Sequence[SeasonClaims]) -> list[str]:
+    """A sentence for each dataset that two seasons play or more: whether their budgets differ."""
+    boards: dict[str, dict[str, Measured]] = {}
+    for season in seasons:
+        for data in season.datasets:
+            boards.setdefault(data.title, {})[season.season] = data
+    return [_budgets(title, of) for title, of in boards.items() if len(of) > 1]
+
+
+def _budgets(title: str, boards: dict[str, Measured]) -> str:
+    text = f"{title} is on {len(boards)} boards, of the seasons {' and '.join(boards)}"
+    shared = set.intersection(*(set(data.budgets) for data in boards.values()))
+    if not shared:
+        return f"{text}, which share no row; each has its own budget."
+    differing, options = [], set()
+    for row in sorted(shared):
+        items = [set(data.budgets[row].items()) for data in boards.values()]
+        others = {name for name, _ in set.union(*items) - set.intersection(*items)}
+        options |= others
+        differing += [row] * bool(others)
+    if not differing:
+        return f"{text}, with the same budget for the {len(shared)} rows that they share."
+    return (
+        f"{text}, whose budgets differ: of {len(shared)} rows that they share, {len(differing)} "
+        f"have other values of {', '.join(sorted(options))}. Compare rows of one board only."
+    )
+
+
+def headline(row: LedgerRow) -> str:
+    """The answer to a claim in one sentence."""
+    if not row.findings:
+        reason = f"{UNPLAYABLE}: {row.claim.unplayed}" if row.claim.unplayed else PLAYABLE
+        return f"Untested: {reason.rstrip('.')}."
+    said = "; ".join(map(finding_line, row.findings))
+    printed = next((f.compared for f in row.findings if f.compared.printed is not None), None)
+    beside = f"; printed {printed_difference(printed)}" if printed else ""
+    return f"{row.extent[0].upper()}{row.extent[1:]}: {said}{beside}."
+
+
+def surprise(row: LedgerRow) -> str:
+    """A claim that fails, with all that was found."""
+    return "; ".join(map(finding_line, row.findings)) + "."
+
+
+def finding_line(finding: Finding) -> str:
+    """The verdict on a dataset, with the difference and its interval."""
+    return f"{place(finding)} {finding.judged.conclusion}, {difference(finding.compared)}"
+
+
+def place(finding: Finding) -> str:
+    return f"{finding.dataset} ({finding.season})"
+
+
+def difference(compared: Compared) -> str:
+    """With its metric and its interval; a dagger marks one that says nothing of other trainings."""
+    decimals = compared.decimals
+    text = f"{compared.metric} {compared.difference:+.{decimals}f}"
+    if compared.low is None:
+        return text
+    ends = between(f"{compared.low:+.{decimals}f}", f"{compared.high:+.{decimals}f}")
+    dagger = f"{NO_BREAK}{DAGGER}" if compared.is_of_test_set else ""
+    return f"{text} {ends}{dagger}"
+
+
+def printed_difference(compared: Compared) -> str:
+    return NONE if compared.printed is None else f"{compared.printed:+.{compared.decimals}f}"
