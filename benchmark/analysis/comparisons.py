@@ -144,7 +144,7 @@ def interval_over_images(
     if metric == "overlap_s":
         replicates = [image_noise.overlap_replicates(outcome) for outcome in outcomes.values()]
         return distribution_overlap.interval(sample.mean, np.mean(replicates, axis=0))
-    units = image_noise.units(next(iter(outcomes.values())), board.dataset, metric)
+    units = units_of(board, standing, metric)
     span = image_noise.largest(next(iter(outcomes.values())), metric)
     variance = float(np.square(sample.mean_noise).sum())
     return significance.score_interval(sample.mean, variance, span, units)
@@ -182,6 +182,7 @@ def compare_all(
     return [compare(board, first, second, metric) for first, second, metric in pairs]
 
 
+@lru_cache(maxsize=4096)
 def usable(standing: Standing, metric: str) -> dict[int, Outcome]:
     """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
     return {
@@ -191,6 +192,7 @@ def usable(standing: Standing, metric: str) -> dict[int, Outcome]:
     }
 
 
+@lru_cache(maxsize=4096)  # of each pair of presets that is compared
 def sample_of(board: Board, standing: Standing, metric: str) -> Sample:
     """The metric of every training that can be used. Its noise is None where one lacks it."""
     outcomes = usable(standing, metric)
@@ -200,6 +202,13 @@ def sample_of(board: Board, standing: Standing, metric: str) -> Sample:
     is_known = bool(noise) and all(of_training is not None for of_training in noise.values())
     measured = {seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()}
     return Sample(measured, noise if is_known else None)
+
+
+@lru_cache(maxsize=4096)
+def units_of(board: Board, standing: Standing, metric: str) -> int:
+    """Number of groups of images that have a query of the metric, of which there is a sample."""
+    first = next(iter(usable(standing, metric).values()))
+    return image_noise.units(first, board.dataset, metric)
 
 
 @lru_cache(maxsize=512)
@@ -243,8 +252,7 @@ def _compared(
     parts = seed_spread.parts(spread, presets, samples, is_paired)
     units = 0
     if all(sample.noise is not None for sample in samples if sample):
-        outcome = next(iter(usable(first, metric).values()))
-        units = image_noise.units(outcome, board.dataset, metric)
+        units = units_of(board, first, metric)
     return Comparison(
         first=first.preset,
         second=second.preset if second else "",
