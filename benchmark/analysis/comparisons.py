@@ -13,6 +13,7 @@ from all presets of the dataset (seed_spread).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from benchmark.analysis import image_noise, seed_spread, significance
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.seed_spread import Sample, Spread
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
+from benchmark.core.array_files import read_arrays
 from benchmark.papers.claimed_quantities import SAMPLED, quantity, sides
 from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
@@ -94,7 +96,13 @@ def _sampled(outcome: Outcome, metric: str) -> float | None:
     settings = outcome.record.image_features.get("settings", {})
     if not outcome.is_ok or settings.get("standardise"):
         return None
-    samples = outcome.arrays("scores/samples.npz")
+    path = (outcome.folder / "scores/samples.npz").absolute()
+    return _of_samples(path, path.stat().st_mtime_ns, metric)
+
+
+@lru_cache(maxsize=4096)
+def _of_samples(path: Path, written: int, metric: str) -> float | None:
+    samples = read_arrays(path)
     return SAMPLED[metric].compute(samples[metric]) if metric in samples else None
 
 
