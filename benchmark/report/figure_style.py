@@ -99,17 +99,22 @@ def error_bar(values: Sequence[float]) -> float:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a .png or .svg without a date, a version or anything else of this machine."""
-    kind = path.suffix.removeprefix(".")
     with atomic(path) as part, drawing():
         canvas = FigureCanvasAgg(figure)  # before the layout: texts are measured once for both
         _settle(figure)
-        if kind == "png":
-            figure.set_dpi(DPI)
-            canvas.draw()
-            pixels = np.asarray(canvas.buffer_rgba())[..., :3]  # opaque: without the last channel
-            Image.fromarray(pixels).save(part, kind, dpi=(DPI, DPI), compress_level=COMPRESSION)
-        else:
-            figure.savefig(part, format=kind, dpi=DRAWN_DPI, metadata=SVG_METADATA)
+        {".png": _write_png, ".svg": _write_svg}[path.suffix](canvas, part)
+
+
+def _write_png(canvas: FigureCanvasAgg, path: Path) -> None:
+    """Without the channel of opacity: nothing shines through."""
+    canvas.figure.set_dpi(DPI)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+    Image.fromarray(pixels).save(path, "png", dpi=(DPI, DPI), compress_level=COMPRESSION)
+
+
+def _write_svg(canvas: FigureCanvasAgg, path: Path) -> None:
+    canvas.print_figure(path, format="svg", dpi=DRAWN_DPI, metadata=SVG_METADATA)
 
 
 def _settle(figure: Figure) -> None:
