@@ -170,8 +170,9 @@ def test_every_page_is_reachable_from_the_first(reported):
     while waiting:
         path = waiting.pop()
         reached.add(path.resolve())
-        found = [(path.parent / target).resolve() for target in links(path)]
-        waiting += [page for page in found if page.suffix == ".md" and page not in reached]
+        own = [target for target in links(path) if "/docs/" not in target]
+        targets = [(path.parent / target).resolve() for target in own]
+        waiting += [page for page in targets if page.suffix == ".md" and page not in reached]
     pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}
     assert pages == reached
 

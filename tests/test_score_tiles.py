@@ -3,13 +3,11 @@
 The references are loops over the definitions, or numpy over all scores at once.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from benchmark import protocol
+from benchmark.checks.evaluation_sizes import made_up_split
 from benchmark.evaluate import evaluation
 from benchmark.protocol import distribution_overlap, fusion
 from benchmark.protocol.rank_counts import BestItems, RankCounts
@@ -34,19 +32,7 @@ def gallery(kind: str, folds: int = 1):
         "alike": np.full(matched.shape, 0.25),
         "apart": np.where(matched, 0.9, -0.9),
     }[kind].astype(np.float32)
-    split = SimpleNamespace(
-        group_of_image=np.arange(images),
-        group_of_caption=owners,
-        image_of_caption=owners,
-        image_rows=np.arange(images),
-        caption_rows=np.arange(len(owners)),
-    )
-    data = SimpleNamespace(
-        card={"ways": ["i2t", "t2i"], "folds": folds},
-        images=pd.DataFrame({"image_id": np.arange(images)}),
-        captions=pd.DataFrame({"caption_id": np.arange(len(owners))}),
-    )
-    return scores, matched, split, data
+    return scores, matched, *made_up_split(owners, folds)
 
 
 def in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:

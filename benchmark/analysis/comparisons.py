@@ -13,6 +13,7 @@ from all presets of the dataset (seed_spread).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from benchmark.analysis import image_noise, seed_spread, significance
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.seed_spread import Sample, Spread
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
+from benchmark.core.array_files import read_arrays
 from benchmark.papers.claimed_quantities import SAMPLED, quantity, sides
 from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
@@ -94,7 +96,13 @@ def _sampled(outcome: Outcome, metric: str) -> float | None:
     settings = outcome.record.image_features.get("settings", {})
     if not outcome.is_ok or settings.get("standardise"):
         return None
-    samples = outcome.arrays("scores/samples.npz")
+    path = (outcome.folder / "scores/samples.npz").absolute()
+    return _of_samples(path, path.stat().st_mtime_ns, metric)
+
+
+@lru_cache(maxsize=4096)
+def _of_samples(path: Path, written: int, metric: str) -> float | None:
+    samples = read_arrays(path)
     return SAMPLED[metric].compute(samples[metric]) if metric in samples else None
 
 
@@ -144,7 +152,7 @@ def interval_over_images(
     if metric == "overlap_s":
         replicates = [image_noise.overlap_replicates(outcome) for outcome in outcomes.values()]
         return distribution_overlap.interval(sample.mean, np.mean(replicates, axis=0))
-    units = image_noise.units(next(iter(outcomes.values())), board.dataset, metric)
+    units = units_of(board, standing, metric)
     span = image_noise.largest(next(iter(outcomes.values())), metric)
     variance = float(np.square(sample.mean_noise).sum())
     return significance.score_interval(sample.mean, variance, span, units)
@@ -182,6 +190,7 @@ def compare_all(
     return [compare(board, first, second, metric) for first, second, metric in pairs]
 
 
+@lru_cache(maxsize=4096)
 def usable(standing: Standing, metric: str) -> dict[int, Outcome]:
     """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
     return {
@@ -191,6 +200,7 @@ def usable(standing: Standing, metric: str) -> dict[int, Outcome]:
     }
 
 
+@lru_cache(maxsize=4096)  # of each pair of presets that is compared
 def sample_of(board: Board, standing: Standing, metric: str) -> Sample:
     """The metric of every training that can be used. Its noise is None where one lacks it."""
     outcomes = usable(standing, metric)
@@ -200,6 +210,13 @@ def sample_of(board: Board, standing: Standing, metric: str) -> Sample:
     is_known = bool(noise) and all(of_training is not None for of_training in noise.values())
     measured = {seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()}
     return Sample(measured, noise if is_known else None)
+
+
+@lru_cache(maxsize=4096)
+def units_of(board: Board, standing: Standing, metric: str) -> int:
+    """Number of groups of images that have a query of the metric, of which there is a sample."""
+    first = next(iter(usable(standing, metric).values()))
+    return image_noise.units(first, board.dataset, metric)
 
 
 @lru_cache(maxsize=512)
@@ -243,8 +260,7 @@ def _compared(
     parts = seed_spread.parts(spread, presets, samples, is_paired)
     units = 0
     if all(sample.noise is not None for sample in samples if sample):
-        outcome = next(iter(usable(first, metric).values()))
-        units = image_noise.units(outcome, board.dataset, metric)
+        units = units_of(board, first, metric)
     return Comparison(
         first=first.preset,
         second=second.preset if second else "",

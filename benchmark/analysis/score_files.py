@@ -40,7 +40,7 @@ def check_ranks(
         raise UserError(where, f"the columns {', '.join(sorted(kinds))}", list(ranks.columns))
     if len(ranks) and not is_text(ranks["direction"]):
         raise UserError(f"{where}: direction", "text", ranks["direction"].dtype)
-    directions = set(ranks["direction"])
+    directions = set(ranks["direction"].unique())
     if record.status == "ok" and not directions:
         raise UserError(where, "ranks", "none")
     unknown = sorted(directions - DIRECTIONS)
@@ -71,7 +71,7 @@ def _check_ranks_of(
     of = direction.removesuffix("_fold")
     expected = queries["t2i" if of == "s2s" else of]
     if of == "s2s":  # captions that have a sibling, and no others
-        is_same = rows["query"].is_unique and set(rows["query"]) <= set(expected)
+        is_same = rows["query"].is_unique and set(rows["query"].to_numpy()) <= set(expected)
     else:
         is_same = np.array_equal(rows["query"].to_numpy(), expected)
     if not is_same:

@@ -9,6 +9,7 @@ Knows no torch.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ CARRIES = 6  # degrees of freedom of a pool that speaks for presets with a singl
 OUTLIER = 0.01  # p below which a preset varies more than the others
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
     """A metric of the trainings of a preset, by seed."""
 
     values: dict[int, float]
@@ -33,11 +35,11 @@ class Sample(NamedTuple):
         noise = None if self.noise is None else {seed: self.noise[seed] for seed in seeds}
         return Sample({seed: self.values[seed] for seed in seeds}, noise)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         return float(np.mean(list(self.values.values())))
 
-    @property
+    @cached_property
     def mean_noise(self) -> np.ndarray | None:
         return None if self.noise is None else np.mean(list(self.noise.values()), axis=0)
 

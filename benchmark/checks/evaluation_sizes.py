@@ -35,9 +35,10 @@ EACH, SIZE = 5, 256  # captions of an image, numbers of an encoding
 STATUS = Path("/proc/self/status")
 
 
-def made_up_split(images: int) -> tuple[SimpleNamespace, SimpleNamespace, Encoded]:
-    """A split with five captions an image, and the encodings of a good model."""
-    owners = np.repeat(np.arange(images), EACH)
+def made_up_split(owners: np.ndarray, folds: int = 1) -> tuple[SimpleNamespace, SimpleNamespace]:
+    """A split whose captions show the images `owners`, (C,), and the data that it is of. Every
+    image has a caption."""
+    images = int(owners.max()) + 1
     split = SimpleNamespace(
         group_of_image=np.arange(images),
         group_of_caption=owners,
@@ -46,16 +47,21 @@ def made_up_split(images: int) -> tuple[SimpleNamespace, SimpleNamespace, Encode
         caption_rows=np.arange(len(owners)),
     )
     data = SimpleNamespace(
-        card={"ways": ["i2t", "t2i"], "folds": 1},
+        card={"ways": ["i2t", "t2i"], "folds": folds},
         images=pd.DataFrame({"image_id": np.arange(images)}),
         captions=pd.DataFrame({"caption_id": np.arange(len(owners))}),
     )
+    return split, data
+
+
+def made_up_encodings(owners: np.ndarray) -> Encoded:
+    """Those of a good model, of a split whose captions show the images `owners`."""
+    images = int(owners.max()) + 1
     x = normalize(torch.randn(images, SIZE), dim=1)
     y = normalize(0.3 * x[owners] + torch.randn(len(owners), SIZE) / SIZE**0.5, dim=1)
     rng = np.random.default_rng(0)
     orders = rng.permutation(images), rng.permutation(len(owners))
-    encoded = Encoded(lambda a, b: a[0] @ b[0].T, (x[orders[0]],), (y[orders[1]],), *orders)
-    return split, data, encoded
+    return Encoded(lambda a, b: a[0] @ b[0].T, (x[orders[0]],), (y[orders[1]],), *orders)
 
 
 def product(x: Tensor, y: Tensor) -> None:
@@ -68,7 +74,8 @@ def product(x: Tensor, y: Tensor) -> None:
 def measured(images: int, rounds: int) -> dict[str, float]:
     """Of this process: seconds of one thread, and MB that came on top of the encodings."""
     torch.manual_seed(0)
-    split, data, encoded = made_up_split(images)
+    owners = np.repeat(np.arange(images), EACH)
+    (split, data), encoded = made_up_split(owners), made_up_encodings(owners)
     before = peak_memory()
 
     def evaluate() -> None:

@@ -8,25 +8,22 @@ on made-up data, or of some, and writes them to step_products.json beside those 
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmark.commands.data_shapes import SeasonShapes
-from benchmark.commands.step_times import Rehearsal, reason_of
+from benchmark.commands.step_times import Rehearsal, batch_of, reason_of, run_of
 from benchmark.core import numerics
 from benchmark.core.devices import begin
 from benchmark.core.files import read_json, write_json
 from benchmark.season.parameters import Cell
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import read_season
-from benchmark.train.resumable_loop import Run, optimiser_of
 from methods import Phase
 
 TABLE = Path(__file__).with_suffix(".json")
@@ -48,21 +45,10 @@ def over_products(step: Callable[[], object]) -> float:
 
 
 def step_of(rehearsal: Rehearsal, phase: Phase) -> Callable[[], object]:
-    """A step of a phase, as the training loop plays it."""
-    model, data = rehearsal.model(), rehearsal.data(phase, CPU)
-    run = Run(
-        model=model.train(),
-        phases=[phase],
-        train=data,
-        validate=lambda model: {},
-        seed=0,
-        autocast=False,
-        scratch=Path(os.devnull),  # nothing is written: only steps are played
-        name="step",
-    )
-    run.optimiser = optimiser_of(model, phase)
-    drawn, pool = np.split(np.arange(len(data.owners)), [len(data.owners) - phase.pool])
-    batch = data.batch(drawn, pool if phase.pool else None)
+    """A step of a phase, as the training loop plays it, always with the same batch."""
+    data = rehearsal.data(phase, CPU)
+    run = run_of(rehearsal.model(), phase, data, rehearsal.cell)
+    batch = batch_of(data, phase)
     return lambda: run.step(batch, phase)
 
 

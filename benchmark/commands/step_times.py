@@ -20,7 +20,7 @@ from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.method_options import configured, inputs_of, method_of
 from benchmark.season.parameters import Cell, Params
 from benchmark.train.resumable_loop import Run, optimiser_of
-from methods import Captions, Phase, Sizes
+from methods import Batch, Captions, Phase, RegionBatch, Sizes
 
 TIMED = 2  # steps of each phase; one more comes first, to warm up
 FITTING = 3  # assumed: proposals that fit a phrase well; the others hardly do
@@ -179,6 +179,15 @@ def _total(rehearsal: Rehearsal, device: torch.device) -> tuple[float, ...]:
 
 def _step_seconds(model: nn.Module, phase: Phase, data: Data, cell: Cell) -> list[float]:
     """Of each timed step of a phase."""
+    run, ends = run_of(model, phase, data, cell), [now(data.device)]
+    for _ in range(1 + TIMED):
+        run.step(batch_of(data, phase), phase)
+        ends.append(now(data.device))
+    return np.diff(ends)[1:].tolist()
+
+
+def run_of(model: nn.Module, phase: Phase, data: Data, cell: Cell) -> Run:
+    """A training that is about to play a step of a phase. Nothing is written."""
     run = Run(
         model=model.train(),
         phases=[phase],
@@ -186,16 +195,17 @@ def _step_seconds(model: nn.Module, phase: Phase, data: Data, cell: Cell) -> lis
         validate=lambda model: {},
         seed=0,
         autocast=cell.precision == "bfloat16",
-        scratch=Path(".scratch/doctor"),  # nothing is written: only steps are played
+        scratch=Path(".scratch/doctor"),
         name="doctor",
     )
     run.optimiser = optimiser_of(model, phase)
+    return run
+
+
+def batch_of(data: Data, phase: Phase) -> Batch | RegionBatch:
+    """All rows, of which the last ones are the pool where the phase has one."""
     drawn, pool = np.split(np.arange(len(data.owners)), [len(data.owners) - phase.pool])
-    ends = [now(data.device)]
-    for _ in range(1 + TIMED):
-        run.step(data.batch(drawn, pool if phase.pool else None), phase)
-        ends.append(now(data.device))
-    return np.diff(ends)[1:].tolist()
+    return data.batch(drawn, pool if phase.pool else None)
 
 
 def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) -> float:

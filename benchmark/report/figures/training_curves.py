@@ -113,8 +113,8 @@ def _legend_height(group: Sequence[Curve]) -> float:
 
 
 def _losses(axes: Axes, group: Sequence[Curve]) -> None:
-    for curve in group:
-        _line(axes, curve, curve.loss)
+    for curves in _alike(group):
+        _line(axes, curves, [curve.loss for curve in curves])
     is_wide = log_if_wide(axes.yaxis, np.concatenate([curve.loss for curve in group]))
     scale = " (log scale)" if is_wide else ""
     axes.set_title(f"{shown(group[0].method, 40)}: training loss{scale}", loc="left")
@@ -123,18 +123,18 @@ def _losses(axes: Axes, group: Sequence[Curve]) -> None:
 
 def _validations(axes: Axes, group: Sequence[Curve]) -> None:
     handles, titles = [], []
-    for curve in group:
-        line = _line(axes, curve, curve.rsum)
-        if curve.is_first_seed:
+    for curves in _alike(group):
+        line = _line(axes, curves, [curve.rsum for curve in curves])
+        if curves[0].is_first_seed:
             handles.append(line)
-            titles.append(_title(curve))
-        at = curve.epochs == curve.selected
+            titles.append(_title(curves[0]))
+        selected = [curve.epochs == curve.selected for curve in curves]
         axes.plot(
-            curve.epochs[at],
-            curve.rsum[at],
-            color=curve.style.colour,
+            np.concatenate([c.epochs[at] for c, at in zip(curves, selected, strict=True)]),
+            np.concatenate([c.rsum[at] for c, at in zip(curves, selected, strict=True)]),
+            color=curves[0].style.colour,
             marker="o",
-            markersize=7 if curve.is_first_seed else 4,
+            markersize=7 if curves[0].is_first_seed else 4,
             linestyle="none",
         )
     axes.set_title(f"{shown(group[0].method, 40)}: validation rsum", loc="left")
@@ -142,14 +142,26 @@ def _validations(axes: Axes, group: Sequence[Curve]) -> None:
     axes.legend(handles, titles, loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-def _line(axes: Axes, curve: Curve, values: np.ndarray) -> Artist:
+def _alike(group: Sequence[Curve]) -> list[list[Curve]]:
+    """The first seed of each preset, and its further ones, which are drawn together."""
+    of_preset = groupby(group, key=lambda curve: (curve.title, curve.style, curve.is_first_seed))
+    return [list(curves) for _, curves in of_preset]
+
+
+def _line(axes: Axes, curves: Sequence[Curve], values: Sequence[np.ndarray]) -> Artist:
+    """All curves as one line, with a gap after each: matplotlib takes as long for each line."""
+    is_first_seed, style = curves[0].is_first_seed, curves[0].style
     (line,) = axes.plot(
-        curve.epochs,
-        values,
-        color=curve.style.colour,
-        linestyle=curve.style.dash,
-        linewidth=1.6 if curve.is_first_seed else 0.7,
-        alpha=1.0 if curve.is_first_seed else 0.6,
-        marker="." if len(values) == 1 else None,
+        _with_gaps([curve.epochs for curve in curves]),
+        _with_gaps(values),
+        color=style.colour,
+        linestyle=style.dash,
+        linewidth=1.6 if is_first_seed else 0.7,
+        alpha=1.0 if is_first_seed else 0.6,
+        marker="." if min(map(len, values)) == 1 else None,
     )
     return line
+
+
+def _with_gaps(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
