@@ -73,6 +73,8 @@ def begun(play: Callable[[], object]) -> int:
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     return process

@@ -1,5 +1,6 @@
 """Tasks on a Ray cluster: two nodes of one CPU each, on this machine."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -38,10 +39,15 @@ def wait_for(path: str) -> None:
         time.sleep(0.01)
 
 
+def processes() -> list[str]:
+    """Of the tasks that were begun."""
+    return Path("begun").read_text().split()
+
+
 def begin_and_touch(name: str) -> None:
     """A task that outlives the node that is killed, unless it runs there."""
     with Path("begun").open("a") as begun:
-        begun.write(".")
+        begun.write(f"{os.getpid()}\n")
     wait_for("killed")
     Path(name).touch()
 
@@ -59,9 +65,11 @@ def test_a_node_that_is_killed_half_way_loses_no_task(nodes, folder):
 
     def kill() -> None:
         wait_for("begun")
-        while len(Path("begun").read_text()) < 3:  # one on each node
+        while len(processes()) < 3:  # one on each node
             time.sleep(0.01)
         nodes.remove_node(doomed, allow_graceful=False)
+        while all(Path(f"/proc/{process}").exists() for process in processes()):
+            time.sleep(0.01)  # a worker outlives its node for a while
         Path("killed").touch()
 
     killer = threading.Thread(target=kill)
@@ -72,4 +80,4 @@ def test_a_node_that_is_killed_half_way_loses_no_task(nodes, folder):
         assert task_queue.play(tasks, workers) == {}
     killer.join()
     assert len(list(folder.glob("done*"))) == 6
-    assert len(Path("begun").read_text()) == 7  # one of them twice
+    assert len(processes()) == 7  # one of them twice

@@ -42,6 +42,7 @@ OWNER = np.repeat(np.arange(IMAGES), 2)  # of captions, and of phrases
 HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top $x$"
 TRUE, WRONG = [10.0, 10.0, 60.0, 60.0], [100.0, 10.0, 140.0, 60.0]
 FOLDER = Path("reports/try")
+ROOT = Path(__file__).parent.parent
 FACTS = {
     "scenes": {"may_publish": True},
     "people": {"may_publish": True, "ways": ["t2i"]},
@@ -502,7 +503,9 @@ def test_links_and_figures_resolve_and_hostile_text_stays_text(boards):
         assert not [target for target in targets if "evil" in target]
         targets = [t.partition("#")[0] for t in targets if not t.startswith("https://")]
         for target in targets:
-            if "/results/" not in target:  # which these boards were not read from
+            if "/docs/" in target:  # of the repository, not of the report
+                assert (ROOT / "docs" / Path(target).name).is_file(), (path, target)
+            elif "/results/" not in target:  # which these boards were not read from
                 assert (path.parent / target).is_file(), (path, target)
             used.add((path.parent / target).resolve())
     figures = {path.resolve() for path in FOLDER.rglob("*.[ps][nv]g")}
