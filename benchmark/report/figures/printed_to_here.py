@@ -61,9 +61,7 @@ class Gap:
     steps: list[tuple[str, float]]  # what, and how much of the gap it explains
     differs: list[str]  # all that is known to differ
     unplayed: list[str]  # steps that the paper has rows for, and that were not played
-    causes: list[
-        str
-    ]  # what differs, each in the words of a cell that would have it as in the paper
+    causes: list[str]  # what differs, in the words of a cell that has it as in the paper
 
     @property
     def unexplained(self) -> float:
