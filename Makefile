@@ -1,18 +1,23 @@
 # Two commands for newcomers: `make repro` plays the demo season again in .scratch and compares it
-# with the committed numbers, `make test` runs the tests.
+# with the committed numbers, `make test` runs the tests. `make test-all` adds tests/attacks and
+# those that are marked slow: whole plays, other processes, browsers.
 # Needs Python >= 3.11, git and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: repro test check
+.PHONY: repro test test-all check
 
 repro: $(STAMP)
 	$(BIN)/python -m benchmark verify demo
 
 test: $(STAMP)
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m 'not simulation and not slow' --ignore tests/attacks
+
+test-all: $(STAMP)
+	$(PYTEST)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -254,8 +254,8 @@ class Model(nn.Module):
             scores_BB = self._all_pairs(images, captions, _is_on_cpu(images))
         image_rows, caption_rows = triplets(scores_BB, negative_BB)
         return self.pair_similarity(
-            tuple(x.index_select(0, image_rows) for x in images),
-            tuple(x.index_select(0, caption_rows) for x in captions),
+            tuple(rows_of(x, image_rows) for x in images),
+            tuple(rows_of(x, caption_rows) for x in captions),
         )
 
     @in_float32
@@ -300,6 +300,15 @@ class Model(nn.Module):
         if not c.normalise_images:
             R_PnQ = R_PnQ / parts_nQd.norm(dim=-1).clamp_min(1e-8)
         return POOLINGS[c.pooling](R_PnQ, mask_nQ, c.lambda2)
+
+
+def rows_of(items: Tensor, rows: Tensor) -> Tensor:
+    """Rows of a tensor. A product's gradient may come transposed, and to add up rows of such a one
+    takes several times as long as to copy it first."""
+    selected = items.index_select(0, rows)
+    if selected.requires_grad:
+        selected.register_hook(Tensor.contiguous)
+    return selected
 
 
 def gram(parts_Pkd: Tensor) -> Tensor:

@@ -1,5 +1,8 @@
 """Verdicts as rows of a table and of the forest plot, from verdicts worked out by hand."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from benchmark.analysis import claims
@@ -20,6 +23,7 @@ from benchmark.report.pages.claim_tables import (
     remark,
     verdict_table,
 )
+from benchmark.report.pages.contradictions import looked_into
 from benchmark.report.table_formats import Table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
@@ -369,3 +373,19 @@ class TestForest:
         without = compared("a", "b", half=0.0, is_known=False)
         drawn = forest_rows(verdict("undecided", without, compared("b", "c")))
         assert ["b beats c" in row.label for row in drawn] == [True]
+
+
+@pytest.mark.parametrize("word", [*Conclusion])
+def test_what_contradicts_its_paper_was_looked_into(word):
+    """The tests of the methods that are linked are there."""
+    agrees = word in (Conclusion.HOLDS, Conclusion.UNDECIDED, Conclusion.NOT_RUN)
+    linked = looked_into(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"})
+    paths = re.findall(r"\]\(\.\./\.\./(tests/[^)]+)\)", linked)
+    assert paths == ([] if agrees else [f"tests/test_{x}.py" for x in ("scan", "vse", "methods")])
+    assert all(Path(path).is_file() for path in paths)
+    assert linked.endswith("[training curves](datasets/shapes.md)") or agrees
+
+
+def test_nothing_is_said_of_own_methods():
+    own = verdict("reversed", compared("a", "b"))
+    assert looked_into(own, "shapes", {}) == ""

@@ -15,6 +15,7 @@ from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_queue import Task
 
 cluster_utils = pytest.importorskip("ray.cluster_utils", reason="Ray is an extra, `cluster`")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,7 @@ def modules_of(paths: list[str]) -> list[str]:
     return [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in paths]
 
 
+@pytest.mark.slow
 def test_a_digest_lists_every_module_that_the_stage_loads():
     """Held against what the interpreter really loads."""
     for target in LOADED:

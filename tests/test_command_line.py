@@ -124,6 +124,7 @@ def test_a_source_of_no_dataset(capsys):
     )
 
 
+@pytest.mark.slow
 def test_doctor_is_content_with_the_demo(capsys):
     main(["season", "demo"])
     capsys.readouterr()
@@ -205,6 +206,7 @@ def test_run_shows_the_metrics_that_there_are(preset, dataset, metrics, capsys, 
     assert {line.split()[0]: float(line.split()[1]) for line in shown} == metrics
 
 
+@pytest.mark.slow
 def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 128)
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
@@ -251,6 +253,7 @@ def test_an_environment_that_is_not_activated(missing, tmp_path):
     assert f"no package {missing}: activate the environment" in done.stderr
 
 
+@pytest.mark.slow
 def test_head_closes_the_pipe(tmp_path):
     command = f"'{sys.executable}' -m benchmark list presets | head -n 1"
     settings = os.environ | {"PYTHONPATH": str(HERE.parent)}

@@ -142,6 +142,16 @@ class TestDepartures:
         )
         assert departures(board(few), few) == {}
 
+    @pytest.mark.parametrize(("rsum", "is_by_chance"), [(95.9, True), (96.1, False)])
+    def test_less_than_three_times_the_recall_of_random_scores_is_as_by_chance(
+        self, rsum, is_by_chance
+    ):
+        """Of 100 images random scores rank 1, 5 and 10 % that high, in both directions."""
+        cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
+        expected = [f"rsum {rsum}, where random scores have 32.0"] * is_by_chance
+        assert list(found(*cells).values()) == expected
+        assert [*found(*cells)] == [Departure.CHANCE] * is_by_chance
+
     def test_few_trainings_twins_and_an_unknown_commit_are_named(self):
         cell = outcome("a", 0)
         unknown = cell.scoring.model_copy(update={"git_commit": "unknown"})

@@ -313,6 +313,7 @@ def append(file: str, text: str) -> None:
         module.write(text)
 
 
+@pytest.mark.slow
 def test_dvc_plays_what_is_stale_and_nothing_else(repository, monkeypatch):
     play_in_forks(monkeypatch)
     assert active_season() == "played"

@@ -3,6 +3,7 @@ method, embeddings and a question. Only sizes and the image network are changed:
 
 import json
 import shutil
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from benchmark.__main__ import main
 from benchmark.commands import play
 from benchmark.encode import drawn_pretraining
 
+pytestmark = pytest.mark.slow
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DVC_PAGE = (ROOT / "docs/dvc.md").read_text(encoding="utf-8")
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 SECTIONS = ("Your pictures", "Your method", "Your embeddings", "Questions")
 SEASON = Path("seasons/pets/season.yaml")
 PICTURES, EACH = 24, 2
@@ -117,6 +122,25 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys):
     leaderboard = said["export pets/leaderboard --format latex"]
     assert "siglip" in leaderboard and "Own method" in leaderboard
     assert "won" in said["compare two_branch_bidirectional cca"]
+
+
+def test_an_experiment_runs_as_it_is_printed(newcomer):
+    (experiment,) = (words for words in commands(DVC_PAGE) if words[:3] == ["dvc", "exp", "run"])
+    with repository():
+        assert main(["init", "path/to/pets"]) == 0
+        make_small()
+        assert main(["play", "pets"]) == 0
+        for command in (
+            ["git", "add", "."],
+            ["git", *AUTHOR, "commit", "-qm", "played"],
+            experiment,
+        ):
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads(Path("results/pets/pets/cca/0/record.json").read_text())
+    assert record["options"]["embedding_size"] == 8
+    changed = subprocess.run(["git", "status", "--short"], capture_output=True, text=True).stdout
+    assert "results/pets/pets/cca/0/record.json" in changed and "two_branch" not in changed
 
 
 def test_the_papers_season_is_written_and_told(newcomer, capsys):

@@ -90,6 +90,7 @@ def queries(ranks: pd.DataFrame) -> dict[str, int]:
 CELLS = [(name, preset) for name, form in FORMATS.items() for preset in form.presets]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "preset"), CELLS)
 def test_every_format_is_played_to_its_record(play, name, preset):
     record, form = record_of(play, name, preset), FORMATS[name]

@@ -127,6 +127,7 @@ def test_the_card_tells_what_the_features_were_taken_from():
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}
 
 
+@pytest.mark.slow
 def test_memory_does_not_hold_the_file(monkeypatch):
     monkeypatch.setattr(feature_formats, "BLOCK", 1 << 16)
     images = pd.DataFrame({"image_id": [str(n) for n in range(300)], "file": "", "split": "train"})

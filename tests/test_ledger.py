@@ -1,6 +1,7 @@
 """The ledger of claims over all seasons, from claims.json files made by hand."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,10 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.ledger_figure import alt_text, ledger_figure, unit_of
-from benchmark.report.pages.ledger_pages import claim_tables_of
+from benchmark.report.pages.ledger_pages import claim_table, claim_tables_of
 from benchmark.report.pages.ledger_sentences import (
     budget_notes,
+    finding_line,
     headline,
     leader_line,
     opening,
@@ -137,6 +139,31 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
 )
 def test_what_would_decide_it_is_the_least_of_all_datasets(needs, words):
     assert row(*(judged("undecided", **facts) for facts in needs)).needs == words
+
+
+def test_each_test_names_what_it_needs_itself():
+    of_all = row(judged("holds"), judged("undecided", seeds=3), judged("undecided", images=900))
+    table = claim_table([of_all], Counter())
+    column = table.heads.index("needed")
+    assert [line[column].text for line in table.entries] == ["-", "3 more seeds", "900 images"]
+
+
+def test_an_untested_claim_says_the_reason_of_each_season():
+    reasons = ["a was not played", "a was not played", "b was not played"]
+    not_run = judged("not run")
+    own = row(*(not_run.model_copy(update={"reason": reason}) for reason in reasons))
+    assert own.lacking == "a was not played in s0, s1; b was not played in s2"
+    assert row(not_run, not_run).lacking == "the reason"
+    assert row(judged("holds")).lacking == ""
+
+
+def test_a_row_as_by_chance_is_named_beside_its_finding():
+    of_claim = judged("holds")
+    cautions = ["as by chance: B", "not converged: A"]
+    (finding,) = row(of_claim.model_copy(update={"cautions": cautions})).findings
+    assert finding_line(finding).endswith(" (as by chance: B)")
+    (finding,) = row(of_claim).findings
+    assert "chance" not in finding_line(finding)
 
 
 def test_every_claim_has_a_row_once_and_groups_are_in_order():

@@ -412,7 +412,7 @@ def test_eight_pairs_can_be_memorised(case):
     """From one of three initialisations: a ReLU behind both heads may be silent from the start."""
     reached = []
     for steps in (60, 300):  # most need few, and those that do not go on long without
-        for seed in range(3):
+        for seed in (1, 2, 0):  # most can from 1
             reached.append(memorised(case, seed, steps))
             if reached[-1] == {100.0}:
                 return

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import forks
+import pytest
 
 ROOT = Path(__file__).parent.parent
 DATASET = '''\
@@ -109,6 +110,7 @@ write_report(params)
 """
 
 
+@pytest.mark.slow
 def test_a_dataset_and_a_figure_need_no_edit_elsewhere(tmp_path):
     for folder in ("benchmark", "methods", "datasets"):
         shutil.copytree(

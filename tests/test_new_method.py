@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import forks
+import pytest
 
 ROOT = Path(__file__).parent.parent
 PRESETS = """\
@@ -39,6 +40,7 @@ raise SystemExit(pytest.main(f"-q -p no:cacheprovider -k plain {tests}".split())
 """
 
 
+@pytest.mark.slow
 def test_a_method_needs_no_edit_elsewhere(tmp_path):
     for folder in ("benchmark", "methods", "datasets", "seasons", "tests"):
         ignored = shutil.ignore_patterns("__pycache__")

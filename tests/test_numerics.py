@@ -44,11 +44,13 @@ def has_wide_processor() -> bool:
     return flags.is_file() and "avx512f" in flags.read_text()
 
 
+@pytest.mark.slow
 def test_a_narrower_processor_and_settings_of_the_user_change_no_byte(pinned):
     odd = {"OMP_NUM_THREADS": "2", "MKL_CBWR": "AVX512", "OPENBLAS_CORETYPE": "Prescott"}
     assert json.loads(run(str(PROGRAM), **NARROW, **odd)) == pinned
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_wide_processor(), reason="needs a processor with AVX-512")
 def test_without_the_pins_the_bytes_are_others(pinned):
     native = json.loads(run(str(PROGRAM), **{numerics.MODE: numerics.NATIVE}))
@@ -56,6 +58,7 @@ def test_without_the_pins_the_bytes_are_others(pinned):
     assert {"torch products", "torch functions", "numpy", "training"}.isdisjoint(same)
 
 
+@pytest.mark.slow
 def test_intel_numerics_are_others_and_those_of_every_intel_processor(pinned):
     code = "import benchmark.core.fingerprint as f, json; print(json.dumps(f.fingerprint_parts()))"
     intel = {numerics.MODE: numerics.INTEL}
@@ -70,6 +73,7 @@ def test_the_fingerprint_is_of_every_part():
     assert fingerprint.fingerprint() == fingerprint.fingerprint()
 
 
+@pytest.mark.slow
 def test_a_process_begins_anew_to_compute_otherwise():
     code = (
         "from benchmark.core import numerics; numerics.require('native', 2); import os, torch; "

@@ -194,6 +194,7 @@ def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
     assert drawn.var() == pytest.approx(1 - 1 / 50, rel=0.03)  # multinomial
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_overlap():
     """Two Gaussians: S is 2 Phi(-d / 2), d their distance in deviations."""
     rng, images, captions, runs = np.random.default_rng(0), 200, 5, 40

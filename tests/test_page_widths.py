@@ -67,6 +67,7 @@ def test_tables_of_first_pages_and_claims_have_few_columns():
             assert head.count("</th>") <= MOST_COLUMNS, (path, head)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: apt-get install chromium")
 def test_no_table_is_wider_than_a_page(tmp_path):
     probe = f'<section id="probe"><table><tr><td style="min-width:{WIDTH}px">wide</table></section>'

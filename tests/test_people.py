@@ -82,6 +82,7 @@ def person(**changes):
 # The same every time -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_dataset():
     first, second = forks.with_two_hash_seeds(FINGERPRINT)
     assert first == second

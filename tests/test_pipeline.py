@@ -120,6 +120,7 @@ def first(work) -> dict[str, bytes]:
         return played(work, monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_second_run_leaves_the_same_bytes(first, tmp_path, monkeypatch):
     """All but the figures: test_report.py has equal bytes of them."""
     leave_figures_empty(monkeypatch)
@@ -142,6 +143,7 @@ def in_this_process(tasks: dict[str, Task], workers: Processes) -> dict[str, str
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rsum", [None, 1.0], ids=["as played", "another committed number"])
 def test_verify_plays_cells_again_and_compares(first, work, rsum, monkeypatch, capsys):
     monkeypatch.chdir(work)

@@ -63,6 +63,7 @@ def played(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, list[st
     return status, capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 def test_what_is_stale_is_played_and_nothing_else(season, capsys):
     status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
     assert (status, said) == (0, ["7 stages played, 0 up to date, 0 failed"])
@@ -78,6 +79,7 @@ def test_what_is_stale_is_played_and_nothing_else(season, capsys):
     assert played(capsys)[1] == ["2 stages played, 10 up to date, 0 failed"]
 
 
+@pytest.mark.slow
 def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monkeypatch):
     path = Path("seasons/small/cells/shapes-scan_i2t_lse-0.yaml")
     path.write_text(path.read_text().replace("epochs: 1", "epochs: -1"))

@@ -116,6 +116,7 @@ def test_links_in_the_folder_are_followed(own, tmp_path):
 # DVC ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path, monkeypatch):
     copy_code()
     play_in_forks(monkeypatch)
@@ -140,6 +141,7 @@ def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path, monkeypat
     assert (other / "captions.csv").is_file()
 
 
+@pytest.mark.slow
 def test_raw_files_placed_by_hand_survive_dvc(own, monkeypatch):
     copy_code()
     play_in_forks(monkeypatch)

@@ -46,7 +46,28 @@ def test_gradients_are_those_of_torch(gru):
         assert same.abs().max() > 0
 
 
+def test_last_states_and_their_gradients_are_those_of_torch(gru):
+    gru = gru.double()
+    words = torch.randn(len(LENGTHS), max(LENGTHS), WORD_SIZE, dtype=torch.float64).requires_grad_()
+    packed = pack_padded_sequence(words, sorted(LENGTHS, reverse=True), batch_first=True)
+    leaves, of_last, of_torch = [words, *gru.parameters()], *last_states_of_both(gru, packed)
+    torch.testing.assert_close(of_last, of_torch, atol=1e-13, rtol=0)
+    weights = torch.randn_like(of_torch)
+    own, expected = (
+        torch.autograd.grad((states * weights).sum(), leaves, retain_graph=True)
+        for states in (of_last, of_torch)
+    )
+    for gradient, same in zip(own, expected, strict=True):
+        torch.testing.assert_close(gradient, same, atol=1e-13, rtol=1e-11)
+        assert same.abs().max() > 0
+
+
+def last_states_of_both(gru, packed):
+    return recurrence.last_gru_states(gru, packed), gru(packed)[1]
+
+
 def test_without_gradients_it_is_torch(gru):
     _, packed = packed_words(torch.float32)
     with torch.no_grad():
         assert torch.equal(recurrence.gru_states(gru, packed).data, gru(packed)[0].data)
+        assert torch.equal(*last_states_of_both(gru, packed))

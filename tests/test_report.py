@@ -12,12 +12,14 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 from report_readers import (
+    OF_REPOSITORY,
     assert_contained,
     links,
     markdown_pages,
     parsed,
     seen,
     shown_table,
+    target_of,
 )
 from report_seasons import (
     DATASETS,
@@ -72,6 +74,7 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes_without_torch(drawn, tmp_path, monkeypatch):
     first = contents(FOLDER)
     monkeypatch.chdir(shutil.copytree(".", tmp_path / "work"))
@@ -157,10 +160,8 @@ def test_links_and_pictures_of_every_page_resolve(reported):
     for path in [*found, *FOLDER.parent.glob("*.md")]:
         assert links(path) or path.parent.name == "local", path
         for target in links(path):
-            if "/docs/" in target:  # of the repository, not of the report
-                assert (ROOT / "docs" / Path(target).name).is_file(), (path, target)
-            elif not target.startswith("https://"):
-                assert (path.parent / target.partition("#")[0]).is_file(), (path, target)
+            if not target.startswith("https://"):
+                assert target_of(path, target).is_file(), (path, target)
     for path in (FOLDER / "datasets/open.md", FOLDER / "local/gated.md"):
         assert any(target.endswith(".png") for target in links(path))
 
@@ -170,7 +171,7 @@ def test_every_page_is_reachable_from_the_first(reported):
     while waiting:
         path = waiting.pop()
         reached.add(path.resolve())
-        own = [target for target in links(path) if "/docs/" not in target]
+        own = [target for target in links(path) if not OF_REPOSITORY.fullmatch(target)]
         targets = [(path.parent / target).resolve() for target in own]
         waiting += [page for page in targets if page.suffix == ".md" and page not in reached]
     pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}

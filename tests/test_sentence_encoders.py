@@ -301,6 +301,7 @@ def test_information_is_what_the_docstring_says():
             assert found == pytest.approx(expected / scale**2, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_gradients_are_the_oracles():
     x, mixture = samples(50), mixture_of(3, 4)
     x[3, 1], x[7, 2] = mixture.location[1, 1], mixture.location[0, 2]  # at the peaks
@@ -352,6 +353,7 @@ def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: i
     return np.array([naive.normalised(vector) for vector in vectors])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:FastICA did not converge")
 def test_all_of_it_is_the_oracles():
     """PCA to all dimensions turns and shifts, which leaves distances alone."""
@@ -403,6 +405,7 @@ def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_two_fits_agree_whatever_the_hash_seed():
     first, second = forks.with_two_hash_seeds(FIT)
     assert first == second

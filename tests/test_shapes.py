@@ -81,6 +81,7 @@ def thing(shape="circle", colour="red", size="large", pattern="plain", column=1,
 # The same every time -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_dataset():
     first, second = forks.with_two_hash_seeds(FINGERPRINT)
     assert first == second

@@ -204,6 +204,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 def test_every_preset_of_the_demo_can_be_timed(monkeypatch):
     split = {"images": 100, "captions": 500, "phrases": 700}
     size = DatasetSize({"train": split, "val": split}, groups=100)

@@ -99,6 +99,7 @@ def test_what_is_added_is_told(capsys, tmp_path, monkeypatch):
     assert "added, as other presets are made of them: scan_i2t_lse, scan_t2i_avg" in told
 
 
+@pytest.mark.slow
 def test_a_pipe_that_is_closed_gives_no_traceback():
     """The process boundary is what is tested."""
     work = "lambda given: print(*range(10**5), sep='\\n')"

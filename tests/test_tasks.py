@@ -60,6 +60,7 @@ def test_tasks_are_played_after_what_they_need(folder, capsys):
     assert re.search(r"last: done in \d+ s; [3-6] of 6", said)
 
 
+@pytest.mark.slow
 def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     tasks = {
         "dies": Task(die, ()),
@@ -134,6 +135,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_what_runs(folder):
     Path("interrupted.py").write_text(INTERRUPTED)
     root = str(Path(__file__).parents[1])

@@ -188,6 +188,7 @@ def test_training_captions_without_words_are_refused():
     assert (error.expected, error.found) == ("words in the training captions", "none")
 
 
+@pytest.mark.slow
 def test_two_fits_agree_whatever_the_hash_seed():
     first, second = forks.with_two_hash_seeds(FIT)
     assert first == second

@@ -19,7 +19,8 @@ import pandas as pd
 
 from benchmark.analysis import record_checks, score_files, split_tables
 from benchmark.analysis.card_checks import read_card
-from benchmark.core.array_files import check_bytes, read_arrays, read_csv, read_parquet
+from benchmark.analysis.rank_files import read_ranks
+from benchmark.core.array_files import check_bytes, read_arrays, read_csv
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.provenance import Provenance, read_provenance
@@ -65,7 +66,7 @@ class Outcome:
 
     def ranks(self, direction: str) -> np.ndarray:
         """Zero-based rank of every test query of a direction, in the split's order."""
-        frame = read_parquet(self.folder / "scores/ranks.parquet")
+        frame = read_ranks(self.folder / "scores/ranks.parquet")
         return frame.loc[frame["direction"] == direction, "rank"].to_numpy()
 
     def arrays(self, file: str) -> dict[str, np.ndarray]:
@@ -348,7 +349,7 @@ def _check_scores(outcome: Outcome, card: dict, queries: dict[str, np.ndarray]) 
     record, scores = outcome.record, outcome.folder / "scores"
     path = str(outcome.folder / "record.json")
     record_checks.check_complete(record, card, path)
-    ranks = read_parquet(scores / "ranks.parquet")
+    ranks = read_ranks(scores / "ranks.parquet")
     score_files.check_ranks(ranks, record, queries, str(scores / "ranks.parquet"))
     if "scores/ranks.parquet" in record.files:
         record_checks.check_agreement(record, ranks, path)

@@ -96,6 +96,11 @@ class Finding:
     def compared(self) -> Compared:
         return self.judged.compared
 
+    @property
+    def needs(self) -> str:
+        """As of `LedgerRow`, of this test."""
+        return _needed([self.compared])
+
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRow:
@@ -104,7 +109,7 @@ class LedgerRow:
     paper: str
     claim: Claim
     findings: list[Finding]  # where it was run
-    lacks: list[str]  # why it was not, where it was not
+    lacks: dict[str, list[str]]  # why it was not -> the seasons where it was not
 
     @property
     def group(self) -> Group:
@@ -137,12 +142,23 @@ class LedgerRow:
     def needs(self) -> str:
         """What would decide an undecided claim with the least effort, in short: further seeds, or
         else test images; empty where nothing would."""
-        compared = [finding.compared for finding in self.findings]
-        seeds = min((c.seeds for c in compared if c.seeds), default=0)
-        if seeds:
-            return f"{seeds} more seed{'s' * (seeds > 1)}"
-        images = min((c.images for c in compared if c.images), default=0)
-        return f"{_two_digits(images):,} images" if images else ""
+        return _needed([finding.compared for finding in self.findings])
+
+    @property
+    def lacking(self) -> str:
+        """Why it was not run: one reason, or that of each season."""
+        if len(self.lacks) == 1:
+            return next(iter(self.lacks))
+        by_season = [f"{reason} in {', '.join(where)}" for reason, where in self.lacks.items()]
+        return "; ".join(by_season)
+
+
+def _needed(compared: Sequence[Compared]) -> str:
+    seeds = min((c.seeds for c in compared if c.seeds), default=0)
+    if seeds:
+        return f"{seeds} more seed{'s' * (seeds > 1)}"
+    images = min((c.images for c in compared if c.images), default=0)
+    return f"{_two_digits(images):,} images" if images else ""
 
 
 def _two_digits(number: int) -> int:
@@ -195,14 +211,16 @@ def _comparisons(row: LedgerRow) -> tuple:
 
 
 def _row(paper: str, claim: Claim, measured: Sequence[tuple[SeasonClaims, Measured]]) -> LedgerRow:
-    findings, lacks = [], []
+    findings: list[Finding] = []
+    lacks: dict[str, list[str]] = {}
     for season, dataset in measured:
         for judged in dataset.claims:
             if (judged.paper, judged.id) != (paper, claim.id):
                 continue
             if judged.compared is None:
-                lacks.append(judged.reason)
+                where = lacks.setdefault(judged.reason, [])
+                where += [season.season] * (season.season not in where)
             else:
-                found = Finding(season=season.season, dataset=dataset.title, judged=judged)
-                findings.append(found)
-    return LedgerRow(paper=paper, claim=claim, findings=findings, lacks=[*dict.fromkeys(lacks)])
+                finding = Finding(season=season.season, dataset=dataset.title, judged=judged)
+                findings.append(finding)
+    return LedgerRow(paper=paper, claim=claim, findings=findings, lacks=lacks)

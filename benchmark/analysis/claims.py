@@ -31,7 +31,7 @@ from benchmark.papers import margins
 from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
-CAUTIONS = (Departure.TEXT, Departure.INPUT, Departure.RISING)
+CAUTIONS = (Departure.CHANCE, Departure.TEXT, Departure.INPUT, Departure.RISING)
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 
 
@@ -289,13 +289,13 @@ def findings(
         if is_judged:
             p_of[keys[-1]] = claim_p(of_rules, of_estimates)
     adjusted = dict(zip(p_of, significance.holm(list(p_of.values())), strict=True))
-    found = []
+    by_claim = []
     for key, *of_claim in zip(keys, rules, estimates, obstacles, strict=True):
         factor = float(adjusted[key]) / p_of[key] if key else 1.0
-        found.append(
+        by_claim.append(
             [_finding(*pair, factor, len(of_claim[0])) for pair in zip(*of_claim, strict=True)]
         )
-    return found
+    return by_claim
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
@@ -351,9 +351,9 @@ def _tested(
 
 
 def _cautions(board: Board, presets: Iterable[str]) -> list[str]:
-    found = {preset: departures(board, board.standing(preset)) for preset in presets}
+    reasons_of = {preset: departures(board, board.standing(preset)) for preset in presets}
     named = {
-        kind: [title_of(p) for p, kinds in found.items() if kind in kinds] for kind in CAUTIONS
+        kind: [title_of(p) for p, kinds in reasons_of.items() if kind in kinds] for kind in CAUTIONS
     }
     return [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
 

@@ -13,6 +13,7 @@ from benchmark.analysis.convergence import is_rising
 
 ENOUGH = 3  # trainings
 UNKNOWN = "unknown"
+AS_CHANCE = 3  # times the rsum of random scores
 
 
 class Departure(StrEnum):
@@ -25,6 +26,7 @@ class Departure(StrEnum):
     TEXT = "random text encoder"  # the sentence encoder has random weights
     BUDGET = "budget"  # options that the season scaled
     RISING = "not converged"  # half of the trainings or more still improved when the budget ended
+    CHANCE = "as by chance"  # rsum below AS_CHANCE times that of random scores
     INPUT = "extra input"  # annotated phrases at test time
     ENSEMBLE = "ensemble"  # of several trainings
     FEW = "few trainings"
@@ -44,6 +46,7 @@ IN_DEVIATIONS = {  # how sentences of a record begin, or what they say
 def departures(board: Board, standing: Standing) -> dict[Departure, str]:
     """A sentence for each departure that there is, in the order of Departure."""
     texts = _of_record(standing) | _of_trainings(board, standing) | _of_card(board)
+    texts[Departure.CHANCE] = _by_chance(board, standing)
     return {kind: texts[kind] for kind in Departure if texts.get(kind)}
 
 
@@ -111,6 +114,18 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     if any(UNKNOWN in commit or not commit for commit in commits):
         texts[Departure.COMMIT] = "the commit of its code is not known"
     return texts
+
+
+def _by_chance(board: Board, standing: Standing) -> str:
+    """Of random scores 1, 5 and 10 of N images are ranked that high, in both directions."""
+    if standing.task != "retrieval" or not standing.played:
+        return ""
+    images = board.card["counts"]["test"]["images"] / board.folds
+    by_chance = len(board.ways) * 100 * (1 + 5 + 10) / images
+    rsum = standing.mean("rsum")
+    if rsum is None or rsum >= AS_CHANCE * by_chance:
+        return ""
+    return f"rsum {rsum:.1f}, where random scores have {by_chance:.1f}"
 
 
 def _of_card(board: Board) -> dict[Departure, str]:

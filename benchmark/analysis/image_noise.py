@@ -14,7 +14,8 @@ import pandas as pd
 
 from benchmark.analysis import significance
 from benchmark.analysis.boards import Outcome
-from benchmark.core.array_files import read_arrays, read_parquet
+from benchmark.analysis.rank_files import read_ranks, shown
+from benchmark.core.array_files import read_arrays
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
 from benchmark.papers.claimed_quantities import sides
@@ -119,7 +120,7 @@ def _of_direction(path: Path, written: int, terms: list[Metric], owners: Owners)
     owner = owners.of(terms[0].direction, queries)
     if len(owner) != len(queries):
         raise UserError(
-            f"{_shown(path)}: {terms[0].ranks}",
+            f"{shown(path)}: {terms[0].ranks}",
             f"the {len(owner)} queries of the test split",
             len(queries),
             "run: dvc repro",
@@ -162,13 +163,9 @@ def _absolute(folder: Path, working: str) -> Path:
     return working / folder / "scores/ranks.parquet"
 
 
-def _shown(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
 @lru_cache(maxsize=2048)
 def _read_ranks(path: Path, written: int) -> dict[str, pd.DataFrame]:
-    return dict(list(read_parquet(path).groupby("direction", sort=False)))
+    return dict(list(read_ranks(path).groupby("direction", sort=False)))
 
 
 def _owners(dataset: str) -> Owners:

@@ -104,10 +104,10 @@ def check_agreement(record: Record, ranks: pd.DataFrame, where: str) -> None:
     terms = [term for term in rsum_terms(("i2t", "t2i", "p2r")) if term in expected]
     expected["rsum"] = sum(expected[term] for term in terms)
     for name, value in expected.items():
-        found = record.metrics.get(name)
-        if found is not None and not isclose(found, value, rel_tol=CLOSE, abs_tol=CLOSE):
+        recorded = record.metrics.get(name)
+        if recorded is not None and not isclose(recorded, value, rel_tol=CLOSE, abs_tol=CLOSE):
             expectation = f"{value:.6g}, which follows from scores/ranks.parquet"
-            raise UserError(f"{where}: metrics.{name}", expectation, found)
+            raise UserError(f"{where}: metrics.{name}", expectation, recorded)
 
 
 def check_cost(facts: Provenance, where: str, needed: tuple[str, ...]) -> None:

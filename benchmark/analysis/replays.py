@@ -10,7 +10,7 @@ from statistics import variance
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
+from scipy import special
 
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.files import write_json
@@ -85,7 +85,7 @@ def _spread(parts: list[tuple[int, float]]) -> float:
     """Of degrees of freedom and variances."""
     freedom = sum(count for count, _ in parts)
     pooled = sum(count * value for count, value in parts) / freedom
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * sqrt(2 * pooled)
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * sqrt(2 * pooled)
 
 
 def counted(agreements: Mapping[str, Agreement]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from benchmark.analysis.significance import Doubt, SeedPart
 
@@ -178,7 +178,7 @@ def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:
         widest = max(rest, key=lambda preset: rest[preset].variance)
         others = _pooled([v for preset, v in rest.items() if preset != widest])
         ratio = rest[widest].variance / others.variance if others.variance else np.inf
-        p = stats.f.sf(ratio, rest[widest].freedom, others.freedom)
+        p = special.fdtrc(rest[widest].freedom, others.freedom, ratio)
         if p >= OUTLIER / len(rest):
             return outliers
         outliers[widest] = rest[widest]

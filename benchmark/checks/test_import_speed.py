@@ -27,7 +27,7 @@ from pathlib import Path
 import pandas as pd
 from benchmark.encode import pictures
 from benchmark.season.parameters import FeatureSet, ImageEncoder
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import TABLES, Prepared
 from benchmark.data.raw_files import RawDataset
 from datasets.shared import precomp
 parts = precomp.layout(Path("data/raw/made/f30k_precomp"))
@@ -37,7 +37,11 @@ feature_set = FeatureSet(
     dataset="made", reader="made", kind="pictures", encoder="torchvision_cnn", source="made",
     folder="data/features/made/imported", image=settings,
 )
-data = Prepared(images, pd.DataFrame(), pd.DataFrame(), {}, Path("data/prepared/made"))
+none, card = pd.DataFrame(), {"manifest": ""}
+data = Prepared(images, none, none, card, Path("data/prepared/made"))
+data.folder.mkdir(parents=True, exist_ok=True)
+for table in TABLES:
+    (data.folder / f"{table}.parquet").touch()
 raw = RawDataset(name="made", reader="made", options={}, source=None, module=None)
 started = time.perf_counter()
 pictures.import_features(feature_set, data, raw)

@@ -24,7 +24,7 @@ from benchmark.prepare.table_checks import USED, Picture
 NEAR_BITS = 8
 ALIKE = 0.9
 PLAIN = 4.0  # of 255: thumbnails that vary less are plain, and all plain pictures look alike
-LISTED = 50  # pairs of near pictures that are listed
+LISTED = 10_000  # pairs of near pictures that are listed, the nearest ones
 
 
 def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:

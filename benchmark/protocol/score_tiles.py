@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmark.protocol.ranks import RefusedError, fold_of
 
+SIDES = "left", "right"
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
 
 
@@ -59,6 +60,13 @@ class Pairing:
     def size(self) -> int:
         return len(self.group_of_image) * len(self.group_of_caption)
 
+    @property
+    def pairs(self) -> int:
+        """Number of matched pairs."""
+        groups = np.sort(self.group_of_image)
+        first, last = (groups.searchsorted(self.group_of_caption, side) for side in SIDES)
+        return int((last - first).sum())
+
     def queries(self, name: str) -> int:
         way = name.removesuffix("_fold")
         return len(self.group_of_image if way == "i2t" else self.group_of_caption)
@@ -68,9 +76,7 @@ class Pairing:
         groups = self.group_of_image[tile.rows]
         order = groups.argsort(kind="stable")
         of_columns = self.group_of_caption[tile.columns]
-        first, last = (
-            np.searchsorted(groups, of_columns, side, order) for side in ("left", "right")
-        )
+        first, last = (groups.searchsorted(of_columns, side, order) for side in SIDES)
         counts = last - first
         columns = np.repeat(np.arange(len(counts)), counts)
         nth = np.arange(len(columns)) - np.repeat(counts.cumsum() - counts, counts)
@@ -135,7 +141,8 @@ def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *loo
 
     Raises RefusedError for scores that are not finite.
     """
-    names, seen, total = list(dict.fromkeys(["i2t", *names])), [], 0.0
+    names, total = list(dict.fromkeys(["i2t", *names])), 0.0
+    seen = _Columns(pairing.pairs)
     ranges, bad = dict.fromkeys(names, (np.inf, -np.inf)), dict.fromkeys(names, 0)
     for tile in tiles:
         pairs = pairing.matched(tile)
@@ -148,8 +155,8 @@ def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *loo
             low, high, missing = seen_here[id(own)]
             ranges[name] = min(ranges[name][0], low), max(ranges[name][1], high)
             bad[name] += missing
-        seen.append(
-            (tile.rows[pairs[0]], tile.columns[pairs[1]], *(tile.of(name)[pairs] for name in names))
+        seen.add(
+            tile.rows[pairs[0]], tile.columns[pairs[1]], *(tile.of(name)[pairs] for name in names)
         )
         total += float(scores.sum(dtype=np.float64))
         if not any(bad.values()):
@@ -158,13 +165,25 @@ def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *loo
     for count in bad.values():
         if count:
             raise RefusedError(f"{count} of {pairing.size} scores are NaN or infinite")
-    return _sorted_overview(
-        [np.concatenate(parts) for parts in zip(*seen, strict=True)],
-        names,
-        ranges,
-        total,
-        pairing.size,
-    )
+    return _sorted_overview(seen.filled(), names, ranges, total, pairing.size)
+
+
+class _Columns:
+    """Columns of `length` that tiles fill part by part. Parts that waited for the last tile would
+    lie between the tiles, whose memory could then not be used again."""
+
+    def __init__(self, length: int) -> None:
+        self.length, self.count, self.columns = length, 0, []
+
+    def add(self, *parts: np.ndarray) -> None:
+        self.columns = self.columns or [np.empty(self.length, part.dtype) for part in parts]
+        rows = slice(self.count, self.count + len(parts[0]))
+        for column, part in zip(self.columns, parts, strict=True):
+            column[rows] = part
+        self.count = rows.stop
+
+    def filled(self) -> list[np.ndarray]:
+        return [column[: self.count] for column in self.columns]
 
 
 def _sorted_overview(columns, names, ranges, total: float, size: int) -> Overview:

@@ -11,6 +11,7 @@ committed.
 """
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def main(arguments: argparse.Namespace) -> None:
 def write_report(params: Params) -> Path:
     """Write all pages, figures/, plots/ and metrics.json of the season; returns their folder."""
     boards = read_boards(params)
+    gc.freeze()  # what was read stays: no need to search it for garbage after each figure
     verdicts = {board.dataset: claims.verdicts(board) for board in boards}
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures", "figures/")
@@ -81,8 +83,8 @@ def write_report(params: Params) -> Path:
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards, verdicts))
-    told = season_claims.season_claims(params, boards, verdicts)
-    write_json(folder / season_claims.FILE, told.model_dump(mode="json"))
+    of_claims = season_claims.season_claims(params, boards, verdicts)
+    write_json(folder / season_claims.FILE, of_claims.model_dump(mode="json"))
     return folder
 
 

@@ -124,6 +124,9 @@ def _settle(figure: Figure) -> None:
     if engine is None:  # settled before
         return
     figure.set_dpi(DPI)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if not axis.get_label_text():
+            axis.set_label_coords(0, 0)  # else all ticks are measured to find a place for nothing
     engine.execute(figure)
     figure.set_layout_engine(None)  # not "none", with which each saving draws twice
     for axes in figure.axes:

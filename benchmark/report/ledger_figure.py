@@ -241,8 +241,8 @@ def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
 
 def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:
     """Where something was found -> the mark of its findings."""
-    found = dict.fromkeys(_where(finding) for row in rows for finding in row.findings)
-    return {where: MARKERS[number % len(MARKERS)] for number, where in enumerate(sorted(found))}
+    places = dict.fromkeys(_where(finding) for row in rows for finding in row.findings)
+    return {where: MARKERS[number % len(MARKERS)] for number, where in enumerate(sorted(places))}
 
 
 def _where(finding: Finding) -> str:

@@ -32,8 +32,8 @@ def last_states(network: nn.GRU | nn.LSTM, words_CWE: Tensor, captions: Captions
     """Hidden states (directions, C, D) of a batch-first network after the last word that each
     direction reads."""
     packed, places_C = _packed(words_CWE, captions)
-    last = network(packed)[1]
-    hidden = last[0] if isinstance(network, nn.LSTM) else last
+    is_lstm = isinstance(network, nn.LSTM)
+    hidden = network(packed)[1][0] if is_lstm else last_gru_states(network, packed)
     return hidden.index_select(1, places_C)
 
 
@@ -50,8 +50,7 @@ def _packed(words_CWE: Tensor, captions: Captions) -> tuple[PackedSequence, Tens
 
 def gru_states(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:
     """`gru(packed)[0]`, (N, D) or (N, 2 D), of a GRU of one layer."""
-    on_gpu = packed.data.device.type != "cpu"
-    if on_gpu or not torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+    if not _is_faster_here(packed):
         return gru(packed)[0]
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     parameters, sizes = dict(gru.named_parameters()), packed.batch_sizes.tolist()
@@ -62,6 +61,25 @@ def gru_states(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:
         backwards = (parameters[f"{name}_reverse"] for name in names)
         states.append(_Gru.apply(packed.data, spans[::-1], *backwards))
     return packed._replace(data=torch.cat(states, 1))
+
+
+def last_gru_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
+    """`gru(packed)[1]`, (directions, B, D), of a GRU of one layer."""
+    if not _is_faster_here(packed):
+        return gru(packed)[1]
+    states_ND, sizes, D = gru_states(gru, packed).data, packed.batch_sizes, gru.hidden_size
+    nth_B = torch.arange(int(sizes[0]))
+    last_step_B = (sizes[:, None] > nth_B).sum(0) - 1
+    last_rows_B = (sizes.cumsum(0) - sizes)[last_step_B] + nth_B
+    last = [states_ND[:, :D].index_select(0, last_rows_B)]
+    if gru.bidirectional:
+        last.append(states_ND[: len(nth_B), D:])
+    return torch.stack(last)
+
+
+def _is_faster_here(packed: PackedSequence) -> bool:
+    on_gpu = packed.data.device.type != "cpu"
+    return not on_gpu and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
 class _Gru(torch.autograd.Function):

@@ -67,11 +67,11 @@ def _caption(shown_panels: Sequence[LossPanel], seed: int) -> str:
     """What Fig. 5 shows, and whether it recurs."""
     printed = [panel.printed.overlap for panel in shown_panels]
     overlaps = [panel.overlap for panel in shown_panels]
-    told = "After Fig. 5, where S falls from ranking loss to instance loss to both."
+    sentence = "After Fig. 5, where S falls from ranking loss to instance loss to both."
     if len(overlaps) > 1:
         is_alike = np.array_equal(np.argsort(printed), np.argsort(overlaps))
-        told += f" Here S {'stands in the same order' if is_alike else 'has another order'}."
-    return f"{told} Drawn are the scores of seed {seed}; the numbers are means over all seeds."
+        sentence += f" Here S {'stands in the same order' if is_alike else 'has another order'}."
+    return f"{sentence} Drawn are the scores of seed {seed}; the numbers are means over all seeds."
 
 
 def _panel(standing: Standing) -> LossPanel:

@@ -40,12 +40,12 @@ def _picture(title: str, standing: Standing) -> Picture:
 
 def _caption(standing: Standing, before: float, after: float) -> str:
     """What Fig. 4b shows, and whether it recurs."""
-    told = "After Fig. 4b, where the features of two images are less correlated after training."
+    sentence = "After Fig. 4b, where the features of two images are less correlated after training."
     recurs = "it recurs" if after < before else "it does not recur"
     if _is_standardised(standing):
         recurs = "but standardised features are not correlated to begin with"
     return (
-        f"{told} Here the mean goes from {before:.3f} to {after:.3f}: {recurs}. "
+        f"{sentence} Here the mean goes from {before:.3f} to {after:.3f}: {recurs}. "
         f"Seed {standing.samples_seed}."
     )
 

@@ -1,13 +1,12 @@
 """Why not the printed number? From the rsum of a paper's main row to ours, in steps.
 
 A step compares with another row of the paper that lacks one thing: as much of the gap as it does
-not have is laid to that thing. What no row explains is drawn as unexplained, beside all that is
-known to differ.
+not have is laid to that thing. What no row explains is drawn as unexplained, and the caption says
+all that is known to differ.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -24,19 +23,6 @@ SECTION = "why"
 METRIC = "rsum"
 ROW = 0.42  # inches; height of a bar
 LEFT, RIGHT, TOP, BOTTOM = 3.2, 0.9, 0.25, 0.55  # inches around the axes
-LINE = 0.165  # inches; of the text below
-BROAD = 150  # characters of a line of it
-
-
-AS_IN_PAPER = {  # what differs -> how a cell would have it as in the paper
-    Departure.FEATURES: "with the image features of the paper",
-    Departure.REGIONS: "with the regions of the paper",
-    Departure.WORDS: "with the word vectors of the paper",
-    Departure.ENCODER: "with the text encoder of the paper",
-    Departure.TEXT: "with a trained text encoder",
-    Departure.BUDGET: "with the options of the paper",
-    Departure.RISING: "trained until it has converged",
-}
 
 
 class Step(NamedTuple):
@@ -61,7 +47,6 @@ class Gap:
     steps: list[tuple[str, float]]  # what, and how much of the gap it explains
     differs: list[str]  # all that is known to differ
     unplayed: list[str]  # steps that the paper has rows for, and that were not played
-    causes: list[str]  # what differs, in the words of a cell that has it as in the paper
 
     @property
     def unexplained(self) -> float:
@@ -107,7 +92,6 @@ def gap_of(board: Board, paper: Paper, main: Main) -> Gap | None:
         steps=steps,
         differs=_differs(board, standing, main.place),
         unplayed=unplayed,
-        causes=_causes(board, standing, main.place),
     )
 
 
@@ -140,23 +124,16 @@ def _differs(board: Board, standing: Standing, place: str) -> list[str]:
     return [f"data: {board.card['title']}{size}", *said]
 
 
-def _causes(board: Board, standing: Standing, place: str) -> list[str]:
-    """What a cell would have to have as in the paper, one for each thing that differs."""
-    found = departures(board, standing)
-    on = [] if comparability.is_dataset(board, place) else [f"trained on {place.partition('/')[0]}"]
-    return on + [what for kind, what in AS_IN_PAPER.items() if kind in found]
-
-
 def caption(gap: Gap) -> str:
-    """Which cells would explain what no step does; empty where everything is explained."""
-    cells = [f"the preset {step}" for step in gap.unplayed]
-    cells += [f"the same preset {cause}" for cause in gap.causes]
-    if not cells:
-        return ""
-    return (
-        f"{gap.unexplained:.1f} of {gap.printed - gap.here:.1f} points are unexplained, since the "
-        f"cells that would explain them were not played: {'; '.join(cells)}."
-    )
+    """What is known to differ, and which steps of the paper were not played; empty where nothing
+    is."""
+    sentences = [f"{gap.unexplained:.1f} of {gap.printed - gap.here:.1f} points are unexplained."]
+    if gap.differs:
+        what = "; ".join(gap.differs)
+        sentences.append(f"Known to differ, by how much no cell here measures: {what}.")
+    if gap.unplayed:
+        sentences.append(f"Steps that were not played: {'; '.join(gap.unplayed)}.")
+    return " ".join(sentences) if len(sentences) > 1 else ""
 
 
 def alt_text(gap: Gap) -> str:
@@ -182,13 +159,12 @@ def bars(gap: Gap) -> list[Step]:
 
 
 def waterfall(gap: Gap) -> Figure:
-    """The printed number, the steps, what is unexplained, and ours; below, all that differs."""
+    """The printed number, the steps, what is unexplained, and ours."""
     steps = bars(gap)
-    lines = wrap("Known to differ: " + "; ".join(gap.differs) + ".", BROAD) if gap.differs else []
-    height = TOP + ROW * len(steps) + BOTTOM + LINE * len(lines)
+    height = TOP + ROW * len(steps) + BOTTOM
     with drawing():
         figure = Figure(figsize=(WIDTH, height))
-        bottom, inner = (BOTTOM + LINE * len(lines)) / height, ROW * len(steps) / height
+        bottom, inner = BOTTOM / height, ROW * len(steps) / height
         axes = figure.add_axes((LEFT / WIDTH, bottom, (WIDTH - LEFT - RIGHT) / WIDTH, inner))
         *_, last = steps
         for place, step in enumerate(steps):
@@ -199,8 +175,6 @@ def waterfall(gap: Gap) -> Figure:
         axes.set_ylim(len(steps) - 0.5, -0.5)
         axes.set_xlabel(f"rsum of {shown(gap.title, 90, lines=1)}")
         axes.grid(axis="y", visible=False)
-        text = "\n".join(shown(line, BROAD + 10, lines=1) for line in lines)
-        figure.text(0.01, 0.06 / height, text, fontsize=8, color="#444444", va="bottom")
     return figure
 
 

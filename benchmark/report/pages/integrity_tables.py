@@ -10,6 +10,7 @@ from benchmark.report.table_formats import Table
 from datasets import SPLITS
 
 USED = SPLITS[:3]  # train, val, test
+SHOWN = 50  # pairs of near pictures
 SHARED = (  # field of the card, and what it counts
     ("pictures", "pictures, pixel for pixel"),
     ("near_pictures", "pictures, nearly (pairs)"),
@@ -50,7 +51,8 @@ def twins(card: dict) -> Table | None:
         for first, *others in leakage.get("pictures", [])
         for other in others
     ]
-    near = [[a, b, "nearly", str(bits)] for a, b, bits in leakage.get("near_pictures", [])]
+    nearest = leakage.get("near_pictures", [])[:SHOWN]
+    near = [[first, other, "nearly", str(bits)] for first, other, bits in nearest]
     title = f"{card['title']}: pictures in more than one split"
     heads = ["picture", "its twin", "pixels", "bits that differ"]
     return Table(title=title, heads=heads, rows=equal + near, names=3) if equal + near else None

@@ -116,8 +116,7 @@ def claim_table(rows: Sequence[LedgerRow], beside: Mapping[Effect, str]) -> Tabl
                 f"{shown} ({remark})" if remark else shown,
                 ledger_sentences.printed_difference(finding.compared),
             ]
-            needed = [(row.needs or NONE) if number == 0 else ""]
-            lines.append([*entries, *(needed if is_open else [])])
+            lines.append([*entries, *[finding.needs or NONE] * is_open])
     return Table(title="Claims", heads=heads, rows=lines, names=3)
 
 

@@ -4,6 +4,7 @@ torch."""
 from collections.abc import Sequence
 
 from benchmark.analysis.claim_ledger import PLAYABLE, UNPLAYABLE, Finding, Group, LedgerRow
+from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
 from benchmark.report.pages.claim_tables import DAGGER
@@ -132,7 +133,9 @@ def surprise(row: LedgerRow) -> str:
 
 def finding_line(finding: Finding) -> str:
     """The verdict on a dataset, with the difference and its interval."""
-    return f"{place(finding)} {finding.judged.conclusion}, {difference(finding.compared)}"
+    beside = [said for said in finding.judged.cautions if said.startswith(Departure.CHANCE)]
+    text = f"{place(finding)} {finding.judged.conclusion}, {difference(finding.compared)}"
+    return f"{text} ({'; '.join(beside)})" if beside else text
 
 
 def place(finding: Finding) -> str:

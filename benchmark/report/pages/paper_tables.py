@@ -132,15 +132,15 @@ def _mean(standing: Standing, metric: str | None) -> str:
 def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> list[str]:
     """Why the paper's numbers at `place` and the measured ones cannot be compared; empty if they
     can."""
-    record, found = standing.outcomes[0].record, departures(board, standing)
+    record, reasons = standing.outcomes[0].record, departures(board, standing)
     is_dataset = comparability.is_dataset(board, place)
     differs = {
         "other dataset": not is_dataset,
         "other split": is_dataset and not comparability.is_same(paper, board, place),
         "other features": bool(record.deviations),
         "other budget": bool(record.scaled),
-        "random text encoder": Departure.TEXT in found,
-        "extra input": Departure.INPUT in found,
+        "random text encoder": Departure.TEXT in reasons,
+        "extra input": Departure.INPUT in reasons,
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]
 

@@ -373,8 +373,8 @@ def _remarks(board: Board, standing: Standing) -> list[tuple[str, str]]:
     if standing.row.start:
         pairs.append(("start", f"continues from {standing.row.start}"))
     pairs += [("deviation", deviation) for deviation in record.deviations]
-    found = departures.departures(board, standing)
-    pairs += [(str(kind), text) for kind, text in found.items() if kind not in SAID_ELSEWHERE]
+    reasons = departures.departures(board, standing)
+    pairs += [(str(kind), text) for kind, text in reasons.items() if kind not in SAID_ELSEWHERE]
     if standing.row.note:
         pairs.append(("note", standing.row.note))
     return pairs

@@ -15,11 +15,13 @@ from benchmark.papers.printed_tables import Paper, papers
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import claim_tables, leaderboards, replay_tables, summary
 from benchmark.report.pages.careful_rows import careful_rows
+from benchmark.report.pages.contradictions import looked_into
 from benchmark.report.pages.dataset_page import dataset_page, dataset_tables
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.replay_lines import replay_lines
 from benchmark.report.pages.template_filling import filled
 from benchmark.season.parameters import Params
+from benchmark.season.presets import presets
 
 UP = "../"  # from papers/ to the folder of the report
 Verdicts = dict[str, list[Verdict]]  # by dataset
@@ -120,13 +122,14 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
 def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
     """What the page of the claims shows of a dataset."""
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
+    method_of = {preset: method for preset, (method, _) in presets().items()}
     inputs = FigureInputs(board=board, verdicts=verdicts)
     return {
         "title": board.card["title"],
         "counts": claim_tables.counted(verdicts),
         "figures": figures.section("claims", inputs, board.dataset),
         "tested": claim_tables.verdict_table("Tested", verdicts),
-        "run": run,
+        "run": [(verdict, looked_into(verdict, board.dataset, method_of)) for verdict in run],
         "not_run": claim_tables.not_run_reasons(verdicts),
         "not_run_count": len(verdicts) - len(run),
     }

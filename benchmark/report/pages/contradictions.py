@@ -1,0 +1,28 @@
+"""Where a verdict contradicts its paper: what was looked into, since a wrong implementation is
+likelier than a wrong paper."""
+
+from collections.abc import Mapping
+
+from benchmark.analysis.claim_ledger import FAILED
+from benchmark.analysis.claims import Verdict
+
+TESTS = "../../tests"  # from a season's page
+
+
+def looked_into(verdict: Verdict, dataset: str, method_of: Mapping[str, str]) -> str:
+    """Markdown with links to the tests of the compared methods and to their training curves; empty
+    for a verdict that agrees with its paper or decides nothing, and for own methods.
+
+    method_of  the methods of this repository by preset
+    """
+    methods = dict.fromkeys(
+        method_of[preset] for preset in verdict.claim.presets if preset in method_of
+    )
+    if verdict.conclusion not in FAILED or not methods:
+        return ""
+    loops = ", ".join(f"[{method}]({TESTS}/test_{method}.py)" for method in methods)
+    return (
+        f"against the paper, so it was looked into: {loops} against loops written from the "
+        f"equations; every row that trains [memorises eight pairs]({TESTS}/test_methods.py); "
+        f"[training curves](datasets/{dataset}.md)"
+    )
