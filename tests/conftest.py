@@ -1,6 +1,7 @@
 """Tests compute as the stages do: portable, with one thread, so that runs agree."""
 
 import gc
+from pathlib import Path
 
 import pytest
 
@@ -13,3 +14,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Libraries stay until the end: without them a collection of garbage takes a tenth."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Tests read files of the repository: none may leave another working folder behind."""
+    is_last_of_file = nextitem is None or nextitem.path != item.path
+    assert not is_last_of_file or Path.cwd() == item.config.rootpath, f"left in {Path.cwd()}"

@@ -26,6 +26,8 @@ from benchmark.report.pages.claim_tables import (
 from benchmark.report.pages.contradictions import looked_into
 from benchmark.report.table_formats import Table
 
+ROOT = Path(__file__).parent.parent
+
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 GAP = ",\N{NO-BREAK SPACE}"
 HALF = 1.25  # of an interval
@@ -382,7 +384,7 @@ def test_what_contradicts_its_paper_was_looked_into(word):
     linked = looked_into(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"})
     paths = re.findall(r"\]\(\.\./\.\./(tests/[^)]+)\)", linked)
     assert paths == ([] if agrees else [f"tests/test_{x}.py" for x in ("scan", "vse", "methods")])
-    assert all(Path(path).is_file() for path in paths)
+    assert all((ROOT / path).is_file() for path in paths)
     assert linked.endswith("[training curves](datasets/shapes.md)") or agrees
 
 

@@ -1,11 +1,14 @@
 """`play`: what is stale is played, several stages at once, and DVC agrees that nothing is left."""
 
+import os
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from dvc_repository import copy_code, repository, stale, start
 from report_seasons import leave_figures_empty
+from zc.lockfile import LockFile
 
 from benchmark.__main__ import main
 from benchmark.commands import local_workers, play
@@ -98,6 +101,14 @@ def test_cells_that_are_not_there_are_named(season, capsys):
     assert main(["play", "--only", "nothing"]) == 2
     assert "shapes-scan_t2i_avg-0" in capsys.readouterr().err
     assert main(["play", "--jobs", "0"]) == 2
+
+
+def test_a_second_one_in_the_same_folder_is_refused(season, capsys):
+    play.PLAYING.parent.mkdir(exist_ok=True)
+    with closing(LockFile(str(play.PLAYING))), repository():
+        assert main(["play"]) == 2
+        assert f"process {os.getpid()}" in capsys.readouterr().err
+        assert main(["play", "--dry"]) == 0
 
 
 def test_a_lock_that_dvc_cannot_read_is_told_in_one_line(season, capsys):

@@ -13,6 +13,11 @@ what runs. What a stage says is in .scratch/log/.
 
 import argparse
 import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from zc.lockfile import LockError, LockFile
 
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, run_command
@@ -23,6 +28,8 @@ from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like, read_params
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
+
+PLAYING = Path(".scratch/play.lock")  # of the process that plays here
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     with stage_records.opened(targets) as records:
         if arguments.dry:
             return _show(records)
-        with _workers(arguments) as workers:
+        with _alone(), _workers(arguments) as workers:
             failed = task_queue.play(_tasks(params, records), workers, records)
     print(f"{records.played} stages played, {records.kept} up to date, {len(failed)} failed")
     for name, reason in failed.items():
@@ -66,6 +73,19 @@ def _workers(arguments: argparse.Namespace) -> Processes | Cluster:
         return Cluster(arguments.address, arguments.jobs)
     jobs = arguments.jobs or len(arguments.gpus) or os.cpu_count()
     return Processes(jobs, arguments.gpus)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two at once would write the same scratch files. A process that ends gives its lock back."""
+    PLAYING.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = LockFile(str(PLAYING))
+    except LockError as error:
+        other = f"process {PLAYING.read_text().strip()}"
+        raise UserError("play", "one at a time in this folder", other, "wait for it") from error
+    with closing(lock):
+        yield
 
 
 def _targets(params: Params, pattern: str) -> list[str]:

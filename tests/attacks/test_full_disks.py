@@ -29,7 +29,6 @@ def disk(tmp_path) -> Iterator[Path]:
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a small disk needs the right to mount one")
     yield folder
-    os.chdir(tmp_path)
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
