@@ -188,16 +188,17 @@ def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
 
 
 def same_comparisons(rows: Sequence[LedgerRow]) -> dict[tuple[str, str], str]:
-    """A letter for each (paper, id of a claim) that rests on the same comparisons as another one:
+    """Letters, a to z, then aa, for each (paper, id of a claim) that rests on the same comparisons as another one:
     the same presets and the same metric wherever both were tested."""
     by_comparison: dict[tuple, list[LedgerRow]] = {}
     for row in rows:
         if row.findings:
             by_comparison.setdefault(_comparisons(row), []).append(row)
     shared = [of_one for of_one in by_comparison.values() if len(of_one) > 1]
+    letters = (first + last for first in ("", *ascii_lowercase) for last in ascii_lowercase)
     return {
         (row.paper, row.claim.id): letter
-        for letter, of_one in zip(ascii_lowercase, shared, strict=False)
+        for letter, of_one in zip(letters, shared, strict=False)
         for row in of_one
     }
 
