@@ -111,8 +111,8 @@ def attention(s_PknQ: Tensor, lambda1: float, leak: float) -> Tensor:
     (below Eq. 1), words j for Text-Image. Padding has s = 0 and drops out of the norm.
     """
     kept = F.leaky_relu(s_PknQ, leak) if leak else F.relu(s_PknQ)
-    norm = kept.square().sum(2, keepdim=True).clamp_min(1e-16).sqrt()
-    return times(kept, lambda1 / norm).exp_()
+    squared = kept.square().sum(2, keepdim=True).clamp_min(1e-16)
+    return times(kept, lambda1 * squared.rsqrt()).exp_()
 
 
 def relevance(s_PknQ: Tensor, gram_Pkk: Tensor, a_PknQ: Tensor) -> Tensor:

@@ -1,8 +1,10 @@
 """Pinned numerics: the same bytes on a narrower processor, other bytes without the pins.
 
-That AMD's processors give the bytes of `portable`, too, was seen with qemu's imitation of one.
+That Intel's and AMD's processors give the same bytes was seen on one of AMD beside qemu's imitation
+of Intel's Haswell, whose approximations of square roots are others.
 """
 
+import ast
 import json
 import os
 import subprocess
@@ -80,6 +82,36 @@ def test_a_process_begins_anew_to_compute_otherwise():
         "print(numerics.current(), torch.get_num_threads(), os.environ.get('MKL_CBWR'))"
     )
     assert run("-c", code).split() == ["Numerics(mode='native',", "threads=2)", "2", "None"]
+
+
+# What MKL computes for torch from an approximation by the processor (benchmark/core/numerics.py).
+APPROXIMATED = {"sqrt", "acos", "asin", "atan", "tan", "log2", "cdist", "pdist"}
+COMPUTING = ["methods", *(f"benchmark/{r}" for r in ("encode", "encoders", "train", "matching"))]
+
+
+def not_portable(source: str) -> list[str]:
+    """Calls of APPROXIMATED that are not numpy's or Python's, and optimisers that are not fused."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    texts = {ast.unparse(call): ast.unparse(call.func) for call in calls}
+    return [
+        text
+        for text, name in texts.items()
+        if (name.rpartition(".")[2] in APPROXIMATED and not name.startswith(("np.", "math.")))
+        or (name.startswith("torch.optim.Adam") and "fused=True" not in text)
+    ]
+
+
+@pytest.mark.parametrize("folder", COMPUTING)
+def test_no_result_hangs_on_a_square_root_that_processors_approximate(folder):
+    sources = {path: path.read_text() for path in (ROOT / folder).rglob("*.py")}
+    assert (
+        sources and {path: not_portable(x) for path, x in sources.items() if not_portable(x)} == {}
+    )
+
+
+def test_square_roots_and_optimisers_are_seen():
+    source = "x.sqrt(); np.sqrt(2); torch.optim.Adam(p, fused=True); torch.optim.Adam(p)"
+    assert not_portable(source) == ["x.sqrt()", "torch.optim.Adam(p)"]
 
 
 def test_numpy_before_the_package_is_noticed():

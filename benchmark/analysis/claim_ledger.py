@@ -188,8 +188,8 @@ def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
 
 
 def same_comparisons(rows: Sequence[LedgerRow]) -> dict[tuple[str, str], str]:
-    """Letters, a to z, then aa, for each (paper, id of a claim) that rests on the same comparisons as another one:
-    the same presets and the same metric wherever both were tested."""
+    """Letters, a to z, then aa, for each (paper, id of a claim) that rests on the same comparisons
+    as another one: the same presets and the same metric wherever both were tested."""
     by_comparison: dict[tuple, list[LedgerRow]] = {}
     for row in rows:
         if row.findings:

@@ -6,7 +6,7 @@ agree.
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 
 import numpy as np
@@ -35,6 +35,7 @@ def fingerprint_parts() -> dict[str, str]:
         "torch recurrence": _recurrence,
         "torch functions": _functions,
         "torch decompositions": _decompositions,
+        "torch optimisers": _optimisers,
         "torch pictures": _pictures,
     }
     host_parts = {"numpy": _numpy, "scipy": _scipy}
@@ -107,6 +108,19 @@ def _decompositions() -> list[Tensor]:
     x = _tensor(64, 40).double()
     gram = x.T @ x
     return [*torch.linalg.eigh(gram), torch.linalg.svdvals(x), torch.linalg.cholesky(gram)]
+
+
+def _optimisers() -> list[Tensor]:
+    """Two steps of those that train: fused, since sqrt, which others take, is MKL's."""
+    made = []
+    for optimiser in (torch.optim.Adam, partial(torch.optim.SGD, lr=0.1, momentum=0.9)):
+        weight = nn.Parameter(_tensor(37, 101))
+        step = optimiser([weight], fused=True)
+        for power in (2, 3):
+            weight.grad = _tensor(37, 101) ** power
+            step.step()
+        made.append(weight)
+    return made
 
 
 def _pictures() -> list[Tensor]:

@@ -12,6 +12,10 @@ intel
 native
     As is fastest on the processor at hand.
 
+torch's sqrt, log2, acos, asin, atan, cdist and, of float64, log and tan on a CPU are MKL's, which
+starts from an approximation by the processor, and Intel's and AMD's differ in its last bits. Stages
+and methods use none of them: x.rsqrt().reciprocal() and fused optimisers are exact everywhere.
+
 The number of threads is fixed in all of them. A process that must compute otherwise begins anew
 with `require`: libraries read these settings once, when they are loaded.
 """

@@ -49,7 +49,7 @@ def pretrained() -> Network:
     model = Network().to(memory_format=torch.channels_last)
     head = nn.Linear(2 * model.trunk[-1][0].out_channels, sum(classes))
     steps = EPOCHS * (len(pixels) // BATCH)
-    optimiser = torch.optim.Adam([*model.parameters(), *head.parameters()])
+    optimiser = torch.optim.Adam([*model.parameters(), *head.parameters()], fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     model.train()
     bar = ProgressBar(total=steps, unit="batch", desc="pretrain drawn_cnn")
