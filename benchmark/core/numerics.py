@@ -7,8 +7,8 @@ portable
     As on any x86-64 processor with AVX2, Intel's and AMD's. MKL then computes with SSE2 alone, so
     large products take up to several times as long.
 intel
-    As on any Intel processor with AVX2. On one of AMD the bytes are others, since MKL has its AVX2
-    kernels for Intel's processors alone. Nearly as fast as `native`.
+    As on any Intel processor with AVX2, or on any of AMD: one maker's bytes are not the other's,
+    since MKL has its AVX2 kernels for Intel's processors alone. Nearly as fast as `native`.
 native
     As is fastest on the processor at hand.
 
