@@ -361,7 +361,8 @@ class Model(nn.Module):
 
     def _text_features(self, ids_CL: Tensor) -> Tensor:
         """f_text, Eq. 3."""
-        words_CNL = self.word_norm(self.words(ids_CL).transpose(1, 2))
+        # Of a transposed tensor, batch norm takes a square root that processors approximate.
+        words_CNL = self.word_norm(self.words(ids_CL).transpose(1, 2).contiguous())
         return self.text_head(POOLINGS[self.config.text_pooling](self.text_cnn(words_CNL)))
 
     def _placed(self, captions: Captions) -> Tensor:

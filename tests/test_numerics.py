@@ -7,6 +7,7 @@ of Intel's Haswell, whose approximations of square roots are others.
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,12 @@ PINS = {
 
 
 def run(*arguments: str, **changes: str) -> str:
+    return output([sys.executable, *arguments], **changes)
+
+
+def output(command: list[str], **changes: str) -> str:
     kept = {name: value for name, value in os.environ.items() if name not in PINS}
     environment = kept | {"PYTHONPATH": str(ROOT)} | changes
-    command = [sys.executable, *arguments]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     ).stdout
@@ -50,6 +54,14 @@ def has_wide_processor() -> bool:
 def test_a_narrower_processor_and_settings_of_the_user_change_no_byte(pinned):
     odd = {"OMP_NUM_THREADS": "2", "MKL_CBWR": "AVX512", "OPENBLAS_CORETYPE": "Prescott"}
     assert json.loads(run(str(PROGRAM), **NARROW, **odd)) == pinned
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs qemu-user")
+@pytest.mark.parametrize("processor", ["Haswell", "EPYC-Rome"])
+def test_imitated_processors_of_both_makers_give_the_same_bytes(pinned, processor):
+    imitated = ["qemu-x86_64", "-cpu", processor, sys.executable, str(PROGRAM)]
+    assert json.loads(output(imitated)) == pinned
 
 
 @pytest.mark.slow
