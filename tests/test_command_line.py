@@ -94,7 +94,7 @@ def test_season_then_an_unknown_cell(capsys):
 
 def test_an_unknown_season(capsys):
     assert main(["season", "spring"]) == 2
-    assert "season 'spring': expected one of all, demo, flickr8k" in one_line(capsys)
+    assert "season 'spring': expected one of ablations, all, demo, flickr8k" in one_line(capsys)
 
 
 def test_a_season_file_from_elsewhere_is_kept_with_what_is_made_from_it(capsys):

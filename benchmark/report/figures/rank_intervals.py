@@ -18,8 +18,9 @@ from benchmark.report.pages.result_tables import THESE_TRAININGS
 
 SECTION = "first"
 ROW = 0.235  # inches; height of a preset
-LEFT, RIGHT, TOP, BOTTOM = 3.75, 1.65, 0.3, 0.85  # inches around the axes
-COLUMNS = {"group": 0.12, "seeds": 0.6, "lacks": 1.02}  # inches right of the axes
+LEFT, TOP, BOTTOM = 3.75, 0.3, 0.85  # inches around the axes
+GROUP, SEEDS, LACKS = 0.12, 0.42, 0.63  # inches: where the first column begins, width of the others
+LETTER, SPACE = 0.075, 0.1  # inches; of the first column, at least as wide as its heading
 LABEL = 58  # characters
 BAND = "#eef3f8"  # behind every second rank group
 POINTED = ":"
@@ -80,10 +81,12 @@ def _row(board: Board, standing: Standing, metric: str, group: str) -> RankRow:
 def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
     """One line per preset in the given order; bands tell the rank groups by their first letter."""
     height = TOP + ROW * len(rows) + BOTTOM
+    columns, right = _columns(rows)
+    width = WIDTH - LEFT - right
     with drawing():
         figure = Figure(figsize=(WIDTH, height))
-        inner = (WIDTH - LEFT - RIGHT) / WIDTH
-        axes = figure.add_axes((LEFT / WIDTH, BOTTOM / height, inner, ROW * len(rows) / height))
+        inner = (LEFT / WIDTH, BOTTOM / height, width / WIDTH, ROW * len(rows) / height)
+        axes = figure.add_axes(inner)
         _draw_bands(axes, rows)
         for place, row in enumerate(rows):
             _draw_row(axes, place, row)
@@ -91,7 +94,7 @@ def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"{heading} on test, with its 95% interval")
         axes.grid(axis="y", visible=False)
-        _draw_margin(axes, rows)
+        _draw_margin(axes, rows, [place / width for place in columns])
         handles, titles = _legend(rows)
         figure.legend(handles, titles, loc="lower center", ncols=len(titles))
     return figure
@@ -129,14 +132,19 @@ def _draw_bands(axes: Axes, rows: Sequence[RankRow]) -> None:
             axes.axhspan(height - 0.5, height + 0.5, color=BAND, zorder=0, linewidth=0)
 
 
-def _draw_margin(axes: Axes, rows: Sequence[RankRow]) -> None:
-    """Group, seeds and marks of every row, right of the axes."""
+def _columns(rows: Sequence[RankRow]) -> tuple[list[float], float]:
+    """Where group, seeds and marks begin, and where they end, in inches right of the axes."""
+    seeds = GROUP + LETTER * max(5, *(len(row.group) for row in rows)) + SPACE
+    return [GROUP, seeds, seeds + SEEDS], seeds + SEEDS + LACKS
+
+
+def _draw_margin(axes: Axes, rows: Sequence[RankRow], columns: Sequence[float]) -> None:
+    """Group, seeds and marks of every row, right of the axes; `columns` in widths of the axes."""
     look = {"transform": axes.get_yaxis_transform(), "fontsize": 8, "verticalalignment": "center"}
-    width = WIDTH - LEFT - RIGHT
-    for name, place in COLUMNS.items():
-        axes.text(1 + place / width, -0.9, name, color=GREY, **look)
+    for place, name in zip(columns, ("group", "seeds", "lacks"), strict=True):
+        axes.text(1 + place, -0.9, name, color=GREY, **look)
     for height, row in enumerate(rows):
         texts = (row.group, str(row.seeds), row.marks)
-        for place, text in zip(COLUMNS.values(), texts, strict=True):
+        for place, text in zip(columns, texts, strict=True):
             family = f"{FONT} Mono" if text == row.marks else FONT
-            axes.text(1 + place / width, height, text, family=family, **look)
+            axes.text(1 + place, height, text, family=family, **look)
