@@ -46,11 +46,11 @@ def pretence(monkeypatch):
         monkeypatch.setattr(module, "ahead", map)
 
 
-LAUNCHES = {  # of a forward pass at the least depth, most of any preset; portable square roots are two
+LAUNCHES = {  # of a forward pass at the least depth, most of any preset
     "cyclematch": 223,
     "dual_path": 269,
     "scan": 117,
-    "two_branch_embedding": 74,
+    "two_branch_embedding": 74,  # a square root is two, to be portable on CPUs
     "two_branch_phrase_embedding": 134,
     "two_branch_phrase_similarity": 71,
     "two_branch_similarity": 48,
