@@ -7,7 +7,7 @@ from builders import board, outcome, standing
 
 from benchmark.analysis.boards import Outcome
 from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
-from benchmark.analysis.departures import Departure, departures
+from benchmark.analysis.departures import Departure, as_chance, departures
 
 
 def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame:
@@ -151,6 +151,12 @@ class TestDepartures:
         expected = [f"rsum {rsum}, where random scores have 32.0"] * is_by_chance
         assert list(found(*cells).values()) == expected
         assert [*found(*cells)] == [Departure.CHANCE] * is_by_chance
+
+    @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
+    def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(self, images, rsum):
+        """Three times the recall of random scores would be more than there is."""
+        assert as_chance(rsum + 0.1, 2, images) == ""
+        assert as_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f}, where random")
 
     def test_few_trainings_twins_and_an_unknown_commit_are_named(self):
         cell = outcome("a", 0)

@@ -14,6 +14,7 @@ from benchmark.analysis.convergence import is_rising
 ENOUGH = 3  # trainings
 UNKNOWN = "unknown"
 AS_CHANCE = 3  # times the rsum of random scores
+CUTOFFS = (1, 5, 10)  # of the recalls that rsum adds
 
 
 class Departure(StrEnum):
@@ -121,9 +122,17 @@ def _by_chance(board: Board, standing: Standing) -> str:
     if standing.task != "retrieval" or not standing.played:
         return ""
     images = board.card["counts"]["test"]["images"] / board.folds
-    by_chance = len(board.ways) * 100 * (1 + 5 + 10) / images
     rsum = standing.mean("rsum")
-    if rsum is None or rsum >= AS_CHANCE * by_chance:
+    return "" if rsum is None else as_chance(rsum, len(board.ways), images)
+
+
+def as_chance(rsum: float, ways: int, images: float) -> str:
+    """What is said of an rsum as random scores have it, with these directions and so many images
+    to choose from; "" of a better one. Of few images many are right by chance: there, the rsum
+    must only be nearer to random scores than to perfect ones."""
+    by_chance = ways * 100 * sum(min(k, images) for k in CUTOFFS) / images
+    half_way = (by_chance + ways * 100 * len(CUTOFFS)) / 2
+    if rsum >= min(AS_CHANCE * by_chance, half_way):
         return ""
     return f"rsum {rsum:.1f}, where random scores have {by_chance:.1f}"
 
