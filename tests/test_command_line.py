@@ -27,6 +27,13 @@ def one_line(capsys) -> str:
     return text
 
 
+@pytest.mark.parametrize("words", [("nowhere",), ("--season", "nowhere")])
+def test_a_site_is_of_a_season_by_name(words, capsys):
+    """Alone, as `play` takes it, and with the option that other verbs have."""
+    assert main(["site", *words]) == 2
+    assert "seasons/nowhere/params.yaml" in one_line(capsys)
+
+
 def test_every_command_is_a_verb():
     files = (HERE.parent / "benchmark/commands").glob("*.py")
     commands = {path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")}

@@ -117,10 +117,10 @@ def printed_table(boards: list[Board], name: str, form: str) -> str:
     chosen = [table for known, table in tables.items() if name in (known, known.partition(" ")[0])]
     if not chosen:
         raise UserError(
-            "--table",
+            "table",
             expected="the name of a table",
             found=suggested(name, tables),
-            do="see: python -m benchmark report --table list",
+            do="python -m benchmark export prints all names",
         )
     return "\n".join(FORMATS[form](table) for table in chosen)
 
