@@ -80,7 +80,7 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys):
     ("words", "message"),
     [
         ((FIRST, "scan_t2i_agv", "--dataset", "open"), "did you mean scan_t2i_avg?"),
-        ((FIRST, FIRST, "--dataset", "open"), f"expected two presets, found {FIRST} twice"),
+        ((FIRST, FIRST), f"expected two presets, found {FIRST} twice"),
         ((FIRST, SECOND), "--dataset: expected one that both are played on"),
         ((FIRST, SECOND, "--dataset", "opne"), "did you mean open?"),
         ((FIRST, SECOND, "--dataset", "open", "--out", "a.xlsx"), "a .parquet or .csv file"),

@@ -31,12 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
-    boards = {board.dataset: board for board in read_boards(params)}
-    board = _board(boards, arguments)
     if arguments.first == arguments.second:
         found = f"{arguments.first} twice"
         raise UserError("compare", "two presets", found, "name another one as the second")
+    params = read_params(arguments.season)
+    boards = {board.dataset: board for board in read_boards(params)}
+    board = _board(boards, arguments)
     first, second = _standing(board, arguments.first), _standing(board, arguments.second)
     data = prepared_tables.read(board.dataset)
     changed = query_changes.changes(data, first, second, arguments.direction)
