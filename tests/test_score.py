@@ -246,10 +246,10 @@ def judge(*words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "--images with --captions, or --matrix, or --ranks"),
+        ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
         (("--images", "a.npy"), "found --images alone; add --captions FILE"),
         (("--captions", "b.npy"), "found --captions alone; add --images FILE"),
-        (("--matrix", "a.npy", "--ranks", "r.csv"), "none or several of them"),
+        (("--matrix", "a.npy", "--ranks", "r.csv"), "found several of them"),
     ],
 )
 def test_one_kind_of_file_is_needed(season, capsys, words, message):

@@ -107,7 +107,8 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> Judged:
         raise UserError("score", expected, found, f"add --{lacks} FILE, their embeddings")
     if sum(given) != 1 or len(pair) == 1:
         expected = "--images with --captions, or --matrix, or --ranks"
-        raise UserError("score", expected, "none or several of them", "name one kind of file")
+        found = "several of them" if any(given) else "none of them"
+        raise UserError("score", expected, found, "name one kind of file")
     try:
         if arguments.ranks:
             return _of_ranks(arguments.ranks, data)
