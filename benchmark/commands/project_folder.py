@@ -32,5 +32,5 @@ def _is_project(folder: Path) -> bool:
 
 def _known() -> list[str]:
     """Seasons of this folder, and ready-made ones."""
-    own = {path.parent.name for path in SEASONS.glob(f"*/{SEASON_FILE}")}
-    return sorted(own.union(season_names()))
+    files = (path for name in (SEASON_FILE, PARAMS) for path in SEASONS.glob(f"*/{name}"))
+    return sorted({path.parent.name for path in files}.union(season_names()))
