@@ -19,6 +19,7 @@ from benchmark.commands.local_workers import Processes
 from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_json
 from benchmark.encode import drawn_pretraining
+from benchmark.season.parameter_files import activate, read_params
 
 SEASON = """
 title: Small
@@ -128,6 +129,13 @@ def test_a_cell_that_failed_is_told_each_time(season, capsys):
         assert stale() == []
         assert said[1].startswith("1 cell without a result: shapes/breaks 0: the loss ")
         assert said[2].startswith("report: reports/small/README.md")
+
+
+def test_the_active_season_is_played_as_far_as_dvc_status_looks(season):
+    small = read_params("small")
+    assert play._targets(small, "*") == ["dvc.yaml:season"]
+    activate("other")
+    assert play._targets(small, "*") == ["seasons/small/dvc.yaml:metrics"]
 
 
 def test_another_folder_and_a_wrong_name_are_told_with_what_to_do(season, capsys):

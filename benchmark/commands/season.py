@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmark.commands import season_reference
+from benchmark.commands.project_folder import season_here
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data.raw_files import raw_dataset
@@ -21,7 +22,6 @@ from benchmark.season.parameter_files import (
     Local,
     placed,
     read_local,
-    read_params,
     write_local,
     write_params,
 )
@@ -64,7 +64,7 @@ def main(arguments: argparse.Namespace) -> None:
         print(season_reference.reference(), end="")
         return
     if arguments.name is None:
-        show(read_params())
+        show(season_here(None))
         return
     name = season_name(arguments.name)
     declared = read_season(arguments.name)
