@@ -97,6 +97,7 @@ def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monke
     status, said = played(capsys)
     assert status == 1 and said[0].endswith(" 1 failed")
     assert said[1].startswith("train shapes/scan_i2t_lse 0: ") and "epochs" in said[1]
+    assert "Error" not in said[1] and "(see .scratch/log/train-shapes-" in said[1]
     assert said[2:] == ["5 stages wait for it"]
 
 

@@ -27,6 +27,10 @@ LOGS = Path(".scratch/log")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
+class StageError(Exception):
+    """A stage ended with a line that says why."""
+
+
 class Processes(ExitStack):
     """`jobs` processes at once, which share the GPUs that are named, if any."""
 
@@ -102,7 +106,7 @@ def played(name: str, task: Task) -> str:
     try:
         with progress_bars.told_to(file_of(name)):
             task.function(*task.arguments)
-    except DataError as error:
+    except (DataError, StageError) as error:
         return " ".join(str(error).split())
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -118,7 +122,7 @@ def run_command(command: str, name: str) -> None:
         status = _status_of(module, arguments)
     if status:
         lines = path.read_text().splitlines() or [f"exit status {status}"]
-        raise RuntimeError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")
+        raise StageError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")
 
 
 def _status_of(module: str, arguments: list[str]) -> int:

@@ -26,6 +26,7 @@ from benchmark.commands.play_summary import told_cells, told_failures, told_repo
 from benchmark.commands.project_folder import season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
+from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like
@@ -60,7 +61,8 @@ def main(arguments: argparse.Namespace) -> int:
             tasks = _tasks(params, records)
             failed = task_queue.play(tasks, workers, records)
     causes = task_queue.causes(failed, tasks)
-    print(f"{records.played} stages played, {records.kept} up to date, {len(causes)} failed")
+    played = counted(records.played, "stage")
+    print(f"{played} played, {records.kept} up to date, {len(causes)} failed")
     for line in told_failures(causes, len(failed) - len(causes)):
         print(line)
     for line in told_cells(params, cells_like(params, arguments.only, "--only")):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmark.commands.stage_records import RECORD, why
-from benchmark.commands.task_display import waiting
+from benchmark.commands.task_display import counted, waiting
 from benchmark.core.files import read_json
 from benchmark.core.records import read_record
 from benchmark.season.parameter_files import active_season
@@ -33,8 +33,8 @@ def told_cells(params: Params, chosen: list[str]) -> Iterator[str]:
                 place = f"{cell.dataset}/{cell.preset}"
                 seeds.setdefault((place, why(record)), []).append(cell.seed)
     for (place, reason), those in seeds.items():
-        cells_said = "1 cell" if len(those) == 1 else f"{len(those)} cells"
-        yield f"{cells_said} without a result: {place} {', '.join(map(str, those))}: {reason}"
+        which = f"{place} {', '.join(map(str, those))}"
+        yield f"{counted(len(those), 'cell')} without a result: {which}: {reason}"
 
 
 def told_report(params: Params) -> Iterator[str]:

@@ -88,10 +88,15 @@ class Display(ExitStack):
         return seconds / self.jobs
 
 
+def counted(count: int, what: str) -> str:
+    """1 stage, 2 stages."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def waiting(count: int, causes: int = 1) -> str:
     """So many stages are not begun, because of as many others that failed."""
-    stages = "1 stage waits" if count == 1 else f"{count} stages wait"
-    return f"{stages} for {'it' if causes == 1 else 'them'}"
+    verb, cause = "waits" if count == 1 else "wait", "it" if causes == 1 else "them"
+    return f"{counted(count, 'stage')} {verb} for {cause}"
 
 
 def file_of(name: str) -> Path:
