@@ -76,8 +76,9 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, figures)
     figures.remove_others()
-    for subfolder in ("datasets", "papers"):
+    for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
+    for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
     for name, text in pages.items():
         write_text(folder / name, text)
