@@ -112,7 +112,7 @@ def test_the_season_of_the_readme_is_one():
     """Its lines, put into the file that `init` writes as an editor does it: the presets below
     `presets:`, the rest at the end."""
     of_list, at_end = blocks(section(text_of("README.md"), "Your method"), "yaml")
-    counted = Counted(images=160, captions=800, trained=220, val=16, test=100, has_splits=False)
+    counted = Counted(images=160, captions=800, has_splits=False, val=16, test=100)
     written = init.season_text("pets", Path("pets"), None, counted)
     head, tail = written.split("presets:\n")
     text = f"{head}presets:\n{of_list}{tail}{at_end}"

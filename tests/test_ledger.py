@@ -159,9 +159,9 @@ def test_an_untested_claim_says_the_reason_of_each_season():
 
 def test_a_row_as_by_chance_is_named_beside_its_finding():
     of_claim = judged("holds")
-    cautions = ["as by chance: B", "not converged: A"]
+    cautions = ["near chance: B", "not converged: A"]
     (finding,) = row(of_claim.model_copy(update={"cautions": cautions})).findings
-    assert finding_line(finding).endswith(" (as by chance: B)")
+    assert finding_line(finding).endswith(" (near chance: B)")
     (finding,) = row(of_claim).findings
     assert "chance" not in finding_line(finding)
 

@@ -35,6 +35,7 @@ from benchmark.season.presets import Preset, own_presets, presets
 CARDS = Path("data/prepared")
 TASKS = ("retrieval", "localisation")
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
+OWN_PICTURES = "folder"  # module of datasets/
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
 
 
@@ -95,6 +96,16 @@ class Standing:
     @property
     def method(self) -> str:
         return self.outcomes[0].record.method
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the method is a file of the season's, of which no paper prints anything."""
+        return self.method.endswith(".py")
+
+    @property
+    def is_brought(self) -> bool:
+        """Whether its scores were made elsewhere: nothing was trained or timed here."""
+        return self.outcomes[0].record.family == BROUGHT
 
     @property
     def task(self) -> str:
@@ -176,6 +187,11 @@ class Board:
     def is_small(self, task: str) -> bool:
         """Whether a task has too few test queries for any conclusion."""
         return self.test_queries(task) < MIN_TEST_QUERIES
+
+    @property
+    def has_own_pictures(self) -> bool:
+        """Whether the pictures are a folder of the user's, no dataset of a paper."""
+        return self.card.get("reader") == OWN_PICTURES
 
     @property
     def folds(self) -> int:
