@@ -231,6 +231,8 @@ def read_boards(params: Params) -> list[Board]:
 def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
     with corrected_by(f"python -m benchmark.prepare {dataset}"):
         card = read_card(CARDS / dataset / "card.json")
+    if card["reader"] == OWN_PICTURES:  # all such folders have the same title
+        card["title"] = dataset
     outcomes_of: dict[str, list[Outcome]] = {}
     for key, cell in {**params.cells, **params.fusions, **params.brought}.items():
         if cell.dataset == dataset:

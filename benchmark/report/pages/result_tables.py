@@ -392,7 +392,7 @@ def _remarks(board: Board, standing: Standing) -> list[tuple[str, str]]:
         pairs.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
     if standing.row.start:
         pairs.append(("start", f"continues from {standing.row.start}"))
-    pairs += [("deviation", deviation) for deviation in record.deviations]
+    pairs += [("deviation", line) for line in record.deviations if not standing.is_own]
     reasons = departures.departures(board, standing)
     pairs += [(str(kind), text) for kind, text in reasons.items() if kind not in SAID_ELSEWHERE]
     if standing.row.note:
