@@ -98,6 +98,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         "claims.md.j2",
         boards=[_judged(board, verdicts[board.dataset], figures) for board in boards],
         key=claim_tables.key_table(),
+        has_own=any(board.own_claims for board in boards),
         statement=claim_tables.statement,
         facts=claim_tables.facts,
         has_dagger=any(
