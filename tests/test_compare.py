@@ -101,8 +101,10 @@ def test_tables_are_exported_in_every_format(season, capsys):
         assert main(["export", "open/leaderboard", "--format", form]) == 0
         texts[form] = capsys.readouterr().out
     table = json.loads(texts["json"])
-    assert table["heads"][0] == "preset" and len(table["rows"]) == 4
-    assert texts["csv"].splitlines()[0].split(",")[0] == "preset"
+    assert table["heads"][:2] == ["id", "preset"] and len(table["rows"]) == 4
+    assert {row[0] for row in table["rows"]} > {FIRST, SECOND}
+    assert all(isinstance(row[table["heads"].index("rsum")], float) for row in table["rows"])
+    assert texts["csv"].splitlines()[0].split(",")[:2] == ["id", "preset"]
     assert r"\toprule" in texts["latex"] and texts["markdown"].startswith("| ")
     assert main(["export", "open/leaderbord"]) == 2
     told = capsys.readouterr().err

@@ -85,10 +85,9 @@ def make_small() -> None:
 
 
 def add_method() -> None:
-    """The block of the README, beside what is there."""
-    (block,) = blocks(section(README, "Your method"), "yaml")
-    added = yaml.safe_load(block)
-    amend(added | {"presets": [*dict.fromkeys([*PRESETS, *added["presets"]])]})
+    """The blocks of the README, beside what is there."""
+    of_list, at_end = map(yaml.safe_load, blocks(section(README, "Your method"), "yaml"))
+    amend(at_end | {"presets": [*PRESETS, *of_list]})
     amend({"options": {key: TINY[key] for key in ("two_branch_embedding", "own*")}})
 
 

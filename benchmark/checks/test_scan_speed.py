@@ -33,9 +33,9 @@ SCORED = 32  # images with the captions of a batch, so that a run is short: a ne
 # machine disturbs many short runs less than few long ones
 OVER_PRODUCT = 1.4
 STEP_OVER_PRODUCTS = 1.5
-# Whole steps: the aim was 6 and 10. For t2i 6 cannot be had: products alone, most of them of the GRU
-# and the projection that both ways share, allow 6.1 on an Intel Xeon (4.5 to 4.9 measured) and 4.6
-# on an AMD EPYC (3.9 to 4.0). What the ways do not share is measured without the encoders: 17 times.
+# Whole steps: the aim was 6 and 10. For t2i 6 cannot be had: products, most of them of the GRU and
+# the projection that both ways share, allow 6.1 on an Intel Xeon (4.5 to 4.9 measured) and 4.6 on
+# an AMD EPYC (3.9 to 4.0). What they do not share is measured without the encoders: 17 times.
 TIMES_FASTER = {"t2i": 3.0, "i2t": 10.0}
 TIMES_FASTER_BEYOND = 10.0
 

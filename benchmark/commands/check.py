@@ -91,10 +91,9 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"{preset}:")
         broken += check(trial)
     seconds = f"{perf_counter() - started:.0f} s"
-    print(
-        f"{arguments.method}: " + (f"{broken} promises broken" if broken else "keeps the contract")
-    )
-    print(f"{len(trials)} presets tried in {seconds}")
+    failed = f"{broken} promise{'s' * (broken != 1)} broken"
+    print(f"{arguments.method}: {failed if broken else 'keeps the contract'}")
+    print(f"{len(trials)} preset{'s' * (len(trials) != 1)} tried in {seconds}")
     return 1 if broken else 0
 
 
@@ -159,7 +158,9 @@ def _recipe(trial: Trial) -> str:
             raise BrokenError(f"phase {number}: less than an epoch, or than two rows a batch")
     if not phases and not trial.takes.fit:
         raise BrokenError("it has no phase, and nothing is fitted")
-    return f"{len(phases)} phases, {sum(phase.epochs for phase in phases)} epochs"
+    epochs = sum(phase.epochs for phase in phases)
+    plural = "s" * (len(phases) != 1), "s" * (epochs != 1)
+    return f"{len(phases)} phase{plural[0]}, {epochs} epoch{plural[1]}"
 
 
 def _model(trial: Trial) -> str:

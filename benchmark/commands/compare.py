@@ -69,7 +69,7 @@ def _lines(board: Board, first: Standing, second: Standing, changed: Changes) ->
     count = len(changed.queries)
     lines = [
         f"{first.preset} against {second.preset} on {board.dataset}, {changed.direction}, "
-        f"{changed.seeds} common seeds",
+        f"{changed.seeds} common seed{'s' * (changed.seeds != 1)}",
         _test(board, first, second),
         f"of {count} queries: {changed.won} won, {changed.lost} lost, "
         f"{count - changed.won - changed.lost} equal",

@@ -232,7 +232,7 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
     return f"""\
 # yaml-language-server: $schema=../../docs/season.schema.json
 # {counted.images} images, {counted.captions} captions; {_told(counted)}.
-# Every key is explained in README.md. After a change: python -m benchmark season {name}
+# Every key is explained in docs/season-file.md. After a change: python -m benchmark season {name}
 title: {name}
 datasets:
   {name}:

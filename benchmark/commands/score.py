@@ -23,7 +23,7 @@ import pandas as pd
 import torch
 
 from benchmark import protocol
-from benchmark.analysis.departures import as_chance
+from benchmark.analysis.departures import near_chance
 from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.array_files import read_csv, read_parquet
 from benchmark.core.errors import UserError
@@ -124,11 +124,11 @@ def _doubts(judged: Judged, data: Prepared) -> list[str]:
     """What is said of scores that are as random ones."""
     rsum = judged.result.metrics.get("rsum")
     images = len(data.split(SPLIT).image_rows) / data.card["folds"]
-    found = "" if rsum is None else as_chance(rsum, len(data.card["ways"]), images)
+    found = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
     if not found:
         return []
     check = "the ranks and their queries" if judged.given == "ranks" else ROWS
-    return [f"as by chance: {found}; check {check}"]
+    return [f"near chance: {found}; check {check}"]
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:

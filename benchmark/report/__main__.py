@@ -24,7 +24,7 @@ from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
 from benchmark.protocol.record_metrics import INTERVAL_ENDS
-from benchmark.report import table_formats
+from benchmark.report import table_formats, table_numbers
 from benchmark.report.pages.claim_tables import claims_table, not_run_table
 from benchmark.report.pages.dataset_page import dataset_tables
 from benchmark.report.pages.dvc_plots import write_plots
@@ -39,8 +39,8 @@ ROOT = Path("reports")
 FORMATS = {
     "markdown": table_formats.as_markdown,
     "latex": table_formats.as_latex,
-    "csv": table_formats.as_csv,
-    "json": table_formats.as_json,
+    "csv": table_numbers.as_csv,
+    "json": table_numbers.as_json,
 }
 
 
