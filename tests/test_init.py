@@ -21,7 +21,8 @@ from benchmark.season.season_files import read_season
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "dvc.yaml", "dvc.yaml")
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    Path("seasons").mkdir()
     Path("my pets").mkdir()
 
 
@@ -103,14 +104,15 @@ def refused(capsys, *words: str) -> str:
     assert main(["init", *words]) == 2
     told = capsys.readouterr()
     assert "next: " not in told.out
-    for written in ("seasons/my_pets", "params.yaml", "local.yaml"):
+    for written in ("seasons/my_pets", "local.yaml"):
         assert not Path(written).exists()
+    assert Path("params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
     return told.err
 
 
 def test_what_cannot_be_read_leaves_no_season(capsys):
     assert "nowhere: expected a folder, found nothing" in refused(capsys, "nowhere")
-    assert "dvc.yaml: expected a folder, found a file" in refused(capsys, "dvc.yaml")
+    assert "params.yaml: expected a folder, found a file" in refused(capsys, "params.yaml")
     assert "expected one annotation file" in refused(capsys, "my pets")
     Path("my pets/captions.csv").write_text("image,caption\n0.png,hello\n")
     assert "my pets: captions.csv: expected 3 images" in refused(capsys, "my pets")
@@ -143,13 +145,14 @@ def test_another_season_has_a_dataset_of_this_name(capsys):
     assert Path("data/raw/my_pets").resolve() == Path("my pets").resolve()
 
 
-def test_elsewhere_no_second_project_begins(capsys):
+def test_elsewhere_no_second_project_begins(capsys, monkeypatch):
     write(12)
-    Path("dvc.yaml").write_text("stages: {}\n")
-    assert "expected the clone of Rematch" in refused(capsys, "my pets")
-    Path("dvc.yaml").unlink()
-    assert "cd to the clone" in refused(capsys, "my pets")
-    assert sorted(path.name for path in Path().iterdir()) == ["my pets"]
+    monkeypatch.chdir("my pets")
+    assert main(["init", "."]) == 2
+    told = capsys.readouterr().err
+    assert "my pets: expected the project's folder" in told
+    assert f"run it in {Path.cwd().parent}" in told
+    assert [path for path in Path().iterdir() if path.suffix not in (".png", ".json")] == []
 
 
 def test_weights_are_checked_before_anything_is_written(capsys):

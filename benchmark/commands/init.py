@@ -23,6 +23,7 @@ from benchmark.analysis.boards import MIN_TEST_QUERIES
 from benchmark.commands import season
 from benchmark.commands.data_shapes import SeasonShapes
 from benchmark.commands.doctor import training_lines, training_times
+from benchmark.commands.project_folder import check_project
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_json, read_yaml, write_text
 from benchmark.core.names import LONGEST, checked_name
@@ -42,7 +43,6 @@ BATCH, MOST_EPOCHS = 64, 60
 LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
 NETWORK = "mobilenet_v2"
-PIPELINE = Path("dvc.yaml")  # of a clone
 SHOWN = 5  # files that a message names
 
 
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     name = checked_name(arguments.name or _name_of(arguments.folder), "--name")
     path = SEASONS / name / SEASON_FILE
-    _check_project()
+    check_project()  # elsewhere, this would begin a second project
     _check_untaken(name)
     _check_folder(arguments.folder)
     _check_weights(arguments.weights_dir)
@@ -116,13 +116,6 @@ def _prepared(name: str, text: str, folder: Path) -> list[str]:
 
 
 # Checks, before anything is written ---------------------------------------------------------------
-
-
-def _check_project() -> None:
-    """Elsewhere, this would begin a second project."""
-    if not PIPELINE.is_file() or "python -m benchmark" not in PIPELINE.read_text():
-        expected = f"the clone of Rematch, with its {PIPELINE}"
-        raise UserError(Path.cwd(), expected, "another folder", "cd to the clone, then init there")
 
 
 def _check_untaken(name: str) -> None:

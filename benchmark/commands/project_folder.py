@@ -1,4 +1,4 @@
-"""Which season is played in this folder, and what to do where there is none."""
+"""Whether the working folder is a clone of the project, and which season is played in it."""
 
 from pathlib import Path
 
@@ -12,10 +12,7 @@ from benchmark.season.season_files import SEASON_FILE, SEASONS, season_names
 def season_here(name: str | None) -> Params:
     """The season of this name, else the active one. Raises UserError in a folder that is no
     project's, and for a name that no season has."""
-    if not _is_project(Path()):
-        expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
-        outer = next(filter(_is_project, Path.cwd().parents), "the project's folder")
-        raise UserError(Path.cwd(), expected, "another folder", f"run it in {outer}")
+    check_project()
     if name is not None and name not in (known := _known()):
         raise UserError(
             f"season {name!r}",
@@ -24,6 +21,14 @@ def season_here(name: str | None) -> Params:
             "correct the name, or see: python -m benchmark list seasons",
         )
     return read_params(name or active_season())
+
+
+def check_project() -> None:
+    """Raises UserError in a folder that is no clone."""
+    if not _is_project(Path()):
+        expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
+        outer = next(filter(_is_project, Path.cwd().parents), "the project's folder")
+        raise UserError(Path.cwd(), expected, "another folder", f"run it in {outer}")
 
 
 def _is_project(folder: Path) -> bool:
