@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmark.commands import season_reference
 from benchmark.commands.project_folder import season_here
+from benchmark.commands.task_display import counted
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data.raw_files import raw_dataset
@@ -98,7 +99,7 @@ def schema() -> str:
 def show(params: Params) -> None:
     """The season on one line, and its report."""
     trainings, fusions = len(params.cells), len(params.fusions)
-    print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
+    print(f"season {params.season}: {counted(trainings, 'training')}, {counted(fusions, 'fusion')}")
     report = Path("reports") / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")
