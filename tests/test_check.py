@@ -1,5 +1,6 @@
 """`check` tells which promises a method file keeps; each broken one is named."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from tiny_cells import OWN_METHODS
 
 import methods
+from benchmark import encoders
 from benchmark.__main__ import main
 from benchmark.commands import check
 
@@ -19,8 +21,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def checked(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:
-    """Exit status and lines for the plain method with changes of its text."""
-    text = PLAIN.read_text()
+    """Exit status and lines for the plain method, with batches of 64, with changes of its text."""
+    text = PLAIN.read_text().replace("batch_size=8", "batch_size=64")
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
@@ -48,7 +50,7 @@ BROKEN = {  # what is changed in the method -> what is said
         "(images[0] - images[0].mean(0)) @ captions[0].T",
     ): "scores of the same pairs in another batch differ by up to",
     ("(0.01,) * config.epochs", "(0.01,)"): "phase 1: 2 epochs, 1 learning rates",
-    ("batch_size=8", "batch_size=8, rates=(('txet', 0.1),)"): "no parameter begins with 'txet'",
+    ("batch_size=64", "batch_size=64, rates=(('txet', 0.1),)"): "no parameter begins with 'txet'",
     ('return {"i2t": cross_entropy(scores, rows), ', "return cross_entropy(scores, rows)  # {"): (
         "found Tensor, not a dict of terms"
     ),
@@ -56,6 +58,16 @@ BROKEN = {  # what is changed in the method -> what is said
     ("self.image = nn", "self.picture = nn"): "AttributeError: 'Model' object has no attribute",
     ("frozen=True, ", ""): "Config is not frozen",
     ('text="sentence")', 'text="sentence", attention=True)'): "no attribute 'attention'",
+    ('text="sentence")', 'text="sentense")'): (
+        "inputs: text: expected 'tokens', 'words', 'sentence' or 'phrase', found 'sentense'"
+    ),
+    ("size: int = 16", "size: __import__('methods').Size = 0"): (
+        "Config: embedding_size: expected greater than or equal to 1, found 0"
+    ),
+    (
+        "        scores, rows =",
+        "        assert len(texts[0]) < 50, 'too many'\n        scores, rows =",
+    ): ("a step can be made with a batch of the recipe's size: AssertionError: too many"),
 }
 
 
@@ -64,7 +76,9 @@ def test_a_broken_promise_is_named(change, capsys):
     status, lines = checked(capsys, change)
     (failed,) = [line for line in lines if line.startswith("  FAIL")][:1]
     assert status == 1 and BROKEN[change] in failed
-    assert lines[-2].startswith("mine.py: ") and lines[-2].endswith("promises broken")
+    number = sum(line.startswith("  FAIL") for line in lines)
+    said = "1 promise broken" if number == 1 else f"{number} promises broken"
+    assert lines[-2] == f"mine.py: {said}"
 
 
 def test_a_method_that_does_not_learn_or_repeat_is_told(capsys):
@@ -81,6 +95,19 @@ def test_a_mistake_in_the_file_names_its_line(capsys):
     _, lines = checked(capsys, ("self.text = nn.Linear(sizes.text", "self.text = nn.Linear(text"))
     assert any(f"NameError: name 'text' is not defined (line {number})" in x for x in lines)
     assert any("the rest was not tried" in line for line in lines)
+
+
+def test_a_preset_names_an_encoder_of_sentences(capsys):
+    assert set(check.SENTENCES) == {
+        path.stem
+        for path in Path(encoders.__file__).parent.glob("[!_]*.py")
+        if re.search(r"^def encode\(", path.read_text(), re.MULTILINE)
+    }
+    Path("mine.yaml").write_text("mine_wide:\n  title: W\n  sentence: mean_wrds\n")
+    status, lines = checked(capsys)
+    assert status == 1
+    assert any("the preset's sentence: expected one of" in x and "mean_words?" in x for x in lines)
+    assert "mine.py: 1 promise broken" in lines
 
 
 def test_a_season_file_of_the_same_name_is_no_list_of_presets(capsys):

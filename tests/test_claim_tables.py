@@ -338,8 +338,7 @@ class TestVerdictTable:
 def test_conclusions_are_counted_in_words():
     pair = compared("a", "b")
     verdicts = [verdict(word, pair) for word in ("holds", "undecided", "undecided")]
-    said = "1 holds, 0 are reversed, 0 show no difference, 2 are undecided, 0 were not run"
-    assert counted(verdicts) == said
+    assert counted(verdicts) == "1 holds, 2 are undecided"
     verdicts.append(verdict("does not hold: worse", pair))
     assert "1 does not hold, worse" in counted(verdicts)
 

@@ -27,6 +27,13 @@ def one_line(capsys) -> str:
     return text
 
 
+@pytest.mark.parametrize("words", [("nowhere",), ("--season", "nowhere")])
+def test_a_site_is_of_a_season_by_name(words, capsys):
+    """Alone, as `play` takes it, and with the option that other verbs have."""
+    assert main(["site", *words]) == 2
+    assert "seasons/nowhere/params.yaml" in one_line(capsys)
+
+
 def test_every_command_is_a_verb():
     files = (HERE.parent / "benchmark/commands").glob("*.py")
     commands = {path.stem for path in files if "\ndef configure(" in path.read_text("utf-8")}
@@ -101,12 +108,12 @@ def test_a_season_file_from_elsewhere_is_kept_with_what_is_made_from_it(capsys):
     text = "title: Small\ndatasets: {shapes: {}}\npresets: [scan_t2i_avg]\nseeds: [0]\n"
     Path("small.yaml").write_text(text, encoding="utf-8")
     assert main(["season", "small.yaml", "--source", "shapes=raw"]) == 0
-    assert "season small: 1 trainings, 0 fusions" in capsys.readouterr().out
+    assert "season small: 1 training, 0 fusions" in capsys.readouterr().out
     assert Path("seasons/small/season.yaml").read_text(encoding="utf-8") == text
     assert Path("seasons/small/pipelines/shapes/scan_t2i_avg/dvc.yaml").is_file()
     assert "shapes: raw" in Path("local.yaml").read_text(encoding="utf-8")
     assert main(["season"]) == 0
-    assert capsys.readouterr().out == "season small: 1 trainings, 0 fusions\n"
+    assert capsys.readouterr().out == "season small: 1 training, 0 fusions\n"
     assert main(["season", "small"]) == 0  # by its name from now on
 
 

@@ -80,6 +80,7 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys):
     ("words", "message"),
     [
         ((FIRST, "scan_t2i_agv", "--dataset", "open"), "did you mean scan_t2i_avg?"),
+        ((FIRST, FIRST), f"expected two presets, found {FIRST} twice"),
         ((FIRST, SECOND), "--dataset: expected one that both are played on"),
         ((FIRST, SECOND, "--dataset", "opne"), "did you mean open?"),
         ((FIRST, SECOND, "--dataset", "open", "--out", "a.xlsx"), "a .parquet or .csv file"),
@@ -92,17 +93,23 @@ def test_what_cannot_be_compared_is_refused(season, capsys, words, message):
 
 def test_tables_are_exported_in_every_format(season, capsys):
     assert main(["export"]) == 0
-    assert "open/leaderboard" in capsys.readouterr().out.splitlines()
+    told = capsys.readouterr()
+    assert "open/leaderboard" in told.out.splitlines()
+    assert "export NAME --format latex > FILE" in told.err  # not among the names
     texts = {}
     for form in ("csv", "json", "latex", "markdown"):
         assert main(["export", "open/leaderboard", "--format", form]) == 0
         texts[form] = capsys.readouterr().out
     table = json.loads(texts["json"])
-    assert table["heads"][0] == "preset" and len(table["rows"]) == 4
-    assert texts["csv"].splitlines()[0].split(",")[0] == "preset"
+    assert table["heads"][:2] == ["id", "preset"] and len(table["rows"]) == 4
+    assert {row[0] for row in table["rows"]} > {FIRST, SECOND}
+    assert all(isinstance(row[table["heads"].index("rsum")], float) for row in table["rows"])
+    assert texts["csv"].splitlines()[0].split(",")[:2] == ["id", "preset"]
     assert r"\toprule" in texts["latex"] and texts["markdown"].startswith("| ")
     assert main(["export", "open/leaderbord"]) == 2
-    assert "did you mean open/leaderboard?" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "table: expected the name of a table" in told and "--table" not in told
+    assert "did you mean open/leaderboard?); python -m benchmark export prints" in told
 
 
 def test_every_rank_is_exported_with_its_ids(season, capsys):

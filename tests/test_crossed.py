@@ -11,7 +11,7 @@ from benchmark.__main__ import main
 from benchmark.season.method_options import method_of
 from methods import Batch, Captions, Sizes, dual_path, two_branch_embedding, vse
 
-FOLDER = "seasons/shared/crossed"
+FOLDER = "examples/crossed"
 NAMES = ["gru_under_instance_loss", "gru_under_triplets", "vse_on_text_cnn", "vse_on_vectors"]
 SMALL = {"embedding_size": 4, "word_size": 3}
 SIZES = Sizes(image=5, text=9, classes=10)

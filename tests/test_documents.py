@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,6 +16,8 @@ from documents import DOCUMENTS, ROOT, anchors, blocks, commands, links, section
 from dvc.cli import parse_args
 
 from benchmark.__main__ import COMMANDS, _module
+from benchmark.commands import init
+from benchmark.commands.init import Counted
 from benchmark.commands.season_reference import comments, reference
 from benchmark.core.errors import checked
 from benchmark.season.parameters import ImageEncoder
@@ -106,10 +109,20 @@ def test_what_a_newcomer_needs_is_on_the_first_screen():
 
 
 def test_the_season_of_the_readme_is_one():
-    """Its keys, added to those that `init` writes."""
-    (block,) = blocks(section(text_of("README.md"), "Your method"), "yaml")
-    written = {"title": "Pets", "datasets": {"pets": {}}, "seeds": [0]}
-    checked(Season, written | yaml.safe_load(block), "README.md")
+    """Its lines, put into the file that `init` writes as an editor does it: the presets below
+    `presets:`, the rest at the end."""
+    of_list, at_end = blocks(section(text_of("README.md"), "Your method"), "yaml")
+    counted = Counted(images=160, captions=800, has_splits=False, val=16, test=100)
+    written = init.season_text("pets", Path("pets"), None, counted)
+    head, tail = written.split("presets:\n")
+    text = f"{head}presets:\n{of_list}{tail}{at_end}"
+    keys = [line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()]
+    assert len(keys) == len(set(keys)), "YAML refuses a key that is there twice"
+    before, season = yaml.safe_load(written), yaml.safe_load(text)
+    checked(Season, season, "README.md")
+    own = ["own_method", "own_method_small"]
+    assert season["presets"] == [*own, *before["presets"]]
+    assert season["claims"][0]["better"] == own[0] and own[0] in season["methods"]
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra docs is not installed")

@@ -2,6 +2,7 @@
 method, embeddings and a question. Only sizes and the image network are changed: no download."""
 
 import json
+import re
 import shutil
 import subprocess
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ DVC_PAGE = (ROOT / "docs/dvc.md").read_text(encoding="utf-8")
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 SECTIONS = ("Your pictures", "Your method", "Your embeddings", "Questions")
 SEASON = Path("seasons/pets/season.yaml")
+ASKED = "query two_branch_bidirectional a black dog runs on the beach"
 PICTURES, EACH = 24, 2
 PRESETS = ["two_branch_bidirectional", "cca"]
 TINY = {
@@ -83,10 +85,9 @@ def make_small() -> None:
 
 
 def add_method() -> None:
-    """The block of the README, beside what is there."""
-    (block,) = blocks(section(README, "Your method"), "yaml")
-    added = yaml.safe_load(block)
-    amend(added | {"presets": [*dict.fromkeys([*PRESETS, *added["presets"]])]})
+    """The blocks of the README, beside what is there."""
+    of_list, at_end = map(yaml.safe_load, blocks(section(README, "Your method"), "yaml"))
+    amend(at_end | {"presets": [*PRESETS, *of_list]})
     amend({"options": {key: TINY[key] for key in ("two_branch_embedding", "own*")}})
 
 
@@ -121,6 +122,10 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys):
     assert "siglip (brought along)" in report and "Own method" in report
     leaderboard = said["export pets/leaderboard --format latex"]
     assert "siglip" in leaderboard and "Own method" in leaderboard
+    assert "4 of 7 words are unknown: black, runs, on, beach" in said[ASKED]
+    for question in (ASKED, "query two_branch_bidirectional --image x.jpg"):
+        assert re.search(r"   1\. +-?\d\.\d{4}  \d+\.png +a dog with the colour", said[question])
+        assert "reports/pets/local/query_two_branch_bidirectional.png" in said[question]
     assert "won" in said["compare two_branch_bidirectional cca"]
 
 

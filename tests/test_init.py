@@ -1,11 +1,15 @@
 """`init` reads a folder of pictures and writes a season that can be played."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from documents import ROOT
 from PIL import Image
+from torchvision import models
 
 from benchmark.__main__ import main
 from benchmark.commands import init
@@ -17,6 +21,8 @@ from benchmark.season.season_files import read_season
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    Path("seasons").mkdir()
     Path("my pets").mkdir()
 
 
@@ -93,21 +99,80 @@ def test_every_season_file_can_be_resolved(images):
     assert is_scaled == (counted.trained < init.LARGE)
 
 
+def refused(capsys, *words: str) -> str:
+    """The line of an `init` that writes no season and names no next step but its own."""
+    assert main(["init", *words]) == 2
+    told = capsys.readouterr()
+    assert "next: " not in told.out
+    for written in ("seasons/my_pets", "local.yaml"):
+        assert not Path(written).exists()
+    assert Path("params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
+    return told.err
+
+
 def test_what_cannot_be_read_leaves_no_season(capsys):
-    assert main(["init", "nowhere"]) == 2
-    assert "nowhere: expected a folder, found nothing" in capsys.readouterr().err
-    assert main(["init", "my pets"]) == 2
-    assert "expected one annotation file" in capsys.readouterr().err
+    assert "nowhere: expected a folder, found nothing" in refused(capsys, "nowhere")
+    assert "params.yaml: expected a folder, found a file" in refused(capsys, "params.yaml")
+    assert "expected one annotation file" in refused(capsys, "my pets")
     Path("my pets/captions.csv").write_text("image,caption\n0.png,hello\n")
-    assert main(["init", "my pets"]) == 2
-    assert "my pets: captions.csv: expected 3 images" in capsys.readouterr().err
+    assert "my pets: captions.csv: expected 3 images" in refused(capsys, "my pets")
     Path("my pets/captions.csv").unlink()
     write(12)
     Path("my pets/3.png").write_text("no picture")
-    assert main(["init", "my pets"]) == 2
-    assert "3.png" in capsys.readouterr().err
-    assert not Path("seasons/my_pets/season.yaml").exists()
+    told = refused(capsys, "my pets")
+    assert "my pets: 3.png: expected a whole picture" in told and "then init again" in told
+    assert "data/raw" not in told and "fetch" not in told
+    Path("my pets/3.png").unlink()
+    told = refused(capsys, "my pets")
+    assert "my pets/3.png: expected a picture that captions.json names, found nothing (1 of" in told
+    assert "add the picture, then init again" in told
     write(12)
     assert main(["init", "my pets", "--quick"]) == 0
     assert main(["init", "my pets", "--quick"]) == 2
-    assert "choose another with --name" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "choose another with --name" in told
+    assert "python -m benchmark season my_pets --weights-dir DIR" in told
+
+
+def test_another_season_has_a_dataset_of_this_name(capsys):
+    write(12)
+    assert main(["init", "my pets", "--quick"]) == 0
+    shutil.copytree("my pets", "others")
+    shutil.move("seasons/my_pets", "seasons/renamed")
+    assert main(["init", "others", "--name", "my_pets"]) == 2
+    told = capsys.readouterr().err
+    assert "seasons/renamed/params.yaml: expected no dataset my_pets yet" in told
+    assert Path("data/raw/my_pets").resolve() == Path("my pets").resolve()
+
+
+def test_elsewhere_no_second_project_begins(capsys, monkeypatch):
+    write(12)
+    monkeypatch.chdir("my pets")
+    assert main(["init", "."]) == 2
+    told = capsys.readouterr().err
+    assert "my pets: expected the project's folder" in told
+    assert f"run it in {Path.cwd().parent}" in told
+    assert [path for path in Path().iterdir() if path.suffix not in (".png", ".json")] == []
+
+
+def test_weights_are_checked_before_anything_is_written(capsys):
+    write(12)
+    Path("w").mkdir()
+    weights = Path("w/mobilenet_v2-1.pth")
+    given = ("my pets", "--quick", "--weights-dir")
+    assert "--weights-dir v: expected a folder with a file mobilenet_v2-*.pth, found nothing" in (
+        refused(capsys, *given, "v")
+    )
+    assert "mobilenet_v2-*.pth, found none (the folder holds nothing)" in (
+        refused(capsys, *given, "w")
+    )
+    torch.save({"x": torch.zeros(1)}, weights)
+    assert "found those of another network" in refused(capsys, *given, "w")
+    assert f"--weights-dir {weights}: " in (told := refused(capsys, *given, str(weights)))
+    assert "found a file" in told
+    torch.save(models.get_model("mobilenet_v2", weights=None).state_dict(), weights)
+    assert main(["init", *given, "w"]) == 0
+    assert read_params().weights_dir == "w"
+    shutil.rmtree("w")
+    assert main(["init", "my pets", "--quick", "--name", "again"]) == 2
+    assert "local.yaml: weights_dir w: expected a folder" in capsys.readouterr().err

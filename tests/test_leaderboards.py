@@ -1,5 +1,7 @@
 """What pages show of a board, from made-up boards whose numbers are worked out by hand."""
 
+from dataclasses import replace
+
 import builders
 import numpy as np
 import pytest
@@ -8,10 +10,24 @@ from benchmark.analysis import validity
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.departures import Departure
 from benchmark.papers.printed_tables import papers
-from benchmark.report.figures.printed_to_here import alt_text, bars, caption, gap_of, waterfall
+from benchmark.report.figures.printed_to_here import (
+    FEWEST,
+    alt_text,
+    bars,
+    caption,
+    gap_of,
+    waterfall,
+)
 from benchmark.report.figures.rank_intervals import rank_intervals, rank_rows
 from benchmark.report.pages.careful_rows import careful_rows
-from benchmark.report.pages.leaderboards import is_of_these_trainings, leaderboard, recalls
+from benchmark.report.pages.leaderboards import (
+    FIRST,
+    MOST,
+    first_page,
+    is_of_these_trainings,
+    leaderboard,
+    recalls,
+)
 from benchmark.report.pages.replay_tables import (
     comparability_sentences,
     has_numbers,
@@ -70,13 +86,25 @@ class TestLeaderboard:
         assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
         assert (second["preset"], second["rsum"]) == ("B", "0.0")
 
-    def test_what_has_no_result_comes_last_and_of_many_rows_the_first_are_shown(self):
+    def test_what_has_no_result_comes_last(self):
         table = leaderboard(board(standing("lost", None, None), standing("a", PERFECT)))
         assert [row["preset"] for row in texts(table)] == ["A", "LOST"]
         lost = texts(table)[1]
         assert (lost["rsum"], lost["seeds"], lost["lacks"]) == ("failed", "0 of 2", "-")
-        few = leaderboard(board(standing("b", POOR), standing("a", PERFECT)), rows=1)
-        assert [row["preset"] for row in texts(few)] == ["A"]
+
+    def test_the_first_page_cuts_only_long_boards_and_keeps_rows_of_no_paper(self):
+        of_papers = [standing(f"p{n:02}", n) for n in range(MOST)]
+        whole, said = first_page(board(*of_papers))
+        assert (len(whole.rows), said) == (MOST, "")
+        brought = standing("z", POOR, method="brought", family="brought")
+        own = standing("y", POOR, method="examples/y.py")
+        cut, said = first_page(board(*of_papers, brought, own))
+        best = [f"P{n:02}" for n in range(FIRST)]
+        assert [row["preset"] for row in texts(cut)] == [*best, "Z", "Y"]
+        assert said.startswith(f"{MOST - FIRST} more presets are in the figure")
+        few = [standing(f"o{n}", POOR, method="o.py") for n in range(MOST - FIRST)]
+        cut, said = first_page(board(*of_papers[: FIRST + 1], *few))
+        assert len(cut.rows) == MOST and said.startswith("1 more preset is in the figure")
 
     def test_an_interval_over_the_test_images_only_has_a_dagger(self):
         single = board(standing("a", PERFECT))
@@ -111,11 +139,21 @@ class TestMarks:
         order = "CSFTXPK"
         for kind, letter in letters.items():
             monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
-            shown = validity.marks(None, None)
+            shown = validity.marks(None, standing("a", PERFECT))
             assert shown == "".join(x if x == letter else validity.HAS for x in order)
         for kind in (Departure.BUDGET, Departure.ENSEMBLE):  # of no mark
             monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
-            assert validity.marks(None, None) == validity.HAS * len(order)
+            assert validity.marks(None, standing("a", PERFECT)) == validity.HAS * len(order)
+
+    def test_where_there_is_no_sense_in_asking_a_dash_stands(self, monkeypatch):
+        every = {kind: "said" for mark in validity.MARKS for kind in mark.departures}
+        monkeypatch.setattr(validity, "departures", lambda *_: every)
+        own = standing("own", PERFECT, method="examples/own.py")
+        assert validity.marks(None, own) == "CS-TXPK"
+        brought = standing("brought", PERFECT, method="brought", family="brought")
+        assert validity.marks(None, brought) == "-----PK"
+        assert validity.marks(None, standing("a", PERFECT)) == "CSFTXPK"
+        assert "fewer than 3 seeds" not in validity.lacks("-----PK")
 
     def test_they_stand_in_the_row_in_type_of_equal_width(self):
         table = leaderboard(board(standing("a", PERFECT)))
@@ -184,6 +222,18 @@ class TestGap:
         played = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
         assert "scan_all_negatives" not in caption(gap_of(played, SCAN, SCAN.main))
         assert "452.2 printed on flickr30k, 0.0 here" in alt_text(gap_of(other, SCAN, SCAN.main))
+
+    def test_of_little_other_data_there_is_none(self):
+        """Of another dataset, or of few training images alone, there is one."""
+        for reader, images, is_drawn in (
+            ("folder", FEWEST - 1, False),
+            ("folder", FEWEST, True),
+            ("flickr30k", FEWEST - 1, True),
+        ):
+            played = board(standing("scan_i2t_avg", POOR))
+            counts = played.card["counts"] | {"train": {"images": images}}
+            made = replace(played, card=played.card | {"reader": reader, "counts": counts})
+            assert (gap_of(made, SCAN, SCAN.main) is not None) == is_drawn
 
     def test_without_the_main_row_there_is_none(self):
         assert gap_of(board(standing("scan_t2i_avg", POOR)), SCAN, SCAN.main) is None

@@ -1,12 +1,15 @@
 """`play`: what is stale is played, several stages at once, and DVC agrees that nothing is left."""
 
+import contextlib
 import os
+import re
+import shutil
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, repository, stale, start
+from dvc_repository import ROOT, copy_code, repository, stale, start
 from report_seasons import leave_figures_empty
 from zc.lockfile import LockFile
 
@@ -16,6 +19,7 @@ from benchmark.commands.local_workers import Processes
 from benchmark.commands.task_queue import Task
 from benchmark.core.files import read_json
 from benchmark.encode import drawn_pretraining
+from benchmark.season.parameter_files import activate, read_params
 
 SEASON = """
 title: Small
@@ -72,14 +76,18 @@ def test_what_is_stale_is_played_and_nothing_else(season, capsys):
     assert (status, said) == (0, ["7 stages played, 0 up to date, 0 failed"])
     assert read_json(Path("results/small/shapes/scan_t2i_avg/0/record.json"))["status"] == "ok"
     assert not Path("results/small/shapes/scan_i2t_lse").exists()
-    assert played(capsys)[1] == ["5 stages played, 7 up to date, 0 failed"]
-    assert [name for name in stale() if name != ("", "season")] == []
+    status, said = played(capsys)
+    assert (status, said[0]) == (0, "6 stages played, 7 up to date, 0 failed")
+    assert said[1].startswith("shapes, retrieval, highest rsum of 3: ")
+    where = "report: reports/small/README.md; to explore: python -m benchmark site"
+    assert said[2:] == [where]
+    assert stale() == []
     assert played(capsys, "--dry") == (0, ["everything is up to date"])
     Path("results/small/shapes/scan_i2t_lse/0/record.json").unlink()
     again = ["evaluate shapes/scan_i2t_lse 0", "evaluate shapes/scan_t2i_avg_i2t_lse 0"]
     assert played(capsys, "--dry")[1] == [*again, "report small"]
     # The costs of the evaluation, which hold times, are another input of the report.
-    assert played(capsys)[1] == ["2 stages played, 10 up to date, 0 failed"]
+    assert played(capsys)[1][0] == "2 stages played, 11 up to date, 0 failed"
 
 
 @pytest.mark.slow
@@ -87,14 +95,59 @@ def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monke
     path = Path("seasons/small/cells/shapes-scan_i2t_lse-0.yaml")
     path.write_text(path.read_text().replace("epochs: 1", "epochs: -1"))
     status, said = played(capsys)
-    assert status == 1 and said[0].endswith(" 5 failed")
-    reasons = dict(line.split(": ", 1) for line in said[1:])
-    assert set(reasons) == {
-        "train shapes/scan_i2t_lse 0",
-        "evaluate shapes/scan_i2t_lse 0",
-        "evaluate shapes/scan_t2i_avg_i2t_lse 0",
-    } | {"report small", "metrics small"}
-    assert "epochs" in reasons["train shapes/scan_i2t_lse 0"]
+    assert status == 1 and said[0].endswith(" 1 failed")
+    assert said[1].startswith("train shapes/scan_i2t_lse 0: ") and "epochs" in said[1]
+    assert "Error" not in said[1] and "(see .scratch/log/train-shapes-" in said[1]
+    assert said[2:] == ["5 stages wait for it"]
+
+
+@pytest.mark.slow
+def test_a_preset_that_comes_back_is_not_trained_again(season, capsys):
+    only = ("--only", "shapes-scan_t2i_avg-0")
+    assert played(capsys, *only)[0] == 0
+    file = Path("seasons/small/season.yaml")
+    whole = file.read_text()
+    pipeline = Path("seasons/small/pipelines/shapes/scan_t2i_avg/dvc.yaml")
+    for preset in ("scan_i2t_lse", "scan_t2i_avg"):
+        file.write_text(re.sub("presets: .*", f"presets: [{preset}]", whole))
+        assert main(["season", "small"]) == 0
+        assert pipeline.is_file() == (preset == "scan_t2i_avg")
+        ended, said = played(capsys, "--dry")  # DVC does not mind a lock alone
+        assert ended == 0 and ("train shapes/scan_i2t_lse 0" in said) == (preset == "scan_i2t_lse")
+    assert played(capsys, *only, "--dry") == (0, ["everything is up to date"])
+
+
+@pytest.mark.slow
+def test_a_cell_that_failed_is_told_each_time(season, capsys):
+    """The exit status is that of what was played now."""
+    shutil.copy(ROOT / "tests/own_methods/breaks.py", "breaks.py")
+    own = "presets: [breaks]\nmethods: {breaks: breaks.py}"
+    Path("small.yaml").write_text(re.sub("presets: .*", own, SEASON))
+    assert main(["season", "small.yaml"]) == 0
+    for status, counts in ((1, "12 stages played, 0"), (0, "0 stages played, 12")):
+        ended, said = played(capsys)
+        assert (ended, said[0]) == (status, f"{counts} up to date, 0 failed")
+        assert stale() == []
+        assert said[1].startswith("1 cell without a result: shapes/breaks 0: the loss ")
+        assert said[2].startswith("report: reports/small/README.md")
+
+
+def test_the_active_season_is_played_as_far_as_dvc_status_looks(season):
+    small = read_params("small")
+    assert play._targets(small, "*") == ["dvc.yaml:season"]
+    activate("other")
+    assert play._targets(small, "*") == ["seasons/small/dvc.yaml:metrics"]
+
+
+def test_another_folder_and_a_wrong_name_are_told_with_what_to_do(season, capsys):
+    Path("below").mkdir()
+    for folder, name, told in (
+        (".", "smal", "found 'smal' (did you mean small?)"),
+        ("below", "small", f"run it in {season}\n"),
+    ):
+        with contextlib.chdir(folder):
+            assert main(["play", name]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_cells_that_are_not_there_are_named(season, capsys):

@@ -111,14 +111,25 @@ def test_a_text_is_scored_as_the_caption_that_it_is(scan):
 
 
 def test_the_best_pictures_are_told_and_put_on_a_sheet(scan, capsys):
-    assert refused_by(scan, "a red dog", "--top", "3") is None
+    assert refused_by(scan, "a red zebra", "--top", "3") is None
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "scan on test of tiny, seed 0"
-    scores = [float(line.split()[1]) for line in lines[1:4]]
-    assert scores == sorted(scores, reverse=True)
+    assert lines[0] == "1 of 3 words are unknown: zebra"
+    assert lines[1] == "scan on test of tiny, seed 0: rank, score, picture, caption"
+    captions = prepared_tables.read("tiny").captions
+    ranks, scores = [], []
+    for line in lines[2:5]:
+        rank, score, file, text = line.split(maxsplit=3)
+        ranks, scores = [*ranks, rank], [*scores, float(score)]
+        own = captions["image_id"] == file.removesuffix(".png")
+        assert text == captions.loc[own, "text"].iloc[0]
+    assert ranks == ["1.", "2.", "3."] and scores == sorted(scores, reverse=True)
     sheet = Image.open("reports/try/local/query_scan.png")
-    assert sheet.size == (3 * query.SIDE, query.HEAD + query.SIDE)
+    assert sheet.size == (3 * query.SIDE, query.HEAD + query.SIDE + query.FOOT)
     assert sheet.getpixel((query.SIDE // 2, query.HEAD + query.SIDE // 2)) == (255, 0, 0)
+    for tile in range(3):  # a label below each
+        left, top = tile * query.SIDE, query.HEAD + query.SIDE
+        label = sheet.crop((left, top, left + query.SIDE, top + query.FOOT))
+        assert label.convert("L").getextrema()[0] < 64
 
 
 def test_the_best_captions_of_a_picture_are_told(scan, capsys, monkeypatch):
@@ -135,7 +146,15 @@ def test_the_best_captions_of_a_picture_are_told(scan, capsys, monkeypatch):
     on_split = model_on_split(trained, data, "test", torch.device("cpu"))
     matrix = scoring.score(on_split.model, on_split.inputs, quiet=True).matrix
     best = matrix[20 - int(data.split("test").image_rows[0])].argsort(descending=True)[:5]
-    assert [line[16:] for line in lines[1:6]] == [on_split.texts[n] for n in best]
+    owners = data.captions["image_id"].iloc[data.split("test").caption_rows].tolist()
+    assert [line.split(maxsplit=2)[2] for line in lines[1:6]] == [
+        f"{owners[n]}.png  {on_split.texts[n]}" for n in best
+    ]
+    sheet = Image.open("reports/try/local/query_scan.png")
+    assert sheet.size == (5 * query.SIDE, query.HEAD + 2 * (query.SIDE + query.FOOT))
+    middle = query.HEAD + query.SIDE // 2
+    assert sheet.getpixel((query.SIDE // 2, middle)) == (0, 0, 0)  # the query
+    assert sheet.getpixel((3 * query.SIDE // 2, middle)) == (255, 0, 0)
 
 
 def refused_by(params: Params, *words: str):
@@ -151,11 +170,12 @@ def refused_by(params: Params, *words: str):
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("zebra quagga",), "zebra quagga"),
+        (("zebra quagga",), "'zebra quagga': no word of the query is in the vocabulary"),
+        (("!?",), "no word of the query is in the vocabulary"),
         ((" ",), "1"),
-        (("a dog", "--image", "x.png"), "both or neither"),
-        ((), "both or neither"),
-        (("--image", "none.png"), "there is no such file"),
+        (("a dog", "--image", "x.png"), "both"),
+        ((), "'scan' alone"),
+        (("--image", "none.png"), "nothing"),
         (("a dog", "--dataset", "other"), "other"),
         (("a dog", "--seed", "7"), "seed 7"),
         (("a dog", "--top", "0"), "0"),
@@ -165,6 +185,15 @@ def test_what_cannot_be_asked_is_refused(scan, words, found):
     error = refused_by(scan, *words)
     assert found in error.found
     assert not Path("reports").exists()
+
+
+@pytest.mark.parametrize("encoder", ["mean_words", "tfidf"])
+def test_words_that_an_encoder_of_sentences_knows(encoder, tmp_path, monkeypatch):
+    tiny_cells.enter(tmp_path, monkeypatch)
+    feature_set = sentences_of(SentenceEncoder()).model_copy(update={"encoder": encoder})
+    known = query_features.known_words(feature_set, prepared_tables.read("tiny"))
+    assert "dog" in known and "quagga" not in known
+    assert ("zebra" in known, "the" in known) == (encoder == "mean_words", encoder == "tfidf")
 
 
 def test_a_preset_that_may_be_meant(scan):

@@ -8,6 +8,7 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
+from documents import section
 from PIL import Image
 from report_readers import markdown_pages, on_readme, page, raw, shown_table
 from report_seasons import (
@@ -32,6 +33,7 @@ from report_seasons import (
 )
 
 from benchmark.analysis import boards
+from benchmark.core.files import read_json, write_json
 from benchmark.report import __main__ as report
 from benchmark.report.pages.gallery import chosen
 from benchmark.report.pages.result_tables import spread
@@ -59,6 +61,20 @@ def test_the_leaderboard_is_sorted_and_shows_the_spread(reported):
         assert len(rows) == len(PRESETS)
         assert "\N{PLUS-MINUS SIGN}" in rows[0]["i2t R@1"]
         assert "\N{PLUS-MINUS SIGN}" in rows[0]["rsum"]
+
+
+def test_own_pictures_have_the_name_of_their_folder_and_few_words_on_claims(played):
+    """`open` as a folder of the user's; the other dataset as it was."""
+    path = Path("data/prepared/open/card.json")
+    write_json(path, read_json(path) | {"reader": "folder", "source": "the user's own"})
+    report.write_report(played)
+    assert "## open\n" in README.read_text() and "Dataset open" not in README.read_text()
+    assert "split `made/test`. The user's own. Licence: none." in page("open")
+    text = (FOLDER / "claims.md").read_text()
+    own, other = (section(text, title) for title in ("open", "Dataset gated"))
+    listed = "claims that were not run, by the reason"
+    assert listed in other and listed not in own
+    assert "`python -m benchmark export open/claims-not-run` lists each" in own
 
 
 def test_one_seed_shows_plain_numbers(played):

@@ -208,6 +208,7 @@ def test_what_does_not_fit_is_refused(season):
     np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))
     np.save("nan.npy", np.where(np.arange(CAPTIONS)[:, None] == 3, np.nan, captions))
     np.save("zero.npy", captions * (np.arange(CAPTIONS)[:, None] != 3))
+    np.save("turned.npy", captions.T)
     np.savez("strange.npz", ids=[*CAPTION_IDS[:-1], "c99"], x=captions)
     np.savez("twice.npz", ids=[*CAPTION_IDS[:-1], "c0"], x=captions)
     np.savez("two.npz", x=captions, y=captions)
@@ -219,7 +220,8 @@ def test_what_does_not_fit_is_refused(season):
         "short.npy": "expected the 24 captions of test, found 23",
         "wide.npy": "expected vectors of 5 numbers, as of the images, found 6",
         "nan.npy": "NaN or infinity in row 3 (1 such rows)",
-        "zero.npy": "1 vectors of zeros alone",
+        "zero.npy": "zeros alone for 'c3', item 3 of test (1 such vectors)",
+        "turned.npy": "expected one row for each of 24 items, found one column for each",
         "strange.npz": "found none for 'c23' (1 such in all)",
         "twice.npz": "expected every id once, found 'c0' twice",
         "two.npz": "expected one array of numbers, found x, y",
@@ -244,14 +246,50 @@ def judge(*words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "--images with --captions, or --matrix, or --ranks"),
-        (("--images", "a.npy"), "--images with --captions"),
-        (("--matrix", "a.npy", "--ranks", "r.csv"), "none or several of them"),
+        ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
+        (("--images", "a.npy"), "found --images alone; add --captions FILE"),
+        (("--captions", "b.npy"), "found --captions alone; add --images FILE"),
+        (("--matrix", "a.npy", "--ranks", "r.csv"), "found several of them"),
     ],
 )
 def test_one_kind_of_file_is_needed(season, capsys, words, message):
     assert score(*words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_files_in_each_others_place_are_told(season, capsys):
+    images, captions = embeddings()
+    assert score(*save_pair(captions, images)) == 2
+    told = capsys.readouterr().err
+    assert "found captions in a.npy, images in b.npy" in told
+    assert "swap them: --images b.npy --captions a.npy" in told
+    np.savez("a.npz", ids=CAPTION_IDS, x=captions)
+    np.savez("b.npz", ids=IMAGE_IDS, x=images)
+    assert score("--images", "a.npz", "--captions", "b.npz") == 2
+    assert "swap them: --images b.npz --captions a.npz" in capsys.readouterr().err
+    np.save("m.npy", captions @ images.T)
+    assert score("--matrix", "m.npy") == 2
+    assert "12 images (rows) by 24 captions (columns), found captions by images" in (
+        capsys.readouterr().err
+    )
+
+
+def test_rows_in_another_order_are_near_chance(season, capsys):
+    images, captions = embeddings(0.1)
+    assert score(*save_pair(images, captions)) == 0
+    told = capsys.readouterr().out
+    assert "near chance" not in told and "in the place of" not in told
+    mixed = np.random.default_rng(3).permutation(CAPTIONS)
+    assert score(*save_pair(images, captions[mixed])) == 0
+    told = capsys.readouterr().out
+    assert "embeddings brought along, in the place of the row of this name and seed" in told
+    assert "near chance: rsum " in told and "less than 3 times the 266.7 of random" in told
+    assert "check that row i belongs to item i" in told and "or give ids" in told
+
+
+def test_a_row_needs_a_name(season, capsys):
+    assert main(["score", "--dataset", "open", *save_pair(*embeddings())]) == 2
+    assert "--name: expected what the row is called, found nothing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["scan_t2i_avg", "../up", "a b", ""])

@@ -2,20 +2,22 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 import subprocess
 
+import pandas as pd
 import pytest
 
 from benchmark.report.table_formats import (
     Entry,
     Table,
-    as_csv,
     as_latex,
     as_markdown,
     latex_escaped,
 )
+from benchmark.report.table_numbers import as_csv, as_json
 
 HOSTILE = [
     "a | b",
@@ -181,7 +183,40 @@ class TestCsv:
     def test_a_reader_finds_the_entries(self):
         rows = [["SCAN, t-i", Entry("67.4", True)], ['say "hi"', "-"]]
         table = Table(title="T", heads=["Method", "R@1"], rows=rows)
-        assert as_csv(table) == 'Method,R@1\n"SCAN, t-i",67.4\n"say ""hi""",-\n'
+        assert as_csv(table) == 'Method,R@1\n"SCAN, t-i",67.4\n"say ""hi""",\n'
+
+    def test_numbers_stand_alone_in_their_columns(self):
+        """As a program reads them: mean, deviation, ends, and what is no number beside them."""
+        space, sign = "\N{NO-BREAK SPACE}", "\N{PLUS-MINUS SIGN}"
+        rows = [
+            ["1", "a", "2 of 3", f"5.0 {sign}{space}1.7{space}*", f"[-3.1,{space}6.9]", "2 to 4"],
+            ["2", "bc", "3", "4.0", f"[1.0,{space}2.0]{space}\N{DAGGER}", "3"],
+            ["3", "-", "0 of 3", "failed", "-", "-"],
+        ]
+        heads = ["preset", "group", "seeds", "rsum", "ends", "epochs"]
+        table = Table(title="T", heads=heads, rows=rows, ids=["x", "y", "z"])
+        found = pd.read_csv(io.StringIO(as_csv(table))).set_index("id")
+        assert found["preset"].tolist() == [1, 2, 3] and found["group"].tolist() == ["a", "bc", "-"]
+        assert found["seeds"].tolist() == [2, 3, 0]
+        assert found.loc["x", ["rsum", "rsum sd", "rsum note"]].tolist() == [5.0, 1.7, "*"]
+        assert found["rsum"].isna().tolist() == [False, False, True]
+        assert found.loc["z", "rsum note"] == "failed"
+        assert found["ends low"].tolist()[:2] == [-3.1, 1.0] and "ends" not in found
+        assert found.loc["y", "ends note"] == "\N{DAGGER}"
+        assert found.loc["x", ["epochs low", "epochs high"]].tolist() == [2, 4]
+        data = json.loads(as_json(table))
+        (first, *_, last) = [dict(zip(data["heads"], row, strict=True)) for row in data["rows"]]
+        assert (first["id"], first["preset"], first["rsum"], first["seeds"]) == ("x", "1", 5.0, 2)
+        assert (last["rsum"], last["rsum sd"], last["rsum note"]) == (None, None, "failed")
+
+    def test_two_sides_of_a_claim_are_two_numbers(self):
+        sign = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
+        table = Table(title="T", heads=["p", "here"], rows=[["a", f"1.5 {sign}0.5 against 2.5"]])
+        assert as_csv(table) == "p,here,here sd,here against\na,1.5,0.5,2.5\n"
+
+    def test_ids_are_of_every_row(self):
+        with pytest.raises(ValueError, match="1 ids of 2 rows"):
+            Table(title="T", heads=["a"], rows=[["x"], ["y"]], ids=["x"])
 
     def test_hostile_text_comes_back(self):
         rows = list(csv.reader(io.StringIO(as_csv(table_of(HOSTILE)))))
@@ -221,7 +256,7 @@ class TestCsv:
         ],
     )
     def test_numbers_and_words_stay_as_they_are(self, text):
-        (_, (first, _)) = csv.reader(io.StringIO(as_csv(table_of([text]))))
+        (_, (first, *_)) = csv.reader(io.StringIO(as_csv(table_of([text]))))
         assert first == text
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from small_tasks import die, die_once, fail, say_gpu, say_numerics, touch, write_down
+from small_tasks import die, die_once, fail, keep, say_gpu, say_numerics, touch, write_down
 
 from benchmark.commands import task_display, task_queue, verify
 from benchmark.commands.local_workers import Processes
@@ -48,7 +48,7 @@ ORDERED = {
 FAILED = {
     "odd": "ValueError: two lines",
     "after odd": "needs odd, which failed",
-    "after that": "needs after odd, which failed",
+    "after that": "needs odd, which failed",
 }
 
 
@@ -56,7 +56,9 @@ def test_tasks_are_played_after_what_they_need(folder, capsys):
     assert play(ORDERED, 2) == FAILED
     assert {path.name for path in folder.iterdir()} - {".scratch"} == {"a", "b", "last"}
     said = capsys.readouterr().err
-    assert "odd: failed: ValueError: two lines" in said
+    assert "odd: failed: ValueError: two lines\n2 stages wait for it\n" in said
+    assert said.count("odd") == 1
+    assert task_queue.causes(FAILED, ORDERED) == {"odd": "ValueError: two lines"}
     assert re.search(r"last: done in \d+ s; [3-6] of 6", said)
 
 
@@ -115,6 +117,11 @@ def test_make_repro_has_as_many_jobs_as_cores():
 def test_jobs_share_the_gpus(folder):
     tasks = {name: Task(say_gpu, (name,)) for name in ("gpu a", "gpu b")}
     assert sorted(play(tasks, 2, ("3", "5")).values()) == ["ValueError: 3", "ValueError: 5"]
+
+
+def test_workers_end_without_a_word_of_libraries(folder):
+    assert play({"keep": Task(keep, ())}, 1) == {}
+    assert [path.name for path in folder.iterdir()] == [".scratch"]
 
 
 INTERRUPTED = """

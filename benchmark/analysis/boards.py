@@ -35,6 +35,7 @@ from benchmark.season.presets import Preset, own_presets, presets
 CARDS = Path("data/prepared")
 TASKS = ("retrieval", "localisation")
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
+OWN_PICTURES = "folder"  # module of datasets/
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
 
 
@@ -95,6 +96,16 @@ class Standing:
     @property
     def method(self) -> str:
         return self.outcomes[0].record.method
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the method is a file of the season's, of which no paper prints anything."""
+        return self.method.endswith(".py")
+
+    @property
+    def is_brought(self) -> bool:
+        """Whether its scores were made elsewhere: nothing was trained or timed here."""
+        return self.outcomes[0].record.family == BROUGHT
 
     @property
     def task(self) -> str:
@@ -178,6 +189,11 @@ class Board:
         return self.test_queries(task) < MIN_TEST_QUERIES
 
     @property
+    def has_own_pictures(self) -> bool:
+        """Whether the pictures are a folder of the user's, no dataset of a paper."""
+        return self.card.get("reader") == OWN_PICTURES
+
+    @property
     def folds(self) -> int:
         """Number of consecutive parts of the test split that are ranked on their own as well;
         1: none."""
@@ -215,6 +231,8 @@ def read_boards(params: Params) -> list[Board]:
 def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
     with corrected_by(f"python -m benchmark.prepare {dataset}"):
         card = read_card(CARDS / dataset / "card.json")
+    if card["reader"] == OWN_PICTURES:  # all such folders have the same title
+        card["title"] = dataset
     outcomes_of: dict[str, list[Outcome]] = {}
     for key, cell in {**params.cells, **params.fusions, **params.brought}.items():
         if cell.dataset == dataset:

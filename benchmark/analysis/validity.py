@@ -1,15 +1,19 @@
 """Marks that say at a glance why a row should not be trusted as a replay of its paper.
 
-Seven properties, each at its own place: a letter where the row lacks it, a dot where it has it.
-Knows no torch.
+Seven properties, each at its own place: a letter where the row lacks it, a dot where it has it, a
+dash where there is no sense in asking. Knows no torch.
 """
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.departures import ENOUGH, Departure, departures
 
 HAS = "\N{MIDDLE DOT}"
+DOES_NOT_APPLY = "-"
+OF_OWN = "F"  # letters that do not apply to own methods: there is no paper
+OF_BROUGHT = "CSFTX"  # and to what was brought along: nothing is known of how it was made
 
 
 class Mark(NamedTuple):
@@ -40,8 +44,9 @@ MARKS = (
     ),
     Mark("K", "commit of the code not known", (Departure.COMMIT,), "unknown commit"),
 )
-LEGEND = ", ".join(f"{mark.letter} {mark.lack}" for mark in MARKS)
-BRIEF_LEGEND = ", ".join(f"{mark.letter} {mark.brief}" for mark in MARKS)
+_DASH = f"{DOES_NOT_APPLY} does not apply"
+LEGEND = ", ".join([*(f"{mark.letter} {mark.lack}" for mark in MARKS), _DASH])
+BRIEF_LEGEND = ", ".join([*(f"{mark.letter} {mark.brief}" for mark in MARKS), _DASH])
 
 
 def lacks(shown: str) -> list[str]:
@@ -50,8 +55,13 @@ def lacks(shown: str) -> list[str]:
 
 
 def marks(board: Board, standing: Standing) -> str:
-    """One character per mark of MARKS: its letter, or HAS."""
+    """One character per mark of MARKS: its letter, HAS or DOES_NOT_APPLY."""
     lacking = departures(board, standing)
-    return "".join(
-        mark.letter if any(kind in lacking for kind in mark.departures) else HAS for mark in MARKS
-    )
+    no_sense = OF_OWN * standing.is_own + OF_BROUGHT * standing.is_brought
+    return "".join(_mark(mark, lacking, mark.letter in no_sense) for mark in MARKS)
+
+
+def _mark(mark: Mark, lacking: Container[Departure], has_no_sense: bool) -> str:
+    if has_no_sense:
+        return DOES_NOT_APPLY
+    return mark.letter if any(kind in lacking for kind in mark.departures) else HAS

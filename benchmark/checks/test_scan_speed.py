@@ -33,10 +33,11 @@ SCORED = 32  # images with the captions of a batch, so that a run is short: a ne
 # machine disturbs many short runs less than few long ones
 OVER_PRODUCT = 1.4
 STEP_OVER_PRODUCTS = 1.5
-# The aim was 6 for t2i. It cannot be had: 11.1 s in the authors' way, and 1.9 s for what both have
-# in common, GRU, projection and their gradients. Measured: 4.5 to 4.9 times, of which products
-# allow 6.1.
-TIMES_FASTER = {"t2i": 4.0, "i2t": 10.0}
+# Whole steps: the aim was 6 and 10. For t2i 6 cannot be had: products, most of them of the GRU and
+# the projection that both ways share, allow 6.1 on an Intel Xeon (4.5 to 4.9 measured) and 4.6 on
+# an AMD EPYC (3.9 to 4.0). What they do not share is measured without the encoders: 17 times.
+TIMES_FASTER = {"t2i": 3.0, "i2t": 10.0}
+TIMES_FASTER_BEYOND = 10.0
 
 
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
@@ -66,4 +67,5 @@ def test_scan_trains_faster_than_the_authors_way(direction, benchmark):
     benchmark.extra_info |= measured
     assert measured["numerics"] == NATIVE
     assert measured["times_faster"] > TIMES_FASTER[direction]
+    assert measured["times_faster_beyond"] > TIMES_FASTER_BEYOND
     assert measured["over_products"] < STEP_OVER_PRODUCTS

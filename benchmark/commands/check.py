@@ -14,6 +14,7 @@ from traceback import extract_tb
 from types import ModuleType
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 import methods
@@ -21,14 +22,16 @@ from benchmark.commands.made_up_batches import SIZES, VECTORS, MadeUp
 from benchmark.core.devices import make_deterministic
 from benchmark.core.errors import UserError
 from benchmark.core.names import checked_name
+from benchmark.core.suggestions import suggested
 from benchmark.matching import scoring
-from benchmark.season.method_options import configured, inputs_of, method_of
+from benchmark.season.method_options import configured, inputs_of, method_of, spelt_out
 from benchmark.season.presets import own_presets
 from benchmark.train.resumable_loop import optimiser_of
 from methods import Captions
 
 IMAGES, CAPTIONS = 6, 11
 EIGHT = list(range(8))
+SENTENCES = ("bilstm_max", "hglmm", "mean_words", "tfidf")  # encoders that a preset may name
 STEPS, RATE, LOWER = 60, 0.005, 0.7  # of a training on eight pairs; what its loss must fall to
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -43,6 +46,7 @@ class Trial:
 
     module: ModuleType
     options: dict
+    sentence: str | None = None  # the encoder that the preset names
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -79,16 +83,17 @@ def main(arguments: argparse.Namespace) -> int:
     module = method_of(arguments.method)
     is_own = arguments.method.endswith(".py")
     presets = own_presets({name: arguments.method}) if is_own else {}
-    rows = {key: row.options for key, (_, row) in presets.items() if not row.fuse} or {name: {}}
+    rows = {key: row for key, (_, row) in presets.items() if not row.fuse}
+    trials = {key: Trial(module, row.options, row.sentence) for key, row in rows.items()}
+    trials = trials or {name: Trial(module, {})}
     broken = 0
-    for preset, options in rows.items():
+    for preset, trial in trials.items():
         print(f"{preset}:")
-        broken += check(Trial(module, options))
+        broken += check(trial)
     seconds = f"{perf_counter() - started:.0f} s"
-    print(
-        f"{arguments.method}: " + (f"{broken} promises broken" if broken else "keeps the contract")
-    )
-    print(f"{len(rows)} presets tried in {seconds}")
+    failed = f"{broken} promise{'s' * (broken != 1)} broken"
+    print(f"{arguments.method}: {failed if broken else 'keeps the contract'}")
+    print(f"{len(trials)} preset{'s' * (len(trials) != 1)} tried in {seconds}")
     return 1 if broken else 0
 
 
@@ -132,6 +137,11 @@ def _config(trial: Trial) -> str:
     config, takes = trial.config, trial.takes
     if not type(config).__dataclass_params__.frozen:
         raise BrokenError("Config is not frozen: @dataclass(frozen=True)")
+    _check_defaults(trial)
+    _check_inputs(takes)
+    if trial.sentence not in (None, *SENTENCES):
+        expected, found = ", ".join(SENTENCES), suggested(trial.sentence, SENTENCES)
+        raise BrokenError(f"the preset's sentence: expected one of {expected}, found {found}")
     return f"{takes.image} and {takes.text} for {takes.task}"
 
 
@@ -148,7 +158,9 @@ def _recipe(trial: Trial) -> str:
             raise BrokenError(f"phase {number}: less than an epoch, or than two rows a batch")
     if not phases and not trial.takes.fit:
         raise BrokenError("it has no phase, and nothing is fitted")
-    return f"{len(phases)} phases, {sum(phase.epochs for phase in phases)} epochs"
+    epochs = sum(phase.epochs for phase in phases)
+    plural = "s" * (len(phases) != 1), "s" * (epochs != 1)
+    return f"{len(phases)} phase{plural[0]}, {epochs} epoch{plural[1]}"
 
 
 def _model(trial: Trial) -> str:
@@ -245,6 +257,20 @@ def _one_group(trial: Trial) -> None:
         _check_gradients(model)
 
 
+def _whole_batch(trial: Trial) -> str:
+    """a step can be made with a batch of the recipe's size"""
+    rows = []
+    for phase in trial.phases():
+        model = trial.model().train()
+        optimiser = optimiser_of(model, phase)
+        terms = model.loss(trial.data.batch_of(phase))
+        sum(term for name, term in terms.items() if name in (phase.terms or terms)).backward()
+        _check_gradients(model)
+        optimiser.step()
+        rows.append(f"{phase.batch_size * phase.captions_per_image}")
+    return f"{', '.join(dict.fromkeys(rows))} rows" if rows else "nothing is trained"
+
+
 def _learns(trial: Trial) -> str:
     """it learns: its loss on eight pairs falls"""
     if not trial.phases():
@@ -263,8 +289,27 @@ def _repeats(trial: Trial) -> None:
 
 
 PROMISES = (_config, _recipe, _model, _scores, _alone, _padding, _declared, _loss, _one_group)
-PROMISES += (_learns, _repeats)
+PROMISES += (_whole_batch, _learns, _repeats)
 NEEDED = (_config, _recipe, _model, _scores)
+
+
+def _check_defaults(trial: Trial) -> None:
+    """The defaults of a Config are in the ranges of their types, which only what is set must be."""
+    try:
+        configured(trial.module, spelt_out(trial.config), "Config")
+    except UserError as error:
+        told = f"{error.where}: expected {error.expected}, found {error.found}"
+        raise BrokenError(told) from error
+
+
+def _check_inputs(takes: methods.Inputs) -> None:
+    try:
+        TypeAdapter(methods.Inputs).validate_python(vars(takes))
+    except ValidationError as error:
+        first = error.errors()[0]
+        expected = first["msg"].removeprefix("Input should be ")
+        told = f"inputs: {first['loc'][0]}: expected {expected}, found {first['input']!r}"
+        raise BrokenError(told) from error
 
 
 def _is_lower(losses: list[float]) -> bool:

@@ -31,6 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.first == arguments.second:
+        found = f"{arguments.first} twice"
+        raise UserError("compare", "two presets", found, "name another one as the second")
     params = read_params(arguments.season)
     boards = {board.dataset: board for board in read_boards(params)}
     board = _board(boards, arguments)
@@ -66,7 +69,7 @@ def _lines(board: Board, first: Standing, second: Standing, changed: Changes) ->
     count = len(changed.queries)
     lines = [
         f"{first.preset} against {second.preset} on {board.dataset}, {changed.direction}, "
-        f"{changed.seeds} common seeds",
+        f"{changed.seeds} common seed{'s' * (changed.seeds != 1)}",
         _test(board, first, second),
         f"of {count} queries: {changed.won} won, {changed.lost} lost, "
         f"{count - changed.won - changed.lost} equal",

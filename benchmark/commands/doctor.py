@@ -14,6 +14,7 @@ import torch
 from benchmark import encoders
 from benchmark.commands.data_shapes import SeasonShapes, is_encoded
 from benchmark.commands.disk_needs import disk_needs
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.step_times import preset_times
 from benchmark.core import numerics
 from benchmark.core.devices import pick
@@ -24,7 +25,7 @@ from benchmark.data.raw_state import fetch_advice, is_changed, is_fetched
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.season import networks
-from benchmark.season.parameter_files import PARAMS, read_params
+from benchmark.season.parameter_files import PARAMS
 from benchmark.season.parameters import FeatureSet, Params
 from datasets import DataError
 
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see it."""
-    params = read_params()
+    params = season_here(None)
     shapes = SeasonShapes(params)
     findings = {
         "environment": _environment(params),

@@ -1,7 +1,7 @@
 """Any table of a season as CSV, JSON, LaTeX or Markdown, and the rank of every query.
 
 python -m benchmark export                                  the names of all tables
-python -m benchmark export flickr8k/leaderboard --format csv
+python -m benchmark export flickr8k/leaderboard --format latex > leaderboard.tex
 python -m benchmark export --queries ranks.parquet          season, dataset, preset, seed,
                                                             direction, query, rank (from 0)
 python -m benchmark export --metrics                        reports/<season>/metrics/, a file per
@@ -25,10 +25,12 @@ from benchmark.season.parameter_files import read_params
 KEYS = ("season", "dataset", "preset", "seed")
 IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
 DECIMALS = 3
+LIST = "list"
+KEEP = "to keep one: python -m benchmark export NAME --format latex > FILE"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", nargs="?", default="list", help="default: list their names")
+    parser.add_argument("table", nargs="?", default=LIST, help="default: list their names")
     parser.add_argument("--format", choices=FORMATS, default="csv")
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help="write a .parquet of all ranks"
@@ -45,6 +47,8 @@ def main(arguments: argparse.Namespace) -> None:
     boards = read_boards(params)
     if not arguments.queries:
         sys.stdout.write(printed_table(boards, arguments.table, arguments.format))
+        if arguments.table == LIST:
+            print(KEEP, file=sys.stderr)
         return
     if arguments.queries.suffix != ".parquet":
         raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")

@@ -5,7 +5,8 @@
 DIR holds the pictures and one annotation file: .csv or .jsonl (image and caption, or Hugging
 Face's metadata), Karpathy's .json or COCO's captions. The season gets presets of several methods
 with a budget that fits the number of captions, and a test split that is large enough for verdicts
-where there are enough pictures. It becomes the active season.
+where there are enough pictures. All is checked before anything is written, and the new season
+becomes the active one. Run it in the clone of Rematch.
 """
 
 import argparse
@@ -14,27 +15,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 import datasets
+from benchmark import encoders
 from benchmark.analysis.boards import MIN_TEST_QUERIES
 from benchmark.commands import season
 from benchmark.commands.data_shapes import SeasonShapes
 from benchmark.commands.doctor import training_lines, training_times
-from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, write_text
+from benchmark.commands.project_folder import check_project
+from benchmark.core.errors import UserError, checked
+from benchmark.core.files import read_json, read_yaml, write_text
 from benchmark.core.names import LONGEST, checked_name
 from benchmark.data import prepared_tables
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.season.parameter_files import read_params
-from benchmark.season.season_files import SEASON_FILE, SEASONS
+from benchmark.season.networks import module_of
+from benchmark.season.parameter_files import LOCAL, read_local, read_params
+from benchmark.season.resolving import resolve
+from benchmark.season.season_files import SEASON_FILE, SEASONS, Season
 from datasets import folder as reader
+from datasets.shared.plain_files import is_file
 
 LEAST_TRAINED = 0.25  # share of the images that a larger test split must leave to train on
 STEPS = {"two_branch_embedding": 600, "scan": 300, "dual_path": 600, "cyclematch": 400}
 BATCH, MOST_EPOCHS = 64, 60
 LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
+NETWORK = "mobilenet_v2"
+SHOWN = 5  # files that a message names
 
 
 @dataclass(frozen=True)
@@ -68,31 +77,97 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     name = checked_name(arguments.name or _name_of(arguments.folder), "--name")
     path = SEASONS / name / SEASON_FILE
-    if path.exists():
-        raise UserError(path, "no such season yet", "one", "choose another with --name")
-    if not arguments.folder.is_dir():
-        raise UserError(arguments.folder, "a folder", "nothing", "check the path")
+    check_project()  # elsewhere, this would begin a second project
+    _check_untaken(name)
+    _check_folder(arguments.folder)
+    _check_weights(arguments.weights_dir)
     counted = count(arguments.folder, arguments.captions)
+    _check_pictures(arguments.folder, arguments.captions)
     print(f"{arguments.folder}: {counted.images} images, {counted.captions} captions")
     print(_told(counted))
-    write_text(path, season_text(name, arguments.folder, arguments.captions, counted))
+    text = season_text(name, arguments.folder, arguments.captions, counted)
+    print("\n".join(_prepared(name, text, arguments.folder)))
+    write_text(path, text)
+    for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
+        print(note)
     chosen = argparse.Namespace(
         name=name, schema=False, reference=False, weights_dir=arguments.weights_dir, source=[]
     )
-    try:
-        season.main(chosen)
-        params = read_params(name)
-        fetch(params, name)
-        print("\n".join(prepare(params, name)))
-    except datasets.DataError:
-        path.unlink()  # the next try may have the same name
-        raise
-    for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
-        print(note)
+    season.main(chosen)
     if not arguments.quick:
+        params = read_params(name)
         print("\n".join(training_lines(training_times(params, SeasonShapes(params)))))
     print(f"{path}: what is played; edit it, then: python -m benchmark season {name}")
     print(f"next: python -m benchmark play; then read reports/{name}/README.md")
+
+
+def _prepared(name: str, text: str, folder: Path) -> list[str]:
+    """Fetch and prepare the dataset of a season that is not written yet; lines that tell what was
+    read. What is wrong with a picture is told of the user's folder, not of the link to it."""
+    declared = checked(Season, yaml.safe_load(text), str(SEASONS / name / SEASON_FILE))
+    params = resolve(name, declared)
+    fetch(params, name)
+    try:
+        return prepare(params, name)
+    except datasets.DataError as error:
+        item = error.where.removeprefix(f"{name}: ").replace(f"data/raw/{name}/", "")
+        do = "correct it, then init again"
+        raise UserError(f"{folder}: {item}", error.expected, error.found, do) from error
+
+
+# Checks, before anything is written ---------------------------------------------------------------
+
+
+def _check_untaken(name: str) -> None:
+    path = SEASONS / name / SEASON_FILE
+    if path.exists():
+        do = f"python -m benchmark season {name} --weights-dir DIR"
+        do = f"choose another with --name, or give this one other weights: {do}"
+        raise UserError(path, "no such season yet", "one", do)
+    for other in sorted(SEASONS.glob("*/params.yaml")):
+        if other.parent.name != name and name in read_yaml(other)["datasets"]:
+            expected, found = f"no dataset {name} yet", "one"
+            raise UserError(other, expected, found, "choose another with --name")
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        found, do = "nothing", "check the path"
+        if folder.exists():
+            found, do = "a file", "name the folder that holds it and the pictures"
+        raise UserError(folder, "a folder", found, do)
+
+
+def _check_weights(named: str | None) -> None:
+    """Refuse a folder that lacks the weights of the network, or has others under their name."""
+    kept = read_local().weights_dir
+    if not (named or kept):
+        return  # they are downloaded
+    folder = Path(named or kept)
+    where = f"--weights-dir {folder}" if named else f"{LOCAL}: weights_dir {folder}"
+    do = "name the folder of the file with --weights-dir"
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "nothing"
+        raise UserError(where, f"a folder with a file {NETWORK}-*.pth", found, do)
+    try:
+        encoders.load(module_of(NETWORK)).load(NETWORK, folder)
+    except UserError as error:
+        names = sorted(path.name for path in folder.iterdir())
+        more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+        found = f"{error.found} (the folder holds {', '.join(names[:SHOWN]) or 'nothing'}{more})"
+        raise UserError(where, error.expected, found, do) from error
+
+
+def _check_pictures(folder: Path, captions: str | None) -> None:
+    files = reader.inventory(folder, reader.Options(captions=captions))
+    missing = [path for path in files if not is_file(path)]
+    if missing:
+        found = f"nothing ({len(missing)} of {len(files) - 1} pictures are missing)"
+        do = "correct the annotation file or add the picture, then init again"
+        raise UserError(missing[0], f"a picture that {files[0].name} names", found, do)
+
+
+# What is there ------------------------------------------------------------------------------------
 
 
 def _tables(folder: Path, captions: str | None) -> datasets.Tables:
@@ -150,14 +225,14 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
     return f"""\
 # yaml-language-server: $schema=../../docs/season.schema.json
 # {counted.images} images, {counted.captions} captions; {_told(counted)}.
-# Every key is explained in README.md. After a change: python -m benchmark season {name}
+# Every key is explained in docs/season-file.md. After a change: python -m benchmark season {name}
 title: {name}
 datasets:
   {name}:
     reader: folder
     source: {_quoted(str(folder))}{options}
-    # mobilenet_v2 is downloaded, or read from the folder that --weights-dir names.
-    image: {{network: mobilenet_v2, input_size: 224, grid: 6, standardise: true}}
+    # {NETWORK} is downloaded, or read from the folder that --weights-dir names.
+    image: {{network: {NETWORK}, input_size: 224, grid: 6, standardise: true}}
     words: {{size: 100}}
     sentence:
       hglmm: {{centres: 8, size: {size}, standardise: true}}

@@ -1,9 +1,11 @@
 """Processes of this machine that play tasks. Each keeps what it has imported, and plays only tasks
 that compute in its way, on its GPU."""
 
+import atexit
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +25,10 @@ from datasets import DataError
 
 LOGS = Path(".scratch/log")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class StageError(Exception):
+    """A stage ended with a line that says why."""
 
 
 class Processes(ExitStack):
@@ -76,6 +82,7 @@ def _begin(parent: int) -> None:
     """A killed parent would leave this process waiting, or training on, for ever. Ctrl-C reaches
     the parent, which ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit.register(_leave)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -85,13 +92,21 @@ def _begin(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _leave() -> None:
+    """End without taking Python apart: triton, which the optimisers of torch import, would then
+    list what it leaked, in 30 lines of the terminal."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
 def played(name: str, task: Task) -> str:
     """The reason why a task failed; empty if it did not. Errors stay in the process that has
     them: not all of them can be sent to another."""
     try:
         with progress_bars.told_to(file_of(name)):
             task.function(*task.arguments)
-    except DataError as error:
+    except (DataError, StageError) as error:
         return " ".join(str(error).split())
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -107,7 +122,7 @@ def run_command(command: str, name: str) -> None:
         status = _status_of(module, arguments)
     if status:
         lines = path.read_text().splitlines() or [f"exit status {status}"]
-        raise RuntimeError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")
+        raise StageError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")
 
 
 def _status_of(module: str, arguments: list[str]) -> int:

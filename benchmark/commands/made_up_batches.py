@@ -70,9 +70,16 @@ class MadeUp:
             images=self.images(int(ids.max()) + 1)[ids],
             captions=self.captions(len(ids)),
             group_ids=ids,
-            class_ids=ids,
+            class_ids=ids % SIZES.classes,
             **(pool if any(phase.pool for phase in phases) else {}),
         )
+
+    def batch_of(self, phase: Phase) -> Batch | RegionBatch:
+        """As many rows as a phase draws, each drawn one of a group of its own."""
+        drawn = torch.arange(phase.batch_size)
+        if self.takes.task == "retrieval":
+            drawn = drawn.repeat_interleave(phase.captions_per_image)
+        return self.batch(drawn.tolist(), [phase])
 
     def _regions(self, chains: list[int], siblings: int) -> RegionBatch:
         """Every chain in a picture of its own, with two proposals that fit; the last picture lacks

@@ -8,7 +8,8 @@
 
 It plays what `dvc repro` would, and afterwards DVC finds everything up to date. A stage that fails
 stops those that need it, and no others; a killed training goes on where it was, and Ctrl-C kills
-what runs. What a stage says is in .scratch/log/.
+what runs. What a stage says is in .scratch/log/. The exit status is 1 if a stage failed, or a cell
+that was played.
 """
 
 import argparse
@@ -21,11 +22,14 @@ from zc.lockfile import LockError, LockFile
 
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, run_command
+from benchmark.commands.play_summary import told_cells, told_failures, told_report
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
+from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core.errors import UserError
-from benchmark.season.parameter_files import active_season, cells_like, read_params
+from benchmark.season.parameter_files import active_season, cells_like
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
 
@@ -46,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    params = read_params(arguments.season or active_season())
+    params = season_here(arguments.season)
     if arguments.jobs is not None and arguments.jobs < 1:
         raise UserError("--jobs", "1 or more", arguments.jobs, "name how many stages may run")
     targets = _targets(params, arguments.only)
@@ -54,11 +58,18 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.dry:
             return _show(records)
         with _alone(), _workers(arguments) as workers:
-            failed = task_queue.play(_tasks(params, records), workers, records)
-    print(f"{records.played} stages played, {records.kept} up to date, {len(failed)} failed")
-    for name, reason in failed.items():
-        print(f"{name}: {reason}")
-    return 1 if failed else 0
+            tasks = _tasks(params, records)
+            failed = task_queue.play(tasks, workers, records)
+    causes = task_queue.causes(failed, tasks)
+    played = counted(records.played, "stage")
+    print(f"{played} played, {records.kept} up to date, {len(causes)} failed")
+    for line in told_failures(causes, len(failed) - len(causes)):
+        print(line)
+    for line in told_cells(params, cells_like(params, arguments.only, "--only")):
+        print(line)
+    for line in told_report(params) if arguments.only == "*" and not failed else ():
+        print(line)
+    return 1 if failed or records.lost else 0
 
 
 def _gpus(text: str) -> tuple[str, ...]:
@@ -89,9 +100,10 @@ def _alone() -> Iterator[None]:
 
 
 def _targets(params: Params, pattern: str) -> list[str]:
-    """Addresses of the stages that are asked for: the season's last, or evaluations of cells."""
+    """Addresses of the stages that are asked for: the last, or evaluations of cells."""
     if pattern == "*":
-        return [f"{SEASONS}/{params.season}/dvc.yaml:metrics"]
+        is_active = params.season == active_season()  # which `dvc status` asks for, too
+        return ["dvc.yaml:season" if is_active else f"{SEASONS}/{params.season}/dvc.yaml:metrics"]
     cells = {**params.cells, **params.fusions}
     chosen = [cells[key] for key in cells_like(params, pattern, "--only")]
     folder = SEASONS / params.season / "pipelines"

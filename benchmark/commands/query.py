@@ -3,20 +3,28 @@
     python -m benchmark query scan_t2i_avg "a black dog runs on the beach"
     python -m benchmark query scan_t2i_avg --image x.jpg
 
-Pictures that are found are put on one sheet in reports/<season>/local/, which git ignores.
+Pictures that are found, or whose captions are, are put on one sheet in reports/<season>/local/,
+which git ignores.
 """
 
 import argparse
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Container
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image, ImageDraw, ImageOps
 from torch import Tensor
 
-from benchmark.commands.query_features import picture_features, sentence_vector, words_of
+from benchmark.commands.query_features import (
+    known_words,
+    picture_features,
+    sentence_vector,
+    word_ids,
+)
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic
@@ -35,7 +43,20 @@ from methods import Captions
 
 SPLIT = "test"
 SIDE, COLUMNS, HEAD = 224, 5, 40  # pixels of a picture, pictures in a row, pixels above them
+FOOT, LETTERS = 34, 34  # pixels below a picture, letters in a line there
 LONGEST = 2000  # characters of a text
+COLUMNS_TOLD = "rank, score, picture, caption"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result: its rank from 1, its score, its picture and a caption of that."""
+
+    rank: int
+    score: float
+    name: str  # of the picture: its file, or its id where it has none
+    file: str
+    caption: str
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    if (arguments.text is None) == (arguments.image is None):
-        raise UserError("query", "a text or --image", "both or neither", "name one of them")
-    if arguments.top < 1:
-        raise UserError("--top", "1 or more", arguments.top, "correct it")
+    _check_asked(arguments)
+    picture = opened(arguments.image) if arguments.image else None
     make_deterministic()
     params = read_params(arguments.season)
     trained = trained_cell(chosen(params, arguments))
@@ -61,11 +80,34 @@ def main(arguments: argparse.Namespace) -> None:
         raise UserError(trained.cell.key, "a trained preset of retrieval", found, "choose another")
     data = prepared_tables.read(trained.cell.dataset)
     on_split = model_on_split(trained, data, SPLIT, pick(params.device))
-    print(f"{trained.cell.preset} on {SPLIT} of {trained.cell.dataset}, seed {trained.cell.seed}")
-    if arguments.image:
-        _tell_captions(params, trained, on_split, data, arguments)
+    if picture:
+        scores = score_picture(params, trained, on_split, data, picture)
+        found = best_captions(scores, data, arguments.top)
+        tiles, title = [(picture, "the query")], f"captions for {arguments.image}"
     else:
-        _tell_pictures(params, trained, on_split, data, arguments)
+        scores = score_text(params, trained, on_split, data, arguments.text)
+        found = best_pictures(scores, data, arguments.top)
+        tiles, title = [], arguments.text
+    cell = trained.cell
+    print(f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}: {COLUMNS_TOLD}")
+    print("\n".join(_lines(found)))
+    if all(each.file for each in found):
+        open_picture = raw_dataset(params, cell.dataset).pictures()
+        tiles += [(open_picture(each.file), _label(each)) for each in found]
+        path = Path("reports") / params.season / "local" / f"query_{cell.preset}.png"
+        _write_sheet(path, tiles, title)
+        print(path)
+
+
+def _check_asked(arguments: argparse.Namespace) -> None:
+    if arguments.text is not None and arguments.image is not None:
+        raise UserError("query", "a text or --image", "both", "name one of them")
+    if arguments.text is None and arguments.image is None:
+        do = 'python -m benchmark query PRESET "TEXT"; list presets names those there are'
+        found = f"{arguments.preset!r} alone"
+        raise UserError("query", "a preset, and a text or --image", found, do)
+    if arguments.top < 1:
+        raise UserError("--top", "1 or more", arguments.top, "correct it")
 
 
 def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
@@ -88,41 +130,44 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     return fitting[0]
 
 
-def _tell_pictures(
-    params: Params,
-    trained: TrainedCell,
-    on_split: ModelOnSplit,
-    data: Prepared,
-    arguments: argparse.Namespace,
-) -> None:
-    scores = score_text(params, trained, on_split, data, arguments.text)
-    rows = data.split(SPLIT).image_rows
-    best = _tell_best(scores, data.images["image_id"].iloc[rows].tolist(), arguments.top)
-    files = [data.images["file"].iloc[rows[number]] for number in best]
-    if all(files):
-        open_picture = raw_dataset(params, trained.cell.dataset).pictures()
-        path = Path("reports") / params.season / "local" / f"query_{trained.cell.preset}.png"
-        _write_sheet(path, [open_picture(file) for file in files], arguments.text)
-        print(path)
+def _lines(found: list[Found]) -> list[str]:
+    width = max(len(each.name) for each in found)
+    return [
+        f"{each.rank:4}. {each.score:8.4f}  {printable(each.name):{width}}  "
+        f"{printable(each.caption)}"
+        for each in found
+    ]
 
 
-def _tell_captions(
-    params: Params,
-    trained: TrainedCell,
-    on_split: ModelOnSplit,
-    data: Prepared,
-    arguments: argparse.Namespace,
-) -> None:
-    scores = score_picture(params, trained, on_split, data, opened(arguments.image))
-    _tell_best(scores, on_split.texts, arguments.top)
+def best_pictures(scores: Tensor, data: Prepared, count: int) -> list[Found]:
+    """The test pictures of highest score (I,), each with the first of its captions."""
+    images = data.images.iloc[data.split(SPLIT).image_rows]
+    first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
+    texts = images["image_id"].map(first).fillna("")
+    return [
+        _found(rank, scores, number, images.iloc[number], texts.iloc[number])
+        for rank, number in enumerate(_order(scores, count), 1)
+    ]
 
 
-def _tell_best(scores: Tensor, names: Sequence[str], count: int) -> list[int]:
-    """Print the items of highest score; their numbers."""
-    best = torch.argsort(scores, descending=True, stable=True)[:count].tolist()
-    for place, number in enumerate(best, 1):
-        print(f"{place:4}. {float(scores[number]):8.4f}  {printable(names[number])}")
-    return best
+def best_captions(scores: Tensor, data: Prepared, count: int) -> list[Found]:
+    """The test captions of highest score (C,), each with the picture that it describes."""
+    captions = data.captions.iloc[data.split(SPLIT).caption_rows]
+    images = data.images.set_index("image_id", drop=False)
+    return [
+        _found(rank, scores, number, images.loc[row["image_id"]], row["text"])
+        for rank, number in enumerate(_order(scores, count), 1)
+        for row in [captions.iloc[number]]
+    ]
+
+
+def _order(scores: Tensor, count: int) -> list[int]:
+    return torch.argsort(scores, descending=True, stable=True)[:count].tolist()
+
+
+def _found(rank: int, scores: Tensor, number: int, image: pd.Series, caption: str) -> Found:
+    name = image["file"] or image["image_id"]
+    return Found(rank, float(scores[number]), name, image["file"], caption)
 
 
 @torch.inference_mode()
@@ -162,24 +207,36 @@ def captions_of(
     """The text as the method is fed it. Raises UserError for a text without a known word."""
     if not text.strip() or len(text) > LONGEST:
         raise UserError("query", f"a text of up to {LONGEST} characters", len(text), "write one")
-    device = on_split.inputs.device
+    device, features = on_split.inputs.device, None
     if on_split.vocabulary is None:
-        vector = sentence_vector(_feature_set(params, trained.cell.texts), data, text)
-        if not vector.any():
-            raise UserError("query", "a text with known words", repr(text), "use other words")
+        features = _feature_set(params, trained.cell.texts)
+    _check_words(text, known_words(features, data) if features else on_split.vocabulary.words)
+    if features:
+        vector = sentence_vector(features, data, text)
         return Captions(
             values=vector.to(device), lengths=torch.ones(1, dtype=torch.int64, device=device)
         )
-    captions, unknown = words_of(on_split.vocabulary, text)
-    if set(tokenise(text)) <= set(unknown):
-        raise UserError("query", "a text with known words", repr(text), "use other words")
-    if unknown:
-        print(f"not known from the training captions: {printable(', '.join(unknown))}")
+    captions = word_ids(on_split.vocabulary, text)
     return Captions(values=captions.values.to(device), lengths=captions.lengths.to(device))
+
+
+def _check_words(text: str, known: Container[str]) -> None:
+    """Tell which words of a text are not known, and refuse one that has no other."""
+    words = list(dict.fromkeys(tokenise(text)))
+    unknown = [word for word in words if word not in known]
+    if len(unknown) == len(words):
+        expected, do = "a text with a known word", "use words of the training captions"
+        found = f"{text!r}: no word of the query is in the vocabulary"
+        raise UserError("query", expected, found, do)
+    if unknown:
+        count = f"{len(unknown)} of {len(words)} words"
+        print(f"{count} are unknown: {printable(', '.join(unknown))}")
 
 
 def opened(path: Path) -> Image.Image:
     """The picture in a file, as pictures of a dataset are opened."""
+    if not path.exists():
+        raise UserError(path, "a picture", "nothing", "check the path")
     try:
         return Folder(path.parent)(path.name)
     except DataError as error:
@@ -190,16 +247,24 @@ def _feature_set(params: Params, folder: str) -> FeatureSet:
     return next(each for each in params.feature_sets.values() if each.folder == folder)
 
 
-def _write_sheet(path: Path, pictures: list[Image.Image], text: str) -> None:
-    """The pictures side by side, the best first, under the text."""
-    columns = min(COLUMNS, len(pictures))
-    rows = int(np.ceil(len(pictures) / columns))
-    sheet = Image.new("RGB", (columns * SIDE, HEAD + rows * SIDE), "white")
-    lines = textwrap.wrap(printable(text), columns * SIDE // 7)[:2]
-    ImageDraw.Draw(sheet).text((6, 6), "\n".join(lines), fill="black")
-    for number, picture in enumerate(pictures):
+def _label(found: Found) -> str:
+    return f"{found.rank}.  {found.score:.4f}\n{found.name}"
+
+
+def _write_sheet(path: Path, tiles: list[tuple[Image.Image, str]], title: str) -> None:
+    """Pictures side by side under a title, each above its label."""
+    columns = min(COLUMNS, len(tiles))
+    rows = int(np.ceil(len(tiles) / columns))
+    sheet = Image.new("RGB", (columns * SIDE, HEAD + rows * (SIDE + FOOT)), "white")
+    pen = ImageDraw.Draw(sheet)
+    lines = textwrap.wrap(printable(title), columns * SIDE // 7)[:2]
+    pen.text((6, 6), "\n".join(lines), fill="black")
+    for number, (picture, label) in enumerate(tiles):
         row, column = divmod(number, columns)
+        left, top = column * SIDE + 2, HEAD + row * (SIDE + FOOT) + 2
         framed = ImageOps.pad(picture.convert("RGB"), (SIDE - 4, SIDE - 4), color="white")
-        sheet.paste(framed, (column * SIDE + 2, HEAD + row * SIDE + 2))
+        sheet.paste(framed, (left, top))
+        short = "\n".join(printable(line)[-LETTERS:] for line in label.split("\n"))
+        pen.text((left + 4, top + SIDE), short, fill="black")
     with atomic(path) as part:
         sheet.save(part, format="PNG")

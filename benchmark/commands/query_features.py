@@ -5,6 +5,7 @@ A feature folder keeps no statistics of its standardisation: they follow from a 
 pictures that are encoded again.
 """
 
+from collections.abc import Container
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +41,18 @@ def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tenso
     return torch.from_numpy(vectors[-1:].astype(np.float16)).float()
 
 
-def words_of(vocabulary: Vocabulary | Dictionary, text: str) -> tuple[Captions, list[str]]:
-    """The text as word ids, and the words of it that the vocabulary lacks."""
+def known_words(feature_set: FeatureSet, data: Prepared) -> Container[str]:
+    """The words that a text encoder makes something of."""
+    if feature_set.encoder == "tfidf":
+        captions = data.captions[data.captions["split"] == "train"]["text"]
+        return {word for text in captions for word in tokenise(text)}
+    return Words.read(Path(feature_set.source))
+
+
+def word_ids(vocabulary: Vocabulary | Dictionary, text: str) -> Captions:
+    """The text as word ids (1, W)."""
     values, lengths = (torch.from_numpy(array) for array in vocabulary.encode([text]))
-    known = set(vocabulary.words)
-    unknown = [word for word in tokenise(text) if word not in known]
-    return Captions(values=values, lengths=lengths), unknown
+    return Captions(values=values, lengths=lengths)
 
 
 def picture_features(

@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 
 from benchmark import protocol
+from benchmark.analysis.departures import near_chance
 from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.array_files import read_csv, read_parquet
 from benchmark.core.errors import UserError
@@ -38,6 +39,7 @@ from benchmark.evaluate import evaluation
 from benchmark.evaluate.__main__ import write_scores
 from benchmark.evaluate.evaluation import SPLIT, Evaluation
 from benchmark.matching import brought_arrays, scoring
+from benchmark.matching.brought_arrays import Rows
 from benchmark.matching.training_identity import computed
 from benchmark.protocol.score_tiles import Matrices
 from benchmark.season.parameter_files import entry, read_params, write_brought
@@ -46,6 +48,7 @@ from benchmark.season.presets import presets
 
 CPU = torch.device("cpu")
 COMPARED = ("cosine", "dot")
+ROWS = "that row i belongs to item i of `score --items FOLDER`, or give ids"
 COLUMNS = "direction, query, and rank (from 0) or position (from 1)"
 
 
@@ -86,8 +89,11 @@ def main(arguments: argparse.Namespace) -> None:
     write_record(folder, _record(params.season, row, arguments.compare, data, judged, files))
     write_provenance(folder / "scores/cost.json", provenance(CPU, judged.seconds, "float32"))
     write_brought(params.season, row)
-    print(f"{folder}/record.json: {judged.given} brought along")
+    earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
+    print(f"{folder}/record.json: {judged.given} brought along{earlier}")
     print_metrics(judged.result.metrics)
+    for line in _doubts(judged, data):
+        print(line)
     print(f"next: python -m benchmark report --season {params.season}, or dvc repro")
 
 
@@ -95,9 +101,14 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> Judged:
     """The evaluation of what was brought along. Raises UserError for what cannot be judged."""
     pair = [path for path in (arguments.images, arguments.captions) if path]
     given = [len(pair) == 2, arguments.matrix is not None, arguments.ranks is not None]
+    if len(pair) == 1 and not any(given):
+        has, lacks = ("images", "captions") if arguments.images else ("captions", "images")
+        expected, found = "--images with --captions", f"--{has} alone"
+        raise UserError("score", expected, found, f"add --{lacks} FILE, their embeddings")
     if sum(given) != 1 or len(pair) == 1:
         expected = "--images with --captions, or --matrix, or --ranks"
-        raise UserError("score", expected, "none or several of them", "name one kind of file")
+        found = "several of them" if any(given) else "none of them"
+        raise UserError("score", expected, found, "name one kind of file")
     try:
         if arguments.ranks:
             return _of_ranks(arguments.ranks, data)
@@ -107,6 +118,17 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> Judged:
     except protocol.RefusedError as error:
         where = ", ".join(map(str, pair)) or arguments.matrix
         raise UserError(where, "scores that can be ranked", error, "compute them again") from error
+
+
+def _doubts(judged: Judged, data: Prepared) -> list[str]:
+    """What is said of scores that are as random ones."""
+    rsum = judged.result.metrics.get("rsum")
+    images = len(data.split(SPLIT).image_rows) / data.card["folds"]
+    found = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
+    if not found:
+        return []
+    check = "the ranks and their queries" if judged.given == "ranks" else ROWS
+    return [f"near chance: {found}; check {check}"]
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:
@@ -122,6 +144,8 @@ def write_items(params: Params, data: Prepared, folder: Path) -> None:
 
 
 def _row(params: Params, arguments: argparse.Namespace) -> Brought:
+    if arguments.name is None:
+        raise UserError("--name", "what the row is called", "nothing", "add --name NAME")
     name = checked_name(arguments.name, "--name")
     cells = [*params.cells.values(), *params.fusions.values()]
     if name in presets() or name in {cell.preset for cell in cells}:
@@ -138,13 +162,16 @@ def _row(params: Params, arguments: argparse.Namespace) -> Brought:
 
 def _of_embeddings(images: Path, captions: Path, compare: str, data: Prepared) -> Judged:
     image_ids, caption_ids = _ids(data)
-    first = brought_arrays.in_order(brought_arrays.read_rows(images), image_ids, "image")
-    second = brought_arrays.in_order(brought_arrays.read_rows(captions), caption_ids, "caption")
+    of_images, of_captions = map(brought_arrays.read_rows, (images, captions))
+    _check_roles(of_images, of_captions, image_ids, caption_ids)
+    first = brought_arrays.in_order(of_images, image_ids, "image")
+    second = brought_arrays.in_order(of_captions, caption_ids, "caption")
     if first.shape[1] != second.shape[1]:
         expected = f"vectors of {first.shape[1]} numbers, as of the images"
         raise UserError(captions, expected, second.shape[1], "bring both from the same model")
     if compare == "cosine":
-        first, second = _units(first, images), _units(second, captions)
+        first = _units(first, images, image_ids)
+        second = _units(second, captions, caption_ids)
     started = perf_counter()
     matrix = scoring.score_pairs(
         lambda some, others: some[0] @ others[0].T,
@@ -157,7 +184,12 @@ def _of_embeddings(images: Path, captions: Path, compare: str, data: Prepared) -
 
 
 def _of_matrix(path: Path, data: Prepared) -> Judged:
-    matrix = brought_arrays.matrix_in_order(brought_arrays.read_rows(path), *_ids(data))
+    rows, (images, captions) = brought_arrays.read_rows(path), _ids(data)
+    shape = (len(images), len(captions))
+    if rows.ids is None and rows.values.shape == shape[::-1] != shape:
+        expected = f"{shape[0]} images (rows) by {shape[1]} captions (columns)"
+        raise UserError(path, expected, "captions by images", "transpose it")
+    matrix = brought_arrays.matrix_in_order(rows, images, captions)
     return Judged(given="scores", files=[path], result=_evaluated(matrix, data), seconds={})
 
 
@@ -179,10 +211,31 @@ def _evaluated(matrix: np.ndarray, data: Prepared) -> Evaluation:
     return evaluation.of_retrieval(Matrices(i2t=matrix), data, data.split(SPLIT))
 
 
-def _units(vectors: np.ndarray, path: Path) -> np.ndarray:
+def _check_roles(images: Rows, captions: Rows, image_ids: list, caption_ids: list) -> None:
+    """Refuse files in each other's place, and vectors that are columns."""
+    swapped = _fits(images, caption_ids) and _fits(captions, image_ids)
+    if swapped and not _fits(images, image_ids) and not _fits(captions, caption_ids):
+        found = f"captions in {images.path}, images in {captions.path}"
+        do = f"swap them: --images {captions.path} --captions {images.path}"
+        raise UserError("--images, --captions", "the images first", found, do)
+    for rows, ids in ((images, image_ids), (captions, caption_ids)):
+        if rows.ids is None and len(rows.values) != len(ids) == rows.values.shape[1]:
+            expected, found = f"one row for each of {len(ids)} items", "one column for each"
+            raise UserError(rows.path, expected, found, "transpose it")
+
+
+def _fits(rows: Rows, ids: list[str]) -> bool:
+    """Whether the rows can be those of these items."""
+    if rows.ids is None:
+        return len(rows.values) == len(ids)
+    return not set(ids).isdisjoint(rows.ids)
+
+
+def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not lengths.all():
-        found = f"{int((lengths == 0).sum())} vectors of zeros alone"
+        first, count = int(lengths.argmin()), int((lengths == 0).sum())
+        found = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such vectors)"
         raise UserError(path, "vectors that have a direction", found, "use --compare dot")
     return (vectors / lengths).astype(np.float32)
 

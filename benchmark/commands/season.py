@@ -1,23 +1,28 @@
 """Make a season the one that `dvc repro` plays; without a name, say which one that is.
 
 Spells out every cell and its pipeline in seasons/NAME/, and what seasons share in seasons/shared/.
-Folders of this machine are kept in local.yaml.
+Folders of this machine are kept in local.yaml. What was played stays: a preset that leaves the
+season file and comes back is not trained again.
 """
 
 import argparse
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmark.commands import season_reference
+from benchmark.commands.project_folder import season_here
+from benchmark.commands.task_display import counted
 from benchmark.core.errors import UserError
+from benchmark.core.files import write_text
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.equal_settings import unequal_settings
 from benchmark.season.parameter_files import (
     Local,
     placed,
     read_local,
-    read_params,
     write_local,
     write_params,
 )
@@ -60,7 +65,7 @@ def main(arguments: argparse.Namespace) -> None:
         print(season_reference.reference(), end="")
         return
     if arguments.name is None:
-        show(read_params())
+        show(season_here(None))
         return
     name = season_name(arguments.name)
     declared = read_season(arguments.name)
@@ -70,7 +75,8 @@ def main(arguments: argparse.Namespace) -> None:
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
     _keep_file(season_path(arguments.name), SEASONS / name / SEASON_FILE)
     write_params(params)
-    write_pipelines(params)
+    with _locks_kept(SEASONS / name / "pipelines"):
+        write_pipelines(params)
     if local != Local():
         write_local(local)
     _unlink_others(placed(params, local))
@@ -93,7 +99,7 @@ def schema() -> str:
 def show(params: Params) -> None:
     """The season on one line, and its report."""
     trainings, fusions = len(params.cells), len(params.fusions)
-    print(f"season {params.season}: {trainings} trainings, {fusions} fusions")
+    print(f"season {params.season}: {counted(trainings, 'training')}, {counted(fusions, 'fusion')}")
     report = Path("reports") / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")
@@ -119,6 +125,20 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
             raise UserError("--source", expected, repr(source), "name the dataset and its folder")
         folders[name] = folder
     return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
+
+
+@contextmanager
+def _locks_kept(pipelines: Path) -> Iterator[None]:
+    """Inside, pipelines of dropped presets are removed with all that is in their folders. Their
+    locks are put back: DVC reads none without a dvc.yaml beside it, and finds what was played up to
+    date once that is there again."""
+    locks = {path: path.read_text(encoding="utf-8") for path in pipelines.rglob("dvc.lock")}
+    try:
+        yield
+    finally:
+        for path, text in locks.items():
+            if not path.is_file():
+                write_text(path, text)
 
 
 def _unlink_others(params: Params) -> None:

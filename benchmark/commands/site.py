@@ -1,6 +1,7 @@
 """Write a page to explore a season: one folder that opens from disk, without a network.
 
     python -m benchmark site                     .scratch/site/<season>/index.html
+    python -m benchmark site flickr8k            of another season than the active one
     python -m benchmark site --public FOLDER     to put on the web
 
 The first has the pictures and captions of all datasets, for this machine alone; the second leaves
@@ -24,6 +25,7 @@ MARK = "rematch-site.txt"  # in a folder that was written here, and may be writt
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_season(parser)
+    parser.add_argument("season", nargs="?", default=argparse.SUPPRESS, help="the same, as in play")
     parser.add_argument(
         "--public", type=Path, metavar="FOLDER", help="without what may not be published"
     )

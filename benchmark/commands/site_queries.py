@@ -45,7 +45,8 @@ def write(params: Params, board: Board, folder: Path, is_public: bool) -> str:
         queries = _queries(standing.played[0], board.ways)
         write_script(folder / f"data/queries/{name}.js", f"queries {name}", queries)
     what = f"{len(pictures)} pictures" if is_shown else "no pictures or captions, as not allowed"
-    return f"{board.dataset}: {len(board.retrieval.ranked)} presets to browse, {what}"
+    count = len(board.retrieval.ranked)
+    return f"{board.dataset}: {count} preset{'s' * (count != 1)} to browse, {what}"
 
 
 def _queries(outcome: Outcome, ways: Sequence[str]) -> dict:

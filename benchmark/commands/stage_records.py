@@ -13,7 +13,7 @@ from dvc.stage import PipelineStage
 from tqdm import tqdm
 
 from benchmark.core.errors import UserError
-from benchmark.core.records import read_record
+from benchmark.core.records import Record, read_record
 
 RECORD = "record.json"  # of a cell's folder
 
@@ -29,6 +29,7 @@ class StageRecords:
         ordered = networkx.topological_sort(self.graph.subgraph(needed).reverse())
         self.stages: dict[str, PipelineStage] = {_name(stage): stage for stage in ordered}
         self.played = self.kept = 0
+        self.lost = 0  # cells that were played, and failed
 
     def needs(self, name: str) -> tuple[str, ...]:
         """Names of the stages that write what this one reads."""
@@ -49,7 +50,10 @@ class StageRecords:
             stage.commit()
             stage.dump(update_pipeline=False)
         self.played += 1
-        _tell_no_result(name, stage)
+        for record in _records(stage):
+            self.lost += record.status == "failed"
+            if record.status != "ok":
+                tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
 
 
 @contextmanager
@@ -57,6 +61,7 @@ def opened(targets: list[str]) -> Iterator[StageRecords]:
     """The stages that `targets`, addresses of stages, need, and themselves."""
     logging.getLogger("dvc").setLevel(logging.WARNING)  # not a line for each lock file
     logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # nor a bar for each hash
+    logging.getLogger("dvc.output").setLevel(logging.ERROR)  # nor a warning for an empty folder
     try:
         with Repo(_wait_for_lock=True) as repo:  # another `play`, or `dvc status`, may have it
             yield StageRecords(repo, targets)
@@ -65,14 +70,16 @@ def opened(targets: list[str]) -> Iterator[StageRecords]:
         raise UserError("DVC", expected, error, "run: dvc status") from error
 
 
-def _tell_no_result(name: str, stage: PipelineStage) -> None:
-    """Say at once that a cell has no result, and why."""
-    for path in (Path(out.fs_path) for out in stage.outs):
-        if path.name == RECORD:
-            record = read_record(path.parent)
-            if record.status != "ok":
-                status = record.status.replace("_", " ")
-                tqdm.write(f"{name}: {status}: {record.reason}", file=sys.stderr)
+def why(record: Record) -> str:
+    """Why a cell has no result, on one line."""
+    reason = " ".join(record.reason.split())
+    return reason if record.status == "failed" else f"not applicable: {reason}"
+
+
+def _records(stage: PipelineStage) -> list[Record]:
+    """That of a cell, if the stage is its evaluation."""
+    paths = (Path(out.fs_path) for out in stage.outs)
+    return [read_record(path.parent) for path in paths if path.name == RECORD]
 
 
 def _name(stage: PipelineStage) -> str:

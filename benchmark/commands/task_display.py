@@ -44,6 +44,12 @@ class Display(ExitStack):
             self.times.setdefault(_kind(name), []).append(seconds)
             self.say(f"{name}: done in {seconds:.0f} s; {self._how_far()}")
 
+    def given_up(self, names: Collection[str]) -> None:
+        """Say how many tasks are not begun, as what failed last is needed."""
+        self.ahead.difference_update(names)
+        if names:
+            self.say(waiting(len(names)))
+
     def show(self, running: list[str]) -> None:
         """How far the running tasks are."""
         if not self.is_terminal and time.monotonic() - self.last < LONG_PAUSE:
@@ -80,6 +86,17 @@ class Display(ExitStack):
                 return None
             seconds += means[_kind(name)] if known is None else known
         return seconds / self.jobs
+
+
+def counted(count: int, what: str) -> str:
+    """1 stage, 2 stages."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def waiting(count: int, causes: int = 1) -> str:
+    """So many stages are not begun, because of as many others that failed."""
+    verb, cause = "waits" if count == 1 else "wait", "it" if causes == 1 else "them"
+    return f"{counted(count, 'stage')} {verb} for {cause}"
 
 
 def file_of(name: str) -> Path:

@@ -64,7 +64,8 @@ class Everything:
 def play(
     tasks: dict[str, Task], workers: Workers, watcher: Watcher | None = None
 ) -> dict[str, str]:
-    """Play all tasks; the reasons of those that failed, in one line each.
+    """Play all tasks; the reasons of those that failed in one line each, and of those that were not
+    begun because another failed.
 
     Ctrl-C ends what runs; played again, trainings resume.
     """
@@ -98,10 +99,7 @@ class _Game:
         while before != len(self.ahead):
             before = len(self.ahead)
             for name, task in list(self.ahead.items()):
-                lost = [need for need in task.needs if need in self.failed]
-                if lost:
-                    self._end(name, f"needs {lost[0]}, which failed")
-                elif len(self.running) < self.workers.jobs and self.done.issuperset(task.needs):
+                if len(self.running) < self.workers.jobs and self.done.issuperset(task.needs):
                     self._begin(name, task)
 
     def hear_of_ends(self) -> None:
@@ -132,10 +130,35 @@ class _Game:
 
     def _end(self, name: str, reason: str) -> None:
         self.ahead.pop(name, None)
-        self.done.add(name)
+        if not reason:
+            self.done.add(name)
+        self.display.ended(name, reason)
         if reason:
             self.failed[name] = reason
-        self.display.ended(name, reason)
+            self._give_up(name)
+
+    def _give_up(self, failed: str) -> None:
+        """Tasks that need the failed one, or others that do, are not begun."""
+        lost = {failed}
+        while more := {name for name in self.ahead if self._needs_any(name, lost)} - lost:
+            lost |= more
+        waiting = [name for name in self.ahead if name in lost]
+        for name in waiting:
+            del self.ahead[name]
+            self.failed[name] = f"needs {failed}, which failed"
+        self.display.given_up(waiting)
+
+    def _needs_any(self, name: str, others: set[str]) -> bool:
+        return not others.isdisjoint(self.tasks[name].needs)
+
+
+def causes(failed: dict[str, str], tasks: dict[str, Task]) -> dict[str, str]:
+    """Of the tasks that `play` says failed, those that were begun, with their reasons."""
+    return {
+        name: reason
+        for name, reason in failed.items()
+        if failed.keys().isdisjoint(tasks[name].needs)
+    }
 
 
 def numerics_of(cell: Cell | Fusion) -> Numerics:

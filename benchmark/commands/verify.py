@@ -27,6 +27,7 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_queue
 from benchmark.commands.local_workers import Processes
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
@@ -35,7 +36,7 @@ from benchmark.core.fingerprint import fingerprint
 from benchmark.core.machine import machine
 from benchmark.core.records import read_record
 from benchmark.report.__main__ import write_report
-from benchmark.season.parameter_files import LOCAL, PARAMS, active_season, cells_like, read_params
+from benchmark.season.parameter_files import LOCAL, PARAMS, cells_like
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
 
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    params = read_params(arguments.season or active_season())
+    params = season_here(arguments.season)
     _require_numerics(params)
     chosen = cells_like(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}

@@ -24,7 +24,7 @@ from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
 from benchmark.protocol.record_metrics import INTERVAL_ENDS
-from benchmark.report import table_formats
+from benchmark.report import table_formats, table_numbers
 from benchmark.report.pages.claim_tables import claims_table, not_run_table
 from benchmark.report.pages.dataset_page import dataset_tables
 from benchmark.report.pages.dvc_plots import write_plots
@@ -39,8 +39,8 @@ ROOT = Path("reports")
 FORMATS = {
     "markdown": table_formats.as_markdown,
     "latex": table_formats.as_latex,
-    "csv": table_formats.as_csv,
-    "json": table_formats.as_json,
+    "csv": table_numbers.as_csv,
+    "json": table_numbers.as_json,
 }
 
 
@@ -76,8 +76,9 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, figures)
     figures.remove_others()
-    for subfolder in ("datasets", "papers"):
+    for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
         (folder / subfolder).mkdir(parents=True, exist_ok=True)
+    for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
     for name, text in pages.items():
         write_text(folder / name, text)
@@ -117,10 +118,10 @@ def printed_table(boards: list[Board], name: str, form: str) -> str:
     chosen = [table for known, table in tables.items() if name in (known, known.partition(" ")[0])]
     if not chosen:
         raise UserError(
-            "--table",
+            "table",
             expected="the name of a table",
             found=suggested(name, tables),
-            do="see: python -m benchmark report --table list",
+            do="python -m benchmark export prints all names",
         )
     return "\n".join(FORMATS[form](table) for table in chosen)
 

@@ -5,12 +5,11 @@ from statistics import median
 
 from benchmark.analysis.boards import Board, Standing
 from benchmark.core.provenance import Provenance
-from benchmark.season.parameters import BROUGHT
 
 
 def has_costs(standing: Standing) -> bool:
     """Whether times were measured here: not of what was brought along."""
-    return standing.played[0].record.family != BROUGHT
+    return not standing.is_brought
 
 
 def by_setting(board: Board) -> dict[str, list[Standing]]:

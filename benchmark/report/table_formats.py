@@ -1,11 +1,11 @@
-"""A table as data, and its three renderings: Markdown for pages, LaTeX and CSV for export.
+"""A table, and its renderings for readers: Markdown for pages, LaTeX for papers. Those for programs
+are in table_numbers.
 
 Entries are plain text from anywhere; each rendering escapes the characters that are special in its
 language.
 """
 
-import json
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ class Table:
     rows: list[list[str | Entry]]
     names: int = 1
     has_remarks: bool = False
+    ids: Sequence[str] = ()  # of the rows, for programs; empty: they have none
 
     def __post_init__(self) -> None:
         words, columns = self.names + self.has_remarks, len(self.heads)
@@ -46,6 +47,8 @@ class Table:
                     f"{self.title}: row {number}: expected {len(self.heads)} entries, one per "
                     f"heading, found {len(row)}"
                 )
+        if self.ids and len(self.ids) != len(self.rows):
+            raise ValueError(f"{self.title}: {len(self.ids)} ids of {len(self.rows)} rows")
 
     @property
     def aligned(self) -> str:
@@ -88,24 +91,6 @@ def as_latex(table: Table) -> str:
     )
 
 
-def as_csv(table: Table) -> str:
-    r"""Headings and rows (RFC 4180, but lines end with \n); title and bold type are left out.
-
-    Spreadsheets run an entry that begins like a formula. Such an entry gets an apostrophe in
-    front, unless it is a dash or a number, with its deviation or without.
-    """
-    heads = [_harmless(head) for head in table.heads]
-    rows = [[_harmless(entry.text) for entry in row] for row in table.entries]
-    return pd.DataFrame(rows, columns=heads).to_csv(index=False, lineterminator="\n")
-
-
-def as_json(table: Table) -> str:
-    """An object with title, heads and rows of texts, for scripts."""
-    rows = [[entry.text for entry in row] for row in table.entries]
-    content = {"title": table.title, "heads": table.heads, "rows": rows}
-    return json.dumps(content, indent=2) + "\n"
-
-
 def _markdown(entry: Entry) -> str:
     if entry.is_code:
         return code(entry.text)
@@ -116,33 +101,6 @@ def _markdown(entry: Entry) -> str:
 def _latex(entry: Entry) -> str:
     text = latex_escaped(entry.text)
     return rf"\textbf{{{text}}}" if entry.is_bold else text
-
-
-# What begins a formula in a spreadsheet; the wide forms do where the keyboard is Japanese.
-FORMULA = re.compile(
-    "[=+@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
-    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-]"
-)
-
-
-# What a spreadsheet takes for a number and never for a formula; a deviation may follow it.
-AMOUNT, BLANK = r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", r"[ \N{NO-BREAK SPACE}]?"
-NUMBER = re.compile(rf"{AMOUNT}({BLANK}\N{{PLUS-MINUS SIGN}}{BLANK}{AMOUNT})?|-")
-
-
-# What spreadsheets pass over at the beginning of a cell, beside white space.
-HIDDEN = re.compile("[\\s\u00ad\u200b-\u200d\u2060\ufeff]*")
-
-
-def _harmless(text: str) -> str:
-    # Where the comma is the decimal sign, spreadsheets separate cells by semicolons.
-    return ";".join(map(_no_formula, one_line(text).split(";")))
-
-
-def _no_formula(text: str) -> str:
-    start = HIDDEN.match(text).end()
-    is_formula = FORMULA.match(text, start) and not NUMBER.fullmatch(text[start:].strip())
-    return f"'{text}" if is_formula else text
 
 
 LATEX = str.maketrans(

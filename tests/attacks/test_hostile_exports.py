@@ -22,7 +22,8 @@ from benchmark.core.files import read_json, write_json
 from benchmark.data.prepared_tables import Prepared
 from benchmark.report.__main__ import FORMATS
 from benchmark.report.markdown import code, escaped, inside
-from benchmark.report.table_formats import Table, as_csv, as_json, as_latex
+from benchmark.report.table_formats import Table, as_latex
+from benchmark.report.table_numbers import as_csv, as_json
 from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
 from benchmark.season.resolving import resolve
@@ -140,7 +141,7 @@ def test_a_spreadsheet_runs_nothing(name):
 def test_json_holds_the_very_text(name):
     text = as_json(table_of(HOSTILE[name]))
     assert text.isascii()
-    assert json.loads(text)["rows"] == [[HOSTILE[name], "-1.5"]]
+    assert json.loads(text)["rows"] == [[HOSTILE[name], -1.5]]
 
 
 @pytest.mark.parametrize("text", ["-1.5", "+0.3", "-", "a; b", "2 seeds; -1.5", "x = y; z-1"])

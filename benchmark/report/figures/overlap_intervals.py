@@ -55,8 +55,9 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
 def _alt(title: str, rows: Sequence[OverlapRow]) -> str:
     low, high = (end(rows, key=lambda row: row.overlap) for end in (min, max))
     return (
-        f"{title}: S of {len(rows)} presets with its 95% interval, at half and double the bins, "
-        f"and 1 - KS; from {low.overlap:.3f} ({low.title}) to {high.overlap:.3f} ({high.title})"
+        f"{title}: S of {len(rows)} preset{'s' * (len(rows) != 1)} with its 95% interval, at half "
+        f"and double the bins, and 1 - KS; from {low.overlap:.3f} ({low.title}) to "
+        f"{high.overlap:.3f} ({high.title})"
     )
 
 

@@ -21,6 +21,7 @@ from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, shown
 
 SECTION = "why"
 METRIC = "rsum"
+FEWEST = 1000  # training images that let a printed number of another dataset be a measure
 ROW = 0.42  # inches; height of a bar
 LEFT, RIGHT, TOP, BOTTOM = 3.2, 0.9, 0.25, 0.55  # inches around the axes
 
@@ -66,9 +67,13 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
 
 
 def gap_of(board: Board, paper: Paper, main: Main) -> Gap | None:
-    """None where the main row has no result here, or rsum is of a single direction."""
+    """None where the main row has no result here, rsum is of a single direction, or the printed
+    number is of another dataset and too little was trained on here to be measured by it."""
     standing = board.standing(main.preset)
     if standing is None or not standing.played or len(board.ways) < 2:
+        return None
+    is_little = board.card["counts"].get("train", {}).get("images", FEWEST) < FEWEST
+    if is_little and not comparability.is_dataset(board, main.place):
         return None
     gap = _gap(board, paper, main, main.preset)
     steps = [

@@ -44,7 +44,6 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     settings = by_setting(board)
     timed = max(settings.values(), key=len, default=[])
     left_out = sum(map(len, settings.values())) - len(timed)
-    more = f" {left_out} presets that were timed otherwise are left out." if left_out else ""
     prices = _prices_of(board, timed)
     if not prices:
         return
@@ -54,17 +53,30 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         figure=quality_and_cost(prices),
         alt=_alt(board.card["title"], prices),
         caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
-        f"split. The line joins the presets that no other one beats in both.{more}",
+        "split. The line joins the presets that no other one beats in both."
+        + not_shown(prices, left_out),
     )
+
+
+def not_shown(prices: Sequence[Price], timed_otherwise: int) -> str:
+    """What the panels do not show, in sentences; empty where they show all."""
+    untimed = [price.title for price in prices if price.training_seconds is None]
+    said = ""
+    if untimed:
+        said = f" Not in the left panel, as no time of training was measured: {', '.join(untimed)}."
+    if timed_otherwise:
+        are = "preset that was" if timed_otherwise == 1 else "presets that were"
+        said += f" Left out: {timed_otherwise} {are} timed otherwise."
+    return said
 
 
 def _alt(title: str, prices: Sequence[Price]) -> str:
     best = max(prices, key=lambda price: price.rsum)
     queries = [price.query_milliseconds for price in prices]
     return (
-        f"{title}: rsum of {len(prices)} presets against the time to train and the time of a "
-        f"query, which is {min(queries):.2g} to {max(queries):.2g} ms; the best, {best.title}, "
-        f"needs {best.query_milliseconds:.2g} ms"
+        f"{title}: rsum of {len(prices)} preset{'s' * (len(prices) != 1)} against the time to "
+        f"train and the time of a query, which is {min(queries):.2g} to {max(queries):.2g} ms; "
+        f"the best, {best.title}, needs {best.query_milliseconds:.2g} ms"
     )
 
 

@@ -41,7 +41,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
 
 def _caption(drawn: Sequence[Standing], left_out: int) -> str:
     seeds = ", ".join(sorted({str(standing.played[0].record.seed) for standing in drawn}))
-    more = f" {left_out} presets with a lower rsum are left out." if left_out else ""
+    are = "preset with a lower rsum is" if left_out == 1 else "presets with a lower rsum are"
+    more = f" {left_out} {are} left out." if left_out else ""
     return f"Drawn are the scores of seed {seeds}; S and 1 - KS are means over all seeds.{more}"
 
 

@@ -10,6 +10,7 @@ from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.shared_effects import Effect
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
 from benchmark.papers.claimed_quantities import quantity, sides
+from benchmark.papers.own_claims import OWN
 from benchmark.report.pages.result_tables import NO_BREAK, NONE, between, spread
 from benchmark.report.table_formats import Entry, Table
 
@@ -180,15 +181,40 @@ def not_run_table(title: str, verdicts: Sequence[Verdict]) -> Table:
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many claims have each conclusion: "1 holds, 2 are reversed, ..."; but for those that
-    deny a difference, conclusions that none has are named, too."""
+    """How many claims have each conclusion that one has: "1 holds, 2 are reversed"."""
     numbers = counts(verdicts)
-    rare = (Conclusion.BETTER, Conclusion.WORSE)
     return ", ".join(
-        f"{numbers[key]} {verbs[numbers[key] != 1]}"
-        for key, verbs in VERBS.items()
-        if numbers[key] or key not in rare
+        f"{numbers[key]} {verbs[numbers[key] != 1]}" for key, verbs in VERBS.items() if numbers[key]
     )
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    """What became of all claims, those of the season file first; without its full stop."""
+    own, of_papers = own_first(verdicts)
+    said = []
+    if own:
+        said.append(f"of the season's own claims, {counted(own)}")
+    if all(verdict.conclusion == Conclusion.NOT_RUN for verdict in of_papers):
+        said.append("none of the papers' claims was tested")
+    else:
+        said.append(f"of the papers' {len(of_papers)} claims, {counted(of_papers)}")
+    text = "; ".join(said)
+    return text[0].upper() + text[1:]
+
+
+def own_first(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """The verdicts on claims of the season file, and those on claims of the papers."""
+    own = [verdict for verdict in verdicts if verdict.paper == OWN]
+    return own, [verdict for verdict in verdicts if verdict.paper != OWN]
+
+
+def adjusted_alone(verdicts: Sequence[Verdict]) -> str:
+    """Why two presets of an own claim may share a rank group; empty where none was tested."""
+    is_tested = any(verdict.tested for verdict in own_first(verdicts)[0])
+    return (
+        "Own claims are adjusted for each other only, rank groups for all pairs of a board: the "
+        "presets of a claim that holds may share a letter."
+    ) * is_tested
 
 
 def is_of_test_set(comparison: Comparison) -> bool:

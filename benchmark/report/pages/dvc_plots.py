@@ -11,6 +11,7 @@ from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS
 from benchmark.report.pages.figure_files import remove_others
 
+DECIMALS = 6
 CURVES = ("epoch", "loss", "val_rsum")
 LOCALISED = (
     *(name for name in table_metrics("p2r") if METRICS[name].of_queries),
@@ -49,9 +50,14 @@ def _training(boards: Sequence[Board]) -> pd.DataFrame:
 def _leaderboard(boards: Sequence[Board], task: str, metrics: Sequence[str]) -> pd.DataFrame:
     rows = [
         {"dataset": board.dataset, "preset": standing.preset}
-        | {metric: standing.mean(metric) for metric in metrics}
+        | {metric: _rounded(standing.mean(metric)) for metric in metrics}
         for board in boards
         for standing in board.ranked
         if standing.task == task
     ]
     return pd.DataFrame(rows, columns=["dataset", "preset", *metrics])
+
+
+def _rounded(mean: float | None) -> float | None:
+    """Without the digits that adding up leaves behind: 120.6, not 120.60000000000001."""
+    return None if mean is None else round(mean, DECIMALS)

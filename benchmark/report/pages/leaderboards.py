@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmark.analysis import ranking, validity
 from benchmark.analysis.boards import Board, Standing
@@ -13,7 +14,8 @@ from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.pages.result_tables import NO_BREAK, NONE
 from benchmark.report.table_formats import Entry, Table
 
-FIRST = 7  # rows of a table that shows the best ones only
+MOST = 15  # rows of a board that the first page shows whole
+FIRST = 7  # of a longer one it shows so many, the best, and those that are no paper's
 LACKS = "lacks"
 SHOWN = {  # task -> metric with an interval, other metrics
     "retrieval": ("rsum", ("i2t_r1", "t2i_r1")),
@@ -21,11 +23,26 @@ SHOWN = {  # task -> metric with an interval, other metrics
 }
 
 
-def leaderboard(board: Board, rows: int | None = None) -> Table | None:
-    """The board of one task, best first, presets without a result last; `rows`: so many at most.
+def first_page(board: Board) -> tuple[Table | None, str]:
+    """The leaderboard as the first page shows it, and a sentence on the rows that are left out."""
+    table = leaderboard(board)
+    if table is None or len(table.rows) <= MOST:
+        return table, ""
+    standings = [*board.ranked, *(s for s in board.standings if not s.played)]
+    shown = [
+        row
+        for place, (row, s) in enumerate(zip(table.rows, standings, strict=True))
+        if place < FIRST or s.is_own or s.is_brought
+    ]
+    left_out = len(table.rows) - len(shown)
+    what = "preset is" if left_out == 1 else "presets are"
+    said = f"{left_out} more {what} in the figure and on the page of the dataset."
+    return replace(table, rows=shown), said * bool(left_out)
 
-    None where nothing has a result.
-    """
+
+def leaderboard(board: Board) -> Table | None:
+    """The board of one task, best first, presets without a result last; None where nothing has a
+    result."""
     if not board.ranked:
         return None
     task = board.ranked[0].task
@@ -54,7 +71,7 @@ def leaderboard(board: Board, rows: int | None = None) -> Table | None:
     return Table(
         title=f"{board.card['title']}: {task}",
         heads=["preset", heads[0], "95% interval", *heads[1:], "group", "seeds", LACKS],
-        rows=lines[:rows],
+        rows=lines,
     )
 
 

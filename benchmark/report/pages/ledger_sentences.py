@@ -25,14 +25,23 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
     counts = {group: sum(row.group == group for row in rows) for group in Group}
     tested = len(rows) - counts[Group.UNTESTED]
     hold = counts[Group.REPLICATED] + counts[Group.SMALLER]
+    weaker = counts[Group.SMALLER]
+    smaller = f", {weaker} of them by less than printed" * bool(weaker)
+    verbs = {  # of one claim, and of several
+        f"holds{smaller}": (hold, f"hold{smaller}"),
+        "shows no difference": (counts[Group.NULL], "show no difference"),
+        "turns out the other way round": (counts[Group.REVERSED], "turn out the other way round"),
+        "depends on the test": (counts[Group.MIXED], "depend on the test"),
+        "is undecided": (counts[Group.UNDECIDED], "are undecided"),
+    }
     named = [
-        f"{hold} hold, {counts[Group.SMALLER]} of them by less than printed",
-        f"{counts[Group.NULL]} show no difference",
-        f"{counts[Group.REVERSED]} turn out the other way round",
-        f"{counts[Group.MIXED]} depend{'s' * (counts[Group.MIXED] == 1)} on the test",
-        f"{counts[Group.UNDECIDED]} are undecided",
+        f"{count} {of_one if count == 1 else of_several}"
+        for of_one, (count, of_several) in verbs.items()
+        if count
     ]
-    return f"Of {tested} tested claims, {', '.join(named)}."
+    if not tested:
+        return "No claim was tested."
+    return f"Of {tested} tested claim{'s' * (tested > 1)}, {', '.join(named)}."
 
 
 def _largest(seasons: Sequence[SeasonClaims]) -> str:
@@ -109,9 +118,10 @@ def _budgets(title: str, boards: dict[str, Measured]) -> str:
         differing += [row] * bool(others)
     if not differing:
         return f"{text}, with the same budget for the {len(shared)} rows that they share."
+    have = "has" if len(differing) == 1 else "have"
     return (
         f"{text}, whose budgets differ: of {len(shared)} rows that they share, {len(differing)} "
-        f"have other values of {', '.join(sorted(options))}. Compare rows of one board only."
+        f"{have} other values of {', '.join(sorted(options))}. Compare rows of one board only."
     )
 
 

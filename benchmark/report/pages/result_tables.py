@@ -75,7 +75,8 @@ def folds(board: Board) -> Table | None:
         for s, ends in zip(ranked, intervals, strict=True)
     ]
     title = f"{board.card['title']}: means of {board.folds} folds of test"
-    return Table(title=title, heads=["preset", *heads, *more_heads], rows=rows)
+    heads = ["preset", *heads, *more_heads]
+    return Table(title=title, heads=heads, rows=rows, ids=_ids(ranked))
 
 
 def cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
@@ -100,7 +101,8 @@ def overlaps(board: Board) -> Table:
         [s.row.title, *entries, *ends, _range(s)]
         for s, entries, ends in zip(scored, columns, intervals, strict=True)
     ]
-    return Table(title=f"{board.card['title']}: overlap of the scores", heads=heads, rows=rows)
+    title = f"{board.card['title']}: overlap of the scores"
+    return Table(title=title, heads=heads, rows=rows, ids=_ids(scored))
 
 
 def over_seeds(board: Board) -> Table | None:
@@ -110,7 +112,8 @@ def over_seeds(board: Board) -> Table | None:
         return None
     heads = ["preset", *(f"seed {seed}" for seed in seeds), "highest - lowest"]
     rows = [_seed_row(standing, seeds) for standing in board.ranked]
-    return Table(title=f"{board.card['title']}: rsum of every seed", heads=heads, rows=rows)
+    title = f"{board.card['title']}: rsum of every seed"
+    return Table(title=title, heads=heads, rows=rows, ids=_ids(board.ranked))
 
 
 def sentences(board: Board) -> Table | None:
@@ -121,20 +124,25 @@ def sentences(board: Board) -> Table | None:
     rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
     title = f"{board.card['title']}: sentence to sentence"
     heads = ["preset", *headings(metrics)]
-    return Table(title=title, heads=heads, rows=rows) if rows else None
+    return Table(title=title, heads=heads, rows=rows, ids=_ids(standings)) if rows else None
 
 
 def failures(board: Board) -> Table | None:
     """Every cell without a result, with the reason; None if there is none."""
-    rows = [
-        [standing.row.title, str(outcome.record.seed), status_of(outcome), outcome.record.reason]
+    lost = [
+        (standing, outcome)
         for standing in board.standings
         for outcome in standing.outcomes
         if not outcome.is_ok
     ]
+    rows = [
+        [standing.row.title, str(outcome.record.seed), status_of(outcome), outcome.record.reason]
+        for standing, outcome in lost
+    ]
     heads = ["preset", "seed", "status", "reason"]
     title = f"{board.card['title']}: cells without a result"
-    return Table(title=title, heads=heads, rows=rows, names=4) if rows else None
+    ids = _ids([standing for standing, _ in lost])
+    return Table(title=title, heads=heads, rows=rows, names=4, ids=ids) if rows else None
 
 
 def remarks(board: Board) -> Table:
@@ -196,7 +204,7 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     rows += [
         [s.row.title, NONE, seeds_played(s), status_of(s.outcomes[0]), *blank] for s in without
     ]
-    return Table(title=title, heads=heads, rows=rows)
+    return Table(title=title, heads=heads, rows=rows, ids=_ids([*board.ranked, *without]))
 
 
 def differs(board: Board, standing: Standing) -> str:
@@ -245,8 +253,13 @@ def _costs(title: str, standings: Sequence[Standing], encoded: dict[str, str]) -
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    rows = [_cost_row(standing, encoded) for standing in standings if has_costs(standing)]
-    return Table(title=title, heads=heads, rows=rows)
+    timed = [standing for standing in standings if has_costs(standing)]
+    rows = [_cost_row(standing, encoded) for standing in timed]
+    return Table(title=title, heads=heads, rows=rows, ids=_ids(timed))
+
+
+def _ids(standings: Sequence[Standing]) -> list[str]:
+    return [standing.preset for standing in standings]
 
 
 def headings(metrics: Sequence[str]) -> list[str]:
@@ -282,8 +295,15 @@ def _decimals(metric: str) -> int:
 
 
 def _entry(standing: Standing, metric: str) -> str:
-    text = spread(standing.values(metric), _decimals(metric))
+    values = standing.values(metric)
+    text = spread(values[:1] if _has_no_chance(standing) else values, _decimals(metric))
     return f"{text}{NO_BREAK}{COARSE}" if _is_coarse(standing, metric) else text
+
+
+def _has_no_chance(standing: Standing) -> bool:
+    """Whether every seed gave the same in everything: there is no spread to tell of."""
+    first, *others = (outcome.record.metrics for outcome in standing.played)
+    return all(metrics == first for metrics in others)
 
 
 def _printed_mean(standing: Standing, metric: str) -> float | None:
@@ -372,7 +392,7 @@ def _remarks(board: Board, standing: Standing) -> list[tuple[str, str]]:
         pairs.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
     if standing.row.start:
         pairs.append(("start", f"continues from {standing.row.start}"))
-    pairs += [("deviation", deviation) for deviation in record.deviations]
+    pairs += [("deviation", line) for line in record.deviations if not standing.is_own]
     reasons = departures.departures(board, standing)
     pairs += [(str(kind), text) for kind, text in reasons.items() if kind not in SAID_ELSEWHERE]
     if standing.row.note:

@@ -75,18 +75,11 @@ def _readme(
 def _first_look(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
     """What the first page shows of a dataset."""
     of_tasks = [of_task for of_task in (board.retrieval, board.localisation) if of_task.ranked]
-    tables = [
-        (
-            leaderboards.leaderboard(of_task, leaderboards.FIRST),
-            max(0, len(of_task.standings) - leaderboards.FIRST),
-        )
-        for of_task in of_tasks
-    ]
     return {
         "dataset": board.dataset,
         "title": board.card["title"],
         "verdict": summary.sentences(board, verdicts),
-        "tables": tables,
+        "tables": [leaderboards.first_page(of_task) for of_task in of_tasks],
         "limits": [text for text in map(leaderboards.limits, of_tasks) if text],
         "budget": summary.budget(board),
         "careful": [line for of_task in of_tasks for line in careful_rows(of_task)],
@@ -105,6 +98,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         "claims.md.j2",
         boards=[_judged(board, verdicts[board.dataset], figures) for board in boards],
         key=claim_tables.key_table(),
+        has_own=any(board.own_claims for board in boards),
         statement=claim_tables.statement,
         facts=claim_tables.facts,
         has_dagger=any(
@@ -121,17 +115,25 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
 
 def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) -> dict:
     """What the page of the claims shows of a dataset."""
+    own, of_papers = claim_tables.own_first(verdicts)
+    verdicts = [*own, *of_papers]
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
+    listed = own if board.has_own_pictures else verdicts  # of those that were not run
+    not_run = claim_tables.not_run_reasons(listed)
+    listed_count = sum(map(len, not_run.values()))
     method_of = {preset: method for preset, (method, _) in presets().items()}
     inputs = FigureInputs(board=board, verdicts=verdicts)
     return {
+        "dataset": board.dataset,
         "title": board.card["title"],
-        "counts": claim_tables.counted(verdicts),
+        "tally": claim_tables.tally(verdicts),
+        "adjusted_alone": claim_tables.adjusted_alone(verdicts),
         "figures": figures.section("claims", inputs, board.dataset),
         "tested": claim_tables.verdict_table("Tested", verdicts),
         "run": [(verdict, looked_into(verdict, board.dataset, method_of)) for verdict in run],
-        "not_run": claim_tables.not_run_reasons(verdicts),
-        "not_run_count": len(verdicts) - len(run),
+        "not_run": not_run,
+        "not_run_count": listed_count,
+        "folded_count": len(verdicts) - len(run) - listed_count,
     }
 
 

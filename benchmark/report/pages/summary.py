@@ -6,12 +6,11 @@ from benchmark.analysis import ranking
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
 from benchmark.analysis.claims import Cause, Verdict
 from benchmark.analysis.verdict_rules import Conclusion
-from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
 from benchmark.report.pages import result_tables
-from benchmark.report.pages.claim_tables import counted
+from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
 
 NAMED = 6  # claims or presets that a sentence names
@@ -128,14 +127,7 @@ def _fastest(
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
-    if all(verdict.conclusion == Conclusion.NOT_RUN for verdict in verdicts):
-        return "None of the papers' claims was tested: [claims](claims.md)."
-    of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
-    own = [verdict for verdict in verdicts if verdict.paper == OWN]
-    text = f"Of the papers' {len(of_papers)} claims, {counted(of_papers)}"
-    if own:
-        text += f"; of the season's own {len(own)}, {counted(own)}"
-    return f"{text}: [claims](claims.md)."
+    return f"{tally(verdicts)}: [claims](claims.md). {adjusted_alone(verdicts)}".rstrip()
 
 
 def _named(verdicts: Sequence[Verdict], head: str, *kinds: Conclusion) -> str:
