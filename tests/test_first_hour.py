@@ -47,6 +47,8 @@ def newcomer(tmp_path, monkeypatch):
     monkeypatch.setattr(play, "Processes", InThisProcess)
     copy_code()
     shutil.copytree(ROOT / "examples", "examples")
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    Path("seasons").mkdir()
     draw(Path("path/to/pets"))
     Image.new("RGB", (40, 30), (9, 200, 9)).save("x.jpg")
     start()
