@@ -13,7 +13,7 @@ from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
 
-NAMED = 6  # claims or presets that a sentence names
+NAMED = 4  # claims or presets that a sentence names
 TIE = 1.1  # times closer than this cannot be told apart
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
