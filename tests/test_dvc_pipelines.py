@@ -256,6 +256,15 @@ def test_pipelines_of_presets_that_a_season_drops_are_removed(working_folder):
     assert len(list(Path("seasons/other/pipelines").rglob("dvc.yaml"))) == 4
 
 
+def test_the_report_depends_on_the_trials_where_there_are_some(working_folder):
+    pipeline, trials = Path("seasons/try/dvc.yaml"), Path("seasons/try/tuning.csv")
+    write("try", season())
+    assert str(trials) not in read_yaml(pipeline)["stages"]["report"]["deps"]
+    trials.touch()
+    write("try", season())
+    assert str(trials) in read_yaml(pipeline)["stages"]["report"]["deps"]
+
+
 def test_a_season_keeps_the_pipelines_of_datasets_that_others_play(working_folder):
     write("other", season())
     only = season().model_copy(update={"datasets": {"folder": season().datasets["folder"]}})
