@@ -338,7 +338,7 @@ def test_the_budget_counts_every_training_once():
     fused = standing("fused", PERFECT, training=[5400.0, 5400.0])  # of members, which are counted
     said = budget(board(replace(played, outcomes=own), fused))
     assert said.startswith("Budget: 2 epochs, 1 to 2 seeds of a preset; ")
-    assert "the 2 trainings took 3.0 hours, one after the other." in said
+    assert "; 2 trainings took 3.0 hours, one after the other." in said
 
 
 class TestPrinted:

@@ -153,8 +153,9 @@ def budget(board: Board) -> str:
 def _training_hours(board: Board) -> str:
     """What all trainings of a board took, one after the other; each of them once."""
     own = [o for s in board.ranked for o in s.played if o.history is not None]
-    hours = sum(outcome.training_seconds for outcome in own) / 3600
-    return f"the {len(own)} trainings took {hours:.1f} hours, one after the other"
+    minutes = max(1, round(sum(outcome.training_seconds for outcome in own) / 60))
+    time = f"{minutes / 60:.1f} hours" if minutes > 90 else _span([minutes], "minute")
+    return f"{_span([len(own)], 'training')} took {time}, one after the other"
 
 
 def _span(counts: Sequence[int], what: str) -> str:
