@@ -13,7 +13,7 @@ from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
 
-NAMED = 6  # claims or presets that a sentence names
+NAMED = 4  # claims or presets that a sentence names
 TIE = 1.1  # times closer than this cannot be told apart
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
@@ -144,9 +144,18 @@ def budget(board: Board) -> str:
     images = board.card["counts"].get("train", {}).get("images")
     on = f" on {images:,} images" if images else ""
     return (
-        f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset. Another season "
-        "on the same dataset has its own: compare rows of one board only."
+        f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset; "
+        f"{_training_hours(board)}. Another season on the same dataset has its own: compare rows "
+        "of one board only."
     )
+
+
+def _training_hours(board: Board) -> str:
+    """What all trainings of a board took, one after the other; each of them once."""
+    own = [o for s in board.ranked for o in s.played if o.history is not None]
+    minutes = max(1, round(sum(outcome.training_seconds for outcome in own) / 60))
+    time = f"{minutes / 60:.1f} hours" if minutes > 90 else _span([minutes], "minute")
+    return f"{_span([len(own)], 'training')} took {time}, one after the other"
 
 
 def _span(counts: Sequence[int], what: str) -> str:
