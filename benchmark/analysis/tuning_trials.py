@@ -29,8 +29,8 @@ def read_trials(season: str) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     trials = pd.read_csv(file, dtype={"dataset": str, "preset": str, "options": str})
     if list(trials.columns) != COLUMNS:
-        found = ", ".join(trials.columns)
-        raise UserError(file, f"the columns {', '.join(COLUMNS)}", found, "correct its first line")
+        expected = f"the columns {', '.join(COLUMNS)}"
+        raise UserError(file, expected, ", ".join(trials.columns), "correct its first line")
     return trials
 
 

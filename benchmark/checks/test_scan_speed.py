@@ -35,8 +35,8 @@ OVER_PRODUCT = 1.4
 STEP_OVER_PRODUCTS = 1.5
 # Whole steps: the aim was 6 and 10. Neither can be had: four fifths of a step are the encoders that
 # both ways share, and if the rest took no time at all, on an AMD EPYC a step would be 4.7 and 9.4
-# times faster (4.0 and 7.9 measured). How fast the authors' way is hangs on the state of the memory
-# allocator, by half. So what counts is the rest, without the encoders: 20 and 40 times measured.
+# times faster (4.0 and 7.9 measured). How long the authors' way takes varies by half from run to
+# run; why was not found. So what counts is the rest without the encoders: 20 and 40 times measured.
 TIMES_FASTER = {"t2i": 3.0, "i2t": 6.0}
 TIMES_FASTER_BEYOND = {"t2i": 10.0, "i2t": 25.0}
 

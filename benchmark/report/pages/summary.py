@@ -147,12 +147,12 @@ def budget(board: Board) -> str:
     on = f" on {images:,} images" if images else ""
     return (
         f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset; "
-        f"{_training_hours(board)}. Another season on the same dataset has its own: compare rows "
+        f"{_training_time(board)}. Another season on the same dataset has its own: compare rows "
         "of one board only."
     )
 
 
-def _training_hours(board: Board) -> str:
+def _training_time(board: Board) -> str:
     """What all trainings of a board took, one after the other; each of them once."""
     own = [o for s in board.ranked for o in s.played if o.history is not None]
     minutes = max(1, round(sum(outcome.training_seconds for outcome in own) / 60))
