@@ -8,7 +8,8 @@ of them: seeds differ in the weights they start from, in batches and in dropout.
 
 Negatives are all of a batch, since the hardest alone teach little at first, and each seed another
 thing. The instance loss learns nothing in so few steps (rsum 27 after 320, as by chance): dual_path
-is judged by its records alone, in test_quality.py, and so are the methods of phrases and CCA.
+is judged by its records alone, in tests/test_played_cells.py, and so are the methods of phrases and
+CCA.
 """
 
 import sys
