@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import board, standing, write_arrays
+from builders import outcome as trained
 from made_ranks import (
     CAPTIONS,
     EACH,
@@ -267,6 +268,20 @@ def test_where_trainings_are_not_known_the_interval_is_for_other_images_only():
     assert comparison.interval == pytest.approx(
         (comparison.difference - margin, comparison.difference + margin)
     )
+
+
+def test_the_time_of_an_epoch_is_that_of_its_training():
+    """Duration over epochs; a cell without a training of its own has none."""
+    history = pd.DataFrame({"epoch": [1, 2, 3, 4]})
+    few, many = (
+        standing(name, [trained(name, n, training=[duration + n], history=history) for n in (0, 2)])
+        for name, duration in (("few", 40.0), ("many", 80.0))
+    )
+    fused = standing("fused", [trained("fused", training=[40.0, 80.0])])
+    results = board(few, many, fused)
+    saved = compare(results, few, many, "per_epoch")
+    assert saved.difference == pytest.approx((80 - 40) / 4)  # less is better
+    assert compare(results, fused, many, "per_epoch") is None
 
 
 def test_a_difference_of_two_metrics_is_compared_and_stands_for_itself():

@@ -22,7 +22,7 @@ from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.seed_spread import Sample, Spread
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.core.array_files import read_arrays
-from benchmark.papers.claimed_quantities import SAMPLED, quantity, sides
+from benchmark.papers.claimed_quantities import PER_EPOCH, SAMPLED, quantity, sides
 from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
 
@@ -83,11 +83,20 @@ def measure(outcome: Outcome, metric: str) -> float | None:
 def _measure(outcome: Outcome, metric: str) -> float | None:
     if metric in SAMPLED:
         return _sampled(outcome, metric)
+    if metric == PER_EPOCH.name:
+        return _per_epoch(outcome)
     if METRICS[metric] in TIMES:
         of_training = outcome.trainings[0].seconds if outcome.trainings else {}
         seconds = of_training | outcome.scoring.seconds
         return METRICS[metric].compute(seconds[metric]) if metric in seconds else None
     return outcome.record.metrics.get(metric)
+
+
+def _per_epoch(outcome: Outcome) -> float | None:
+    """None where nothing was trained for this cell alone."""
+    if outcome.history is None or outcome.history.empty:
+        return None
+    return PER_EPOCH.compute(outcome.training_seconds, outcome.history["epoch"].max())
 
 
 def _sampled(outcome: Outcome, metric: str) -> float | None:
