@@ -242,10 +242,13 @@ def test_untested_claims_are_counted_alike_in_the_picture_and_on_the_page():
     reasons = untested_reasons(rows)
     assert sum(map(len, reasons.values())) == len(rows)
     unplayable = sum(bool(r.claim.unplayed) for r in rows)
+    untrained = sum(bool(r.claim.weights) for r in rows)
+    assert unplayable and untrained and not any(r.claim.unplayed and r.claim.weights for r in rows)
     (title, *_, note) = [text.get_text() for text in ledger_figure(rows).texts]
     assert note == (
         f"{len(rows)} more claims are untested: {unplayable} about methods or data that no preset "
-        f"plays, {len(rows) - unplayable} playable, and run by no season yet."
+        f"plays, {untrained} about trained networks whose weights no season had, "
+        f"{len(rows) - unplayable - untrained} playable, and run by no season yet."
     )
     assert title.startswith("How much")
 

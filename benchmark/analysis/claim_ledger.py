@@ -24,6 +24,7 @@ FAILED = (
 
 
 UNPLAYABLE = "about methods or data that no preset plays"
+UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
 
 
@@ -178,13 +179,18 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
 
 
 def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
-    """The untested claims by whether a preset could play them; no reason that none has."""
-    untested = [row for row in rows if row.group == Group.UNTESTED]
-    named = {
-        UNPLAYABLE: [row for row in untested if row.claim.unplayed],
-        PLAYABLE: [row for row in untested if not row.claim.unplayed],
-    }
+    """The untested claims by what keeps them untested; no reason that none has."""
+    named: dict[str, list[LedgerRow]] = {UNPLAYABLE: [], UNTRAINED: [], PLAYABLE: []}
+    for row in rows:
+        if row.group == Group.UNTESTED:
+            named[_untested_for(row.claim)].append(row)
     return {reason: of_reason for reason, of_reason in named.items() if of_reason}
+
+
+def _untested_for(claim: Claim) -> str:
+    if claim.unplayed:
+        return UNPLAYABLE
+    return UNTRAINED if claim.weights else PLAYABLE
 
 
 def same_comparisons(rows: Sequence[LedgerRow]) -> dict[tuple[str, str], str]:

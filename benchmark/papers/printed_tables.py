@@ -117,6 +117,7 @@ class Claim(Strict):
     headline: bool = False  # of those for which the paper is known, as its abstract has them
     only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
     printed: list[float] = []  # the values of what is compared, where no table row has them
+    weights: str = ""  # trained ones that other features cannot stand in for
     note: str = ""
 
     @model_validator(mode="after")
