@@ -148,3 +148,15 @@ def test_presets_that_a_paper_compares_and_a_season_does_not_scale_alike_are_nam
     start = "shapes: dualmatch and latentmatch are compared by a paper, "
     assert f"{start}and the season scales them differently: epochs, hidden_size" in lines
     assert len(lines) == 2  # cyclematch and latentmatch, too
+
+
+def test_what_the_rows_of_a_paper_are_about_is_not_scaled_alike():
+    """Both text CNNs shrink, the deeper one to a layout of its own; their widths must be equal."""
+    deep, shallow = "dual_path_res152_1", "dual_path_res152_res50_1"
+    season = read_season("demo").model_copy(update={"presets": [deep, shallow]})
+    layouts = {deep: {"blocks": "1,2,9,1"}, shallow: {"blocks": "1,1,1,1"}}
+    named = {"dual_path": {"hidden_size": 9}} | layouts
+    assert unequal_settings(resolve("demo", season.model_copy(update={"options": named}))) == []
+    named[deep] = named[deep] | {"hidden_size": 8}
+    (line,) = unequal_settings(resolve("demo", season.model_copy(update={"options": named})))
+    assert line.endswith("differently: hidden_size")
