@@ -28,6 +28,7 @@ COMMANDS = (
     "season",
     "doctor",
     "run",
+    "tune",
     "play",
     "verify",
     "score",

@@ -90,9 +90,16 @@ def read_of_cell(module: str, path: str) -> tuple[set[str], set[str]]:
     files |= {cell[name] for name in ("images", "texts", "words") if name in cell}
     files |= {checkpoint(cell["folder"])} if module == "evaluate" else set()
     files |= {cell["start"]} if module == "train" and "start" in cell else set()
+    if cell["method"].endswith(".py"):  # of one's own: its files themselves, not their digest
+        return files | own_method(cell["method"]), {stage}
     modules = {stage, f"methods/{cell['method']}.py"}
     modules |= {f"benchmark/encoders/{cell['backbone']}.py"} if "backbone" in cell else set()
     return files, modules
+
+
+def own_method(path: str) -> set[str]:
+    rooms = ("examples/", "methods/")
+    return {file for file in closure(ROOT, [path]) if file.startswith(rooms)}
 
 
 def checkpoint(folder: str) -> str:
@@ -200,6 +207,7 @@ def test_the_root_plays_the_active_season():
 def test_what_is_committed_is_what_would_be_written_today(tmp_path, monkeypatch):
     """`python -m benchmark season NAME` of every season that is played."""
     monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")  # methods of a season's own
     for name in COMMITTED:
         params = committed(name)
         write_params(params)
@@ -246,6 +254,15 @@ def test_pipelines_of_presets_that_a_season_drops_are_removed(working_folder):
     assert {path.parent.name for path in folder.rglob("dvc.yaml")} == {TWO_BRANCH}
     assert not (folder / "drawn" / SCAN).exists()
     assert len(list(Path("seasons/other/pipelines").rglob("dvc.yaml"))) == 4
+
+
+def test_the_report_depends_on_the_trials_where_there_are_some(working_folder):
+    pipeline, trials = Path("seasons/try/dvc.yaml"), Path("seasons/try/tuning.csv")
+    write("try", season())
+    assert str(trials) not in read_yaml(pipeline)["stages"]["report"]["deps"]
+    trials.touch()
+    write("try", season())
+    assert str(trials) in read_yaml(pipeline)["stages"]["report"]["deps"]
 
 
 def test_a_season_keeps_the_pipelines_of_datasets_that_others_play(working_folder):

@@ -135,8 +135,9 @@ class TestMarks:
             Departure.INPUT: "X",
             Departure.SPLIT: "P",
             Departure.COMMIT: "K",
+            Departure.CHANCE: "N",
         }
-        order = "CSFTXPK"
+        order = "CSFTXPKN"
         for kind, letter in letters.items():
             monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
             shown = validity.marks(None, standing("a", PERFECT))
@@ -149,24 +150,24 @@ class TestMarks:
         every = {kind: "said" for mark in validity.MARKS for kind in mark.departures}
         monkeypatch.setattr(validity, "departures", lambda *_: every)
         own = standing("own", PERFECT, method="examples/own.py")
-        assert validity.marks(None, own) == "CS-TXPK"
+        assert validity.marks(None, own) == "CS-TXPKN"
         brought = standing("brought", PERFECT, method="brought", family="brought")
-        assert validity.marks(None, brought) == "-----PK"
-        assert validity.marks(None, standing("a", PERFECT)) == "CSFTXPK"
-        assert "fewer than 3 seeds" not in validity.lacks("-----PK")
+        assert validity.marks(None, brought) == "-----PKN"
+        assert validity.marks(None, standing("a", PERFECT)) == "CSFTXPKN"
+        assert "fewer than 3 seeds" not in validity.lacks("-----PKN")
 
     def test_they_stand_in_the_row_in_type_of_equal_width(self):
         table = leaderboard(board(standing("a", PERFECT)))
         marks = table.entries[0][-1]
-        assert marks.is_code and marks.text[1] == "S" and len(marks.text) == 7
+        assert marks.is_code and marks.text[1] == "S" and len(marks.text) == 8
 
 
 class TestCarefulRows:
     def test_rows_come_with_what_they_lack_beyond_all_others_the_worst_first(self):
         known = {"deviations": ["image features: cnn"]}
         other = known | {"text_features": {"weights": "random weights"}}
-        few, both = standing("few", POOR, **known), standing("both", POOR, **other)
-        common, *own = careful_rows(board(few, standing("ok", *[POOR] * 3, **known), both))
+        few, both = standing("few", PERFECT, **known), standing("both", PERFECT, **other)
+        common, *own = careful_rows(board(few, standing("ok", *[PERFECT] * 3, **known), both))
         assert common == (
             "All 3 rows of retrieval: other features, regions or word vectors than the paper's."
         )
@@ -176,8 +177,16 @@ class TestCarefulRows:
             "**nothing else**: OK.",
         ]
 
+    def test_a_row_as_bad_as_random_scores_says_so(self):
+        known = {"deviations": []}
+        poor, good = standing("poor", *[POOR] * 3, **known), standing("good", *[0] * 3, **known)
+        assert careful_rows(board(good, poor)) == [
+            "**near chance**: POOR.",
+            "**nothing**: GOOD.",
+        ]
+
     def test_of_rows_that_lack_nothing_there_is_no_list(self):
-        assert careful_rows(board(standing("ok", *[POOR] * 3, deviations=[]))) == []
+        assert careful_rows(board(standing("ok", *[PERFECT] * 3, deviations=[]))) == []
 
 
 class TestRankFigure:

@@ -132,7 +132,8 @@ EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played agai
 @pytest.mark.parametrize("name", sorted({*season_names()} - EARLIER))
 def test_a_committed_season_keeps_the_share_of_a_batch_that_are_hardest_negatives(name):
     """The hardest 50 of 500 are the hardest 13 of 128, and not fewer than one."""
-    for cell in resolve(name, read_season(name)).cells.values():
+    cells = resolve(name, read_season(name)).cells.values()
+    for cell in (cell for cell in cells if not cell.method.endswith(".py")):  # of a paper
         default = asdict(method_of(cell.method).Config())
         if "top_k" in default and {"batch_size", "top_k"} & {*cell.scaled}:
             expected = default["top_k"] * cell.options["batch_size"] / default["batch_size"]

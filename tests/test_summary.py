@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import builders
 import numpy as np
+import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
@@ -15,7 +16,7 @@ from benchmark.analysis.claims import Cause, Verdict
 from benchmark.analysis.verdict_rules import Conclusion, Limit
 from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import Claim
-from benchmark.report.pages.summary import sentences
+from benchmark.report.pages.summary import budget, sentences
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
@@ -175,7 +176,7 @@ class TestBest:
     def test_of_many_that_are_alike_six_are_named(self):
         alike = [standing(name, PERFECT) for name in "abcdefghi"]
         best = line("Best:", sentences(board(*alike), []))
-        assert "B, C, D, E, F, G and 2 more." in best
+        assert "B, C, D, E and 4 more." in best
 
 
 def localiser(preset: str, hits: int, *, seeds: int = 1) -> Standing:
@@ -299,14 +300,14 @@ class TestClaims:
         assert "; none of the papers' claims was tested: " in untested
         assert "adjusted" not in untested
 
-    def test_those_that_fail_are_named_and_from_the_seventh_on_counted(self):
+    def test_those_that_fail_are_named_and_from_the_fifth_on_counted(self):
         kinds = ["reversed", "does not hold: worse"] * 4
         judged = [verdict(kind, f"Failing {n}.") for n, kind in enumerate(kinds)]
         judged += [verdict("holds", "Kept."), verdict("not run", "Not.")]
         judged += [verdict("no difference beyond the margin", "Equal.")]
         lines = self.lines(*judged)
-        named = "; ".join(f"Failing {n}" for n in range(6))
-        assert line("Not holding", lines) == f"Not holding: {named} and 2 more."
+        named = "; ".join(f"Failing {n}" for n in range(4))
+        assert line("Not holding", lines) == f"Not holding: {named} and 4 more."
         assert line("No difference", lines) == "No difference beyond the margin: Equal."
         assert "Not." not in " ".join(lines) and "Kept" not in " ".join(lines)
 
@@ -325,6 +326,19 @@ class TestClaims:
 
     def test_where_none_is_undecided_nothing_is_told_of_them(self):
         assert not [line for line in self.lines(verdict("holds")) if line.startswith("Undecided")]
+
+
+def test_the_budget_counts_every_training_once():
+    played = standing("a", PERFECT, PERFECT, training=[5400.0])
+    history = pd.DataFrame({"epoch": [1, 2]})
+    own = [
+        replace(played.outcomes[0], history=history),
+        replace(played.outcomes[1], history=history),
+    ]
+    fused = standing("fused", PERFECT, training=[5400.0, 5400.0])  # of members, which are counted
+    said = budget(board(replace(played, outcomes=own), fused))
+    assert said.startswith("Budget: 2 epochs, 1 to 2 seeds of a preset; ")
+    assert "; 2 trainings took 3.0 hours, one after the other." in said
 
 
 class TestPrinted:

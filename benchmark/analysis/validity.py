@@ -1,6 +1,6 @@
 """Marks that say at a glance why a row should not be trusted as a replay of its paper.
 
-Seven properties, each at its own place: a letter where the row lacks it, a dot where it has it, a
+Eight properties, each at its own place: a letter where the row lacks it, a dot where it has it, a
 dash where there is no sense in asking. Knows no torch.
 """
 
@@ -43,6 +43,7 @@ MARKS = (
         "twin pictures",
     ),
     Mark("K", "commit of the code not known", (Departure.COMMIT,), "unknown commit"),
+    Mark("N", "near chance", (Departure.CHANCE,), "near chance"),
 )
 _DASH = f"{DOES_NOT_APPLY} does not apply"
 LEGEND = ", ".join([*(f"{mark.letter} {mark.lack}" for mark in MARKS), _DASH])

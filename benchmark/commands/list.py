@@ -1,6 +1,7 @@
 """List what can be played: methods, presets, datasets or seasons."""
 
 import argparse
+import contextlib
 import json
 import re
 from dataclasses import fields
@@ -9,7 +10,7 @@ import datasets
 import methods
 from benchmark.papers.printed_tables import Printed, as_printed, printed
 from benchmark.season import resolving, season_files
-from benchmark.season.presets import presets
+from benchmark.season.presets import PACKAGE_ROOT, presets
 
 WHAT = ("methods", "presets", "datasets", "seasons")
 
@@ -66,7 +67,8 @@ def _datasets() -> list[dict]:
 def _seasons() -> list[dict]:
     rows = []
     for name in season_files.season_names():
-        params = resolving.resolve(name, season_files.read_season(name))
+        with contextlib.chdir(PACKAGE_ROOT):  # a season names methods of its own from there
+            params = resolving.resolve(name, season_files.read_season(name))
         cells = len(params.cells) + len(params.fusions)
         facts = {"datasets": sorted(params.datasets), "cells": cells}
         rows.append({"name": name, "title": params.title, **facts})

@@ -159,7 +159,7 @@ def _season(
             "see: python -m benchmark list presets",
         )
     played = needs(name, known)
-    options = dict(_option(text) for text in arguments.option)
+    options = dict(map(option, arguments.option))
     trained = [preset for preset in played if not known[preset][1].fuse]
     season = {
         "title": f"{name} on {arguments.dataset}",
@@ -180,7 +180,8 @@ def _settings(dataset: str) -> DatasetSettings:
     return DatasetSettings()
 
 
-def _option(text: str) -> tuple[str, Option]:
+def option(text: str) -> tuple[str, Option]:
+    """KEY=VALUE of the command line. Raises UserError for anything else."""
     key, separator, value = text.partition("=")
     if not separator:
         raise UserError("--option", "KEY=VALUE", repr(text), "name an option and its value")

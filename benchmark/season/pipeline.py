@@ -202,6 +202,7 @@ def _report(params: Params) -> dict:
             *(f"data/prepared/{dataset}" for dataset in params.datasets),
             f"results/{name}",
             *filter(os.path.isfile, (f"{path[:-3]}.yaml" for path in params.methods.values())),
+            *filter(os.path.isfile, [str(SEASONS / name / "tuning.csv")]),
         ],
         "outs": [{f"{pages}/{page}": {"cache": False}} for page in PAGES],
         "plots": [{f"{pages}/plots/{plot}.csv": drawn} for plot, drawn in PLOTS.items()],

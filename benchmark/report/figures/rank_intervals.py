@@ -19,7 +19,7 @@ from benchmark.report.pages.result_tables import THESE_TRAININGS
 SECTION = "first"
 ROW = 0.235  # inches; height of a preset
 LEFT, TOP, BOTTOM = 3.75, 0.3, 0.85  # inches around the axes
-GROUP, SEEDS, LACKS = 0.12, 0.42, 0.63  # inches: where the first column begins, width of the others
+GROUP, SEEDS, LACKS = 0.12, 0.42, 0.71  # inches: where the first column begins, width of the others
 LETTER, SPACE = 0.075, 0.1  # inches; of the first column, at least as wide as its heading
 LABEL = 58  # characters
 BAND = "#eef3f8"  # behind every second rank group

@@ -1,0 +1,52 @@
+"""What was tried on validation before a season was played: seasons/<season>/tuning.csv.
+
+One row per trial, which `python -m benchmark tune` writes: the dataset, the preset, the options
+that were tried, the epoch whose weights validation chose (1 is the first), and its rsum (0 to 600).
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_text
+from benchmark.season.parameters import Cell, Option
+from benchmark.season.season_files import SEASONS
+
+COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]
+
+
+def path(season: str) -> Path:
+    return SEASONS / season / "tuning.csv"
+
+
+def read_trials(season: str) -> pd.DataFrame:
+    """The trials of a season, in the order of the file; none where there is no file. Raises
+    UserError for other columns."""
+    file = path(season)
+    if not file.is_file():
+        return pd.DataFrame(columns=COLUMNS)
+    trials = pd.read_csv(file, dtype={"dataset": str, "preset": str, "options": str})
+    if list(trials.columns) != COLUMNS:
+        expected = f"the columns {', '.join(COLUMNS)}"
+        raise UserError(file, expected, ", ".join(trials.columns), "correct its first line")
+    return trials
+
+
+def add_trial(season: str, trial: dict) -> None:
+    """Write one more row; rows are kept in the order of their presets."""
+    trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
+    trials = trials.sort_values(["dataset", "preset"], kind="stable")
+    write_text(path(season), trials.to_csv(index=False, lineterminator="\n"))
+
+
+def spelt(options: dict[str, Option]) -> str:
+    """Options as they stand in a row: "epochs=20 learning_rate=0.0005"."""
+    return " ".join(f"{key}={options[key]}" for key in sorted(options))
+
+
+def is_taken(options: str, cell: Cell) -> bool:
+    """Whether a cell is trained with the options of a trial."""
+    pairs = (text.partition("=") for text in options.split())
+    return all(cell.options.get(key) == yaml.safe_load(value) for key, _, value in pairs)
