@@ -16,6 +16,7 @@ from benchmark.analysis.claims import Cause, Verdict
 from benchmark.analysis.verdict_rules import Conclusion, Limit
 from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import Claim
+from benchmark.report.costs import training_seconds
 from benchmark.report.pages.summary import budget, sentences
 
 IMAGES, EACH = 40, 2
@@ -224,6 +225,15 @@ class TestCheapest:
         found = board(standing("a", PERFECT, per_image=2e-3), standing("b", POOR))
         cheapest = line("Cheapest", sentences(found, []))
         assert "fastest with B (1.8 ms, rsum 0.0)" in cheapest
+
+    def test_a_training_costs_what_it_goes_on_from_too(self):
+        """100 and 20 s: the network that was trained for 20 s alone is no cheaper one."""
+        start = standing("a", POOR, training=[100.0])
+        of = [outcome("b", 0, PERFECT, training=[20.0])]
+        further = builders.standing("b", of, title="B", start="a")
+        found = board(start, further, standing("c", POOR, training=[90.0]))
+        assert training_seconds(found, further) == 120.0
+        assert "training with C (90 s" in line("Cheapest", sentences(found, []))
 
     def test_where_only_captions_are_queries_each_is_scored_with_every_image(self):
         """2 ms and 40 times 0.01 ms, instead of 1 ms and 80 times."""

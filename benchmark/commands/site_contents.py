@@ -95,7 +95,7 @@ def _measured(board: Board, standing: Standing) -> dict:
     of_these = comparisons.interval_over_images(board, standing, METRIC)
     costs: dict[str, float] = {}
     if has_costs(standing):
-        costs["training"] = training_seconds(standing)
+        costs["training"] = training_seconds(board, standing)
     if has_costs(standing) and standing.task == "retrieval":
         costs["query"] = query_seconds(standing)
     return {

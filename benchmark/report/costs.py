@@ -22,9 +22,12 @@ def by_setting(board: Board) -> dict[str, list[Standing]]:
     return settings
 
 
-def training_seconds(standing: Standing) -> float:
-    """Median over the seeds; of a fusion, of all trainings of its members together."""
-    return median(outcome.training_seconds for outcome in standing.played)
+def training_seconds(board: Board, standing: Standing) -> float:
+    """Median over the seeds, with the training that it goes on from; of a fusion, of all trainings
+    of its members together."""
+    own = median(outcome.training_seconds for outcome in standing.played)
+    start = board.standing(standing.row.start) if standing.row.start else None
+    return own + (training_seconds(board, start) if start and start.played else 0.0)
 
 
 def query_seconds(standing: Standing) -> float:

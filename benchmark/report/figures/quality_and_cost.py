@@ -89,7 +89,7 @@ def _prices_of(board: Board, standings: Sequence[Standing]) -> list[Price]:
             style=styles[standing.preset],
             rsum=standing.mean("rsum"),
             deviation=error_bar(standing.values("rsum")),
-            training_seconds=training_seconds(standing) or None,
+            training_seconds=training_seconds(board, standing) or None,
             query_milliseconds=max(1e3 * query_seconds(standing), SHORTEST),
         )
         for standing in standings

@@ -82,13 +82,12 @@ def folds(board: Board) -> Table | None:
 def cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
     """What the presets cost, in the order of the leaderboard: all of them, or `standings`."""
     encoded = {"per_image": "an image", "per_caption": "a caption"}
-    return _costs(f"{board.card['title']}: cost", standings or board.ranked, encoded)
+    return _costs(board, "cost", standings or board.ranked, encoded)
 
 
 def localisation_cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
     """`cost` of phrase localisation; the time of a pair includes encoding both."""
-    title = f"{board.card['title']}: cost of localising phrases"
-    return _costs(title, standings or board.ranked, {})
+    return _costs(board, "cost of localising phrases", standings or board.ranked, {})
 
 
 def overlaps(board: Board) -> Table:
@@ -243,7 +242,7 @@ def _over_folds(standing: Standing, metric: str) -> str:
     return spread([fmean(of_fold) for of_fold in zip(*by_seed, strict=True)], 1)
 
 
-def _costs(title: str, standings: Sequence[Standing], encoded: dict[str, str]) -> Table:
+def _costs(board: Board, what: str, standings: Sequence[Standing], encoded: dict) -> Table:
     heads = [
         "preset",
         "parameters (M)",
@@ -253,8 +252,9 @@ def _costs(title: str, standings: Sequence[Standing], encoded: dict[str, str]) -
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    timed = [standing for standing in standings if has_costs(standing)]
-    rows = [_cost_row(standing, encoded) for standing in timed]
+    timed = list(filter(has_costs, standings))
+    rows = [_cost_row(board, standing, encoded) for standing in timed]
+    title = f"{board.card['title']}: {what}"
     return Table(title=title, heads=heads, rows=rows, ids=_ids(timed))
 
 
@@ -327,12 +327,12 @@ def status_of(outcome: Outcome) -> str:
     return outcome.record.status.replace("_", " ")
 
 
-def _cost_row(standing: Standing, encoded: dict[str, str]) -> list[str]:
+def _cost_row(board: Board, standing: Standing, encoded: dict[str, str]) -> list[str]:
     played = standing.played
     return [
         standing.row.title,
         f"{played[0].record.parameters / 1e6:.2f}",
-        f"{training_seconds(standing):.1f}",
+        f"{training_seconds(board, standing):.1f}",
         _range_of([len(o.history) for o in played if o.history is not None]),
         f"{max(_peak_memory(outcome) for outcome in played):.0f}",
         *(_time(standing, name, 1e3) for name in encoded),

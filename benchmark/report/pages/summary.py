@@ -1,6 +1,7 @@
 """The verdict on a dataset in a few sentences. Knows no torch."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmark.analysis import ranking
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
@@ -112,7 +113,7 @@ def _cheapest(board: Board) -> str:
     queries = _fastest(timed, query_seconds, "{:.2g} ms", 1e3)
     said = [f"a query is fastest with {_listed(queries, named=CHEAPEST)}"]
     if trained:
-        trainings = _fastest(trained, training_seconds, "{:.0f} s")
+        trainings = _fastest(trained, partial(training_seconds, board), "{:.0f} s")
         said.append(f"training with {_listed(trainings, named=CHEAPEST)}")
     return f"Cheapest: {', '.join(said)}."
 
