@@ -371,7 +371,7 @@ class TestWhereItWasSaid:
 
     def board(self, folds: int) -> Board:
         """Of the whole split the second is better, of the folds the first."""
-        results = board(self.folded("a", 10.0, 30.0), self.folded("b", 20.0, 20.0))
+        results = board(self.folded("a", 510.0, 530.0), self.folded("b", 520.0, 520.0))
         results.card["folds"] = folds
         return results
 
@@ -519,8 +519,8 @@ class TestClaimsOfThePapers:
             first=first.preset,
             second=second.preset if second else "",
             metric=metric,
-            firsts=[50.0] * 5,
-            seconds=[50.0] * 5,
+            firsts=[500.0] * 5,  # so that no level makes a margin smaller
+            seconds=[500.0] * 5,
             difference=difference,
             doubt=Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,)),
         )

@@ -28,7 +28,7 @@ from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
-from benchmark.papers.claimed_quantities import quantity, sides
+from benchmark.papers.claimed_quantities import is_time, quantity, sides
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
 CAUTIONS = (Departure.CHANCE, Departure.TEXT, Departure.INPUT, Departure.RISING)
@@ -43,6 +43,7 @@ class Cause(StrEnum):
     FEW_SEEDS = "few seeds"  # the spread of trainings is not known
     NO_SPREAD = "no spread"  # nothing varies
     COARSE_BINS = "coarse bins"  # of S
+    NEAR_CHANCE = "near chance"  # a preset has learned next to nothing
     FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
     UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
     NOT_PLAYED = "not played"  # a preset is not of the season
@@ -246,11 +247,12 @@ def _rules(question: _Question, compared: Sequence[Comparison]) -> list[Rule]:
     claim, rules = question.claim, []
     pairs = zip(compared, question.differences, pairwise(question.printed), strict=True)
     for comparison, printed, values in pairs:
-        if margins.is_time(claim) and None not in values:
+        if is_time(claim.metric) and None not in values:
             mean = sum(comparison.seconds) / len(comparison.seconds)
             margin = margins.margin_of_time(*values, mean)
         else:
-            margin = margins.margin(claim, printed, question.is_half)
+            level = comparisons.level(comparison)
+            margin = margins.margin(claim, printed, question.is_half, level)
         rules.append(Rule(kind=claim.kind, margin=margin))
     return rules
 
@@ -261,6 +263,9 @@ def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
     if board.is_small(standings[0].task):
         queries = board.test_queries(standings[0].task)
         return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
+    poor = [title_of(s.preset) for s in standings if Departure.CHANCE in departures(board, s)]
+    if poor and not is_time(comparison.metric):
+        return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")
     if "overlap_s" in sides(comparison.metric):
         coarse = [title_of(s.preset) for s in standings if comparisons.is_coarse(s)]
         if coarse:
@@ -269,8 +274,9 @@ def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
         least = min(count for count in comparison.trainings if count)
         if least > 1:
             return NOTHING_VARIES
-        what = f"{least} seed{'s' * (least > 1)}, and no other preset tells"
-        return Ground(Cause.FEW_SEEDS, f"{what} how far trainings lie apart")
+        alone = "1 seed, and no other preset tells how far trainings lie apart"
+        what = "timed once, maybe beside other work" if is_time(comparison.metric) else alone
+        return Ground(Cause.FEW_SEEDS, what)
     return None
 
 

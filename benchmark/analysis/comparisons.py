@@ -22,7 +22,7 @@ from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.seed_spread import Sample, Spread
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.core.array_files import read_arrays
-from benchmark.papers.claimed_quantities import PER_EPOCH, SAMPLED, quantity, sides
+from benchmark.papers.claimed_quantities import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
 
@@ -192,6 +192,14 @@ def compare(
     return _compared(board, (first, second), metric, (firsts, seconds), is_paired=False)
 
 
+def level(comparison: Comparison) -> float | None:
+    """The better mean, where both are of recalls; None for another unit and for differences."""
+    metric = comparison.metric
+    if not comparison.second or len(sides(metric)) > 1 or quantity(metric).unit != "%":
+        return None
+    return max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
+
+
 def compare_all(
     board: Board, pairs: Sequence[tuple[Standing, Standing | None, str]]
 ) -> list[Comparison | None]:
@@ -233,6 +241,8 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     """The spread of trainings of a metric, over all presets of the task."""
     standings = [s for s in board.standings if s.task == task and s.played]
     samples = {s.preset: sample_of(board, s, metric) for s in standings}
+    if is_time(metric):  # whether other work ran beside a training is its own
+        return seed_spread.own_spread(samples)
     trained = {s.preset for s in standings if trainings_of(board, s) == {s.preset}}
     return seed_spread.spread(samples, trained)
 

@@ -27,7 +27,7 @@ class Departure(StrEnum):
     TEXT = "random text encoder"  # the sentence encoder has random weights
     BUDGET = "budget"  # options that the season scaled
     RISING = "not converged"  # half of the trainings or more still improved when the budget ended
-    CHANCE = "near chance"  # rsum below NEAR_CHANCE times that of random scores
+    CHANCE = "near chance"  # rsum, or its interval, reaches below NEAR_CHANCE times random scores
     INPUT = "extra input"  # annotated phrases at test time
     ENSEMBLE = "ensemble"  # of several trainings
     FEW = "few trainings"
@@ -134,7 +134,13 @@ def _near_chance(board: Board, standing: Standing) -> str:
         return ""
     images = board.card["counts"]["test"]["images"] / board.folds
     rsum = standing.mean("rsum")
-    return "" if rsum is None else near_chance(rsum, len(board.ways), images)
+    if rsum is None:
+        return ""
+    said = near_chance(rsum, len(board.ways), images)
+    ends = comparisons.interval(board, standing, "rsum")
+    if said or not ends or not near_chance(ends[0], len(board.ways), images):
+        return said
+    return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, reaches down to random scores"
 
 
 def near_chance(rsum: float, ways: int, images: float) -> str:

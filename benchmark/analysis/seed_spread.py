@@ -85,6 +85,12 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
     return Spread(pooled=_pooled([v for preset, v in pool.items() if preset not in own]), own=own)
 
 
+def own_spread(samples: Mapping[str, Sample]) -> Spread:
+    """Each preset its own, and none for a single training: nothing is pooled."""
+    several = {p: s for p, s in samples.items() if len(s.values) > 1}
+    return Spread(pooled=None, own={p: variance_of(s) for p, s in several.items()})
+
+
 def variance_of(sample: Sample) -> Variance:
     """Of two trainings or more."""
     freedom = len(sample.values) - 1

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from benchmark.protocol import METRICS
-from benchmark.protocol.metrics import Metric
+from benchmark.protocol.metrics import TIMES, Metric
 
 MINUS = " - "
 POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
@@ -78,6 +78,11 @@ def quantity(name: str) -> Metric:
 def sides(name: str) -> list[str]:
     """The metric, or the two of a difference."""
     return name.split(MINUS)
+
+
+def is_time(name: str) -> bool:
+    """Whether it hangs on the machine, and on what else it had to do."""
+    return any(quantity(side) in (*TIMES, PER_EPOCH) for side in sides(name))
 
 
 def is_known(name: str) -> bool:

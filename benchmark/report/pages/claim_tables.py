@@ -240,17 +240,24 @@ def compared(verdict: Verdict, comparison: Comparison) -> str:
 def remark(verdict: Verdict) -> str:
     """Why the verdict is what it is, how large the difference is beside the printed one, what would
     decide an undecided claim, and where the paper says so."""
-    sizes = [tested.size for tested in verdict.tested]
     limits = [limited(t.limit, t.comparison.doubt.image_count) for t in verdict.tested if t.limit]
     is_carried = any(_is_carried(tested.comparison) for tested in verdict.tested)
     sentences = [
         verdict.reason,
-        *(f"the difference is {size}" for size in dict.fromkeys(sizes) if size in UNLIKE),
+        *_sizes(verdict),
         *dict.fromkeys(limits),
         *["the spread of a single training is that of the other presets"] * is_carried,
         *verdict.cautions,
     ]
     return f"{'; '.join(sentences)}. {_source(verdict)}"
+
+
+def _sizes(verdict: Verdict) -> list[str]:
+    """How each difference lies to the printed one; of several pairs, with their names."""
+    unlike = [tested for tested in verdict.tested if tested.size in UNLIKE]
+    if len(verdict.tested) == 1:
+        return [f"the difference is {tested.size}" for tested in unlike]
+    return [f"{compared(verdict, tested.comparison)}: {tested.size}" for tested in unlike]
 
 
 def limited(limit: Limit, images: int) -> str:

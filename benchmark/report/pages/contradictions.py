@@ -5,20 +5,21 @@ from collections.abc import Mapping
 
 from benchmark.analysis.claim_ledger import FAILED
 from benchmark.analysis.claims import Verdict
+from benchmark.papers.own_claims import OWN
 
 TESTS = "../../tests"  # from a season's page
 
 
 def looked_into(verdict: Verdict, dataset: str, method_of: Mapping[str, str]) -> str:
     """Markdown with links to the tests of the compared methods and to their training curves; empty
-    for a verdict that agrees with its paper or decides nothing, and for own methods.
+    for a verdict that agrees with its paper or decides nothing, for own methods and own claims.
 
     method_of  the methods of this repository by preset
     """
     methods = dict.fromkeys(
         method_of[preset] for preset in verdict.claim.presets if preset in method_of
     )
-    if verdict.conclusion not in FAILED or not methods:
+    if verdict.conclusion not in FAILED or verdict.paper == OWN or not methods:
         return ""
     loops = ", ".join(f"[{method}]({TESTS}/test_{method}.py)" for method in methods)
     return (
