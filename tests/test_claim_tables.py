@@ -1,6 +1,7 @@
 """Verdicts as rows of a table and of the forest plot, from verdicts worked out by hand."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from benchmark.analysis.claims import Cause, Finding, Ground, Verdict
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Rule, Size
+from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import Claim
 from benchmark.report.figures.forest import forest_rows
 from benchmark.report.pages.claim_tables import (
@@ -307,7 +309,7 @@ class TestVerdictTable:
 
     def test_remarks_on_sizes_keep_the_order_of_the_pairs(self):
         pairs = [compared("a", "b", size=Size.OPPOSITE), compared("b", "c", size=Size.LARGER)]
-        said = "the difference is opposite to printed; the difference is larger than printed"
+        said = "a beats b: opposite to printed; b beats c: larger than printed"
         assert said in remark(verdict("reversed", *pairs))
 
     def test_an_interval_over_these_trainings_has_a_dagger(self):
@@ -387,6 +389,7 @@ def test_what_contradicts_its_paper_was_looked_into(word):
     assert linked.endswith("[training curves](datasets/shapes.md)") or agrees
 
 
-def test_nothing_is_said_of_own_methods():
-    own = verdict("reversed", compared("a", "b"))
-    assert looked_into(own, "shapes", {}) == ""
+def test_nothing_is_said_of_own_methods_and_own_claims():
+    lost = verdict("reversed", compared("a", "b"))
+    assert looked_into(lost, "shapes", {}) == ""
+    assert looked_into(replace(lost, paper=OWN), "shapes", {"a": "scan", "b": "vse"}) == ""

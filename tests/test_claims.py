@@ -361,6 +361,17 @@ def test_the_values_shown_are_those_that_were_compared(claimed):
     assert comparison.difference == pytest.approx(4.5 - 1.25)
 
 
+def test_nothing_is_concluded_from_what_did_not_train(claimed):
+    """Three times the rsum of random scores is 96 here."""
+    results = board(played("a", around(120), "rsum"), played("b", around(90), "rsum"))
+    (verdict,) = claimed(results, claim("a", "b", metric="rsum"))
+    assert (verdict.conclusion, verdict.cause) == ("undecided", Cause.NEAR_CHANCE)
+    assert verdict.reason == "next to nothing was learned by b"
+    results = board(played("a", around(120), "rsum"), played("b", around(100), "rsum"))
+    (verdict,) = claimed(results, claim("a", "b", metric="rsum"))
+    assert verdict.conclusion == "holds"
+
+
 class TestWhereItWasSaid:
     """What a paper says of 1,000 images of MSCOCO is about the folds, where there are some."""
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 
+from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Outcome
 from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
 from benchmark.analysis.departures import Departure, departures, near_chance
@@ -151,6 +152,13 @@ class TestDepartures:
         expected = [f"rsum {rsum} is less than 3 times the 32.0 of random scores"] * is_near_chance
         assert list(found(*cells).values()) == expected
         assert [*found(*cells)] == [Departure.CHANCE] * is_near_chance
+
+    @pytest.mark.parametrize(("low", "is_near_chance"), [(95.9, True), (96.1, False)])
+    def test_so_is_what_cannot_be_told_from_that(self, low, is_near_chance, monkeypatch):
+        monkeypatch.setattr(comparisons, "interval", lambda *of: (low, 150.0))
+        cells = [outcome("a", seed, metrics={"rsum": 120.0}) for seed in range(3)]
+        said = "the interval of rsum, 95.9 to 150.0, reaches down to random scores"
+        assert found(*cells) == ({Departure.CHANCE: said} if is_near_chance else {})
 
     def test_an_own_method_has_no_paper_to_differ_from(self):
         lines = ["image features: drawn", "regions: a grid", "word vectors: trained"]

@@ -207,6 +207,14 @@ def test_a_margin_comes_from_the_claim(kind, metric, printed, expected):
     assert margin(claim(kind, metric, *presets_of), printed) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("kind", ["ordered", "alike", "not_better"])
+def test_a_margin_is_at_most_a_tenth_of_the_better_score(kind):
+    """A point of a recall of 1 is all of it."""
+    made = claim(kind, "i2t_r1")
+    assert margin(made, 3.3, level=1.1) == pytest.approx(0.11)
+    assert margin(made, 3.3, level=90.0) == margin(made, 3.3)
+
+
 def test_a_margin_of_one_direction_s_rsum_is_half_as_large():
     assert margin(claim("alike", "rsum"), None, is_half=True) == 3.0
     assert margin(claim("ordered", "fold_rsum"), None) == 6.0
