@@ -157,7 +157,7 @@ class TestDepartures:
     def test_so_is_what_cannot_be_told_from_that(self, low, is_near_chance, monkeypatch):
         monkeypatch.setattr(comparisons, "interval", lambda *of: (low, 150.0))
         cells = [outcome("a", seed, metrics={"rsum": 120.0}) for seed in range(3)]
-        said = "the interval of rsum, 95.9 to 150.0, reaches down to random scores"
+        said = "the interval of rsum, 95.9 to 150.0, reaches below 3 times random scores"
         assert found(*cells) == ({Departure.CHANCE: said} if is_near_chance else {})
 
     def test_an_own_method_has_no_paper_to_differ_from(self):

@@ -3,7 +3,8 @@
 A method that broke without raising an error falls to chance; an unlucky seed does not. Two rows of
 the instance-loss paper are meant to be poor, and on small data they are: the ranking loss from the
 start, and pseudo-classes. A few trainings of `ablations` learn next to nothing with the rate and
-epochs of their season, which their rows and claims say. All these must only be better than chance.
+epochs of their season, which their rows and claims say. All these must only be better than chance,
+and one that is at chance not worse.
 """
 
 import json

@@ -231,9 +231,9 @@ class TestCheapest:
         start = standing("a", POOR, training=[100.0])
         of = [outcome("b", 0, PERFECT, training=[20.0])]
         further = builders.standing("b", of, title="B", start="a")
-        found = board(start, further, standing("c", POOR, training=[90.0]))
-        assert training_seconds(found, further) == 120.0
-        assert "training with C (90 s" in line("Cheapest", sentences(found, []))
+        drawn = board(start, further, standing("c", POOR, training=[90.0]))
+        assert training_seconds(drawn, further) == 120.0
+        assert "training with C (90 s" in line("Cheapest", sentences(drawn, []))
 
     def test_where_only_captions_are_queries_each_is_scored_with_every_image(self):
         """2 ms and 40 times 0.01 ms, instead of 1 ms and 80 times."""

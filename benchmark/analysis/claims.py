@@ -274,9 +274,9 @@ def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
         least = min(count for count in comparison.trainings if count)
         if least > 1:
             return NOTHING_VARIES
-        alone = "1 seed, and no other preset tells how far trainings lie apart"
-        what = "timed once, maybe beside other work" if is_time(comparison.metric) else alone
-        return Ground(Cause.FEW_SEEDS, what)
+        of_seeds = "1 seed, and no other preset tells how far trainings lie apart"
+        of_times = "timed once, maybe beside other work"
+        return Ground(Cause.FEW_SEEDS, of_times if is_time(comparison.metric) else of_seeds)
     return None
 
 

@@ -140,7 +140,8 @@ def _near_chance(board: Board, standing: Standing) -> str:
     ends = comparisons.interval(board, standing, "rsum")
     if said or not ends or not near_chance(ends[0], len(board.ways), images):
         return said
-    return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, reaches down to random scores"
+    below = f"reaches below {NEAR_CHANCE} times random scores"
+    return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
 def near_chance(rsum: float, ways: int, images: float) -> str:
