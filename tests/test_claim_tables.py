@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.analysis import claims
-from benchmark.analysis.claims import Cause, Finding, Ground, Verdict
+from benchmark.analysis.claims import Finding, Verdict
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.grounds import Cause, Ground
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Rule, Size
 from benchmark.papers.own_claims import OWN
@@ -25,7 +26,7 @@ from benchmark.report.pages.claim_tables import (
     remark,
     verdict_table,
 )
-from benchmark.report.pages.contradictions import looked_into
+from benchmark.report.pages.contradictions import evidence
 from benchmark.report.table_formats import Table
 
 ROOT = Path(__file__).parent.parent
@@ -379,10 +380,10 @@ class TestForest:
 
 
 @pytest.mark.parametrize("word", [*Conclusion])
-def test_what_contradicts_its_paper_was_looked_into(word):
+def test_what_contradicts_its_paper_has_its_evidence(word):
     """The tests of the methods that are linked are there."""
     agrees = word in (Conclusion.HOLDS, Conclusion.UNDECIDED, Conclusion.NOT_RUN)
-    linked = looked_into(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"})
+    linked = evidence(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"})
     paths = re.findall(r"\]\(\.\./\.\./(tests/[^)]+)\)", linked)
     assert paths == ([] if agrees else [f"tests/test_{x}.py" for x in ("scan", "vse", "methods")])
     assert all((ROOT / path).is_file() for path in paths)
@@ -391,5 +392,5 @@ def test_what_contradicts_its_paper_was_looked_into(word):
 
 def test_nothing_is_said_of_own_methods_and_own_claims():
     lost = verdict("reversed", compared("a", "b"))
-    assert looked_into(lost, "shapes", {}) == ""
-    assert looked_into(replace(lost, paper=OWN), "shapes", {"a": "scan", "b": "vse"}) == ""
+    assert evidence(lost, "shapes", {}) == ""
+    assert evidence(replace(lost, paper=OWN), "shapes", {"a": "scan", "b": "vse"}) == ""

@@ -8,10 +8,11 @@ import pytest
 from builders import board, outcome, standing
 from scipy import stats
 
-from benchmark.analysis import claims, comparisons
+from benchmark.analysis import claims, comparisons, image_noise
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.claims import Cause, Verdict, claim_p, counts, findings, verdicts
+from benchmark.analysis.claims import Verdict, claim_p, counts, findings, verdicts
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.grounds import Cause, Ground
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.analysis.verdict_rules import Conclusion, Rule
 from benchmark.papers.claimed_quantities import quantity
@@ -127,7 +128,8 @@ def test_from_fewer_than_a_hundred_test_queries_nothing_is_concluded(
             assert verdict.reason == f"nothing can be concluded from {fewest} test queries"
 
 
-def test_queries_of_a_direction_that_is_not_retrieved_do_not_count(claimed):
+def test_queries_of_a_direction_that_is_not_retrieved_do_not_count(claimed, monkeypatch):
+    monkeypatch.setattr(image_noise, "choices", lambda dataset: 12.0)
     counted = {"images": 12, "captions": 100}
     results = board(played("a", around(12)), played("b", around(9)), counts={"test": counted})
     results.card["ways"] = ["t2i"]
@@ -198,10 +200,27 @@ class TestAdjustment:
 
     def test_what_cannot_be_judged_does_not_count(self):
         rules, estimates = [[Rule(kind="ordered", margin=0.0)]] * 2, [at(0.04), at(0.04)]
-        ground = claims.Ground(Cause.FEW_SEEDS, "few")
+        ground = Ground(Cause.FEW_SEEDS, "few")
         judged, other = findings(rules, estimates, [[None], [ground]])
         assert judged[0].adjusted_p == pytest.approx(0.04)
         assert (other[0].conclusion, other[0].ground, other[0].p) == ("undecided", ground, None)
+
+    def test_the_pairs_that_can_be_judged_of_a_claim_count(self):
+        """Beside three other claims, what one pair denies has p times their number."""
+        rule, ground = Rule(kind="ordered", margin=0.0), Ground(Cause.NEAR_CHANCE, "poor")
+        estimates = [at(-0.03, 0.001), at(0.2), at(0.3), at(0.4)]
+        rules = [[rule] * len(of_claim) for of_claim in estimates]
+        obstacles = [[None, ground], [None], [None], [None]]
+        blocked, lost = findings(rules, estimates, obstacles)[0]
+        assert (blocked.conclusion, blocked.adjusted_p) == ("undecided", pytest.approx(0.12))
+        assert (lost.conclusion, lost.p) == ("undecided", None)
+
+    def test_a_difference_without_any_doubt_has_a_p_of_zero(self):
+        sure = [Estimate(value=120.0, error=2.0, freedom=999.0)]
+        found_of_both = findings(
+            [[Rule(kind="ordered", margin=1.0)]] * 2, [sure, at(0.2)], [[None]] * 2
+        )
+        assert (found_of_both[0][0].conclusion, found_of_both[0][0].adjusted_p) == ("holds", 0.0)
 
     def test_p_of_a_denied_difference_is_of_one_on_the_margin(self):
         rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
@@ -283,6 +302,31 @@ def test_a_sentence_about_a_dataset_is_the_same_comparison_elsewhere(claimed):
     assert [verdict.is_elsewhere for verdict in claimed(results, made)] == [False]
     general = claim("a", "b", place="mscoco_1k/test")
     assert [verdict.is_elsewhere for verdict in claimed(results, general)] == [False]
+
+
+def test_a_claim_about_trained_weights_is_not_tested_with_random_ones(claimed):
+    facts = {"weights": "random weights"}
+    cells = [
+        outcome("a", seed, metrics={MORE: value}, text_features=facts)
+        for seed, value in enumerate(around(12))
+    ]
+    results = board(standing("a", cells), played("b", around(10)))
+    (verdict,) = claimed(results, claim("a", "b", weights="a trained encoder"))
+    assert (verdict.conclusion, verdict.reason) == (
+        "not run",
+        "a was played with a random text encoder",
+    )
+
+
+def test_a_fusion_beside_its_weaker_member_says_what_the_other_one_has(claimed):
+    fused = played("f", around(12), fuse={"how": "average", "of": ["a", "b"]})
+    results = board(fused, played("a", around(9)), played("b", around(11)))
+    (of_weaker,) = claimed(results, claim("f", "a"))
+    (of_better,) = claimed(results, claim("f", "b"))
+    assert [said for said in of_weaker.cautions if said.startswith("weaker member")] == [
+        f"weaker member: a; b alone has {quantity(MORE).heading} 11.0"
+    ]
+    assert not [said for said in of_better.cautions if said.startswith("weaker member")]
 
 
 def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):

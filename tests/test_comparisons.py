@@ -35,6 +35,7 @@ from benchmark.analysis.comparisons import (
     interval_over_images,
     is_coarse,
     seed_part,
+    trainings_of,
     values,
 )
 from benchmark.analysis.seed_spread import CARRIES
@@ -237,6 +238,22 @@ def test_shared_trainings_are_paired():
     assert comparison.difference == pytest.approx(fmean(gaps))
     (part,) = comparison.doubt.seeds
     assert (part.variance, part.freedom) == (pytest.approx(variance(gaps)), 2)
+
+
+def test_presets_of_the_same_trainings_are_paired_and_count_once():
+    """As where two papers' rows differ in what is equal here."""
+    ranks = [ranks_of(np.random.default_rng(seed), 2.0) for seed in range(3)]
+    identity = {"code": "c", "features": {"f": "1"}}
+
+    def of(name: str, **changed: object) -> Standing:
+        facts = {"trainings": {name: identity | changed}}
+        return standing(name, [outcome(name, seed, ranks[seed], **facts) for seed in range(3)])
+
+    first, second, other = of("a"), of("b"), of("c", code="d")
+    results = board(first, second, other)
+    assert [trainings_of(results, s) for s in (first, second, other)] == [{"a"}, {"a"}, {"c"}]
+    assert compare(results, first, second, "rsum").is_paired
+    assert not compare(results, first, other, "rsum").is_paired
 
 
 def test_a_fusion_has_its_own_spread_and_lends_none():

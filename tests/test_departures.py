@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 
-from benchmark.analysis import comparisons
+from benchmark.analysis import comparisons, image_noise
 from benchmark.analysis.boards import Outcome
 from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
 from benchmark.analysis.departures import Departure, departures, near_chance
@@ -181,6 +181,27 @@ class TestDepartures:
         """Three times the recall of random scores would be more than there is."""
         assert near_chance(rsum + 0.1, 2, images) == ""
         assert near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
+
+    def test_random_ranks_of_persons_are_near_chance(self):
+        """3 persons of 10 images and 10 of 2, searched by captions: 50 images, 8 of them relevant
+        to a caption in the mean over images."""
+        group_of_image = np.repeat(np.arange(13), [10] * 3 + [2] * 10)
+        choices = image_noise.choices_of(group_of_image)
+        assert choices == pytest.approx(50 / np.mean([10] * 30 + [2] * 20))
+        many = np.repeat(np.arange(300), np.tile([4, 5, 6], 100))
+        rng, queries = np.random.default_rng(0), len(many)
+        ranked = [many[rng.permutation(queries)[:10]] == many[query] for query in range(queries)]
+        rsum = 100 * sum(np.mean([hits[:k].any() for hits in ranked]) for k in (1, 5, 10))
+        assert near_chance(rsum, 1, image_noise.choices_of(many)) != ""
+        assert near_chance(rsum, 1, queries) == ""
+
+    def test_a_seed_of_another_commit_may_have_been_added(self):
+        cells = [outcome("a", seed) for seed in range(3)]
+        later = cells[2].trainings[0].model_copy(update={"git_commit": "fedcba987654"})
+        object.__setattr__(cells[2], "trainings", (later,))
+        said = found(*cells)
+        assert [*said] == [Departure.ADDED]
+        assert said[Departure.ADDED].startswith("seed 2: another commit than the first seed")
 
     def test_few_trainings_twins_and_an_unknown_commit_are_named(self):
         cell = outcome("a", 0)

@@ -113,8 +113,8 @@ def row(*claims: Judged) -> LedgerRow:
         (["holds", "no difference beyond the margin"], "mixed"),
         (["undecided", "no difference beyond the margin"], "null"),
         (["no difference beyond the margin", "reversed"], "reversed"),
-        (["does not hold: better"], "reversed"),
-        (["does not hold: worse", "undecided"], "reversed"),
+        (["does not hold: better"], "unlike"),
+        (["does not hold: worse", "undecided"], "unlike"),
     ],
 )
 def test_the_group_follows_from_all_findings(conclusions, group):
@@ -126,6 +126,8 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
     assert row(judged("holds"), judged("holds")).group == Group.SMALLER
     mixed = judged("holds"), judged("holds", size=Size.AS_PRINTED)
     assert row(*mixed).group == Group.REPLICATED
+    beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
+    assert row(*beside_undecided).group == Group.SMALLER
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,7 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
         ([{"seeds": 1}], "1 more seed"),
         ([{"seeds": 12, "images": 900}, {"seeds": 3}], "3 more seeds"),
         ([{"images": 51_201}, {}], "52,000 images"),
+        ([{"images": 51_201, "seeds_beside": 2}], "52,000 images with 2 more seeds"),
     ],
 )
 def test_what_would_decide_it_is_the_least_of_all_datasets(needs, words):
@@ -198,7 +201,7 @@ def test_a_table_has_a_row_per_finding():
     ("conclusions", "extent"),
     [
         (["reversed", "undecided"], "the opposite in 1 of 2 tests"),
-        (["does not hold: better", "does not hold: worse"], "the opposite in 2 of 2 tests"),
+        (["does not hold: better", "does not hold: worse"], "a difference in 2 of 2 tests"),
         (["holds", "reversed", "undecided"], "holds in 1 of 3 tests"),
         (["undecided", "no difference beyond the margin"], "no difference in 1 of 2 tests"),
         (["undecided"], "undecided in 1 of 1 test"),
@@ -350,6 +353,13 @@ class TestPages:
         path = ROOT / "two/claims.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"season": 3}))
         with pytest.raises(UserError, match="two/claims.json"):
+            read_seasons(ROOT)
+
+    @pytest.mark.parametrize("name", ["one", "two](http://x.org) [y"])
+    def test_a_season_has_the_name_of_its_folder(self, written, name):
+        path = ROOT / "two/claims.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"season": name}))
+        with pytest.raises(UserError, match="two/claims.json: season"):
             read_seasons(ROOT)
 
 

@@ -35,8 +35,8 @@ from report_seasons import (
 from benchmark.analysis import boards
 from benchmark.core.files import read_json, write_json
 from benchmark.report import __main__ as report
+from benchmark.report.number_texts import spread
 from benchmark.report.pages.gallery import chosen
-from benchmark.report.pages.result_tables import spread
 from benchmark.season.parameters import Params
 from benchmark.season.presets import Fuse
 

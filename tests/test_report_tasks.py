@@ -23,7 +23,7 @@ from report_seasons import add_column, conclude_from_few
 from benchmark import protocol
 from benchmark.analysis import claims
 from benchmark.analysis.boards import Board, Outcome, Standing
-from benchmark.analysis.claims import Cause
+from benchmark.analysis.grounds import Cause
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import write_json

@@ -269,22 +269,32 @@ class TestLetters:
         assert len(set(letters)) == 60 and {len(own) for own in letters} == {1}
 
 
+SURE = np.array([1e6])  # degrees of freedom of a spread that is as good as known
+
+
 class TestChancesToBeBest:
+    def test_a_spread_of_few_trainings_is_students(self):
+        effects, freedom = np.array([[1.0], [0.0]]), np.array([2.0])
+        means, noise = np.array([4.0, 0.0]), np.zeros((2, 2))
+        chances = significance.chances_to_be_best(means, noise, effects, freedom)
+        assert chances[0] == pytest.approx(stats.t.cdf(4, 2), abs=0.006)
+        assert chances[0] < stats.norm.cdf(4) - 0.02
+
     def test_of_two_it_is_the_normal_distribution_of_their_difference(self):
         """Images with standard deviations 2 and 1, trainings with 2 and 0: together 3."""
         noise = np.array([[2.0, 0.0], [0.0, 1.0]])
         chances = significance.chances_to_be_best(
-            np.array([3.0, 0.0]), noise, np.array([[2.0], [0.0]])
+            np.array([3.0, 0.0]), noise, np.array([[2.0], [0.0]]), SURE
         )
         expected = stats.norm.cdf(3 / 3)
         assert chances == pytest.approx([expected, 1 - expected], abs=0.012)
 
     def test_what_both_share_does_not_matter(self):
         noise, shared = np.array([[9.0, 1.0], [9.0, 0.0]]), np.array([[7.0], [7.0]])
-        chances = significance.chances_to_be_best(np.array([1.0, 0.0]), noise, shared)
+        chances = significance.chances_to_be_best(np.array([1.0, 0.0]), noise, shared, SURE)
         assert chances[0] == pytest.approx(stats.norm.cdf(1), abs=0.012)
 
     def test_they_add_up_and_equals_share(self):
         means = np.array([5.0, 5.0, 1.0])
-        chances = significance.chances_to_be_best(means, np.zeros((3, 2)), np.zeros((3, 1)))
+        chances = significance.chances_to_be_best(means, np.zeros((3, 2)), np.zeros((3, 1)), SURE)
         assert chances.tolist() == [0.5, 0.5, 0.0]

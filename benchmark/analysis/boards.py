@@ -225,7 +225,12 @@ def read_boards(params: Params) -> list[Board]:
     """One board per dataset of the season. Raises UserError for a cell that is not played, or
     that was played with other data or another protocol."""
     methods_and_presets = presets() | own_presets(params.methods)
-    return [_board(params, dataset, methods_and_presets) for dataset in params.datasets]
+    boards = [_board(params, dataset, methods_and_presets) for dataset in params.datasets]
+    titles = [board.card["title"] for board in boards]
+    for board, title in zip(boards, titles, strict=True):
+        if titles.count(title) > 1:  # splits or partitions of one dataset
+            board.card["title"] = f"{title} ({board.dataset})"
+    return boards
 
 
 def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:

@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from benchmark.analysis.season_claims import Compared, Judged, Measured, SeasonClaims
-from benchmark.analysis.verdict_rules import Conclusion, Size
+from benchmark.analysis.verdict_rules import Conclusion, Size, two_digits
 from benchmark.papers.printed_tables import Claim, papers
 
 FAILED = (
@@ -36,6 +36,7 @@ class Group(StrEnum):
     MIXED = "mixed"
     NULL = "null"
     REVERSED = "reversed"
+    UNLIKE = "unlike"
     UNDECIDED = "undecided"
     UNTESTED = "untested"
 
@@ -54,13 +55,13 @@ KEY = {
         "holds in one test or more, fails in none",
         (Conclusion.HOLDS,),
         "holds",
-        "and not always by less than printed",
+        "and not always with an interval below the printed difference",
     ),
     Group.SMALLER: Meaning(
         "the same, but everywhere by less than printed",
         (Conclusion.HOLDS,),
         "holds, by less than printed,",
-        "with an interval below the printed difference",
+        "each with an interval below the printed difference",
     ),
     Group.MIXED: Meaning(
         "holds in one test, fails in another",
@@ -75,8 +76,13 @@ KEY = {
     ),
     Group.REVERSED: Meaning(
         "holds in no test; in one or more, the opposite was measured",
-        (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
+        (Conclusion.REVERSED,),
         "the opposite",
+    ),
+    Group.UNLIKE: Meaning(
+        "says that there is no difference; holds in no test; in one or more, there is one",
+        (Conclusion.BETTER, Conclusion.WORSE),
+        "a difference",
     ),
     Group.UNDECIDED: Meaning(
         "tested, and nothing is concluded", (Conclusion.UNDECIDED,), "undecided"
@@ -120,10 +126,13 @@ class LedgerRow:
         if Conclusion.HOLDS in conclusions:
             if conclusions & {*FAILED}:
                 return Group.MIXED
-            sizes = {f.compared.size for f in self.findings}
+            holding = [f for f in self.findings if f.judged.conclusion == Conclusion.HOLDS]
+            sizes = {finding.compared.size for finding in holding}
             return Group.SMALLER if sizes == {Size.SMALLER} else Group.REPLICATED
-        if conclusions & {Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE}:
+        if Conclusion.REVERSED in conclusions:
             return Group.REVERSED
+        if conclusions & {Conclusion.BETTER, Conclusion.WORSE}:
+            return Group.UNLIKE
         is_null = Conclusion.NO_DIFFERENCE in conclusions
         return Group.NULL if is_null else Group.UNDECIDED
 
@@ -158,14 +167,9 @@ def _needed(compared: Sequence[Compared]) -> str:
     seeds = min((c.seeds for c in compared if c.seeds), default=0)
     if seeds:
         return f"{seeds} more seed{'s' * (seeds > 1)}"
-    images = min((c.images for c in compared if c.images), default=0)
-    return f"{_two_digits(images):,} images" if images else ""
-
-
-def _two_digits(number: int) -> int:
-    """Rounded up to two significant digits."""
-    step = 10 ** max(0, len(str(number)) - 2)
-    return -(-number // step) * step
+    images, beside = min(((c.images, c.seeds_beside) for c in compared if c.images), default=(0, 0))
+    with_seeds = f" with {beside} more seeds" if beside else ""
+    return f"{two_digits(images):,} images{with_seeds}" if images else ""
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:

@@ -10,55 +10,35 @@ All pairs of a claim have to hold, so the largest p counts; one that is reversed
 the smallest counts, times the number of pairs. Holm's adjustment is over the claims of a paper that
 were judged on the dataset, for either scope alone; a comparison that is claimed twice counts once.
 
-Nothing is concluded where the spread of trainings is not known, where nothing varies, where S hangs
-on its bins, and with fewer than 100 test queries in a direction.
+Why a claim is not run at all, or nothing is concluded from a comparison: see grounds.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple
 
-from benchmark.analysis import comparability, comparisons, significance, verdict_rules
-from benchmark.analysis.boards import Board, Standing
+import numpy as np
+
+from benchmark.analysis import comparability, comparisons, grounds, significance, verdict_rules
+from benchmark.analysis.boards import Board
 from benchmark.analysis.comparisons import Comparison
-from benchmark.analysis.departures import Departure, departures, other_encoder
+from benchmark.analysis.departures import Departure, departures
+from benchmark.analysis.grounds import Cause, Ground
 from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
-from benchmark.papers.claimed_quantities import is_time, quantity, sides
+from benchmark.papers.claimed_quantities import is_time, quantity
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
-CAUTIONS = (Departure.CHANCE, Departure.TEXT, Departure.INPUT, Departure.RISING)
+CAUTIONS = (
+    Departure.CHANCE,
+    Departure.TEXT,
+    Departure.INPUT,
+    Departure.RISING,
+    Departure.ADDED,
+)
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
-
-
-class Cause(StrEnum):
-    """What decided a conclusion, or stands in its way."""
-
-    INTERVAL = "interval"  # where the interval lies
-    CHANCE = "chance"  # p is too large after Holm's adjustment for what the interval says
-    FEW_SEEDS = "few seeds"  # the spread of trainings is not known
-    NO_SPREAD = "no spread"  # nothing varies
-    COARSE_BINS = "coarse bins"  # of S
-    NEAR_CHANCE = "near chance"  # a preset has learned next to nothing
-    FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
-    UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
-    NOT_PLAYED = "not played"  # a preset is not of the season
-    NO_RESULT = "no result"  # a preset failed, or cannot be played on this data
-    NOT_MEASURED = "not measured"  # a preset's records lack the metric
-
-
-class Ground(NamedTuple):
-    """Why a conclusion was reached."""
-
-    cause: Cause
-    reason: str  # a short sentence without its full stop, for readers; plain text
-
-
-NOTHING_VARIES = Ground(Cause.NO_SPREAD, "nothing varies, so nothing tells the error")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +126,7 @@ def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
 
 def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
     questions = [_question(board, name, paper, claim) for claim in paper.claims]
-    standings = {standing.preset: standing for standing in board.standings}
-    lacks = [_lack(question.claim, standings) for question in questions]
+    lacks = [grounds.lack(question.claim, board) for question in questions]
     judged = iter(
         _judged(board, [q for q, lack in zip(questions, lacks, strict=True) if lack is None])
     )
@@ -179,52 +158,13 @@ def _question(board: Board, name: str, paper: Paper, claim: Claim) -> _Question:
     )
 
 
-def _lack(claim: Claim, standings: dict[str, Standing]) -> Ground | None:
-    """Why a claim was not run; None where it was."""
-    if claim.unplayed:
-        return Ground(Cause.UNPLAYABLE, claim.unplayed.removesuffix("."))
-    for preset in claim.presets:
-        standing = standings.get(preset)
-        if standing is None:
-            return Ground(Cause.NOT_PLAYED, f"{title_of(preset)} was not played")
-        if not standing.played:
-            lost = standing.outcomes[0].record
-            status = lost.status.replace("_", " ")
-            return Ground(Cause.NO_RESULT, f"{title_of(preset)}: {status}: {lost.reason}")
-        if not comparisons.usable(standing, claim.metric):
-            heading = quantity(claim.metric).heading
-            return Ground(Cause.NOT_MEASURED, f"{heading} of {title_of(preset)} was not measured")
-    compared = [standings[preset] for preset in claim.presets]
-    return _other_text(compared) or _same_network(compared)
-
-
-def _other_text(compared: Sequence[Standing]) -> Ground | None:
-    """Where presets differ by their sentence vectors, each must have had its own ones."""
-    if len({standing.row.sentence for standing in compared}) < 2:
-        return None
-    for standing in compared:
-        if other := other_encoder(standing):
-            return Ground(Cause.NOT_PLAYED, f"{title_of(standing.preset)} was played with {other}")
-    return None
-
-
-def _same_network(compared: Sequence[Standing]) -> Ground | None:
-    """Where a paper compares image networks under one method, two must have been played."""
-    if len({s.method for s in compared}) > 1 or len({s.row.network for s in compared}) < 2:
-        return None
-    features = [standing.outcomes[0].record.image_features for standing in compared]
-    networks = {settings.get("settings", {}).get("network") for settings in features}
-    if len(networks) > 1 or None in networks:
-        return None
-    return Ground(Cause.NOT_PLAYED, f"all were played with {networks.pop()}")
-
-
 def _judged(board: Board, questions: Sequence[_Question]) -> list[list[Tested]]:
     """The comparisons of every claim, with the adjustment over all these claims."""
     compared = [[_compare(board, pair) for pair in question.pairs] for question in questions]
     rules = [_rules(q, pairs) for q, pairs in zip(questions, compared, strict=True)]
     obstacles = [
-        [_obstacle(board, comparison) for comparison in comparisons] for comparisons in compared
+        [grounds.obstacle(board, comparison) for comparison in comparisons]
+        for comparisons in compared
     ]
     elsewhere = findings(rules, [[c.estimate for c in of] for of in compared], obstacles)
     here = findings(rules, [[c.on_test_set for c in of] for of in compared], obstacles)
@@ -257,51 +197,30 @@ def _rules(question: _Question, compared: Sequence[Comparison]) -> list[Rule]:
     return rules
 
 
-def _obstacle(board: Board, comparison: Comparison) -> Ground | None:
-    """Why nothing can be concluded from a comparison, whatever its numbers; None: it can."""
-    standings = [board.standing(p) for p in (comparison.first, comparison.second) if p]
-    if board.is_small(standings[0].task):
-        queries = board.test_queries(standings[0].task)
-        return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
-    poor = [title_of(s.preset) for s in standings if Departure.CHANCE in departures(board, s)]
-    if poor and not is_time(comparison.metric):
-        return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")
-    if "overlap_s" in sides(comparison.metric):
-        coarse = [title_of(s.preset) for s in standings if comparisons.is_coarse(s)]
-        if coarse:
-            return Ground(Cause.COARSE_BINS, f"S of {' and '.join(coarse)} hangs on its bins")
-    if comparison.is_of_these_trainings:
-        least = min(count for count in comparison.trainings if count)
-        if least > 1:
-            return NOTHING_VARIES
-        of_seeds = "1 seed, and no other preset tells how far trainings lie apart"
-        of_times = "timed once, maybe beside other work"
-        return Ground(Cause.FEW_SEEDS, of_times if is_time(comparison.metric) else of_seeds)
-    return None
-
-
 def findings(
     rules: Sequence[Sequence[Rule]],
     estimates: Sequence[Sequence[Estimate | None]],
     obstacles: Sequence[Sequence[Ground | None]],
 ) -> list[list[Finding]]:
-    """Of one scope: what each pair of each claim says, adjusted over the claims that can be
-    judged."""
-    p_of: dict[tuple, float] = {}
-    keys: list[tuple | None] = []
-    for of_rules, of_estimates, of_obstacles in zip(rules, estimates, obstacles, strict=True):
-        is_judged = None not in of_estimates and not any(of_obstacles)
-        keys.append((*of_rules, *of_estimates) if is_judged else None)
-        if is_judged:
-            p_of[keys[-1]] = claim_p(of_rules, of_estimates)
+    """Of one scope: what each pair of each claim says, adjusted over the claims that have a pair
+    which can be judged."""
+    facts = [
+        [*zip(*of_claim, strict=True)] for of_claim in zip(rules, estimates, obstacles, strict=True)
+    ]
+    judged = [
+        tuple((rule, estimate) for rule, estimate, obstacle in pairs if estimate and not obstacle)
+        for pairs in facts
+    ]
+    p_of = {key: claim_p(*zip(*key, strict=True)) for key in judged if key}
     adjusted = dict(zip(p_of, significance.holm(list(p_of.values())), strict=True))
-    by_claim = []
-    for key, *of_claim in zip(keys, rules, estimates, obstacles, strict=True):
-        factor = float(adjusted[key]) / p_of[key] if key else 1.0
-        by_claim.append(
-            [_finding(*pair, factor, len(of_claim[0])) for pair in zip(*of_claim, strict=True)]
-        )
-    return by_claim
+    factors = [
+        float(adjusted[key]) / p_of[key] if key and p_of[key] else float(len(p_of))
+        for key in judged
+    ]
+    return [
+        [_finding(*pair, factor, len(key)) for pair in pairs]
+        for pairs, key, factor in zip(facts, judged, factors, strict=True)
+    ]
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
@@ -316,9 +235,9 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 def _finding(
     rule: Rule, estimate: Estimate | None, obstacle: Ground | None, factor: float, pairs: int
 ) -> Finding:
-    """`factor` is what Holm multiplied the claim's p with."""
+    """`factor` is what Holm multiplied the claim's p with, `pairs` how many it judged of it."""
     if obstacle or estimate is None:
-        return Finding(conclusion=Conclusion.UNDECIDED, ground=obstacle or NOTHING_VARIES)
+        return Finding(conclusion=Conclusion.UNDECIDED, ground=obstacle or grounds.NOTHING_VARIES)
     p = rule.p(estimate)
     is_one_of_several = pairs > 1 and estimate.value < 0
     adjusted_p = min(1.0, p * factor * (pairs if is_one_of_several else 1))
@@ -356,12 +275,28 @@ def _tested(
     )
 
 
-def _cautions(board: Board, presets: Iterable[str]) -> list[str]:
+def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) -> list[str]:
     reasons_of = {preset: departures(board, board.standing(preset)) for preset in presets}
     named = {
         kind: [title_of(p) for p, kinds in reasons_of.items() if kind in kinds] for kind in CAUTIONS
     }
-    return [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
+    of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
+    return of_presets + [said for pair in tested if (said := _weaker_member(board, pair))]
+
+
+def _weaker_member(board: Board, pair: Tested) -> str:
+    """Where a fusion is compared with one of its members, and another one scores higher here."""
+    fusion, metric = board.standing(pair.comparison.first), pair.comparison.metric
+    names = [of.partition(":")[0] for of in fusion.row.fuse.of] if fusion.row.fuse else []
+    if pair.comparison.second not in names or quantity(metric).unit != "%":
+        return ""
+    means = {name: float(np.mean(comparisons.values(board.standing(name), metric)))
+             for name in names if board.standing(name)}  # fmt: skip
+    best = max(means, key=means.get)
+    if best == pair.comparison.second:
+        return ""
+    heading, second = quantity(metric).heading, title_of(pair.comparison.second)
+    return f"weaker member: {second}; {title_of(best)} alone has {heading} {means[best]:.1f}"
 
 
 def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:
@@ -381,7 +316,7 @@ def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict
         is_elsewhere=question.is_elsewhere,
         printed=question.printed,
         tested=tested,
-        cautions=_cautions(board, question.claim.presets),
+        cautions=_cautions(board, tested, question.claim.presets),
     )
 
 

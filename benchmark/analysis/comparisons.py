@@ -10,7 +10,7 @@ and of its members; equal seed numbers pair nothing else. What a training adds t
 from all presets of the dataset (seed_spread).
 """
 
-from collections.abc import Sequence
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -200,13 +200,6 @@ def level(comparison: Comparison) -> float | None:
     return max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
 
 
-def compare_all(
-    board: Board, pairs: Sequence[tuple[Standing, Standing | None, str]]
-) -> list[Comparison | None]:
-    """`compare` of every pair and its metric."""
-    return [compare(board, first, second, metric) for first, second, metric in pairs]
-
-
 @lru_cache(maxsize=4096)
 def usable(standing: Standing, metric: str) -> dict[int, Outcome]:
     """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
@@ -249,15 +242,31 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
 
 def trainings_of(board: Board, standing: Standing) -> set[str]:
     """The presets whose trainings gave the scores: itself, of a fusion its members, and of one
-    that only scores differently the one that it starts from."""
+    that only scores differently the one that it starts from. Of presets whose trainings are the
+    same, as where papers differ in what is equal here, the first of the board."""
     if standing.row.fuse:
         members = {member.partition(":")[0] for member in standing.row.fuse.of}
     elif standing.row.options.get("trains", True) is False and standing.row.start:
         members = {standing.row.start}
     else:
-        return {standing.preset}
+        return {_first_alike(board, standing)}
     known = {member: board.standing(member) for member in members}
     return {t for m, s in known.items() for t in (trainings_of(board, s) if s else {m})}
+
+
+def _first_alike(board: Board, standing: Standing) -> str:
+    training = _training(standing)
+    alike = (s.preset for s in board.standings if training and _training(s) == training)
+    return next(alike, standing.preset)
+
+
+@lru_cache(maxsize=1024)
+def _training(standing: Standing) -> tuple[str, str] | None:
+    """What decided the preset's own trainings, but for the seed; None: the records do not say."""
+    record = standing.outcomes[0].record
+    identity = record.trainings.get(standing.preset)
+    settings = {"options": record.options, "identity": identity}
+    return (record.method, json.dumps(settings, sort_keys=True)) if identity else None
 
 
 def is_shared(board: Board, first: Standing, second: Standing) -> bool:

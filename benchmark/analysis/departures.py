@@ -7,7 +7,7 @@ torch.
 from enum import StrEnum
 from functools import lru_cache
 
-from benchmark.analysis import comparisons
+from benchmark.analysis import comparisons, image_noise
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.convergence import is_rising
 
@@ -33,6 +33,7 @@ class Departure(StrEnum):
     FEW = "few trainings"
     SPLIT = "split"  # pictures in more than one split
     COMMIT = "commit"  # of the code is not known
+    ADDED = "seeds added"  # trained at another commit, so maybe after results were seen
 
 
 IN_DEVIATIONS = {  # how sentences of a record begin, or what they say
@@ -125,15 +126,26 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     commits = [t.git_commit for o in standing.played for t in (*o.trainings, o.scoring)]
     if any(UNKNOWN in commit or not commit for commit in commits):
         texts[Departure.COMMIT] = "the commit of its code is not known"
+    texts[Departure.ADDED] = _added(standing)
     return texts
+
+
+def _added(standing: Standing) -> str:
+    """The seeds whose training has another commit than that of the first seed."""
+    commits = {o.record.seed: o.trainings[0].git_commit for o in standing.played if o.trainings}
+    first = next(iter(commits.values()), "")
+    added = [str(seed) for seed, commit in commits.items() if commit != first]
+    if not added:
+        return ""
+    seeds = f"seed{'s' * (len(added) > 1)} {', '.join(added)}"
+    return f"{seeds}: another commit than the first seed, so maybe trained after results were seen"
 
 
 def _near_chance(board: Board, standing: Standing) -> str:
     """Of random scores 1, 5 and 10 of N images are ranked that high, in both directions."""
     if standing.task != "retrieval" or not standing.played:
         return ""
-    images = board.card["counts"]["test"]["images"] / board.folds
-    rsum = standing.mean("rsum")
+    images, rsum = _images(board), standing.mean("rsum")
     if rsum is None:
         return ""
     said = near_chance(rsum, len(board.ways), images)
@@ -144,10 +156,18 @@ def _near_chance(board: Board, standing: Standing) -> str:
     return f"the interval of rsum, {ends[0]:.1f} to {ends[1]:.1f}, {below}"
 
 
+def _images(board: Board) -> float:
+    """How many test images there are for each that is relevant; several of a group may be, and
+    only datasets that search one way have groups."""
+    if len(board.ways) > 1:
+        return board.card["counts"]["test"]["images"]
+    return image_noise.choices(board.dataset)
+
+
 def near_chance(rsum: float, ways: int, images: float) -> str:
     """What is said of an rsum that is near that of random scores, with these directions and so many
-    images to choose from; "" of a better one. Of few images many are right by chance: there, the
-    rsum must only be nearer to perfect scores than to random ones."""
+    images for each that is relevant; "" of a better one. Of few images many are right by chance:
+    there, the rsum must only be nearer to perfect scores than to random ones."""
     by_chance = ways * 100 * sum(min(k, images) for k in CUTOFFS) / images
     half_way = (by_chance + ways * 100 * len(CUTOFFS)) / 2
     if rsum < min(NEAR_CHANCE * by_chance, half_way):

@@ -73,6 +73,18 @@ def units(outcome: Outcome, dataset: str, metric: str) -> int:
     return groups[0] if groups else owners.groups
 
 
+def choices(dataset: str) -> float:
+    """`choices_of` the test split, from its tables."""
+    return choices_of(_owners(dataset).of_image)
+
+
+def choices_of(group_of_image: np.ndarray) -> float:
+    """How many images there are for each relevant one, over captions that search them: all, or
+    fewer where several images of a group are relevant."""
+    sizes = np.bincount(group_of_image)
+    return float(sizes.sum() ** 2 / np.square(sizes).sum())
+
+
 def largest(outcome: Outcome, metric: str) -> float:
     """The largest value of a mean over queries; of rsum, of all directions that the cell has."""
     return sum(term.range[1] for term in _terms(outcome, metric))

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmark.analysis import comparisons, significance
 from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.significance import SeedPart
 
 METRIC = "rsum"
 
@@ -49,10 +50,10 @@ def chances_to_be_best(board: Board) -> list[float] | None:
     samples = [comparisons.sample_of(board, s, METRIC) for s in ranked]
     if not ranked or None in parts.values() or any(sample.noise is None for sample in samples):
         return None
-    effects_PR = np.array(_effects(board, ranked, parts))
+    effects_PR, freedom_R = _effects(board, ranked, parts)
     means_P = np.array([sample.mean for sample in samples])
     noise_PG = np.stack([sample.mean_noise for sample in samples])
-    return significance.chances_to_be_best(means_P, noise_PG, effects_PR).tolist()
+    return significance.chances_to_be_best(means_P, noise_PG, effects_PR, freedom_R).tolist()
 
 
 def _p(board: Board, first: Standing, second: Standing) -> float:
@@ -62,18 +63,18 @@ def _p(board: Board, first: Standing, second: Standing) -> float:
     return comparison.estimate.p() if comparison.difference > 0 else 1.0
 
 
-def _effects(board: Board, ranked: list[Standing], parts: dict) -> list[list[float]]:
-    """What each training that varies alone does to each preset, (P, R), as standard deviations. A
-    fusion is the mean of what its members vary by."""
+def _effects(
+    board: Board, ranked: list[Standing], parts: dict[str, SeedPart]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each training that varies alone does to each preset, (P, R), as standard deviations, and
+    their degrees of freedom, (R,). A fusion is the mean of what its members vary by."""
     trainings = {s.preset: comparisons.trainings_of(board, s) for s in ranked}
     columns = sorted({training for of_preset in trainings.values() for training in of_preset})
-    rows = []
-    for standing in ranked:
-        own = trainings[standing.preset]
-        row = []
-        for column in columns:
-            part = parts.get(column, parts[standing.preset])
+    effects_PR, freedom_R = np.zeros((len(ranked), len(columns))), np.ones(len(columns))
+    for row, standing in enumerate(ranked):
+        for training in trainings[standing.preset]:
+            part, column = parts.get(training, parts[standing.preset]), columns.index(training)
             deviation = np.sqrt(part.weight() * part.main)
-            row.append(deviation / len(own) if column in own else 0.0)
-        rows.append(row)
-    return rows
+            effects_PR[row, column] = deviation / len(trainings[standing.preset])
+            freedom_R[column] = part.freedom
+    return effects_PR, freedom_R

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from benchmark.analysis import comparisons, ranking, validity
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.claims import Tested, Verdict
+from benchmark.analysis.claims import Verdict
 from benchmark.analysis.preset_titles import title_of
-from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Size
-from benchmark.core.errors import checked, corrected_by
+from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Size
+from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
+from benchmark.core.names import Name
 from benchmark.papers.claimed_quantities import quantity
 from benchmark.season.parameters import Params, Strict
 
@@ -73,7 +74,7 @@ class Leader(Strict):
 class Measured(Strict):
     """A dataset of a season."""
 
-    dataset: str
+    dataset: Name
     title: str
     images: int  # of the test split
     leaders: list[Leader]
@@ -84,7 +85,7 @@ class Measured(Strict):
 class SeasonClaims(Strict):
     """A season's claims.json."""
 
-    season: str
+    season: Name
     title: str
     commits: list[str]  # of the code, as its records name them
     versions: list[str]  # of torch
@@ -116,7 +117,11 @@ def read_seasons(folder: Path) -> list[SeasonClaims]:
     seasons = []
     for path in paths:
         with corrected_by(f"python -m benchmark report --season {path.parent.name}"):
-            seasons.append(checked(SeasonClaims, read_object(path), str(path)))
+            said = checked(SeasonClaims, read_object(path), str(path))
+            if said.season != path.parent.name:
+                folder_name = repr(path.parent.name)
+                raise UserError(f"{path}: season", folder_name, repr(said.season), "write it again")
+            seasons.append(said)
     return seasons
 
 
@@ -141,14 +146,13 @@ def _budget(standing: Standing) -> dict[str, str]:
 def _leader(board: Board) -> Leader:
     best, *others = board.ranked
     letters = ranking.rank_letters(board)
-    metric = "rsum" if best.task == "retrieval" else "p2r_r1"
-    ends = comparisons.interval(board, best, metric)
+    ends = comparisons.interval(board, best, ranking.METRIC)
     shown = [validity.marks(board, standing) for standing in board.ranked]
     return Leader(
         task=best.task,
         title=best.row.title,
-        metric=quantity(metric).heading,
-        mean=_rounded(best.mean(metric)),
+        metric=_heading(board),
+        mean=_rounded(best.mean(ranking.METRIC)),
         low=_rounded(ends[0]) if ends else None,
         high=_rounded(ends[1]) if ends else None,
         rivals=_rivals(others, letters),
@@ -157,6 +161,13 @@ def _leader(board: Board) -> Leader:
         few_seeds=sum(SEEDS in of_row for of_row in shown),
         lacks=validity.lacks(shown[0]),
     )
+
+
+def _heading(board: Board) -> str:
+    """rsum, with its direction where there is only one."""
+    is_of_phrases = board.ranked[0].task == "localisation"
+    ways = ("p2r",) if is_of_phrases else board.ways
+    return f"{ranking.METRIC} of {ways[0]} alone" if len(ways) == 1 else ranking.METRIC
 
 
 def _rivals(others: Sequence[Standing], letters: Sequence[str]) -> list[str]:
@@ -179,7 +190,7 @@ def _judged(verdict: Verdict) -> Judged:
 
 def _compared(verdict: Verdict) -> Compared:
     decisive = min(verdict.tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
-    comparison, limit = decisive.comparison, decisive.limit
+    comparison = decisive.comparison
     low, high = comparison.interval or (None, None)
     return Compared(
         first=title_of(comparison.first),
@@ -194,13 +205,19 @@ def _compared(verdict: Verdict) -> Compared:
         printed=_rounded(decisive.printed),
         margin=_rounded(decisive.rule.margin),
         size=decisive.size,
-        **(_needs(decisive) if limit else {}),
+        **_needs([tested.limit for tested in verdict.tested if tested.limit]),
     )
 
 
-def _needs(tested: Tested) -> dict[str, int | None]:
-    limit = tested.limit
-    return {"seeds": limit.seeds, "images": limit.images, "seeds_beside": limit.seeds_beside}
+def _needs(limits: Sequence[Limit]) -> dict[str, int | None]:
+    """What decides every undecided pair; None of what would not decide one of them."""
+    seeds = [limit.seeds for limit in limits]
+    images = [limit.images for limit in limits]
+    return {
+        "seeds": max(seeds) if limits and None not in seeds else None,
+        "images": max(images) if limits and None not in images else None,
+        "seeds_beside": max((limit.seeds_beside for limit in limits), default=0),
+    }
 
 
 def _rounded(value: float | None) -> float | None:

@@ -231,18 +231,22 @@ def _letter(number: int) -> str:
 
 
 def chances_to_be_best(
-    means_P: np.ndarray, deviations_PG: np.ndarray, of_trainings_PR: np.ndarray
+    means_P: np.ndarray,
+    deviations_PG: np.ndarray,
+    of_trainings_PR: np.ndarray,
+    freedom_R: np.ndarray,
 ) -> np.ndarray:
     """How probable it is that each preset has the highest mean, (P,), given these results.
 
-    Normal draws around the means: of the images, (P, G) as `deviations`, and of the trainings,
-    (P, R) as what each of R trainings that vary alone does to every preset. Ties are shared.
+    Draws around the means: normal ones of the images, (P, G) as `deviations`, and Student's of the
+    trainings, (P, R) as what each of R trainings that vary alone does to every preset, with the
+    degrees of freedom of its spread, (R,). Ties are shared.
     """
     generator = np.random.default_rng(SEED)
-    gram_PP = deviations_PG @ deviations_PG.T + of_trainings_PR @ of_trainings_PR.T
-    roots_P, axes_PP = np.linalg.eigh(gram_PP)
+    roots_P, axes_PP = np.linalg.eigh(deviations_PG @ deviations_PG.T)
     factor_PP = axes_PP * np.sqrt(np.maximum(roots_P, 0))
     drawn_TP = means_P + generator.standard_normal((DRAWS, len(means_P))) @ factor_PP.T
+    drawn_TP += generator.standard_t(freedom_R, (DRAWS, len(freedom_R))) @ of_trainings_PR.T
     close = ROUNDING * max(1.0, float(np.abs(means_P).max(initial=0)))
     is_best_TP = drawn_TP >= drawn_TP.max(1, keepdims=True) - close
     return (is_best_TP / is_best_TP.sum(1, keepdims=True)).mean(0)

@@ -166,6 +166,12 @@ class Rule:
         return Limit(few, None)
 
 
+def two_digits(number: int) -> int:
+    """A number of seeds or images, rounded up to two significant digits."""
+    step = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
+
+
 def size(interval: tuple[float, float] | None, printed: float | None) -> Size | None:
     """None where one of them is not known, or the paper prints no difference."""
     if interval is None or not printed:

@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 
 from benchmark import protocol
+from benchmark.analysis import image_noise
 from benchmark.analysis.departures import near_chance
 from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.array_files import read_csv, read_parquet
@@ -123,7 +124,7 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> Judged:
 def _doubts(judged: Judged, data: Prepared) -> list[str]:
     """What is said of scores that are as random ones."""
     rsum = judged.result.metrics.get("rsum")
-    images = len(data.split(SPLIT).image_rows) / data.card["folds"]
+    images = image_noise.choices_of(data.split(SPLIT).group_of_image)
     found = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
     if not found:
         return []

@@ -39,6 +39,7 @@ COLOUR_OF = {
     Group.MIXED: COLOURS[4],
     Group.NULL: COLOURS[0],
     Group.REVERSED: COLOURS[1],
+    Group.UNLIKE: COLOURS[7],
     Group.UNDECIDED: GREY,
 }
 
@@ -174,7 +175,7 @@ def _draw_row(axes: Axes, row: LedgerRow, middle: float, markers: dict[str, str]
         low = LOW if row.claim.kind == "not_better" else -1
         size = OFFSET * len(row.findings) / 2 + 0.05
         axes.fill_betweenx(
-            [middle - size, middle + size], low, 1, color="#dfe7f1", linewidth=0, zorder=1
+            [middle - size, middle + size], low, 1, color=BAND, linewidth=0, zorder=1
         )
     look = {"transform": axes.get_yaxis_transform(), "verticalalignment": "center"}
     axes.text(-1.08, middle, _label(row), fontsize=8, linespacing=1.05, **look)
@@ -188,7 +189,7 @@ def _beside(row: LedgerRow, letter: str) -> str:
     """What an undecided claim needs; of another one, in how many tests it is what its group says,
     where not in all, and that its paper prints no difference; then its letter."""
     is_printed = any(finding.compared.printed is not None for finding in row.findings)
-    parts = [row.needs] if row.group == Group.UNDECIDED else []
+    parts = [row.needs.replace(" with ", "\nwith ")] if row.group == Group.UNDECIDED else []
     if row.group != Group.UNDECIDED:
         count = len(row.findings)
         parts += [f"in {row.agreeing} of {count} tests"] * (row.agreeing < count)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from benchmark.analysis import validity
+from benchmark.analysis import twin_queries, validity
 from benchmark.analysis.boards import Board
 from benchmark.report.markdown import bold, escaped
 
@@ -28,3 +28,19 @@ def careful_rows(board: Board) -> list[str]:
         what = "; ".join(own) or f"nothing{' else' * bool(common)}"
         lines.append(f"{bold(escaped(what))}: {escaped('; '.join(titles))}.")
     return lines
+
+
+def twins_line(board: Board) -> str:
+    """How many test pictures have a twin in another split, and what rsum is without the queries of
+    those that the card names; empty where none is named."""
+    named = len(twin_queries.named_twins(board.card))
+    pairs = [(s, twin_queries.without_twins(board, s, "rsum")) for s in board.ranked if named]
+    changes = [left - standing.mean("rsum") for standing, left in pairs if left is not None]
+    if not changes:
+        return ""
+    images, twins = board.card["counts"]["test"]["images"], twin_queries.twins_in_all(board.card)
+    return (
+        f"{twins} of {images:,} test pictures have a twin in training or validation; without the "
+        f"queries of the {named} that the card names, rsum changes by {min(changes):+.1f} to "
+        f"{max(changes):+.1f}."
+    )

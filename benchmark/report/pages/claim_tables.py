@@ -8,10 +8,10 @@ from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.shared_effects import Effect
-from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
+from benchmark.analysis.verdict_rules import Conclusion, Limit, Size, two_digits
 from benchmark.papers.claimed_quantities import quantity, sides
 from benchmark.papers.own_claims import OWN
-from benchmark.report.pages.result_tables import NO_BREAK, NONE, between, spread
+from benchmark.report.number_texts import NO_BREAK, NONE, between, spread
 from benchmark.report.table_formats import Entry, Table
 
 WORDS = ["claim", "on other images", "on this test set", "compared", "metric"]
@@ -263,19 +263,13 @@ def _sizes(verdict: Verdict) -> list[str]:
 def limited(limit: Limit, images: int) -> str:
     """What would decide an undecided comparison, if its difference stays."""
     beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
-    about = f"about {_rounded(limit.images)} images{beside}" if limit.images else ""
+    about = f"about {two_digits(limit.images):,} images{beside}" if limit.images else ""
     if limit.seeds:
         seeds = f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each would decide it"
         return f"{seeds}, or {about}" if about else seeds
     if about:
         return f"no number of seeds decides this on {images:,} images; {about} would"
     return "neither more seeds nor more images would decide it"
-
-
-def _rounded(number: int) -> str:
-    """Two significant digits, with a comma between thousands."""
-    step = 10 ** max(0, len(str(number)) - 2)
-    return f"{-(-number // step) * step:,}"
 
 
 def _is_carried(comparison: Comparison) -> bool:

@@ -1,5 +1,5 @@
-"""Where a verdict contradicts its paper: what was looked into, since a wrong implementation is
-likelier than a wrong paper."""
+"""Where a verdict contradicts its paper: tests and curves that speak for the implementation, as a
+wrong one is likelier than a wrong paper."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from benchmark.papers.own_claims import OWN
 TESTS = "../../tests"  # from a season's page
 
 
-def looked_into(verdict: Verdict, dataset: str, method_of: Mapping[str, str]) -> str:
+def evidence(verdict: Verdict, dataset: str, method_of: Mapping[str, str]) -> str:
     """Markdown with links to the tests of the compared methods and to their training curves; empty
     for a verdict that agrees with its paper or decides nothing, for own methods and own claims.
 
@@ -23,7 +23,7 @@ def looked_into(verdict: Verdict, dataset: str, method_of: Mapping[str, str]) ->
         return ""
     loops = ", ".join(f"[{method}]({TESTS}/test_{method}.py)" for method in methods)
     return (
-        f"against the paper, so it was looked into: {loops} against loops written from the "
+        f"against the paper; what speaks for the implementation: {loops} against loops from the "
         f"equations; every row that trains [memorises eight pairs]({TESTS}/test_methods.py); "
         f"[training curves](datasets/{dataset}.md)"
     )

@@ -11,6 +11,7 @@ from benchmark.protocol import distribution_overlap
 from benchmark.report.costs import by_setting
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.markdown import code, escaped, pipe_table
+from benchmark.report.number_texts import PLUS_MINUS
 from benchmark.report.pages import integrity_tables, leaderboards, result_tables, summary
 from benchmark.report.pages.example_sections import example_sections
 from benchmark.report.pages.figure_files import FigureFolder
@@ -79,7 +80,7 @@ def dataset_page(
         has_one_way=len(board.ways) == 1,
         has_phrases=bool(localisation.standings),
         bins=distribution_overlap.BINS,
-        plus_minus=result_tables.PLUS_MINUS,
+        plus_minus=PLUS_MINUS,
         carries=CARRIES,
         min_queries=MIN_TEST_QUERIES,
         has_retrieved=bool(retrieval.ranked),

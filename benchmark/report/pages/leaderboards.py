@@ -9,9 +9,9 @@ from dataclasses import replace
 from benchmark.analysis import ranking, validity
 from benchmark.analysis.boards import Board, Standing
 from benchmark.protocol import METRICS, table_metrics
+from benchmark.report.number_texts import NO_BREAK, NONE
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import DAGGER
-from benchmark.report.pages.result_tables import NO_BREAK, NONE
 from benchmark.report.table_formats import Entry, Table
 
 MOST = 15  # rows of a board that the first page shows whole
@@ -19,7 +19,7 @@ FIRST = 7  # of a longer one it shows so many, the best, and those that are no p
 LACKS = "lacks"
 SHOWN = {  # task -> metric with an interval, other metrics
     "retrieval": ("rsum", ("i2t_r1", "t2i_r1")),
-    "localisation": ("p2r_r1", ("p2r_r5", "p2r_r10")),
+    "localisation": ("rsum", ("p2r_r1", "p2r_r5")),
 }
 
 

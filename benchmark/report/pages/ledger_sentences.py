@@ -7,10 +7,11 @@ from benchmark.analysis.claim_ledger import PLAYABLE, UNPLAYABLE, Finding, Group
 from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
+from benchmark.report.number_texts import NO_BREAK, NONE, between
 from benchmark.report.pages.claim_tables import DAGGER
-from benchmark.report.pages.result_tables import NO_BREAK, NONE, between
 
-FAILING = (Group.REVERSED, Group.MIXED, Group.NULL)  # the most surprising first
+FAILING = (Group.REVERSED, Group.UNLIKE, Group.MIXED, Group.NULL)  # the most surprising first
+SAID_AT_ONCE = (Departure.CHANCE, Departure.TEXT, Departure.INPUT)  # cautions beside a verdict
 OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
 
 
@@ -31,6 +32,10 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
         f"holds{smaller}": (hold, f"hold{smaller}"),
         "shows no difference": (counts[Group.NULL], "show no difference"),
         "turns out the other way round": (counts[Group.REVERSED], "turn out the other way round"),
+        "says that there is no difference where there is one": (
+            counts[Group.UNLIKE],
+            "say that there is no difference where there is one",
+        ),
         "depends on the test": (counts[Group.MIXED], "depend on the test"),
         "is undecided": (counts[Group.UNDECIDED], "are undecided"),
     }
@@ -55,13 +60,18 @@ def _largest(seasons: Sequence[SeasonClaims]) -> str:
 
 
 def _failure(rows: Sequence[LedgerRow]) -> str:
-    """The claim that fails in most tests, if one does."""
+    """The claim that fails in most tests, and in the fewest not, if one does."""
     failing = [row for row in rows if row.group in FAILING]
     if not failing:
         return ""
-    most = min(failing, key=lambda row: (FAILING.index(row.group), -row.agreeing))
+    most = min(failing, key=_clearness)
     statement = most.claim.statement.rstrip(".")
-    return f'The clearest failure: "{statement}"; measured: {most.extent}.'
+    return f'The clearest failure: "{statement}"; measured: {most.extent}; {surprise(most)}'
+
+
+def _clearness(row: LedgerRow) -> tuple[int, int, int]:
+    """The clearest failure first."""
+    return FAILING.index(row.group), -row.agreeing, len(row.findings)
 
 
 def _replays(seasons: Sequence[SeasonClaims]) -> str:
@@ -142,8 +152,8 @@ def surprise(row: LedgerRow) -> str:
 
 
 def finding_line(finding: Finding) -> str:
-    """The verdict on a dataset, with the difference and its interval."""
-    beside = [said for said in finding.judged.cautions if said.startswith(Departure.CHANCE)]
+    """The verdict on a dataset, with the difference, its interval and the gravest cautions."""
+    beside = [said for said in finding.judged.cautions if said.startswith(SAID_AT_ONCE)]
     text = f"{place(finding)} {finding.judged.conclusion}, {difference(finding.compared)}"
     return f"{text} ({'; '.join(beside)})" if beside else text
 

@@ -13,8 +13,8 @@ from benchmark.analysis.departures import Departure, departures
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import Paper, Row, as_printed
 from benchmark.protocol import METRICS
+from benchmark.report.number_texts import NONE, spread
 from benchmark.report.pages import result_tables
-from benchmark.report.pages.result_tables import NONE, spread
 from benchmark.report.table_formats import Table
 
 

@@ -12,10 +12,10 @@ from benchmark.analysis.boards import Board, Standing
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import Paper, Row, as_printed
 from benchmark.protocol import METRICS
+from benchmark.report.number_texts import NO_BREAK, NONE
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.pages.paper_tables import obstacles
-from benchmark.report.pages.result_tables import NO_BREAK, NONE
 from benchmark.report.table_formats import Table
 
 ARROW = "\N{RIGHTWARDS ARROW}"

@@ -7,8 +7,7 @@ The board holds one task: tables of retrieval take `board.retrieval`, tables of 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import floor, log10
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from benchmark.analysis import comparisons, departures, ranking
 from benchmark.analysis.boards import Board, Outcome, Standing
@@ -16,11 +15,16 @@ from benchmark.analysis.departures import Departure
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
 from benchmark.report.costs import has_costs, training_seconds
+from benchmark.report.number_texts import (
+    NO_BREAK,
+    NONE,
+    between,
+    percent,
+    spread,
+    three_digits,
+)
 from benchmark.report.table_formats import Entry, Table
 
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow entries break before the sign, never after it
-NONE = "-"
 COARSE = "*"
 S = "overlap_s"
 BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")  # no use if bins are too coarse
@@ -30,15 +34,6 @@ BEST = "best (%)"  # the probability
 DIFFERS = "differs by"  # from the paper, in short
 SAID_ELSEWHERE = (Departure.REGIONS, Departure.WORDS, Departure.BUDGET, Departure.FEW)  # of remarks
 OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
-
-
-def spread(values: Sequence[float], decimals: int) -> str:
-    """Mean and sample standard deviation; one value stands alone, no values are a dash."""
-    if not values:
-        return NONE
-    if len(values) == 1:
-        return str(values[0]) if isinstance(values[0], int) else f"{values[0]:.{decimals}f}"
-    return f"{fmean(values):.{decimals}f} {PLUS_MINUS}{NO_BREAK}{stdev(values):.{decimals}f}"
 
 
 def leaderboard(board: Board) -> Table:
@@ -174,11 +169,6 @@ def interval_of_these(board: Board, standing: Standing, metric: str, decimals: i
     return _ends(comparisons.interval_over_images(board, standing, metric), decimals)
 
 
-def between(low: str, high: str) -> str:
-    """An interval that stays on one line."""
-    return f"[{low},{NO_BREAK}{high}]"
-
-
 def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
     more_heads, intervals = _intervals(board, board.ranked, "rsum")
@@ -216,7 +206,7 @@ def _chances(board: Board) -> list[list[str]]:
     if not board.ranked or board.is_small(board.ranked[0].task):
         return []
     chances = ranking.chances_to_be_best(board) or []
-    return [[f"{100 * chance:.0f}"] for chance in chances]
+    return [[percent(chance)] for chance in chances]
 
 
 def _intervals(
@@ -348,12 +338,7 @@ def _peak_memory(outcome: Outcome) -> float:
 def _time(standing: Standing, name: str, unit: float) -> str:
     """Median over the seeds, in 1 / `unit` seconds; a dash if it was not measured."""
     seconds = [o.scoring.seconds[name] for o in standing.played if name in o.scoring.seconds]
-    return _three_digits(unit * median(seconds)) if seconds else NONE
-
-
-def _three_digits(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    return f"{value:.{max(0, 2 - floor(log10(value)))}f}" if value > 0 else "0"
+    return three_digits(unit * median(seconds)) if seconds else NONE
 
 
 def _range_of(values: Sequence[int]) -> str:

@@ -14,8 +14,8 @@ from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.printed_tables import Paper, papers
 from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.pages import claim_tables, leaderboards, replay_tables, summary
-from benchmark.report.pages.careful_rows import careful_rows
-from benchmark.report.pages.contradictions import looked_into
+from benchmark.report.pages.careful_rows import careful_rows, twins_line
+from benchmark.report.pages.contradictions import evidence
 from benchmark.report.pages.dataset_page import dataset_page, dataset_tables
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.replay_lines import replay_lines
@@ -63,7 +63,6 @@ def _readme(
         papers=measured,
         replays=replay_lines(params.season, boards),
         legend=validity.BRIEF_LEGEND,
-        has_phrases=any(board.localisation.ranked for board in boards),
         has_dagger=any(
             leaderboards.is_of_these_trainings(of_task)
             for board in boards
@@ -82,7 +81,12 @@ def _first_look(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder
         "tables": [leaderboards.first_page(of_task) for of_task in of_tasks],
         "limits": [text for text in map(leaderboards.limits, of_tasks) if text],
         "budget": summary.budget(board),
-        "careful": [line for of_task in of_tasks for line in careful_rows(of_task)],
+        "careful": [
+            line
+            for of_task in of_tasks
+            for line in (*careful_rows(of_task), twins_line(of_task))
+            if line
+        ],
         "figures": [
             figure
             for of_task in of_tasks
@@ -130,7 +134,7 @@ def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) ->
         "adjusted_alone": claim_tables.adjusted_alone(verdicts),
         "figures": figures.section("claims", inputs, board.dataset),
         "tested": claim_tables.verdict_table("Tested", verdicts),
-        "run": [(verdict, looked_into(verdict, board.dataset, method_of)) for verdict in run],
+        "run": [(verdict, evidence(verdict, board.dataset, method_of)) for verdict in run],
         "not_run": not_run,
         "not_run_count": listed_count,
         "folded_count": len(verdicts) - len(run) - listed_count,

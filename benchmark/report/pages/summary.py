@@ -5,11 +5,13 @@ from functools import partial
 
 from benchmark.analysis import ranking
 from benchmark.analysis.boards import MIN_TEST_QUERIES, Board, Standing
-from benchmark.analysis.claims import Cause, Verdict
+from benchmark.analysis.claims import Verdict
+from benchmark.analysis.grounds import Cause
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
+from benchmark.report.number_texts import NONE, percent
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
@@ -69,9 +71,9 @@ def _localising(board: Board) -> str:
         return ""
     best = board.ranked[0]
     return (
-        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} "
-        f"({_interval(board, best, 'p2r_r1')}; by chance {best.mean('p2r_chance_r1'):.1f}, at "
-        f"most {best.mean('p2r_bound'):.1f}){_level(board)}."
+        f"Best at localising phrases: **{_name(best)}**, rsum {best.mean('rsum'):.1f} "
+        f"({_interval(board, best, 'rsum')}), R@1 {best.mean('p2r_r1'):.1f} (by chance "
+        f"{best.mean('p2r_chance_r1'):.1f}, at most {best.mean('p2r_bound'):.1f}){_level(board)}."
     )
 
 
@@ -79,7 +81,7 @@ def _interval(board: Board, standing: Standing, metric: str) -> str:
     """The interval and what it is over; that of a training whose spread is not known says nothing
     of the next."""
     ends = result_tables.interval(board, standing, metric)
-    if ends != result_tables.NONE:
+    if ends != NONE:
         return f"95% interval {ends}"
     ends = result_tables.interval_of_these(board, standing, metric)
     return f"95% {result_tables.THESE_TRAININGS}: {ends}"
@@ -97,7 +99,7 @@ def _level(board: Board) -> str:
     chances = ranking.chances_to_be_best(board)
     if len(letters) == 1:
         return ""
-    chance = f"; the best with a probability of {100 * chances[0]:.0f}%" if chances else ""
+    chance = f"; the best with a probability of {percent(chances[0])}%" if chances else ""
     if not names:
         return f"{chance}; every other preset is distinguishable from it"
     return f"{chance}; not distinguishable from it: {_listed(names)}"
