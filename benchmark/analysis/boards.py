@@ -33,7 +33,8 @@ from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Params
 from benchmark.season.presets import Preset, own_presets, presets
 
 CARDS = Path("data/prepared")
-TASKS = ("retrieval", "localisation")
+RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
+TASKS = tuple(RANKED_BY)
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
 OWN_PICTURES = "folder"  # module of datasets/
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
@@ -210,12 +211,10 @@ class Board:
 
     @property
     def ranked(self) -> list[Standing]:
-        """The standings with a result, highest mean rsum first; season order on ties.
-
-        Retrieval comes first, then localisation: rsum adds up different recalls in the two tasks.
-        """
+        """The standings with a result: retrieval, highest mean rsum first, then localisation,
+        highest mean R@1 first; season order on ties."""
         with_result = [standing for standing in self.standings if standing.played]
-        return sorted(with_result, key=lambda s: (TASKS.index(s.task), -s.mean("rsum")))
+        return sorted(with_result, key=lambda s: (TASKS.index(s.task), -s.mean(RANKED_BY[s.task])))
 
     def _of_task(self, task: str) -> "Board":
         return replace(self, standings=[s for s in self.standings if s.task == task])

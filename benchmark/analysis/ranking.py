@@ -1,4 +1,5 @@
-"""Which presets of a board can be told apart by rsum, and how probable it is that each is the best.
+"""Which presets of a board can be told apart by the metric that ranks them, and how probable it is
+that each is the best.
 
 Knows no torch.
 """
@@ -10,10 +11,8 @@ from itertools import combinations
 import numpy as np
 
 from benchmark.analysis import comparisons, significance
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.significance import SeedPart
-
-METRIC = "rsum"
 
 
 @lru_cache(maxsize=64)
@@ -43,11 +42,11 @@ def letters_of(size: int, p_values: Sequence[float]) -> list[str]:
 
 @lru_cache(maxsize=64)
 def chances_to_be_best(board: Board) -> list[float] | None:
-    """The probability that each of `board.ranked`, of one task, has the highest rsum on other
+    """The probability that each of `board.ranked`, of one task, has the highest metric on other
     images and with other trainings; None where that is not known of one of them."""
     ranked = board.ranked
-    parts = {s.preset: comparisons.seed_part(board, s, METRIC) for s in ranked}
-    samples = [comparisons.sample_of(board, s, METRIC) for s in ranked]
+    parts = {s.preset: comparisons.seed_part(board, s, RANKED_BY[s.task]) for s in ranked}
+    samples = [comparisons.sample_of(board, s, RANKED_BY[s.task]) for s in ranked]
     if not ranked or None in parts.values() or any(sample.noise is None for sample in samples):
         return None
     effects_PR, freedom_R = _effects(board, ranked, parts)
@@ -57,7 +56,7 @@ def chances_to_be_best(board: Board) -> list[float] | None:
 
 
 def _p(board: Board, first: Standing, second: Standing) -> float:
-    comparison = comparisons.compare(board, first, second, METRIC)
+    comparison = comparisons.compare(board, first, second, RANKED_BY[first.task])
     if comparison is None or comparison.is_of_these_trainings or comparison.estimate is None:
         return 1.0
     return comparison.estimate.p() if comparison.difference > 0 else 1.0

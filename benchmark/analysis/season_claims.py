@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmark.analysis import comparisons, ranking, validity
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.claims import Verdict
 from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Size
@@ -146,13 +146,14 @@ def _budget(standing: Standing) -> dict[str, str]:
 def _leader(board: Board) -> Leader:
     best, *others = board.ranked
     letters = ranking.rank_letters(board)
-    ends = comparisons.interval(board, best, ranking.METRIC)
+    metric = RANKED_BY[best.task]
+    ends = comparisons.interval(board, best, metric)
     shown = [validity.marks(board, standing) for standing in board.ranked]
     return Leader(
         task=best.task,
         title=best.row.title,
-        metric=_heading(board),
-        mean=_rounded(best.mean(ranking.METRIC)),
+        metric=_heading(board, metric),
+        mean=_rounded(best.mean(metric)),
         low=_rounded(ends[0]) if ends else None,
         high=_rounded(ends[1]) if ends else None,
         rivals=_rivals(others, letters),
@@ -163,11 +164,10 @@ def _leader(board: Board) -> Leader:
     )
 
 
-def _heading(board: Board) -> str:
-    """rsum, with its direction where there is only one."""
-    is_of_phrases = board.ranked[0].task == "localisation"
-    ways = ("p2r",) if is_of_phrases else board.ways
-    return f"{ranking.METRIC} of {ways[0]} alone" if len(ways) == 1 else ranking.METRIC
+def _heading(board: Board, metric: str) -> str:
+    """Of the metric; of rsum with its direction where there is only one."""
+    is_alone = metric == "rsum" and len(board.ways) == 1
+    return f"{metric} of {board.ways[0]} alone" if is_alone else quantity(metric).heading
 
 
 def _rivals(others: Sequence[Standing], letters: Sequence[str]) -> list[str]:

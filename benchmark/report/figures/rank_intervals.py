@@ -9,11 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark.analysis import comparisons, ranking, validity
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, FONT, GREY, WIDTH, drawing, shown
-from benchmark.report.pages.leaderboards import SHOWN
 from benchmark.report.pages.result_tables import THESE_TRAININGS
 
 SECTION = "first"
@@ -43,7 +42,7 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
     board = inputs.board
     if len(board.ranked) < 2:
         return
-    metric = SHOWN[board.ranked[0].task][0]
+    metric = RANKED_BY[board.ranked[0].task]
     rows = rank_rows(board, metric)
     best, heading = rows[0], METRICS[metric].heading
     yield Picture(

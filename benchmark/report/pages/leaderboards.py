@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmark.analysis import ranking, validity
-from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
 from benchmark.report.pages import result_tables
@@ -17,9 +17,9 @@ from benchmark.report.table_formats import Entry, Table
 MOST = 15  # rows of a board that the first page shows whole
 FIRST = 7  # of a longer one it shows so many, the best, and those that are no paper's
 LACKS = "lacks"
-SHOWN = {  # task -> metric with an interval, other metrics
-    "retrieval": ("rsum", ("i2t_r1", "t2i_r1")),
-    "localisation": ("rsum", ("p2r_r1", "p2r_r5")),
+BESIDE = {  # task -> metrics beside that of the ranking
+    "retrieval": ("i2t_r1", "t2i_r1"),
+    "localisation": ("p2r_r5", "p2r_r10"),
 }
 
 
@@ -46,7 +46,7 @@ def leaderboard(board: Board) -> Table | None:
     if not board.ranked:
         return None
     task = board.ranked[0].task
-    main, others = SHOWN[task]
+    main, others = RANKED_BY[task], BESIDE[task]
     others = [m for m in others if task == "localisation" or m.partition("_")[0] in board.ways]
     ranked, metrics = board.ranked, [main, *others]
     columns = result_tables.metric_entries(board, ranked, metrics)
@@ -88,8 +88,7 @@ def recalls(board: Board, way: str) -> Table | None:
 
 def is_of_these_trainings(board: Board) -> bool:
     """Whether an interval of the leaderboard has a dagger."""
-    metric = SHOWN[board.ranked[0].task][0] if board.ranked else "rsum"
-    return any(_interval(board, s, metric).endswith(DAGGER) for s in board.ranked)
+    return any(_interval(board, s, RANKED_BY[s.task]).endswith(DAGGER) for s in board.ranked)
 
 
 def limits(board: Board) -> str:

@@ -15,6 +15,7 @@ from benchmark.report.pages.result_tables import NONE
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
 
+HOLD = {Group.REPLICATED: "hold", Group.SMALLER: "hold"}  # group -> its column
 DIFFERENCE = "difference, 95% interval"
 PAPER_OF = {  # file of fidelity/ -> paper whose method it is
     "cyclematch": "cyclematch",
@@ -74,13 +75,15 @@ def fidelity_page() -> str:
 
 
 def by_paper(rows: Sequence[LedgerRow]) -> Table:
-    """How many claims of each paper are in each group."""
-    groups = [group for group in Group if any(row.group == group for row in rows)]
-    lines = []
-    for name, paper in papers().items():
-        counts = Counter(row.group for row in rows if row.paper == name)
-        lines.append([paper.paper.title, *(str(counts[group]) for group in groups)])
-    return Table(title="Claims by paper", heads=["paper", *groups], rows=lines)
+    """How many claims of each paper are in each group; those that hold, smaller or not, in one."""
+    counts = Counter((row.paper, HOLD.get(row.group, row.group)) for row in rows)
+    answers = {answer for _, answer in counts}
+    heads = [answer for answer in dict.fromkeys((*HOLD.values(), *Group)) if answer in answers]
+    lines = [
+        [paper.paper.title, *(str(counts[name, answer]) for answer in heads)]
+        for name, paper in papers().items()
+    ]
+    return Table(title="Claims by paper", heads=["paper", *heads], rows=lines)
 
 
 def headlines(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from statistics import fmean, median
 
 from benchmark.analysis import comparisons, departures, ranking
-from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Outcome, Standing
 from benchmark.analysis.departures import Departure
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
@@ -37,7 +37,7 @@ OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
 
 
 def leaderboard(board: Board) -> Table:
-    """Retrieval: one row per preset, highest mean rsum first; presets without a result last."""
+    """Retrieval: one row per preset, best first; presets without a result last."""
     metrics = [metric for way in board.ways for metric in table_metrics(way)]
     return _ranking(board, f"{board.card['title']}: results on test", [*metrics, "rsum", S])
 
@@ -171,7 +171,8 @@ def interval_of_these(board: Board, standing: Standing, metric: str, decimals: i
 
 def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
-    more_heads, intervals = _intervals(board, board.ranked, "rsum")
+    metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
+    more_heads, intervals = _intervals(board, board.ranked, metric)
     chances = _chances(board)
     heads = ["preset", "group", "seeds", *headings(metrics), *more_heads, *[BEST] * bool(chances)]
     heads.append(DIFFERS)

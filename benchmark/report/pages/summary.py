@@ -71,9 +71,9 @@ def _localising(board: Board) -> str:
         return ""
     best = board.ranked[0]
     return (
-        f"Best at localising phrases: **{_name(best)}**, rsum {best.mean('rsum'):.1f} "
-        f"({_interval(board, best, 'rsum')}), R@1 {best.mean('p2r_r1'):.1f} (by chance "
-        f"{best.mean('p2r_chance_r1'):.1f}, at most {best.mean('p2r_bound'):.1f}){_level(board)}."
+        f"Best at localising phrases: **{_name(best)}**, R@1 {best.mean('p2r_r1'):.1f} "
+        f"({_interval(board, best, 'p2r_r1')}; by chance {best.mean('p2r_chance_r1'):.1f}, at "
+        f"most {best.mean('p2r_bound'):.1f}){_level(board)}."
     )
 
 
