@@ -197,6 +197,21 @@ def test_claims_and_plots(folder, browser):
 
 
 @needs_browser
+def test_claims_have_the_decimals_of_their_metric(folder, browser, tmp_path):
+    copy = shutil.copytree(folder / "public", tmp_path / "shares")
+    path = copy / "data/season.js"
+    start, _, text = path.read_text().partition("=")
+    data = json.loads(text.rstrip(";\n"))
+    claim = next(claim for claim in data["claims"] if claim["dataset"] == "open")
+    claim |= {"difference": 0.0184, "interval": [0.0102, 0.0266], "decimals": 3}
+    path.write_text(f"{start}={json.dumps(data | {'claims': [claim]})};\n")
+    opened(browser, copy, f"#claims/{board('open')}")
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "table.dataTable"))
+    assert (column(browser, 5), column(browser, 6)) == (["0.018"], ["[0.010, 0.027]"])
+    check_quiet(browser)
+
+
+@needs_browser
 def test_light_and_dark(folder, browser):
     def back() -> str:
         return browser.execute_script("return getComputedStyle(document.body).backgroundColor")

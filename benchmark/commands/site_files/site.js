@@ -142,7 +142,7 @@ function claims() {
     claim.statement + (claim.elsewhere ? " (the same comparison here)" : ""), claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
     claim.on_test_set,
-    { shown: number(claim.difference), sort: claim.difference ?? -1e9 }, between(claim.interval),
+    { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),
     make("span", {}, claim.reason, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), ` ${claim.where}`),
   ]);
   const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
