@@ -169,6 +169,24 @@ def test_two_presets_side_by_side(folder, browser):
 
 
 @needs_browser
+def test_one_training_each_has_no_p(folder, browser, tmp_path):
+    copy = shutil.copytree(folder / "public", tmp_path / "once")
+    path = copy / "data/season.js"
+    names = "scan_t2i_avg/two_branch_bidirectional"
+    for is_of_these in (False, True):
+        start, _, text = path.read_text().partition("=")
+        data = json.loads(text.rstrip(";\n"))
+        for each in data["boards"]:
+            for pair in each["pairs"].values():
+                pair["of_these"] = is_of_these
+        path.write_text(f"{start}={json.dumps(data)};\n")
+        opened(browser, copy, f"#compare/{board('open')}/{names}")
+        told = browser.find_element(By.ID, "verdict").text
+        assert ("; nothing is known of other trainings" in told) is is_of_these
+        assert (", p " in told) is not is_of_these
+
+
+@needs_browser
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 def test_queries_are_browsed_with_pictures(folder, browser, way):
     opened(browser, folder / ".scratch/site/try", f"#queries/{board('gated')}/scan_t2i_avg/{way}")

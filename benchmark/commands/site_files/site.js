@@ -281,7 +281,7 @@ async function compare(first, second) {
   start("Side by side", make("div", { class: "filters" },
     choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
     choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
-  const p = pair?.p === null || !pair ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
+  const p = !pair || pair.p === null || pair.of_these ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
   $("page").append(make("p", { id: "verdict" }, pair ? `rsum: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : "rsum: not comparable."));
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
   const costs = [["training", "training (s)", 1], ["query", "a query (ms)", 1000]].map(([name, head, unit]) => [head, ...[one, other].map((each) => (each.costs[name] === undefined ? DASH : number(each.costs[name] * unit))), DASH]);
