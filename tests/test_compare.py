@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from report_seasons import CAPTIONS, IMAGES, enter_played_season
+from report_seasons import CAPTIONS, IMAGES, add_column, enter_played_season, seal
 
 from benchmark.__main__ import main
 from benchmark.analysis import query_changes
 from benchmark.analysis.boards import read_boards
+from benchmark.commands import compare
 from benchmark.data import prepared_tables
 from benchmark.data.vocabularies import tokenise
 
@@ -74,6 +75,34 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys):
     assert "rsum: +" in told and "95% interval" in told and " won, " in told
     assert len(pd.read_parquet("all.parquet")) == CAPTIONS
     assert told.isascii() and "\x1b" not in told
+
+
+def test_one_training_each_has_no_p(season, capsys, monkeypatch):
+    """The spread of trainings is not known: the interval is of images alone."""
+    assert main(["compare", FIRST, SECOND, "--dataset", "open"]) == 0
+    told = capsys.readouterr().out
+    assert ", p " in told and "nothing is known" not in told
+    cells = {key: cell for key, cell in season.cells.items() if cell.seed == 0}
+    fusions = {key: cell for key, cell in season.fusions.items() if cell.seed == 0}
+    once = season.model_copy(update={"cells": cells, "fusions": fusions})
+    monkeypatch.setattr(compare, "read_params", lambda name: once)
+    assert main(["compare", FIRST, SECOND, "--dataset", "open"]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("rsum: ")]
+    assert line.endswith("]; nothing is known of other trainings") and ", p " not in line
+
+
+def test_captions_run_as_no_formula(season, capsys):
+    folder = Path("data/prepared/open")
+    texts = [f"{'=+-@a'[number % 5]}SUM(A{number})" for number in range(CAPTIONS)]
+    add_column(folder / "captions.parquet", "text", texts)
+    seal(folder / "card.json", [f"{table}.parquet" for table in prepared_tables.TABLES])
+    for file in ("all.csv", "all.parquet"):
+        assert main(["compare", FIRST, SECOND, "--dataset", "open", "--out", file]) == 0
+    shown, exact = pd.read_csv("all.csv"), pd.read_parquet("all.parquet")
+    assert exact["text"].tolist() == texts
+    assert shown["text"].tolist() == [text if text[0] == "a" else f"'{text}" for text in texts]
+    others = [name for name in exact if name != "text"]
+    pd.testing.assert_frame_equal(shown[others], exact[others], check_exact=True)
 
 
 @pytest.mark.parametrize(

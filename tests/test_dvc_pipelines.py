@@ -10,8 +10,8 @@ from dvc_repository import copy_code, play_in_forks, repro, stale, start
 
 from benchmark.core.files import read_yaml
 from benchmark.season.code_digests import closure, targets, write_digests
-from benchmark.season.parameter_files import Head, active_season, write_params
-from benchmark.season.parameters import DatasetSettings, ImageEncoder, WordVectors
+from benchmark.season.parameter_files import Head, active_season, write_brought, write_params
+from benchmark.season.parameters import Brought, DatasetSettings, ImageEncoder, WordVectors
 from benchmark.season.pipeline import REPORT_CODE, write_pipelines
 from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season
@@ -263,6 +263,22 @@ def test_the_report_depends_on_the_trials_where_there_are_some(working_folder):
     trials.touch()
     write("try", season())
     assert str(trials) in read_yaml(pipeline)["stages"]["report"]["deps"]
+
+
+def test_the_report_depends_on_the_rows_that_were_brought_along(working_folder):
+    """Their records lie in results/; which of them are rows of the season, these files say."""
+    rows = Path("seasons/try/brought")
+    assert not {str(rows)} & deps_of_report()
+    row = Brought(dataset="drawn", preset="mine", seed=0, folder="results/try/drawn/mine/0")
+    write_brought("try", row)
+    assert {str(rows), "results/try"} <= deps_of_report()
+    (rows / f"{row.key}.yaml").unlink()
+    assert not {str(rows)} & deps_of_report()
+
+
+def deps_of_report() -> set[str]:
+    write("try", season())
+    return set(read_yaml(Path("seasons/try/dvc.yaml"))["stages"]["report"]["deps"])
 
 
 def test_a_season_keeps_the_pipelines_of_datasets_that_others_play(working_folder):

@@ -292,7 +292,7 @@ def test_a_row_needs_a_name(season, capsys):
     assert "--name: expected what the row is called, found nothing" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["scan_t2i_avg", "../up", "a b", ""])
+@pytest.mark.parametrize("name", ["scan_t2i_avg", "../up", "a b", "", "claims"])
 def test_the_name_of_a_row_is_a_name_that_no_preset_has(season, capsys, name):
     assert score(*save_pair(*embeddings()), name=name) == 2
     assert "--name" in capsys.readouterr().err

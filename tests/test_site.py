@@ -169,6 +169,24 @@ def test_two_presets_side_by_side(folder, browser):
 
 
 @needs_browser
+def test_one_training_each_has_no_p(folder, browser, tmp_path):
+    copy = shutil.copytree(folder / "public", tmp_path / "once")
+    path = copy / "data/season.js"
+    names = "scan_t2i_avg/two_branch_bidirectional"
+    for is_of_these in (False, True):
+        start, _, text = path.read_text().partition("=")
+        data = json.loads(text.rstrip(";\n"))
+        for each in data["boards"]:
+            for pair in each["pairs"].values():
+                pair["of_these"] = is_of_these
+        path.write_text(f"{start}={json.dumps(data)};\n")
+        opened(browser, copy, f"#compare/{board('open')}/{names}")
+        told = browser.find_element(By.ID, "verdict").text
+        assert ("; nothing is known of other trainings" in told) is is_of_these
+        assert (", p " in told) is not is_of_these
+
+
+@needs_browser
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 def test_queries_are_browsed_with_pictures(folder, browser, way):
     opened(browser, folder / ".scratch/site/try", f"#queries/{board('gated')}/scan_t2i_avg/{way}")
@@ -193,6 +211,21 @@ def test_claims_and_plots(folder, browser):
     wait(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, "figure svg")) == 6)
     told = "figure [aria-label^='Quality against seconds of training. Lines are']"
     assert browser.find_elements(By.CSS_SELECTOR, told)  # by a screen reader
+    check_quiet(browser)
+
+
+@needs_browser
+def test_claims_have_the_decimals_of_their_metric(folder, browser, tmp_path):
+    copy = shutil.copytree(folder / "public", tmp_path / "shares")
+    path = copy / "data/season.js"
+    start, _, text = path.read_text().partition("=")
+    data = json.loads(text.rstrip(";\n"))
+    claim = next(claim for claim in data["claims"] if claim["dataset"] == "open")
+    claim |= {"difference": 0.0184, "interval": [0.0102, 0.0266], "decimals": 3}
+    path.write_text(f"{start}={json.dumps(data | {'claims': [claim]})};\n")
+    opened(browser, copy, f"#claims/{board('open')}")
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "table.dataTable"))
+    assert (column(browser, 5), column(browser, 6)) == (["0.018"], ["[0.010, 0.027]"])
     check_quiet(browser)
 
 

@@ -10,16 +10,26 @@ from refusals import refused
 from benchmark.analysis import tuning_trials
 from benchmark.commands import tune
 from benchmark.report.pages.tuning_table import tuning
+from benchmark.season.parameters import Cell
 from seasons import params_of
 
 FILE = Path("seasons/test/tuning.csv")
+FAILING = [("breaks", "breaks_at=2"), ("odd", "how=fit raises"), ("odd", "how=recipe raises")]
+
+
+def cell_of(kind: str, **changes: object) -> Cell:
+    cell = tiny_cells.cell_of(kind, folder=f"results/test/tiny/{kind}/0")
+    return cell.model_copy(update=changes)
 
 
 @pytest.fixture(autouse=True)
 def season(tmp_path, monkeypatch):
+    """A preset that is trained, one in closed form, and two whose training fails."""
     tiny_cells.enter(tmp_path, monkeypatch)
-    cell = tiny_cells.cell_of("two_branch", folder="results/test/tiny/two_branch/0")
-    params = params_of(cells={cell.key: cell}).model_copy(update={"season": "test"})
+    cca = cell_of("two_branch", preset="cca", method="cca", options={})
+    cells = [cell_of("two_branch"), cca, cell_of("breaks"), cell_of("odd")]
+    known = {cell.key: cell for cell in cells}
+    params = params_of(cells=known).model_copy(update={"season": "test"})
     monkeypatch.setattr(tune, "read_params", lambda name: params)
     return params
 
@@ -53,9 +63,30 @@ def test_of_test_items_nothing_is_read(capsys):
 
 
 def test_nothing_is_left_but_the_row(capsys):
-    before = {path for path in Path.cwd().rglob("*") if path.is_file()}
+    before = everything()
     tried("epochs=2")
-    assert {path for path in Path.cwd().rglob("*") if path.is_file()} - before == {FILE.absolute()}
+    assert everything() - before == {*FILE.parents, FILE} - {Path()}
+
+
+def everything() -> set[Path]:
+    """Files and folders, but for scratch files."""
+    return {path for path in Path().rglob("*") if ".scratch" not in path.parts}
+
+
+@pytest.mark.parametrize(("preset", "option"), FAILING)
+def test_a_trial_that_fails_leaves_nothing(capsys, preset, option):
+    before = everything()
+    with refused(f"{preset} {option}", "a training to its end", do="try other options"):
+        tried(option, preset=preset)
+    assert everything() == before
+
+
+def test_a_closed_form_is_refused_before_it_is_fitted(capsys, monkeypatch):
+    monkeypatch.delattr(tune, "train_cell")
+    before = everything()
+    with refused("preset cca", "a recipe with epochs", "none", "another preset"):
+        tried("embedding_size=4", preset="cca")
+    assert everything() == before
 
 
 def test_what_was_tried_is_not_tried_again(capsys, monkeypatch):
@@ -95,6 +126,39 @@ def test_the_report_shows_trials_and_which_the_season_takes(season):
     FILE.write_text(f"dataset,preset,options,epoch,val_rsum\n{rows}other,x,a=1,1,1.0\n")
     table = tuning(season, "tiny")
     assert [row[-2:] for row in table.rows] == [["0.5", "yes"], ["1.5", ""]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epochs": 10, "learning_rate": 0.0002},
+        {"learning_rate": 1e-05},
+        {"learning_rate": "1e-05", "clip": None, "is_fast": True},
+        {"name": "a b", "other": "on", "third": "[x", "blocks": "1,1", "empty": ""},
+    ],
+)
+def test_options_are_found_as_they_were_written(options):
+    cell = cell_of("two_branch", options=options | {"more": 1})
+    assert tuning_trials.is_taken(tuning_trials.spelt(options), cell)
+    for key, value in {"epochs": 11, "other": "off", "learning_rate": 2e-05, "x": None}.items():
+        changed = options | {key: value}
+        assert not tuning_trials.is_taken(tuning_trials.spelt(changed), cell)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_taken"),
+    [
+        ("epochs=10 learning_rate=0.0002", True),
+        ("learning_rate=2e-4 epochs=10 is_fast=true clip=null", True),
+        ("learning_rate=0.0002 epochs=1", False),
+        ("is_fast=1", False),
+        ("absent=null", False),
+    ],
+)
+def test_rows_that_a_person_wrote_are_read(row, is_taken):
+    options = {"epochs": 10, "learning_rate": 0.0002, "is_fast": True, "clip": None}
+    cell = cell_of("two_branch", options=options)
+    assert tuning_trials.is_taken(row, cell) is is_taken
 
 
 def test_a_file_with_other_columns_is_refused():

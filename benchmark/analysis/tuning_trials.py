@@ -7,7 +7,6 @@ that were tried, the epoch whose weights validation chose (1 is the first), and 
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
@@ -15,6 +14,7 @@ from benchmark.season.parameters import Cell, Option
 from benchmark.season.season_files import SEASONS
 
 COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]
+FROM_YAML = {"true": "True", "false": "False", "null": "None"}  # -> as `spelt` has it
 
 
 def path(season: str) -> Path:
@@ -48,5 +48,19 @@ def spelt(options: dict[str, Option]) -> str:
 
 def is_taken(options: str, cell: Cell) -> bool:
     """Whether a cell is trained with the options of a trial."""
-    pairs = (text.partition("=") for text in options.split())
-    return all(cell.options.get(key) == yaml.safe_load(value) for key, _, value in pairs)
+    keys = {word.partition("=")[0] for word in options.split()}
+    named = {key: value for key, value in cell.options.items() if key in keys}
+    return _words(options) == _words(spelt(named))
+
+
+def _words(options: str) -> list[str]:
+    """What a row says, in any order and in one spelling: 1e-05 may stand in it as 0.00001."""
+    pairs = (word.partition("=") for word in options.split())
+    return sorted(f"{key}{sign}{_respelt(value)}" for key, sign, value in pairs)
+
+
+def _respelt(value: str) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return FROM_YAML.get(value, value)

@@ -15,6 +15,8 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import atomic
 from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
+from benchmark.report.table_formats import Table
+from benchmark.report.table_numbers import as_csv
 from benchmark.season.parameter_files import entry, read_params
 from datasets import printable
 
@@ -91,7 +93,7 @@ def _lines(board: Board, first: Standing, second: Standing, changed: Changes) ->
 
 
 def _test(board: Board, first: Standing, second: Standing) -> str:
-    """The paired test of rsum."""
+    """The difference of rsum, its interval, and p where anything is known of other trainings."""
     compared = comparisons.compare(board, first, second, "rsum")
     if compared is None:
         return "rsum: not comparable"
@@ -99,6 +101,8 @@ def _test(board: Board, first: Standing, second: Standing) -> str:
     ends = estimate.interval if estimate else None
     interval = f", 95% interval [{ends[0]:.1f}, {ends[1]:.1f}]" if ends else ""
     p = f", p {estimate.p():.2g}" if estimate else ""
+    if compared.is_of_these_trainings:
+        p = "; nothing is known of other trainings"
     small = "; too few test queries for a conclusion" if board.is_small(first.task) else ""
     return f"rsum: {compared.difference:+.1f}{interval}{p}{small}"
 
@@ -112,6 +116,12 @@ def _write(queries: pd.DataFrame, path: Path) -> None:
         raise UserError("--out", "a .parquet or .csv file", path.name, "name it so")
     with atomic(path) as part:
         if path.suffix == ".csv":
-            queries.to_csv(part, index=False)
+            part.write_text(_csv(queries), encoding="utf-8", newline="\n")
         else:
             queries.to_parquet(part, index=False)
+
+
+def _csv(queries: pd.DataFrame) -> str:
+    """Captions come from anywhere: as in every table, none may begin a formula."""
+    heads, rows = list(queries), queries.astype(str).to_numpy().tolist()
+    return as_csv(Table(title="queries", heads=heads, rows=rows, names=len(heads)))

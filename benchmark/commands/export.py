@@ -9,16 +9,18 @@ python -m benchmark export --metrics                        reports/<season>/met
 """
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
 import pandas as pd
+from pydantic import RootModel
 
 from benchmark.analysis.boards import Board, read_boards
 from benchmark.core.array_files import read_parquet
-from benchmark.core.errors import UserError
-from benchmark.core.files import atomic, read_json, write_json
+from benchmark.core.errors import UserError, checked, corrected_by
+from benchmark.core.files import atomic, replaced, write_json
+from benchmark.core.json_objects import read_object
+from benchmark.core.names import Name
 from benchmark.report.__main__ import FORMATS, ROOT, printed_table
 from benchmark.season.parameter_files import read_params
 
@@ -27,6 +29,10 @@ IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
 DECIMALS = 3
 LIST = "list"
 KEEP = "to keep one: python -m benchmark export NAME --format latex > FILE"
+
+
+class ReportedMetrics(RootModel[dict[Name, dict[Name, dict[str, float]]]]):
+    """A report's metrics.json: dataset -> preset, or claims -> metric, or count."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,12 +82,13 @@ def write_metrics(folder: Path) -> Path:
     """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json.
 
     `dvc metrics show` makes a line of each file, and a column of each of its few metrics."""
-    target = folder / "metrics"
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    for dataset, presets in read_json(folder / "metrics.json").items():
-        for preset, metrics in presets.items():
-            short = {key: round(metrics[key], DECIMALS) for key in IN_SHORT if key in metrics}
-            if short:  # not the counts of claims
-                write_json(target / dataset / f"{preset}.json", short)
+    path, target = folder / "metrics.json", folder / "metrics"
+    with corrected_by(f"python -m benchmark report --season {folder.name}"):
+        reported = checked(ReportedMetrics, read_object(path), str(path)).root
+    with replaced(target) as part:
+        for dataset, presets in reported.items():
+            for preset, metrics in presets.items():
+                short = {key: round(metrics[key], DECIMALS) for key in IN_SHORT if key in metrics}
+                if short:  # not the counts of claims
+                    write_json(part / dataset / f"{preset}.json", short)
     return target

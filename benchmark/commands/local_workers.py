@@ -20,6 +20,7 @@ from benchmark.commands.task_display import file_of, slug
 from benchmark.commands.task_queue import DIED, Task
 from benchmark.core import numerics, progress_bars
 from benchmark.core.command_line import run_stage
+from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from datasets import DataError
 
@@ -29,6 +30,12 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 class StageError(Exception):
     """A stage ended with a line that says why."""
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raises UserError for a --jobs that plays nothing; None is the default."""
+    if jobs is not None and jobs < 1:
+        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
 
 
 class Processes(ExitStack):

@@ -21,7 +21,7 @@ from pathlib import Path
 from zc.lockfile import LockError, LockFile
 
 from benchmark.commands import stage_records, task_queue
-from benchmark.commands.local_workers import Processes, run_command
+from benchmark.commands.local_workers import Processes, check_jobs, run_command
 from benchmark.commands.play_summary import told_cells, told_failures, told_report
 from benchmark.commands.project_folder import season_here
 from benchmark.commands.ray_workers import Cluster
@@ -51,8 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     params = season_here(arguments.season)
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise UserError("--jobs", "1 or more", arguments.jobs, "name how many stages may run")
+    check_jobs(arguments.jobs)
     targets = _targets(params, arguments.only)
     with stage_records.opened(targets) as records:
         if arguments.dry:

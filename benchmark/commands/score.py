@@ -47,6 +47,7 @@ from benchmark.season.parameter_files import entry, read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.presets import presets
 
+CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 CPU = torch.device("cpu")
 COMPARED = ("cosine", "dot")
 ROWS = "that row i belongs to item i of `score --items FOLDER`, or give ids"
@@ -151,6 +152,9 @@ def _row(params: Params, arguments: argparse.Namespace) -> Brought:
     cells = [*params.cells.values(), *params.fusions.values()]
     if name in presets() or name in {cell.preset for cell in cells}:
         raise UserError("--name", "a name that no preset has", repr(name), "give it another name")
+    if name == CLAIMS:
+        expected = "a name that reports do not keep for themselves"
+        raise UserError("--name", expected, repr(name), "give it another name")
     if arguments.seed < 0:
         raise UserError("--seed", "0 or more", arguments.seed, "correct it")
     dataset, seed = arguments.dataset, arguments.seed

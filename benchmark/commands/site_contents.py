@@ -11,7 +11,10 @@ from statistics import stdev
 from benchmark.analysis import claims, comparisons, ranking
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.claims import Verdict
+from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.departures import departures
+from benchmark.analysis.verdict_rules import WORST_FIRST
+from benchmark.papers.claimed_quantities import quantity
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.season.parameters import Params
@@ -141,7 +144,7 @@ def _pairs(board: Board) -> dict[str, dict]:
 
 
 def _claim(dataset: str, verdict: Verdict) -> dict:
-    first = verdict.tested[0].comparison if verdict.tested else None
+    decisive = _decisive(verdict)
     return {
         "dataset": dataset,
         "paper": verdict.paper,
@@ -153,10 +156,17 @@ def _claim(dataset: str, verdict: Verdict) -> dict:
         "conclusion": str(verdict.conclusion),
         "on_test_set": str(verdict.on_test_set),
         "reason": verdict.reason,
-        "difference": first.difference if first else None,
-        "interval": first.interval if first else None,
+        "difference": decisive.difference if decisive else None,
+        "interval": decisive.interval if decisive else None,
+        "decimals": quantity(verdict.claim.metric).decimals,
         "cautions": verdict.cautions,
     }
+
+
+def _decisive(verdict: Verdict) -> Comparison | None:
+    """Of the pair that decides, as claims.json has it; None where the claim was not run."""
+    pair = min(verdict.tested, key=lambda pair: WORST_FIRST.index(pair.conclusion), default=None)
+    return pair and pair.comparison
 
 
 def _plots(standing: Standing) -> dict:

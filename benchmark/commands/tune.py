@@ -7,7 +7,9 @@ shows what was tried and what the season takes. Give every method as many trials
 """
 
 import argparse
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +19,7 @@ from benchmark.commands.run import option
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
 from benchmark.matching import checkpoints
+from benchmark.matching.method_errors import OF_A_METHOD
 from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Option, Params
@@ -40,15 +43,17 @@ def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season)
     options = dict(map(option, arguments.option))
     cell = _trial(_cell(params, arguments.preset, arguments.dataset), options)
+    _check_trained(cell)
     numerics.require(cell.numerics, cell.threads)
     if _is_known(params.season, cell, options):
         print(f"{cell.preset} {tuning_trials.spelt(options)}: tried before")
         return
-    train_cell(params, cell)
-    trial = _result(cell, options)
+    try:
+        train_cell(params, cell)
+        trial = _result(cell, options)
+    finally:
+        _remove(cell)
     tuning_trials.add_trial(params.season, trial)
-    shutil.rmtree(cell.folder)
-    Path(cell.checkpoint).unlink()
     print(f"{cell.preset} {trial['options']}: epoch {trial['epoch']}, rsum {trial['val_rsum']:.1f}")
 
 
@@ -71,6 +76,30 @@ def _trial(cell: Cell, options: dict[str, Option]) -> Cell:
     name = "-".join([cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))])
     folder = f"results/run/{cell.dataset}/{name.replace('/', '_')}/{cell.seed}"
     return cell.model_copy(update={"options": changed, "folder": folder})
+
+
+def _check_trained(cell: Cell) -> None:
+    """Raises UserError for a closed form, of which validation says nothing. What the recipe itself
+    raises is told as of every training."""
+    method = method_of(cell.method)
+    config = configured(method, cell.options, f"preset {cell.preset}")
+    try:
+        epochs = sum(phase.epochs for phase in method.recipe(config))
+    except OF_A_METHOD:
+        return
+    if not epochs:
+        expected, found = "a recipe with epochs, of which validation chooses one", "none"
+        raise UserError(f"preset {cell.preset}", expected, found, "tune another preset")
+
+
+def _remove(cell: Cell) -> None:
+    """The files of a trial, and its folders unless another trial is in them."""
+    folder, checkpoint = Path(cell.folder), Path(cell.checkpoint)
+    shutil.rmtree(folder, ignore_errors=True)
+    checkpoint.unlink(missing_ok=True)
+    for parent in (folder.parent, checkpoint.parent):
+        with suppress(OSError):
+            os.removedirs(parent)
 
 
 def _is_known(season: str, cell: Cell, options: dict[str, Option]) -> bool:

@@ -26,7 +26,7 @@ from benchmark.analysis.replays import (
     spreads,
 )
 from benchmark.commands import task_queue
-from benchmark.commands.local_workers import Processes
+from benchmark.commands.local_workers import Processes, check_jobs
 from benchmark.commands.project_folder import season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
@@ -36,7 +36,15 @@ from benchmark.core.fingerprint import fingerprint
 from benchmark.core.machine import machine
 from benchmark.core.records import read_record
 from benchmark.report.__main__ import write_report
-from benchmark.season.parameter_files import LOCAL, PARAMS, cells_like
+from benchmark.season.parameter_files import (
+    LOCAL,
+    PARAMS,
+    Local,
+    cells_like,
+    placed,
+    read_local,
+    write_local,
+)
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
 
@@ -54,7 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    params = season_here(arguments.season)
+    check_jobs(arguments.jobs)
+    params = _anchored(season_here(arguments.season))
     _require_numerics(params)
     chosen = cells_like(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}
@@ -65,7 +74,7 @@ def main(arguments: argparse.Namespace) -> int:
             failed = task_queue.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
-            write_report(params)
+            write_report(params.model_copy(update={"brought": {}}))  # nothing plays these
     spread = spreads(played.record for played in before.values() if played)
     agreements = {
         key: agreement(before[key], after[key], spread.get(_cells(params)[key].dataset))
@@ -109,16 +118,39 @@ def _played(params: Params, key: str) -> Played | None:
     return Played(record=read_record(folder), ranks=ranks)
 
 
+def _anchored(params: Params) -> Params:
+    """The season with the user's folders and files as absolute paths: the working folder is going
+    to change."""
+    sources = {name: _absolute(settings.source) for name, settings in params.datasets.items()}
+    datasets = {
+        name: settings.model_copy(update={"source": sources[name]})
+        for name, settings in params.datasets.items()
+    }
+    anchored = placed(params, Local(weights_dir=os.getcwd()))  # files of word vectors
+    update = {"datasets": datasets, "weights_dir": _absolute(params.weights_dir)}
+    return anchored.model_copy(update=update)
+
+
+def _anchored_local() -> Local:
+    """The folders of this machine as absolute paths."""
+    local = read_local()
+    sources = {name: _absolute(folder) for name, folder in local.sources.items()}
+    return Local(weights_dir=_absolute(local.weights_dir), sources=sources)
+
+
+def _absolute(path: str | None) -> str | None:
+    return str(Path(path).expanduser().absolute()) if path else path
+
+
 @contextmanager
 def _scratch(folder: Path, params: Params) -> Iterator[None]:
     """Inside, `folder` is the working folder: the season and links to raw files, and nothing that
     was made from them."""
-    root = Path.cwd()
+    root, local = Path.cwd(), _anchored_local() if LOCAL.is_file() else None
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SEASONS, folder / SEASONS)
-    for path in (PARAMS, LOCAL):
-        if path.is_file():
-            shutil.copyfile(path, folder / path)
+    if PARAMS.is_file():
+        shutil.copyfile(PARAMS, folder / PARAMS)
     (folder / RAW).mkdir(parents=True)
     (folder / MANIFESTS).mkdir()
     for dataset in params.datasets:
@@ -133,6 +165,8 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
             shutil.copyfile(method, folder / method)
     os.chdir(folder)
     try:
+        if local:
+            write_local(local)
         yield
     finally:
         os.chdir(root)

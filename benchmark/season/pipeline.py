@@ -25,7 +25,7 @@ from benchmark.season.parameter_files import (
     read_shared,
     write_generated,
 )
-from benchmark.season.parameters import Cell, FeatureSet, Fusion, Params
+from benchmark.season.parameters import BROUGHT, Cell, FeatureSet, Fusion, Params
 from benchmark.season.presets import PACKAGE_ROOT
 from benchmark.season.season_files import SEASONS
 
@@ -202,11 +202,17 @@ def _report(params: Params) -> dict:
             *(f"data/prepared/{dataset}" for dataset in params.datasets),
             f"results/{name}",
             *filter(os.path.isfile, (f"{path[:-3]}.yaml" for path in params.methods.values())),
-            *filter(os.path.isfile, [str(SEASONS / name / "tuning.csv")]),
+            *_added(SEASONS / name),
         ],
         "outs": [{f"{pages}/{page}": {"cache": False}} for page in PAGES],
         "plots": [{f"{pages}/plots/{plot}.csv": drawn} for plot, drawn in PLOTS.items()],
     }
+
+
+def _added(season: Path) -> list[str]:
+    """What `tune` and `score` have added to a season, if they have: git keeps no empty folder."""
+    trials, rows = season / "tuning.csv", season / BROUGHT
+    return [str(path) for path in (trials, rows) if path.is_file() or any(path.glob("*.yaml"))]
 
 
 def _metrics(params: Params) -> dict:

@@ -142,7 +142,7 @@ function claims() {
     claim.statement + (claim.elsewhere ? " (the same comparison here)" : ""), claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
     claim.on_test_set,
-    { shown: number(claim.difference), sort: claim.difference ?? -1e9 }, between(claim.interval),
+    { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),
     make("span", {}, claim.reason, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), ` ${claim.where}`),
   ]);
   const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
@@ -281,7 +281,7 @@ async function compare(first, second) {
   start("Side by side", make("div", { class: "filters" },
     choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
     choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
-  const p = pair?.p === null || !pair ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
+  const p = !pair || pair.p === null || pair.of_these ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
   $("page").append(make("p", { id: "verdict" }, pair ? `rsum: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : "rsum: not comparable."));
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
   const costs = [["training", "training (s)", 1], ["query", "a query (ms)", 1000]].map(([name, head, unit]) => [head, ...[one, other].map((each) => (each.costs[name] === undefined ? DASH : number(each.costs[name] * unit))), DASH]);
