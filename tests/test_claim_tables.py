@@ -10,6 +10,7 @@ from benchmark.analysis import claims
 from benchmark.analysis.claims import Finding, Verdict
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.grounds import Cause, Ground
+from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Doubt, Estimate, SeedPart
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Rule, Size
 from benchmark.papers.own_claims import OWN
@@ -46,6 +47,7 @@ def compared(
     known = {
         "first": first,
         "second": second,
+        "titles": (title_of(first), title_of(second)),
         "metric": facts.get("metric", "i2t_r1"),
         "firsts": facts.get("firsts", [level - 0.5, level, level + 0.5]),
         "seconds": facts.get("seconds", [level + 0.5, level + 1, level + 1.5]),

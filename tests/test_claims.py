@@ -573,6 +573,7 @@ class TestClaimsOfThePapers:
         return Comparison(
             first=first.preset,
             second=second.preset if second else "",
+            titles=(first.preset, second.preset if second else ""),
             metric=metric,
             firsts=[500.0] * 5,  # so that no level makes a margin smaller
             seconds=[500.0] * 5,

@@ -24,7 +24,6 @@ from benchmark.analysis.boards import Board
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.departures import Departure, departures
 from benchmark.analysis.grounds import Cause, Ground
-from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
@@ -276,9 +275,9 @@ def _tested(
 
 
 def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) -> list[str]:
-    reasons_of = {preset: departures(board, board.standing(preset)) for preset in presets}
+    standings = [board.standing(preset) for preset in presets]
     named = {
-        kind: [title_of(p) for p, kinds in reasons_of.items() if kind in kinds] for kind in CAUTIONS
+        kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
     }
     of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
     return of_presets + [said for pair in tested if (said := _weaker_member(board, pair))]
@@ -295,16 +294,15 @@ def _weaker_member(board: Board, pair: Tested) -> str:
     best = max(means, key=means.get)
     if best == pair.comparison.second:
         return ""
-    heading, second = quantity(metric).heading, title_of(pair.comparison.second)
-    return f"weaker member: {second}; {title_of(best)} alone has {heading} {means[best]:.1f}"
+    other = f"{board.standing(best).row.title} alone has {quantity(metric).heading}"
+    return f"weaker member: {pair.comparison.titles[1]}; {other} {means[best]:.1f}"
 
 
 def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:
     decisive = min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
     ground, reason = decisive.on_other_images.ground, decisive.on_other_images.ground.reason
     if len(tested) > 1:
-        pair = decisive.comparison
-        names = f"{title_of(pair.first)} over {title_of(pair.second)}"
+        names = " over ".join(decisive.comparison.titles)
         reason = f"{'each pair' if decisive.conclusion == Conclusion.HOLDS else names}: {reason}"
     return Verdict(
         paper=question.paper,

@@ -40,6 +40,7 @@ class Comparison:
 
     first: str
     second: str  # "": the metric is a difference, compared with zero
+    titles: tuple[str, str]  # of both
     metric: str
     firsts: list[float]  # the first preset's metric, one value per training
     seconds: list[float]  # the second preset's
@@ -292,6 +293,7 @@ def _compared(
     return Comparison(
         first=first.preset,
         second=second.preset if second else "",
+        titles=(first.row.title, second.row.title if second else ""),
         metric=metric,
         firsts=list(firsts.values.values()),
         seconds=list(seconds.values.values()) if seconds else [],

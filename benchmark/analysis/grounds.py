@@ -55,10 +55,10 @@ def lack(claim: Claim, board: Board) -> Ground | None:
         if not standing.played:
             lost = standing.outcomes[0].record
             status = lost.status.replace("_", " ")
-            return Ground(Cause.NO_RESULT, f"{title_of(preset)}: {status}: {lost.reason}")
+            return Ground(Cause.NO_RESULT, f"{standing.row.title}: {status}: {lost.reason}")
         if not comparisons.usable(standing, claim.metric):
             heading = quantity(claim.metric).heading
-            return Ground(Cause.NOT_MEASURED, f"{heading} of {title_of(preset)} was not measured")
+            return Ground(Cause.NOT_MEASURED, f"{heading} of {standing.row.title} was not measured")
     compared = [board.standing(preset) for preset in claim.presets]
     return _untrained(claim, board, compared) or _other_text(compared) or _same_network(compared)
 
@@ -68,7 +68,7 @@ def _untrained(claim: Claim, board: Board, compared: Sequence[Standing]) -> Grou
     random = [s for s in compared if Departure.TEXT in departures(board, s)]
     if not claim.weights or not random:
         return None
-    titles = " and ".join(title_of(standing.preset) for standing in random)
+    titles = " and ".join(standing.row.title for standing in random)
     return Ground(Cause.NOT_PLAYED, f"{titles} was played with a random text encoder")
 
 
@@ -78,7 +78,7 @@ def _other_text(compared: Sequence[Standing]) -> Ground | None:
         return None
     for standing in compared:
         if other := other_encoder(standing):
-            return Ground(Cause.NOT_PLAYED, f"{title_of(standing.preset)} was played with {other}")
+            return Ground(Cause.NOT_PLAYED, f"{standing.row.title} was played with {other}")
     return None
 
 
@@ -99,11 +99,11 @@ def obstacle(board: Board, comparison: Comparison) -> Ground | None:
     if board.is_small(standings[0].task):
         queries = board.test_queries(standings[0].task)
         return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
-    poor = [title_of(s.preset) for s in standings if Departure.CHANCE in departures(board, s)]
+    poor = [s.row.title for s in standings if Departure.CHANCE in departures(board, s)]
     if poor and not is_time(comparison.metric):
         return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")
     if "overlap_s" in sides(comparison.metric):
-        coarse = [title_of(s.preset) for s in standings if comparisons.is_coarse(s)]
+        coarse = [s.row.title for s in standings if comparisons.is_coarse(s)]
         if coarse:
             return Ground(Cause.COARSE_BINS, f"S of {' and '.join(coarse)} hangs on its bins")
     if comparison.is_of_these_trainings:

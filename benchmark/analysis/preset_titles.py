@@ -1,4 +1,4 @@
-"""The one name of a preset on all pages. Knows no torch."""
+"""The names of presets that a season may lack: those of methods/. Knows no torch."""
 
 from functools import cache
 

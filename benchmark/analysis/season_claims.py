@@ -10,7 +10,6 @@ from pathlib import Path
 from benchmark.analysis import comparisons, ranking, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.claims import Verdict
-from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Size
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
@@ -193,8 +192,8 @@ def _compared(verdict: Verdict) -> Compared:
     comparison = decisive.comparison
     low, high = comparison.interval or (None, None)
     return Compared(
-        first=title_of(comparison.first),
-        second=title_of(comparison.second) if comparison.second else "",
+        first=comparison.titles[0],
+        second=comparison.titles[1],
         pairs=len(verdict.tested),
         metric=quantity(verdict.claim.metric).heading,
         decimals=quantity(verdict.claim.metric).decimals,

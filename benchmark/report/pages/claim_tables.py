@@ -107,8 +107,8 @@ def _effect(verdict: Verdict, tested: Tested) -> Effect:
         claim=verdict.claim.statement,
         metric=_metric(verdict),
         shown=difference(verdict, comparison),
-        first=title_of(comparison.first),
-        second=title_of(comparison.second) if comparison.second else "",
+        first=comparison.titles[0],
+        second=comparison.titles[1],
     )
 
 
@@ -231,10 +231,9 @@ def statement(verdict: Verdict) -> str:
 def compared(verdict: Verdict, comparison: Comparison) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
     if comparison.second:
-        names = title_of(comparison.first), title_of(comparison.second)
-        return f" {_sign(verdict)} ".join(names)
+        return f" {_sign(verdict)} ".join(comparison.titles)
     first, second = (quantity(side).heading for side in sides(comparison.metric))
-    return f"{title_of(comparison.first)}: {first} above {second}"
+    return f"{comparison.titles[0]}: {first} above {second}"
 
 
 def remark(verdict: Verdict) -> str:
