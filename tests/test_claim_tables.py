@@ -359,7 +359,7 @@ class TestForest:
     def test_the_interval_of_one_seed_is_marked(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
         drawn = forest_rows(verdict("undecided", single, compared("b", "c")))
-        assert [row.is_of_test_set for row in drawn] == [True, False]
+        assert [row.is_of_these_trainings for row in drawn] == [True, False]
 
     def test_each_comparison_keeps_its_own_conclusion(self):
         pairs = compared("a", "b", "holds"), compared("b", "c", "reversed")

@@ -119,7 +119,7 @@ class TestDistributions:
         facts = {"overlap": 0.2, "half_bins": 0.25, "double_bins": 0.15, "bound": 0.18}
         rows = [
             overlap_intervals.OverlapRow(
-                title="one", ends=(0.1, 0.3), is_of_test_set=True, **facts
+                title="one", ends=(0.1, 0.3), is_of_these_trainings=True, **facts
             ),
             overlap_intervals.OverlapRow(title="none", ends=None, **facts),
         ]
@@ -450,7 +450,7 @@ class TestForest:
         assert shown == [*verdicts, "printed in the paper", "margin of the claim"]
 
     def test_the_interval_of_one_seed_is_dotted_and_called_so(self):
-        both = [forest_row("one", is_of_test_set=True), forest_row("three")]
+        both = [forest_row("one", is_of_these_trainings=True), forest_row("three")]
         figure = forest.forest(both)
         dotted, solid = (span.get_linestyle()[0] for span in figure.axes[0].collections)
         assert dotted[1] and not solid[1]  # dashes

@@ -104,6 +104,11 @@ class Finding:
         return self.judged.compared
 
     @property
+    def place(self) -> str:
+        """The dataset with its season."""
+        return f"{self.dataset} ({self.season})"
+
+    @property
     def needs(self) -> str:
         """As of `LedgerRow`, of this test."""
         return _needed([self.compared])

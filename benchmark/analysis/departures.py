@@ -7,7 +7,7 @@ torch.
 from enum import StrEnum
 from functools import lru_cache
 
-from benchmark.analysis import comparisons, image_noise
+from benchmark.analysis import comparisons, image_noise, twin_queries
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.convergence import is_rising
 
@@ -177,10 +177,5 @@ def near_chance(rsum: float, ways: int, images: float) -> str:
 
 
 def _of_card(board: Board) -> dict[Departure, str]:
-    items = board.card.get("leakage", {}).get("items", {})
-    shared = max(
-        (items.get(kind, {}).get("test", 0) for kind in ("pictures", "near_pictures")), default=0
-    )
-    if not shared:
-        return {}
-    return {Departure.SPLIT: f"{shared} test pictures have a twin in another split"}
+    twins = twin_queries.twins_in_all(board.card)
+    return {Departure.SPLIT: f"{twins} test pictures have a twin in another split"} if twins else {}

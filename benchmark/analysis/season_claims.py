@@ -33,7 +33,7 @@ class Compared(Strict):
     difference: float  # positive: the first is better
     low: float | None  # ends of the 95% interval; None: there is none
     high: float | None
-    is_of_test_set: bool  # the interval says nothing of other trainings
+    is_of_these_trainings: bool  # the interval says nothing of other trainings
     printed: float | None
     margin: float
     size: Size | None
@@ -200,7 +200,7 @@ def _compared(verdict: Verdict) -> Compared:
         difference=_rounded(comparison.difference),
         low=_rounded(low),
         high=_rounded(high),
-        is_of_test_set=comparison.is_of_these_trainings and low is not None,
+        is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
         printed=_rounded(decisive.printed),
         margin=_rounded(decisive.rule.margin),
         size=decisive.size,

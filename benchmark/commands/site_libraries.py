@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmark.core.errors import UserError
+from benchmark.core.files import write_text
 
 if find_spec("itables") and find_spec("vl_convert"):  # the extra `site`
     import itables
@@ -44,9 +45,6 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed; to put them together takes ten seconds, once a version."""
     path = CACHE / f"vega-{vl_convert.get_vega_version()}-{vl_convert.get_vega_embed_version()}.js"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
         # Its names would be global, and some are the page's own.
-        part.write_text(f"(()=>{{{vl_convert.javascript_bundle()}\n}})();", encoding="utf-8")
-        part.replace(path)
+        write_text(path, f"(()=>{{{vl_convert.javascript_bundle()}\n}})();")
     return path.read_text(encoding="utf-8")

@@ -182,7 +182,7 @@ def _draw_row(axes: Axes, row: LedgerRow, middle: float, markers: dict[str, str]
     first = middle - OFFSET * (len(row.findings) - 1) / 2
     for number, finding in enumerate(row.findings):
         unit = unit_of(row, finding.compared)
-        _draw_finding(axes, finding, first + OFFSET * number, unit, markers[_where(finding)])
+        _draw_finding(axes, finding, first + OFFSET * number, unit, markers[finding.place])
 
 
 def _beside(row: LedgerRow, letter: str) -> str:
@@ -201,7 +201,7 @@ def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, mark
     compared, colour = finding.compared, OF_FINDING[finding.judged.conclusion]
     if compared.low is not None:
         low, high = (np.clip(end / unit, LOW, HIGH) for end in (compared.low, compared.high))
-        line = ":" if compared.is_of_test_set else "-"
+        line = ":" if compared.is_of_these_trainings else "-"
         axes.hlines(height, low, high, color=colour, linewidth=1.7, linestyle=line)
     if compared.printed is not None:
         place = np.clip(compared.printed / unit, LOW, HIGH)
@@ -242,12 +242,8 @@ def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
 
 def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:
     """Where something was found -> the mark of its findings."""
-    places = dict.fromkeys(_where(finding) for row in rows for finding in row.findings)
+    places = dict.fromkeys(finding.place for row in rows for finding in row.findings)
     return {where: MARKERS[number % len(MARKERS)] for number, where in enumerate(sorted(places))}
-
-
-def _where(finding: Finding) -> str:
-    return f"{finding.dataset} ({finding.season})"
 
 
 def _label(row: LedgerRow) -> str:

@@ -15,7 +15,7 @@ from benchmark.analysis.verdict_rules import Conclusion, Rule
 from benchmark.papers.claimed_quantities import quantity
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
-from benchmark.report.pages.claim_tables import OF_TEST_SET, compared, counted, is_of_test_set
+from benchmark.report.pages.claim_tables import OF_THESE_TRAININGS, compared, counted, has_dagger
 
 SECTION = "claims"
 MARKS = {  # conclusion -> colour, marker
@@ -45,7 +45,7 @@ class ForestRow:
     conclusion: Conclusion
     printed: float | None = None  # the paper's difference
     bounds: tuple[float, ...] = ()  # margins of the claim, other than zero
-    is_of_test_set: bool = False  # the interval is of a single seed
+    is_of_these_trainings: bool = False  # the interval says nothing of others
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
@@ -72,7 +72,7 @@ def forest_rows(verdict: Verdict) -> list[ForestRow]:
             conclusion=tested.conclusion,
             printed=tested.printed,
             bounds=_bounds(tested.rule),
-            is_of_test_set=is_of_test_set(tested.comparison),
+            is_of_these_trainings=has_dagger(tested.comparison),
         )
         for tested in verdict.tested
         if tested.comparison.interval
@@ -140,7 +140,7 @@ def _limits(group: Sequence[ForestRow]) -> tuple[float, float]:
 
 def _draw_row(axes: Axes, position: float, row: ForestRow) -> None:
     colour, marker = MARKS[row.conclusion]
-    style = DOTTED if row.is_of_test_set else "-"
+    style = DOTTED if row.is_of_these_trainings else "-"
     axes.hlines(position, row.low, row.high, color=colour, linewidth=1.8, linestyle=style)
     axes.plot(row.bounds, [position] * len(row.bounds), **_bound())
     if row.printed is not None:
@@ -186,9 +186,9 @@ def _legend(rows: Sequence[ForestRow]) -> tuple[list[Artist], list[str]]:
         colour, marker = MARKS[conclusion]
         look = {"color": colour, "marker": marker, "markersize": 8, "markeredgecolor": "white"}
         handles.append(Line2D([], [], linewidth=1.8, **look))
-    if any(row.is_of_test_set for row in rows):
+    if any(row.is_of_these_trainings for row in rows):
         handles.append(Line2D([], [], color="black", linewidth=1.8, linestyle=DOTTED))
-        titles.append(OF_TEST_SET)
+        titles.append(OF_THESE_TRAININGS)
     if any(row.printed is not None for row in rows):
         handles.append(Line2D([], [], **_diamond()))
         titles.append("printed in the paper")

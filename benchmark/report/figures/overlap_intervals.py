@@ -38,7 +38,7 @@ class OverlapRow:
     half_bins: float  # S at half the bins
     double_bins: float
     bound: float  # 1 - KS
-    is_of_test_set: bool = False  # the interval says nothing of other trainings
+    is_of_these_trainings: bool = False  # the interval says nothing of other trainings
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
@@ -75,7 +75,7 @@ def _rows(board: Board, standing: Standing) -> list[OverlapRow]:
             half_bins=standing.mean("overlap_s_half_bins"),
             double_bins=standing.mean("overlap_s_double_bins"),
             bound=standing.mean("one_minus_ks"),
-            is_of_test_set=is_one,
+            is_of_these_trainings=is_one,
         )
     ]
 
@@ -109,11 +109,11 @@ def overlap_intervals(rows: Sequence[OverlapRow]) -> Figure:
 def _draw_spans(axes: Axes, rows: Sequence[OverlapRow]) -> dict[str, Artist]:
     """Draw the intervals; a handle of each kind that occurs, by its name in the legend."""
     handles = {}
-    for is_of_test_set, (line, name) in LINE_OF.items():
+    for is_of_these_trainings, (line, name) in LINE_OF.items():
         spans = [
             (height, *row.ends)
             for height, row in enumerate(rows)
-            if row.ends and row.is_of_test_set == is_of_test_set
+            if row.ends and row.is_of_these_trainings == is_of_these_trainings
         ]
         if spans:
             look = {"color": COLOURS[0], "linewidth": 1.6, "linestyle": line}

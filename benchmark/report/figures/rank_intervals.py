@@ -32,7 +32,7 @@ class RankRow:
     title: str
     mean: float
     ends: tuple[float, float] | None  # of the 95% interval
-    is_of_test_set: bool  # the interval says nothing of other trainings
+    is_of_these_trainings: bool  # the interval says nothing of other trainings
     group: str
     seeds: int
     marks: str
@@ -70,7 +70,7 @@ def _row(board: Board, standing: Standing, metric: str, group: str) -> RankRow:
         title=standing.row.title,
         mean=standing.mean(metric),
         ends=ends_of(board, standing, metric),
-        is_of_test_set=is_one,
+        is_of_these_trainings=is_one,
         group=group,
         seeds=len(standing.played),
         marks=validity.marks(board, standing),
@@ -105,7 +105,7 @@ def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
         Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="-"),
     ]
     titles = ["converged", "not converged"]
-    if any(row.is_of_test_set for row in rows):
+    if any(row.is_of_these_trainings for row in rows):
         handles.append(Line2D([], [], color=GREY, linestyle=POINTED))
         titles.append(THESE_TRAININGS)
     return handles, titles
@@ -115,7 +115,7 @@ def _draw_row(axes: Axes, height: int, row: RankRow) -> None:
     is_rising = row.marks.startswith("C")
     colour = GREY if is_rising else COLOURS[0]
     if row.ends:
-        line = POINTED if row.is_of_test_set else "-"
+        line = POINTED if row.is_of_these_trainings else "-"
         axes.hlines(height, *row.ends, color=colour, linewidth=2, linestyle=line)
     face = "white" if is_rising else colour
     axes.plot(row.mean, height, "o", color=colour, markerfacecolor=face, markersize=6, zorder=3)

@@ -18,7 +18,7 @@ WORDS = ["claim", "on other images", "on this test set", "compared", "metric"]
 INTERVAL = "95% interval"
 UNDER = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"  # a further comparison of the claim above
 DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
-OF_TEST_SET = "95% over test images, these trainings only"  # nothing is known of other trainings
+OF_THESE_TRAININGS = "95% over test images, these trainings only"
 VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
     Conclusion.REVERSED: ("is reversed", "are reversed"),
@@ -36,7 +36,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     """The verdicts on claims that were run: one row per comparison, the verdict in the first."""
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
     compared = [tested.comparison for verdict in run for tested in verdict.tested]
-    intervals = [INTERVAL, *[OF_TEST_SET] * any(map(is_of_test_set, compared))]
+    intervals = [INTERVAL, *[OF_THESE_TRAININGS] * any(map(has_dagger, compared))]
     numbers = ["seeds", "here", "difference", *intervals, "p", "p, Holm", "printed"]
     return Table(
         title=title,
@@ -129,7 +129,7 @@ def difference(verdict: Verdict, comparison: Comparison) -> str:
     text = f"{_metric(verdict)} {comparison.difference:+.{decimals}f}"
     if comparison.interval is None:
         return text
-    dagger = f"{NO_BREAK}{DAGGER}" if is_of_test_set(comparison) else ""
+    dagger = f"{NO_BREAK}{DAGGER}" if has_dagger(comparison) else ""
     return f"{text} {_interval(comparison, decimals)}{dagger}"
 
 
@@ -217,7 +217,7 @@ def adjusted_alone(verdicts: Sequence[Verdict]) -> str:
     ) * is_tested
 
 
-def is_of_test_set(comparison: Comparison) -> bool:
+def has_dagger(comparison: Comparison) -> bool:
     """Whether the interval says nothing of other trainings."""
     return comparison.is_of_these_trainings and comparison.interval is not None
 
@@ -304,7 +304,7 @@ def _printed(verdict: Verdict) -> str:
 
 def _pair(verdict: Verdict, tested: Tested, intervals: Sequence[str]) -> list[str]:
     comparison, decimals = tested.comparison, _decimals(verdict)
-    own = OF_TEST_SET if is_of_test_set(comparison) else INTERVAL
+    own = OF_THESE_TRAININGS if has_dagger(comparison) else INTERVAL
     ends, finding = _interval(comparison, decimals), tested.on_other_images
     levels = [spread(values, decimals) for values in (comparison.firsts, comparison.seconds)]
     return [

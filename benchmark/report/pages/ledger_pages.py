@@ -61,7 +61,7 @@ def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt:
         tables=claim_tables_of(by_group),
         untested=by_group[Group.UNTESTED],
         untested_reasons=untested_reasons(rows),
-        has_dagger=any(f.compared.is_of_test_set for row in tested for f in row.findings),
+        has_dagger=any(f.compared.is_of_these_trainings for row in tested for f in row.findings),
     )
 
 
@@ -114,7 +114,7 @@ def claim_table(rows: Sequence[LedgerRow], beside: Mapping[Effect, str]) -> Tabl
             shown = ledger_sentences.difference(finding.compared)
             entries = [
                 row.claim.statement if number == 0 else "",
-                ledger_sentences.place(finding),
+                finding.place,
                 finding.judged.conclusion,
                 f"{shown} ({remark})" if remark else shown,
                 ledger_sentences.printed_difference(finding.compared),
@@ -126,7 +126,7 @@ def claim_table(rows: Sequence[LedgerRow], beside: Mapping[Effect, str]) -> Tabl
 def _effect(row: LedgerRow, finding: Finding) -> Effect:
     compared = finding.compared
     return Effect(
-        where=ledger_sentences.place(finding),
+        where=finding.place,
         claim=row.claim.statement,
         metric=compared.metric,
         shown=ledger_sentences.difference(compared),

@@ -154,12 +154,8 @@ def surprise(row: LedgerRow) -> str:
 def finding_line(finding: Finding) -> str:
     """The verdict on a dataset, with the difference, its interval and the gravest cautions."""
     beside = [said for said in finding.judged.cautions if said.startswith(SAID_AT_ONCE)]
-    text = f"{place(finding)} {finding.judged.conclusion}, {difference(finding.compared)}"
+    text = f"{finding.place} {finding.judged.conclusion}, {difference(finding.compared)}"
     return f"{text} ({'; '.join(beside)})" if beside else text
-
-
-def place(finding: Finding) -> str:
-    return f"{finding.dataset} ({finding.season})"
 
 
 def difference(compared: Compared) -> str:
@@ -169,7 +165,7 @@ def difference(compared: Compared) -> str:
     if compared.low is None:
         return text
     ends = between(f"{compared.low:+.{decimals}f}", f"{compared.high:+.{decimals}f}")
-    dagger = f"{NO_BREAK}{DAGGER}" if compared.is_of_test_set else ""
+    dagger = f"{NO_BREAK}{DAGGER}" if compared.is_of_these_trainings else ""
     return f"{text} {ends}{dagger}"
 
 

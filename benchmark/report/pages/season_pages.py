@@ -106,7 +106,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         statement=claim_tables.statement,
         facts=claim_tables.facts,
         has_dagger=any(
-            claim_tables.is_of_test_set(tested.comparison)
+            claim_tables.has_dagger(tested.comparison)
             for of_board in verdicts.values()
             for verdict in of_board
             for tested in verdict.tested

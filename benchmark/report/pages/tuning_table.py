@@ -1,9 +1,9 @@
 """What was tried on validation before a season was played, as a table. Knows no torch."""
 
 from benchmark.analysis import tuning_trials
+from benchmark.analysis.preset_titles import title_of
 from benchmark.report.table_formats import Table
 from benchmark.season.parameters import Cell, Params
-from benchmark.season.presets import presets
 
 
 def tuning(params: Params, dataset: str) -> Table | None:
@@ -15,7 +15,7 @@ def tuning(params: Params, dataset: str) -> Table | None:
     cells = {cell.preset: cell for cell in params.cells.values() if cell.dataset == dataset}
     rows = [
         [
-            _title(trial.preset),
+            title_of(trial.preset),
             trial.options,
             str(trial.epoch),
             f"{trial.val_rsum:.1f}",
@@ -25,11 +25,6 @@ def tuning(params: Params, dataset: str) -> Table | None:
     ]
     heads = ["preset", "options", "epoch kept", "validation rsum", "taken"]
     return Table(title="Trials on validation", heads=heads, rows=rows, names=2)
-
-
-def _title(preset: str) -> str:
-    known = presets()
-    return known[preset][1].title if preset in known else preset
 
 
 def _taken(options: str, cell: Cell | None) -> str:

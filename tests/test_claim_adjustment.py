@@ -1,0 +1,99 @@
+"""p of claims that are judged together, against Holm's adjustment by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.analysis.claims import claim_p, findings
+from benchmark.analysis.grounds import Cause, Ground
+from benchmark.analysis.significance import Estimate
+from benchmark.analysis.verdict_rules import Rule
+
+
+def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
+    """Differences with these two-sided p; a negative p is of a difference below zero."""
+    return [
+        Estimate(
+            value=float(np.sign(p) * (margin + stats.norm.isf(abs(p) / 2))), error=1.0, freedom=1e9
+        )
+        for p in p_values
+    ]
+
+
+def found(*estimates: list[Estimate], rules: list[Rule] | None = None) -> list[list]:
+    """The findings on claims, one list of estimates each, without margins."""
+    rules = rules or [Rule(kind="ordered", margin=0.0)] * len(estimates)
+    whole = [[rule] * len(of) for rule, of in zip(rules, estimates, strict=True)]
+    return findings(whole, estimates, [[None] * len(of) for of in estimates])
+
+
+class TestAdjustment:
+    def test_it_is_holms_over_the_claims(self):
+        """By hand: 0.001 x 3, 0.02 x 2, 0.03 x 1 but no less than 0.04."""
+        got = [of[0] for of in found(at(0.02), at(0.03), at(0.001))]
+        assert [finding.p for finding in got] == pytest.approx([0.02, 0.03, 0.001])
+        assert [finding.adjusted_p for finding in got] == pytest.approx([0.04, 0.04, 0.003])
+        assert {finding.conclusion for finding in got} == {"holds"}
+
+    def test_it_stands_in_the_way_of_what_may_be_chance(self):
+        got = [of[0] for of in found(at(0.03), at(0.2), at(-0.001))]
+        assert [finding.conclusion for finding in got] == ["undecided", "undecided", "reversed"]
+        assert [finding.ground.cause for finding in got] == ["chance", "interval", "interval"]
+        assert got[0].ground.reason == "p is 0.06 after Holm's adjustment"
+
+    def test_a_comparison_that_two_claims_make_counts_once(self):
+        same = at(0.04)
+        assert [of[0].adjusted_p for of in found(same, same)] == pytest.approx([0.04, 0.04])
+
+    def test_what_cannot_be_judged_does_not_count(self):
+        rules, estimates = [[Rule(kind="ordered", margin=0.0)]] * 2, [at(0.04), at(0.04)]
+        ground = Ground(Cause.FEW_SEEDS, "few")
+        judged, other = findings(rules, estimates, [[None], [ground]])
+        assert judged[0].adjusted_p == pytest.approx(0.04)
+        assert (other[0].conclusion, other[0].ground, other[0].p) == ("undecided", ground, None)
+
+    def test_the_pairs_that_can_be_judged_of_a_claim_count(self):
+        """Beside three other claims, what one pair denies has p times their number."""
+        rule, ground = Rule(kind="ordered", margin=0.0), Ground(Cause.NEAR_CHANCE, "poor")
+        estimates = [at(-0.03, 0.001), at(0.2), at(0.3), at(0.4)]
+        rules = [[rule] * len(of_claim) for of_claim in estimates]
+        obstacles = [[None, ground], [None], [None], [None]]
+        blocked, lost = findings(rules, estimates, obstacles)[0]
+        assert (blocked.conclusion, blocked.adjusted_p) == ("undecided", pytest.approx(0.12))
+        assert (lost.conclusion, lost.p) == ("undecided", None)
+
+    def test_a_difference_without_any_doubt_has_a_p_of_zero(self):
+        sure = [Estimate(value=120.0, error=2.0, freedom=999.0)]
+        found_of_both = findings(
+            [[Rule(kind="ordered", margin=1.0)]] * 2, [sure, at(0.2)], [[None]] * 2
+        )
+        assert (found_of_both[0][0].conclusion, found_of_both[0][0].adjusted_p) == ("holds", 0.0)
+
+    def test_p_of_a_denied_difference_is_of_one_on_the_margin(self):
+        rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
+        got = [of[0] for of in found(at(0.01, margin=1.0), at(0.02, margin=1.0), rules=rules)]
+        assert [finding.p for finding in got] == pytest.approx([0.01, 0.02])
+        assert {finding.conclusion for finding in got} == {"does not hold: better"}
+
+    def test_a_chain_holds_with_its_largest_p(self):
+        rules = [Rule(kind="ordered", margin=0.0)] * 3
+        assert claim_p(rules, at(0.01, 0.04, 0.001)) == pytest.approx(0.04)
+        (got,) = found(at(0.01, 0.04, 0.001))
+        assert {finding.conclusion for finding in got} == {"holds"}
+
+    def test_a_chain_is_reversed_with_its_smallest_p_times_its_pairs(self):
+        rules = [Rule(kind="ordered", margin=0.0)] * 3
+        assert claim_p(rules, at(0.01, -0.02, -0.5)) == pytest.approx(0.06)
+        conclusions = [finding.conclusion for finding in found(at(0.01, -0.02, -0.5))[0]]
+        assert conclusions[1:] == ["undecided", "undecided"]
+        assert found(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
+
+    def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
+        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the cases."""
+        rng, rules, runs = np.random.default_rng(0), [Rule(kind="ordered", margin=0.0)] * 2, 4000
+        drawn = rng.normal(size=(runs, 3)) / 2**0.5
+        told = 0
+        for a, b, c in drawn:
+            estimates = [Estimate(value=v, error=1.0, freedom=1e9) for v in (a - b, b - c)]
+            told += claim_p(rules, estimates) <= 0.05
+        assert told <= stats.binom.ppf(0.999, runs, 0.05)
