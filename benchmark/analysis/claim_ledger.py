@@ -80,7 +80,7 @@ KEY = {
         "the opposite",
     ),
     Group.UNLIKE: Meaning(
-        "says that there is no difference; holds in no test; in one or more, there is one",
+        "claims no difference; holds in no test; in one or more, there is one",
         (Conclusion.BETTER, Conclusion.WORSE),
         "a difference",
     ),
