@@ -83,6 +83,11 @@ class Verdict:
     tested: list[Tested]  # consecutive presets; empty where it was not run
     cautions: list[str]  # what of its presets speaks against trusting the verdict
 
+    @property
+    def decisive(self) -> Tested | None:
+        """The pair whose conclusion is that of the claim; None where it was not run."""
+        return _decisive(self.tested) if self.tested else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
@@ -298,8 +303,12 @@ def _weaker_member(board: Board, pair: Tested) -> str:
     return f"weaker member: {pair.comparison.titles[1]}; {other} {means[best]:.1f}"
 
 
+def _decisive(tested: Sequence[Tested]) -> Tested:
+    return min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+
+
 def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:
-    decisive = min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+    decisive = _decisive(tested)
     ground, reason = decisive.on_other_images.ground, decisive.on_other_images.ground.reason
     if len(tested) > 1:
         names = " over ".join(decisive.comparison.titles)

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmark.analysis import comparisons, ranking, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.claims import Verdict
-from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Size
+from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.names import Name
@@ -188,7 +188,7 @@ def _judged(verdict: Verdict) -> Judged:
 
 
 def _compared(verdict: Verdict) -> Compared:
-    decisive = min(verdict.tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+    decisive = verdict.decisive
     comparison = decisive.comparison
     low, high = comparison.interval or (None, None)
     return Compared(

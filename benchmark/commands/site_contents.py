@@ -11,9 +11,7 @@ from statistics import stdev
 from benchmark.analysis import claims, comparisons, ranking
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.claims import Verdict
-from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.departures import departures
-from benchmark.analysis.verdict_rules import WORST_FIRST
 from benchmark.papers.claimed_quantities import quantity
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.costs import has_costs, query_seconds, training_seconds
@@ -144,7 +142,7 @@ def _pairs(board: Board) -> dict[str, dict]:
 
 
 def _claim(dataset: str, verdict: Verdict) -> dict:
-    decisive = _decisive(verdict)
+    decisive = verdict.decisive and verdict.decisive.comparison
     return {
         "dataset": dataset,
         "paper": verdict.paper,
@@ -161,12 +159,6 @@ def _claim(dataset: str, verdict: Verdict) -> dict:
         "decimals": quantity(verdict.claim.metric).decimals,
         "cautions": verdict.cautions,
     }
-
-
-def _decisive(verdict: Verdict) -> Comparison | None:
-    """Of the pair that decides, as claims.json has it; None where the claim was not run."""
-    pair = min(verdict.tested, key=lambda pair: WORST_FIRST.index(pair.conclusion), default=None)
-    return pair and pair.comparison
 
 
 def _plots(standing: Standing) -> dict:
