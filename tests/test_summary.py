@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import builders
 import numpy as np
+import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
@@ -15,7 +16,7 @@ from benchmark.analysis.claims import Cause, Verdict
 from benchmark.analysis.verdict_rules import Conclusion, Limit
 from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import Claim
-from benchmark.report.pages.summary import sentences
+from benchmark.report.pages.summary import budget, sentences
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
@@ -325,6 +326,19 @@ class TestClaims:
 
     def test_where_none_is_undecided_nothing_is_told_of_them(self):
         assert not [line for line in self.lines(verdict("holds")) if line.startswith("Undecided")]
+
+
+def test_the_budget_counts_every_training_once():
+    played = standing("a", PERFECT, PERFECT, training=[5400.0])
+    history = pd.DataFrame({"epoch": [1, 2]})
+    own = [
+        replace(played.outcomes[0], history=history),
+        replace(played.outcomes[1], history=history),
+    ]
+    fused = standing("fused", PERFECT, training=[5400.0, 5400.0])  # of members, which are counted
+    said = budget(board(replace(played, outcomes=own), fused))
+    assert said.startswith("Budget: 2 epochs, 1 to 2 seeds of a preset; ")
+    assert "the 2 trainings took 3.0 hours, one after the other." in said
 
 
 class TestPrinted:

@@ -144,9 +144,17 @@ def budget(board: Board) -> str:
     images = board.card["counts"].get("train", {}).get("images")
     on = f" on {images:,} images" if images else ""
     return (
-        f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset. Another season "
-        "on the same dataset has its own: compare rows of one board only."
+        f"Budget: {_span(epochs, 'epoch')}{on}, {_span(seeds, 'seed')} of a preset; "
+        f"{_training_hours(board)}. Another season on the same dataset has its own: compare rows "
+        "of one board only."
     )
+
+
+def _training_hours(board: Board) -> str:
+    """What all trainings of a board took, one after the other; each of them once."""
+    own = [o for s in board.ranked for o in s.played if o.history is not None]
+    hours = sum(outcome.training_seconds for outcome in own) / 3600
+    return f"the {len(own)} trainings took {hours:.1f} hours, one after the other"
 
 
 def _span(counts: Sequence[int], what: str) -> str:
