@@ -245,13 +245,15 @@ def test_presets_of_the_same_trainings_are_paired_and_count_once():
     ranks = [ranks_of(np.random.default_rng(seed), 2.0) for seed in range(3)]
     identity = {"code": "c", "features": {"f": "1"}}
 
-    def of(name: str, **changed: object) -> Standing:
+    def of(name: str, start: str | None = None, **changed: object) -> Standing:
         facts = {"trainings": {name: identity | changed}}
-        return standing(name, [outcome(name, seed, ranks[seed], **facts) for seed in range(3)])
+        cells = [outcome(name, seed, ranks[seed], **facts) for seed in range(3)]
+        return standing(name, cells, start=start)
 
-    first, second, other = of("a"), of("b"), of("c", code="d")
-    results = board(first, second, other)
-    assert [trainings_of(results, s) for s in (first, second, other)] == [{"a"}, {"a"}, {"c"}]
+    first, second, other, started = of("a"), of("b"), of("c", code="d"), of("d", start="c")
+    results = board(first, second, other, started)
+    trained = [trainings_of(results, s) for s in results.standings]
+    assert trained == [{"a"}, {"a"}, {"c"}, {"d"}]
     assert compare(results, first, second, "rsum").is_paired
     assert not compare(results, first, other, "rsum").is_paired
 

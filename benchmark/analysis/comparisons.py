@@ -266,7 +266,7 @@ def _training(standing: Standing) -> tuple[str, str] | None:
     """What decided the preset's own trainings, but for the seed; None: the records do not say."""
     record = standing.outcomes[0].record
     identity = record.trainings.get(standing.preset)
-    settings = {"options": record.options, "identity": identity}
+    settings = {"options": record.options, "start": standing.row.start, "identity": identity}
     return (record.method, json.dumps(settings, sort_keys=True)) if identity else None
 
 
