@@ -286,10 +286,14 @@ class TestNotRun:
         alike = board(first, played("b", around(10), sentence="bilstm_max"))
         assert [verdict.conclusion for verdict in claimed(alike, made)] == ["holds"]
         expected = (Cause.NOT_PLAYED, "a was played with hglmm_1000")
-        assert (
-            self.lack(claimed, board(first, played("b", around(10), sentence="hglmm")), made)
-            == expected
-        )
+        other = played("b", around(10), sentence="hglmm")
+        assert self.lack(claimed, board(first, other), made) == expected
+
+    def test_methods_may_be_compared_whatever_text_vectors_they_read(self, claimed):
+        facts = {"text_features": {"encoder": "hglmm_1000"}, "method": "of vectors"}
+        fed = [outcome("a", s, metrics={MORE: v}, **facts) for s, v in enumerate(around(12))]
+        results = board(standing("a", fed, sentence="bilstm_max"), played("b", around(10)))
+        assert [verdict.conclusion for verdict in claimed(results, claim("a", "b"))] == ["holds"]
 
     def test_what_networks_do_needs_two_of_them(self, claimed):
         def fed(preset: str, network: str, level: float) -> Standing:

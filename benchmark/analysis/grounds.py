@@ -73,8 +73,8 @@ def _untrained(claim: Claim, board: Board, compared: Sequence[Standing]) -> Grou
 
 
 def _other_text(compared: Sequence[Standing]) -> Ground | None:
-    """Where presets differ by their sentence vectors, each must have had its own ones."""
-    if len({standing.row.sentence for standing in compared}) < 2:
+    """Where a paper compares sentence vectors under one method, each must have had its own ones."""
+    if len({s.method for s in compared}) > 1 or len({s.row.sentence for s in compared}) < 2:
         return None
     for standing in compared:
         if other := other_encoder(standing):

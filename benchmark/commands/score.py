@@ -126,11 +126,11 @@ def _doubts(judged: Judged, data: Prepared) -> list[str]:
     """What is said of scores that are as random ones."""
     rsum = judged.result.metrics.get("rsum")
     images = image_noise.choices_of(data.split(SPLIT).group_of_image)
-    found = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
-    if not found:
+    doubt = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
+    if not doubt:
         return []
     check = "the ranks and their queries" if judged.given == "ranks" else ROWS
-    return [f"near chance: {found}; check {check}"]
+    return [f"near chance: {doubt}; check {check}"]
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:

@@ -35,19 +35,19 @@ def as_csv(table: Table) -> str:
     Spreadsheets run an entry that begins like a formula. Such an entry gets an apostrophe in
     front, unless it is a dash or a number.
     """
-    found = columns(table)
-    by_head = {place: list(map(_harmless, column.texts)) for place, column in enumerate(found)}
+    shown = columns(table)
+    by_head = {place: list(map(_harmless, column.texts)) for place, column in enumerate(shown)}
     frame = pd.DataFrame(by_head)
-    frame.columns = [_harmless(column.head) for column in found]
+    frame.columns = [_harmless(column.head) for column in shown]
     return frame.to_csv(index=False, lineterminator="\n")
 
 
 def as_json(table: Table) -> str:
     """An object with title, heads and rows, whose entries are texts, numbers and null."""
-    found = columns(table)
-    values = [list(map(_value, c.texts)) if c.is_of_numbers else c.texts for c in found]
+    shown = columns(table)
+    values = [list(map(_value, c.texts)) if c.is_of_numbers else c.texts for c in shown]
     rows = list(zip(*values, strict=True))
-    content = {"title": table.title, "heads": [column.head for column in found], "rows": rows}
+    content = {"title": table.title, "heads": [column.head for column in shown], "rows": rows}
     return json.dumps(content, indent=2) + "\n"
 
 
