@@ -73,6 +73,17 @@ def test_folders_of_this_machine_stay_what_they_are(season, monkeypatch):
     assert read_params("try").weights_dir == expected.weights_dir
 
 
+def test_an_own_method_comes_with_its_presets(season):
+    Path("own").mkdir()
+    for name in ("mine.py", "mine.yaml", "other.yaml"):
+        Path("own", name).write_text(name)
+    with verify._scratch(SCRATCH, season.model_copy(update={"methods": {"mine": "own/mine.py"}})):
+        assert {path.name: path.read_text() for path in Path("own").iterdir()} == {
+            "mine.py": "mine.py",
+            "mine.yaml": "mine.yaml",
+        }
+
+
 def test_relative_paths_of_a_season_are_anchored(tmp_path, monkeypatch):
     """As `init my_pictures` writes one; files of vectors lie in the folder of weights, if any."""
     monkeypatch.chdir(tmp_path)

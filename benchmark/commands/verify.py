@@ -160,9 +160,7 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
         if raw.is_dir():
             (folder / raw).symlink_to(raw.resolve(), target_is_directory=True)
     for method in params.methods.values():
-        if not Path(method).is_absolute():
-            (folder / method).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(method, folder / method)
+        _copy_method(Path(method), folder)
     os.chdir(folder)
     try:
         if local:
@@ -170,6 +168,14 @@ def _scratch(folder: Path, params: Params) -> Iterator[None]:
         yield
     finally:
         os.chdir(root)
+
+
+def _copy_method(path: Path, folder: Path) -> None:
+    """A method's file and its presets beside it, unless they are found from anywhere."""
+    for file in (path, path.with_suffix(".yaml")):
+        if not file.is_absolute() and file.is_file():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, folder / file)
 
 
 def _other_fingerprints(before: dict[str, Played | None], chosen: list[str]) -> list[str]:
