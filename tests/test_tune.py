@@ -47,7 +47,7 @@ def test_a_trial_is_what_a_training_with_these_options_says_of_validation(capsys
     epoch = tiny_cells.checkpoint_of().epoch
     rsum = tiny_cells.history_of().val_rsum[epoch - 1]
     said = f"two_branch epochs=4 learning_rate=0.002: epoch {epoch}, rsum {rsum:.1f}\n"
-    assert capsys.readouterr().out == said
+    assert capsys.readouterr().out.startswith(said)
     header, row = FILE.read_text().splitlines()
     assert header == "dataset,preset,options,epoch,val_rsum"
     assert row == f"tiny,two_branch,epochs=4 learning_rate=0.002,{epoch},{rsum:.1f}"
@@ -95,6 +95,13 @@ def test_what_was_tried_is_not_tried_again(capsys, monkeypatch):
     tried("learning_rate=0.01", "epochs=2")
     assert capsys.readouterr().out.endswith("tried before\n")
     assert len(pd.read_csv(FILE)) == 1
+
+
+def test_after_the_first_trial_the_next_step_is_named(capsys, season):
+    tried("epochs=2")
+    assert f"next: python -m benchmark season {season.season};" in capsys.readouterr().out
+    tried("epochs=1")
+    assert "next:" not in capsys.readouterr().out
 
 
 def test_trials_are_kept_in_the_order_of_presets(capsys):

@@ -53,8 +53,11 @@ def main(arguments: argparse.Namespace) -> None:
         trial = _result(cell, options)
     finally:
         _remove(cell)
+    is_first = not tuning_trials.path(params.season).is_file()
     tuning_trials.add_trial(params.season, trial)
     print(f"{cell.preset} {trial['options']}: epoch {trial['epoch']}, rsum {trial['val_rsum']:.1f}")
+    if is_first:
+        print(f"next: python -m benchmark season {params.season}; then its report reads the trials")
 
 
 def _cell(params: Params, preset: str, dataset: str | None) -> Cell:
