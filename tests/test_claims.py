@@ -229,6 +229,26 @@ def test_a_claim_about_trained_weights_is_not_tested_with_random_ones(claimed):
     )
 
 
+def test_a_claim_about_trained_word_vectors_is_not_tested_with_own_ones(claimed):
+    def fed(preset: str, level: float, *deviations: str) -> Standing:
+        facts = {"deviations": list(deviations)}
+        cells = [
+            outcome(preset, seed, metrics={MORE: value}, **facts)
+            for seed, value in enumerate(around(level))
+        ]
+        return standing(preset, cells)
+
+    own = "word vectors: trained on the training captions"
+    made = claim("a", "b", weights="word vectors of elsewhere")
+    (verdict,) = claimed(board(fed("a", 12, own), fed("b", 10)), made)
+    assert (verdict.conclusion, verdict.reason) == (
+        "not run",
+        "a was played with other word vectors",
+    )
+    (verdict,) = claimed(board(fed("a", 12, own), fed("b", 10, own)), made)
+    assert verdict.conclusion == "holds"
+
+
 def test_a_fusion_beside_its_weaker_member_says_what_the_other_one_has(claimed):
     fused = played("f", around(12), fuse={"how": "average", "of": ["a", "b"]})
     results = board(fused, played("a", around(9)), played("b", around(11)))

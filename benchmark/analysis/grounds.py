@@ -64,12 +64,21 @@ def lack(claim: Claim, board: Board) -> Ground | None:
 
 
 def _untrained(claim: Claim, board: Board, compared: Sequence[Standing]) -> Ground | None:
-    """A claim about a trained text encoder is not tested with one of random weights."""
-    random = [s for s in compared if Departure.TEXT in departures(board, s)]
-    if not claim.weights or not random:
+    """A claim about trained weights is not tested with random ones, nor, where one side alone reads
+    word vectors, with vectors that were trained on the captions at hand."""
+    if not claim.weights:
         return None
-    titles = " and ".join(standing.row.title for standing in random)
-    return Ground(Cause.NOT_PLAYED, f"{titles} was played with a random text encoder")
+    random = [s for s in compared if Departure.TEXT in departures(board, s)]
+    if random:
+        return Ground(Cause.NOT_PLAYED, f"{_titles(random)} was played with a random text encoder")
+    own_words = [s for s in compared if Departure.WORDS in departures(board, s)]
+    if 0 < len(own_words) < len(compared):
+        return Ground(Cause.NOT_PLAYED, f"{_titles(own_words)} was played with other word vectors")
+    return None
+
+
+def _titles(standings: Sequence[Standing]) -> str:
+    return " and ".join(standing.row.title for standing in standings)
 
 
 def _other_text(compared: Sequence[Standing]) -> Ground | None:

@@ -114,10 +114,10 @@ class Claim(Strict):
     metric: str  # or a difference of two: papers.claimed_quantities
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
-    headline: bool = False  # of those for which the paper is known, as its abstract has them
+    headline: bool = False  # of those for which the paper is known
     only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
     printed: list[float] = []  # the values of what is compared, where no table row has them
-    weights: str = ""  # trained ones that other features cannot stand in for
+    weights: str = ""  # trained ones that others cannot stand in for
     note: str = ""
 
     @model_validator(mode="after")
