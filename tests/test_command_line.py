@@ -117,6 +117,13 @@ def test_a_season_file_from_elsewhere_is_kept_with_what_is_made_from_it(capsys):
     assert main(["season", "small"]) == 0  # by its name from now on
 
 
+@pytest.mark.parametrize("value", ["[1", ": b", "2020-13-45", "!!python/name:os.system"])
+def test_an_option_that_is_no_yaml_is_refused_in_a_line(capsys, value):
+    words = ["vse", "--dataset", "shapes", "--option", f"epochs={value}"]
+    assert main(["run", *words]) == 2
+    assert "--option epochs: expected" in one_line(capsys)
+
+
 def test_a_season_has_no_reserved_name(capsys):
     Path("shared.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
     assert main(["season", "shared.yaml"]) == 2

@@ -384,6 +384,12 @@ def test_correlations_of_sampled_images_count_where_features_are_not_standardise
     assert compare(board(standing("a", cells)), standing("a", cells), None, metric) is None
 
 
+def test_a_sampled_image_of_equal_features_has_no_correlation():
+    cell, correlations = outcome("a", 0, any_ranks()), np.array([[1, np.nan], [np.nan, 1]])
+    write_arrays(cell.folder, "samples", correlation_before=correlations)
+    assert values(standing("a", [cell]), "correlation_before") == []
+
+
 class TestOverlap:
     """S has resamples of its own, the same ones for every cell."""
 

@@ -87,6 +87,14 @@ def test_splits_of_the_annotations_stay():
     )
 
 
+@pytest.mark.parametrize("called", ["2024", "2024-05-01", "on", "null"])
+def test_a_folder_may_be_called_as_yaml_writes_something_else(called):
+    counted = init.Counted(9, 9, False, 1, 2)
+    Path("s.yaml").write_text(init.season_text(called, Path("a"), None, counted))
+    season = read_season("s.yaml")
+    assert (season.title, list(season.datasets)) == (called, [called])
+
+
 @pytest.mark.parametrize("images", [9, 160, 5000, 100_000])
 def test_every_season_file_can_be_resolved(images):
     counted = init.Counted(images, 5 * images, False, images // 10, images // 5)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import builders
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from benchmark.analysis import validity
 from benchmark.analysis.boards import Board, Standing
@@ -101,10 +102,10 @@ class TestLeaderboard:
         cut, said = first_page(board(*of_papers, brought, own))
         best = [f"P{n:02}" for n in range(FIRST)]
         assert [row["preset"] for row in texts(cut)] == [*best, "Z", "Y"]
-        assert said.startswith(f"{MOST - FIRST} more presets are in the figure")
+        assert said.startswith(f"{MOST - FIRST} more presets are on the page")
         few = [standing(f"o{n}", POOR, method="o.py") for n in range(MOST - FIRST)]
         cut, said = first_page(board(*of_papers[: FIRST + 1], *few))
-        assert len(cut.rows) == MOST and said.startswith("1 more preset is in the figure")
+        assert len(cut.rows) == MOST and said.startswith("1 more preset is on the page")
 
     def test_an_interval_over_the_test_images_only_has_a_dagger(self):
         single = board(standing("a", PERFECT))
@@ -189,6 +190,11 @@ class TestCarefulRows:
         assert careful_rows(board(standing("ok", *[PERFECT] * 3, deviations=[]))) == []
 
 
+def titles(figure: Figure) -> list[str]:
+    """Of the legend."""
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 class TestRankFigure:
     def test_rows_are_those_of_the_leaderboard(self):
         presets = board(standing("b", POOR, POOR), standing("a", PERFECT, PERFECT))
@@ -197,6 +203,13 @@ class TestRankFigure:
         assert (second.title, second.mean) == ("B", 0.0)
         (axes,) = rank_intervals([first, second], "rsum").axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B"]
+
+    def test_where_nothing_is_known_of_trainings_convergence_is_not_said(self):
+        brought = standing("b", POOR, method="brought", family="brought")
+        figure = rank_intervals(rank_rows(board(standing("a", PERFECT), brought), "rsum"), "rsum")
+        assert "convergence not known" in titles(figure)
+        of_known = rank_intervals(rank_rows(board(standing("a", PERFECT)), "rsum"), "rsum")
+        assert "convergence not known" not in titles(of_known)
 
 
 class TestGap:

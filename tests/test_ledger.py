@@ -77,7 +77,7 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Judged
 
 
 def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
-    """Its dataset is its own unless `title` names one."""
+    """Its dataset is its own unless the facts name one."""
     leader = Leader(
         task="retrieval",
         title="A | b",
@@ -91,8 +91,8 @@ def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
         few_seeds=0,
         lacks=["extra input"],
     )
-    known = {"title": f"Data of {name}", "images": 1000, "budgets": {}}
-    measured = Measured(dataset="d", leaders=[leader], claims=list(claims), **(known | facts))
+    known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000, "budgets": {}}
+    measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
     about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
     return SeasonClaims(season=name, datasets=[measured], **about)
 
@@ -249,8 +249,8 @@ def test_untested_claims_are_counted_alike_in_the_picture_and_on_the_page():
     assert unplayable and untrained and not any(r.claim.unplayed and r.claim.weights for r in rows)
     (title, *_, note) = [text.get_text() for text in ledger_figure(rows).texts]
     assert note == (
-        f"{len(rows)} more claims are untested: {unplayable} about methods or data that no preset "
-        f"plays, {untrained} about trained networks whose weights no season had, "
+        f"{len(rows)} more claims are untested: {unplayable} about what nothing here can "
+        f"measure, {untrained} about trained networks whose weights no season had, "
         f"{len(rows) - unplayable - untrained} playable, and run by no season yet."
     )
     assert title.startswith("How much")
@@ -265,14 +265,19 @@ def test_the_picture_is_told_from_its_findings():
 def test_boards_of_one_dataset_say_what_of_their_budgets_differs():
     few, many = ({"A": {"epochs": "3", "size": "8"}, "B": {"size": "8"}} for _ in range(2))
     many["A"] = {"size": "8"}
-    told = [season(name, title="D", budgets=b) for name, b in (("s", few), ("t", many))]
+    told = [
+        season(name, dataset="d", title="D", budgets=b) for name, b in (("s", few), ("t", many))
+    ]
     assert budget_notes(told) == [
         "D is on 2 boards, of the seasons s and t, whose budgets differ: of 2 rows that they "
         "share, 1 has other values of epochs. Compare rows of one board only."
     ]
-    alike = [season(name, title="D", budgets=few) for name in "st"]
+    alike = [season(name, dataset="d", title="D", budgets=few) for name in "st"]
     assert budget_notes(alike)[0].endswith("with the same budget for the 2 rows that they share.")
-    assert budget_notes([season("s"), season("t")]) == []
+    one = {"A": {"epochs": "3"}}
+    of_one = budget_notes([season(name, dataset="d", budgets=one) for name in "st"])
+    assert of_one[0].endswith("with the same budget for the 1 row that they share.")
+    assert budget_notes([season("s", title="D"), season("t", title="D")]) == []
 
 
 def test_the_page_opens_with_what_was_learned():
@@ -282,6 +287,20 @@ def test_the_page_opens_with_what_was_learned():
     assert largest.startswith("On Data of t, with 2,000 test images the largest test")
     assert CLAIM.statement.rstrip(".") in failure and "the opposite in 1 of 1 test" in failure
     assert "4 of 8 rows had not converged" in replays
+
+
+def test_of_mixed_claims_the_one_that_fails_in_most_tests_is_the_clearest_failure():
+    """CLAIM fails in one of four tests, another one in three of four."""
+    first, *others = [claim for claim in papers()["scan"].claims if claim.presets][:2]
+    assert first == CLAIM and others
+    mostly = [judged("holds"), judged("holds"), judged("holds"), judged("reversed")]
+    seldom = [judged("holds"), judged("reversed"), judged("reversed"), judged("reversed")]
+    told = [
+        season(f"s{number}", a, b.model_copy(update={"id": others[0].id}))
+        for number, (a, b) in enumerate(zip(mostly, seldom, strict=True))
+    ]
+    failure = opening(told, ledger(told))[2]
+    assert others[0].statement.rstrip(".") in failure
 
 
 def test_a_headline_claim_is_answered_in_a_sentence():

@@ -54,9 +54,16 @@ def test_the_spread_covers_the_difference_of_two_seeds():
             for seed in range(3)
         ]
         first, second = rng.normal(0, 7, 2)
-        hits += abs(first - second) <= replays.spreads(records)["d"]
+        hits += abs(first - second) <= replays.spreads(records)["d", "retrieval"]
     low, high = stats.binom.interval(0.999, 400, 0.95)
     assert low <= hits <= high
+
+
+def test_the_tasks_of_a_dataset_have_spreads_of_their_own():
+    near = [played(100.0 + seed, seed).record for seed in range(2)]
+    far = [played(100.0 + 9 * seed, seed, task="localisation").record for seed in range(2)]
+    found = replays.spreads([*near, *far])
+    assert found["d", "localisation"] == pytest.approx(9 * found["d", "retrieval"])
 
 
 def test_one_seed_has_no_spread():

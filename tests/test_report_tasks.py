@@ -34,6 +34,7 @@ from benchmark.report.figure_listing import FigureInputs
 from benchmark.report.figures.phrase_boxes import compared
 from benchmark.report.pages.dataset_page import FIGURES_OF_RETRIEVAL, dataset_tables
 from benchmark.report.pages.replay_tables import replay_tables
+from benchmark.report.pages.result_tables import LIMITS, headings, localised
 from benchmark.season.parameters import DatasetSettings, Params
 from seasons import params_of
 
@@ -319,12 +320,18 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
         "two_branch_weighted",
         "two_branch_constraints",
     ]
-    localised = pd.read_csv(FOLDER / "plots/localisation.csv")
-    assert localised[["dataset", "preset", "p2r_r1"]].values.tolist() == [
+    drawn = pd.read_csv(FOLDER / "plots/localisation.csv")
+    assert drawn[["dataset", "preset", "p2r_r1"]].values.tolist() == [
         ["scenes", BEST, 75.0],
         ["scenes", CCA, 25.0],
         ["phrases", BEST, 75.0],
     ]
+
+
+def test_no_column_of_localised_phrases_stands_there_twice(boards):
+    heads = localised(boards["scenes"].localisation).heads
+    assert len(heads) == len(set(heads))
+    assert heads[-2:] == headings(LIMITS)
 
 
 def test_a_failure_stands_with_its_task_and_reason(boards):

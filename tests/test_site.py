@@ -286,6 +286,10 @@ def test_only_its_own_folder_is_replaced(folder, capsys):
     assert main(["site", "--public", "public"]) == 2
     assert "expected a new or empty folder" in capsys.readouterr().err
     Path("public/rematch-site.txt").write_text("")
+    Path("notes.txt").write_text("mine")
+    assert main(["site", "--public", "notes.txt"]) == 2
+    assert "notes.txt: expected a new or empty folder, found a file" in capsys.readouterr().err
+    assert Path("notes.txt").read_text() == "mine"
 
 
 def test_without_the_extra(monkeypatch, folder, capsys):

@@ -225,7 +225,7 @@ class TestCheapest:
         """1 ms and 80 times 0.01 ms; the other takes 2 ms and the same."""
         found = board(standing("a", PERFECT, per_image=2e-3), standing("b", POOR))
         cheapest = line("Cheapest", sentences(found, []))
-        assert "fastest with B (1.8 ms, rsum 0.0)" in cheapest
+        assert "fastest with B (1.80 ms, rsum 0.0)" in cheapest
 
     def test_a_training_costs_what_it_goes_on_from_too(self):
         """100 and 20 s: the network that was trained for 20 s alone is no cheaper one."""
@@ -242,7 +242,7 @@ class TestCheapest:
         both = replace(both, scoring=builders.cost(per_image=1e-3, per_caption=2e-3, per_pair=1e-5))
         only = {k: v for k, v in both.record.metrics.items() if not k.startswith("i2t")}
         captions = replace(both, record=both.record.model_copy(update={"metrics": only}))
-        for played, milliseconds in ((both, "1.8"), (captions, "2.4")):
+        for played, milliseconds in ((both, "1.80"), (captions, "2.40")):
             preset = builders.standing("p", [played], "P")
             both_presets = board(preset, standing("slow", POOR, per_image=9.0))
             assert f"with P ({milliseconds} ms," in line("Cheapest", sentences(both_presets, []))

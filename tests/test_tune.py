@@ -168,6 +168,30 @@ def test_rows_that_a_person_wrote_are_read(row, is_taken):
     assert tuning_trials.is_taken(row, cell) is is_taken
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "found"),
+    [
+        ("", "seasons/test/tuning.csv", ""),
+        ('dataset,"preset', "seasons/test/tuning.csv", ""),
+        ("HEAD\nd,vse,epochs=1,1,9.5\nd,vse,epochs=2,1,much\n", "row 2: val_rsum", "'much'"),
+        ("HEAD\nd,vse,epochs=1,,9.5\n", "row 1: epoch", "''"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_line(text, where, found):
+    FILE.parent.mkdir(parents=True)
+    FILE.write_text(text.replace("HEAD", ",".join(tuning_trials.COLUMNS)))
+    with refused(where, found=found):
+        tuning_trials.read_trials("test")
+
+
+def test_a_row_without_options_is_what_the_season_has():
+    FILE.parent.mkdir(parents=True)
+    FILE.write_text(f"{','.join(tuning_trials.COLUMNS)}\nd,vse,,1,9.5\n")
+    (trial,) = tuning_trials.read_trials("test").itertuples()
+    assert (trial.options, trial.epoch, trial.val_rsum) == ("", 1, 9.5)
+    assert tuning_trials.is_taken(trial.options, cell_of("two_branch"))
+
+
 def test_a_file_with_other_columns_is_refused():
     FILE.parent.mkdir(parents=True)
     FILE.write_text("preset,rsum\nvse,1\n")

@@ -23,7 +23,7 @@ FAILED = (
 )
 
 
-UNPLAYABLE = "about methods or data that no preset plays"
+UNPLAYABLE = "about what nothing here can measure"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
 
@@ -192,11 +192,12 @@ def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
     named: dict[str, list[LedgerRow]] = {UNPLAYABLE: [], UNTRAINED: [], PLAYABLE: []}
     for row in rows:
         if row.group == Group.UNTESTED:
-            named[_untested_for(row.claim)].append(row)
+            named[untested_for(row.claim)].append(row)
     return {reason: of_reason for reason, of_reason in named.items() if of_reason}
 
 
-def _untested_for(claim: Claim) -> str:
+def untested_for(claim: Claim) -> str:
+    """What keeps a claim untested."""
     if claim.unplayed:
         return UNPLAYABLE
     return UNTRAINED if claim.weights else PLAYABLE

@@ -11,6 +11,7 @@ from all presets of the dataset (seed_spread).
 """
 
 import json
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -112,8 +113,10 @@ def _sampled(outcome: Outcome, metric: str) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _of_samples(path: Path, written: int, metric: str) -> float | None:
+    """None, too, where a vector of equal numbers has no correlation."""
     samples = read_arrays(path)
-    return SAMPLED[metric].compute(samples[metric]) if metric in samples else None
+    value = SAMPLED[metric].compute(samples[metric]) if metric in samples else math.nan
+    return value if math.isfinite(value) else None
 
 
 def values(standing: Standing, metric: str) -> list[float]:

@@ -66,19 +66,19 @@ def agreement(before: Played | None, after: Played | None, spread: float | None)
     return Agreement.WITHIN if difference <= spread else Agreement.OUTSIDE
 
 
-def spreads(records: Iterable[Record]) -> dict[str, float]:
-    """By dataset: how far the rsum of two trainings of a preset, with different seeds, lie apart in
-    95 of 100 cases. From the variance over seeds, pooled over the presets that have two or more;
-    datasets without one are left out."""
-    rsums: dict[tuple[str, str], list[float]] = defaultdict(list)
+def spreads(records: Iterable[Record]) -> dict[tuple[str, str], float]:
+    """By dataset and task: how far the rsum of two trainings of a preset, with different seeds, lie
+    apart in 95 of 100 cases. From the variance over seeds, pooled over the presets that have two
+    or more; boards without one are left out."""
+    rsums: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for record in records:
         if "rsum" in record.metrics:
-            rsums[record.dataset, record.preset].append(record.metrics["rsum"])
-    sums: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    for (dataset, _), values in rsums.items():
+            rsums[record.dataset, record.task, record.preset].append(record.metrics["rsum"])
+    sums: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
+    for (dataset, task, _), values in rsums.items():
         if len(values) > 1:
-            sums[dataset].append((len(values) - 1, variance(values)))
-    return {dataset: _spread(parts) for dataset, parts in sums.items()}
+            sums[dataset, task].append((len(values) - 1, variance(values)))
+    return {board: _spread(parts) for board, parts in sums.items()}
 
 
 def _spread(parts: list[tuple[int, float]]) -> float:

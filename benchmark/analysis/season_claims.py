@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmark.analysis import comparisons, ranking, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.claims import Verdict
-from benchmark.analysis.verdict_rules import Conclusion, Limit, Size
+from benchmark.analysis.verdict_rules import Conclusion, Size
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
 from benchmark.core.names import Name
@@ -204,12 +204,15 @@ def _compared(verdict: Verdict) -> Compared:
         printed=_rounded(decisive.printed),
         margin=_rounded(decisive.rule.margin),
         size=decisive.size,
-        **_needs([tested.limit for tested in verdict.tested if tested.limit]),
+        **_needs(verdict),
     )
 
 
-def _needs(limits: Sequence[Limit]) -> dict[str, int | None]:
-    """What decides every undecided pair; None of what would not decide one of them."""
+def _needs(verdict: Verdict) -> dict[str, int | None]:
+    """What decides every undecided pair of an undecided claim; None of what would not decide one of
+    them."""
+    is_open = verdict.conclusion == Conclusion.UNDECIDED
+    limits = [tested.limit for tested in verdict.tested if tested.limit and is_open]
     seeds = [limit.seeds for limit in limits]
     images = [limit.images for limit in limits]
     return {

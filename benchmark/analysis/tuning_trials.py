@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.array_files import read_csv
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.season.parameters import Cell, Option
 from benchmark.season.season_files import SEASONS
 
-COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]
+NUMBERS = ("epoch", "val_rsum")
+COLUMNS = ["dataset", "preset", "options", *NUMBERS]
 FROM_YAML = {"true": "True", "false": "False", "null": "None"}  # -> as `spelt` has it
 
 
@@ -23,14 +25,21 @@ def path(season: str) -> Path:
 
 def read_trials(season: str) -> pd.DataFrame:
     """The trials of a season, in the order of the file; none where there is no file. Raises
-    UserError for other columns."""
+    UserError for a damaged file and for other columns."""
     file = path(season)
     if not file.is_file():
         return pd.DataFrame(columns=COLUMNS)
-    trials = pd.read_csv(file, dtype={"dataset": str, "preset": str, "options": str})
+    trials = read_csv(file, str).fillna("")
     if list(trials.columns) != COLUMNS:
         expected = f"the columns {', '.join(COLUMNS)}"
         raise UserError(file, expected, ", ".join(trials.columns), "correct its first line")
+    for column in NUMBERS:
+        numbers = pd.to_numeric(trials[column], errors="coerce")
+        if numbers.isna().any():
+            row = int(numbers.isna().to_numpy().argmax())
+            where, found = f"{file}: row {row + 1}: {column}", repr(trials[column][row])
+            raise UserError(where, "a number", found, "correct it, or remove the row")
+        trials[column] = numbers
     return trials
 
 

@@ -125,7 +125,7 @@ def _check_untaken(name: str) -> None:
         do = f"choose another with --name, or give this one other weights: {do}"
         raise UserError(path, "no such season yet", "one", do)
     for other in sorted(SEASONS.glob("*/params.yaml")):
-        if other.parent.name != name and name in read_yaml(other)["datasets"]:
+        if other.parent.name != name and name in (read_yaml(other).get("datasets") or ()):
             expected, found = f"no dataset {name} yet", "one"
             raise UserError(other, expected, found, "choose another with --name")
 
@@ -226,9 +226,9 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
 # yaml-language-server: $schema=../../docs/season.schema.json
 # {counted.images} images, {counted.captions} captions; {_told(counted)}.
 # Every key is explained in docs/season-file.md. After a change: python -m benchmark season {name}
-title: {name}
+title: {_quoted(name)}
 datasets:
-  {name}:
+  {_quoted(name)}:
     reader: folder
     source: {_quoted(str(folder))}{options}
     # {NETWORK} is downloaded, or read from the folder that --weights-dir names.

@@ -14,7 +14,7 @@ import yaml
 
 from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.errors import UserError, checked
-from benchmark.core.files import read_json, sha256
+from benchmark.core.files import BAD_YAML, read_json, sha256
 from benchmark.core.records import read_record
 from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
@@ -90,10 +90,10 @@ def play(params: Params, dataset: str, source: Path | None) -> None:
         _say(f"fetch {dataset}")
         fetch(params, dataset, source)
     if _prepared_otherwise(raw):
-        for encoding in params.feature_sets.values():  # of what was prepared before
-            shutil.rmtree(encoding.folder, ignore_errors=True)
         for line in prepare(params, dataset):
             _say(line)
+        for encoding in params.feature_sets.values():  # of what was prepared before
+            shutil.rmtree(encoding.folder, ignore_errors=True)
     for encoding in params.feature_sets.values():
         if _encoded_otherwise(encoding):
             _pretrain_if_needed(encoding)
@@ -185,4 +185,8 @@ def option(text: str) -> tuple[str, Option]:
     key, separator, value = text.partition("=")
     if not separator:
         raise UserError("--option", "KEY=VALUE", repr(text), "name an option and its value")
-    return key, yaml.safe_load(value)
+    try:
+        return key, yaml.safe_load(value)
+    except BAD_YAML as error:
+        expected, found = "a number, true, false or a text", repr(value)
+        raise UserError(f"--option {key}", expected, found, "correct it") from error

@@ -14,6 +14,7 @@ either rank, from 0, or position, from 1, of the best relevant item.
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -285,6 +286,13 @@ def _ranks(path: Path, table: pd.DataFrame, way: str, queries: list[str], items:
 # Record -------------------------------------------------------------------------------------------
 
 
+def _names(files: Sequence[Path]) -> list[str]:
+    """Of the files alone; with their folders where two are called alike."""
+    names = [path.name for path in files]
+    are_apart = len(set(names)) == len(names)
+    return names if are_apart else [f"{path.parent.name}/{path.name}" for path in files]
+
+
 def _record(
     season: str,
     row: Brought,
@@ -293,7 +301,7 @@ def _record(
     judged: Judged,
     files: dict[str, str],
 ) -> Record:
-    split, names = data.split(SPLIT), [path.name for path in judged.files]
+    split, names = data.split(SPLIT), _names(judged.files)
     digests = [sha256(path) for path in judged.files]
     first = {"file": names[0], "sha256": digests[0]}
     lines = [f"{name}, sha256 {digest[:12]}" for name, digest in zip(names, digests, strict=True)]

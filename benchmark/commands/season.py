@@ -7,7 +7,6 @@ season file and comes back is not trained again.
 
 import argparse
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,5 +150,4 @@ def _unlink_others(params: Params) -> None:
 def _keep_file(source: Path, target: Path) -> None:
     """A season file from elsewhere is kept with what is made from it."""
     if source.resolve() != target.resolve():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        write_text(target, source.read_text(encoding="utf-8"))

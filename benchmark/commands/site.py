@@ -51,5 +51,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _check_own(folder: Path) -> None:
     """A folder is replaced as a whole, so nothing else may be in it."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(folder, "a new or empty folder", "a file", "name another one")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise UserError(folder, "a new or empty folder", "other files", "name another one")

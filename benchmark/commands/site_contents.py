@@ -118,7 +118,7 @@ def _cell(outcome: Outcome) -> dict:
         "reason": record.reason,
         "epoch": record.selected_epoch,
         "parameters": record.parameters,
-        "seconds": outcome.training_seconds,
+        "seconds": outcome.training_seconds if outcome.trainings else None,
         "options": {name: str(value) for name, value in record.options.items()},
         "scaled": record.scaled,
         "metrics": numbers,

@@ -57,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("season", nargs="?", help="default: the active one")
     parser.add_argument("--cells", default="*", metavar="PATTERN", help="as in 'shapes-scan*'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
-    parser.add_argument("--note", action="store_true", help="for the report: results/replays.json")
+    parser.add_argument(
+        "--note", action="store_true", help="for the report: results/SEASON/replays.json"
+    )
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
@@ -75,11 +77,7 @@ def main(arguments: argparse.Namespace) -> int:
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params.model_copy(update={"brought": {}}))  # nothing plays these
-    spread = spreads(played.record for played in before.values() if played)
-    agreements = {
-        key: agreement(before[key], after[key], spread.get(_cells(params)[key].dataset))
-        for key in chosen
-    }
+    agreements = _agreements(before, after)
     replay = Replay(
         machine=machine(),
         fingerprint=fingerprint(),
@@ -176,6 +174,19 @@ def _copy_method(path: Path, folder: Path) -> None:
         if not file.is_absolute() and file.is_file():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / file)
+
+
+def _agreements(
+    before: dict[str, Played | None], after: dict[str, Played | None]
+) -> dict[str, Agreement]:
+    """Of each cell of `after`."""
+    known = {key: played.record for key, played in before.items() if played}
+    spread = spreads(known.values())
+    boards = {key: (record.dataset, record.task) for key, record in known.items()}
+    return {
+        key: agreement(before[key], played, spread.get(boards.get(key)))
+        for key, played in after.items()
+    }
 
 
 def _other_fingerprints(before: dict[str, Played | None], chosen: list[str]) -> list[str]:

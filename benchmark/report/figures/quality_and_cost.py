@@ -21,6 +21,7 @@ from benchmark.report.figure_style import (
     panels,
     preset_styles,
 )
+from benchmark.report.number_texts import three_digits
 
 SECTION = "cost"
 SHORTEST = 1e-6  # milliseconds; a logarithmic axis cannot show a measured zero
@@ -72,11 +73,12 @@ def not_shown(prices: Sequence[Price], timed_otherwise: int) -> str:
 
 def _alt(title: str, prices: Sequence[Price]) -> str:
     best = max(prices, key=lambda price: price.rsum)
-    queries = [price.query_milliseconds for price in prices]
+    queries = sorted(price.query_milliseconds for price in prices)
+    fastest, slowest = three_digits(queries[0]), three_digits(queries[-1])
     return (
         f"{title}: rsum of {len(prices)} preset{'s' * (len(prices) != 1)} against the time to "
-        f"train and the time of a query, which is {min(queries):.2g} to {max(queries):.2g} ms; "
-        f"the best, {best.title}, needs {best.query_milliseconds:.2g} ms"
+        f"train and the time of a query, which is {fastest} to {slowest} ms; "
+        f"the best, {best.title}, needs {three_digits(best.query_milliseconds)} ms"
     )
 
 

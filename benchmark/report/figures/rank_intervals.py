@@ -10,11 +10,18 @@ from matplotlib.lines import Line2D
 
 from benchmark.analysis import comparisons, ranking, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
+from benchmark.analysis.validity import DOES_NOT_APPLY, HAS
 from benchmark.protocol import METRICS
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, FONT, GREY, WIDTH, drawing, shown
 from benchmark.report.pages.result_tables import THESE_TRAININGS
 
+UNKNOWN = "convergence not known"
+LOOKS = {  # mark -> what it says, the colour of the line, the face of the point
+    HAS: ("converged", COLOURS[0], COLOURS[0]),
+    "C": ("not converged", GREY, "white"),
+    DOES_NOT_APPLY: (UNKNOWN, COLOURS[0], "white"),
+}
 SECTION = "first"
 ROW = 0.235  # inches; height of a preset
 LEFT, TOP, BOTTOM = 3.75, 0.3, 0.85  # inches around the axes
@@ -99,12 +106,18 @@ def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
     return figure
 
 
+def _look(row: RankRow) -> tuple[str, str, str]:
+    """What stands for a row in LOOKS: whether it has converged."""
+    return LOOKS.get(row.marks[:1], LOOKS[HAS])
+
+
 def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
+    looks = [look for look in LOOKS.values() if look[0] != UNKNOWN or look in map(_look, rows)]
     handles = [
-        Line2D([], [], color=COLOURS[0], marker="o", linestyle="-"),
-        Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="-"),
+        Line2D([], [], color=colour, marker="o", markerfacecolor=face, linestyle="-")
+        for _, colour, face in looks
     ]
-    titles = ["converged", "not converged"]
+    titles = [title for title, *_ in looks]
     if any(row.is_of_these_trainings for row in rows):
         handles.append(Line2D([], [], color=GREY, linestyle=POINTED))
         titles.append(THESE_TRAININGS)
@@ -112,12 +125,10 @@ def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
 
 
 def _draw_row(axes: Axes, height: int, row: RankRow) -> None:
-    is_rising = row.marks.startswith("C")
-    colour = GREY if is_rising else COLOURS[0]
+    _, colour, face = _look(row)
     if row.ends:
         line = POINTED if row.is_of_these_trainings else "-"
         axes.hlines(height, *row.ends, color=colour, linewidth=2, linestyle=line)
-    face = "white" if is_rising else colour
     axes.plot(row.mean, height, "o", color=colour, markerfacecolor=face, markersize=6, zorder=3)
 
 

@@ -36,7 +36,7 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     ]
     left_out = len(table.rows) - len(shown)
     what = "preset is" if left_out == 1 else "presets are"
-    said = f"{left_out} more {what} in the figure and on the page of the dataset."
+    said = f"{left_out} more {what} on the page of the dataset, and in the figure if played."
     return replace(table, rows=shown), said * bool(left_out)
 
 

@@ -3,7 +3,7 @@ torch."""
 
 from collections.abc import Sequence
 
-from benchmark.analysis.claim_ledger import PLAYABLE, UNPLAYABLE, Finding, Group, LedgerRow
+from benchmark.analysis.claim_ledger import FAILED, Finding, Group, LedgerRow, untested_for
 from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
@@ -70,8 +70,9 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:
-    """The clearest failure first."""
-    return FAILING.index(row.group), -row.agreeing, len(row.findings)
+    """The clearest failure first: of all tests, it fails in most."""
+    failed = sum(finding.judged.conclusion in FAILED for finding in row.findings)
+    return FAILING.index(row.group), -failed, len(row.findings)
 
 
 def _replays(seasons: Sequence[SeasonClaims]) -> str:
@@ -111,11 +112,12 @@ def budget_notes(seasons: Sequence[SeasonClaims]) -> list[str]:
     boards: dict[str, dict[str, Measured]] = {}
     for season in seasons:
         for data in season.datasets:
-            boards.setdefault(data.title, {})[season.season] = data
-    return [_budgets(title, of) for title, of in boards.items() if len(of) > 1]
+            boards.setdefault(data.dataset, {})[season.season] = data
+    return [_budgets(of) for of in boards.values() if len(of) > 1]
 
 
-def _budgets(title: str, boards: dict[str, Measured]) -> str:
+def _budgets(boards: dict[str, Measured]) -> str:
+    title = next(iter(boards.values())).title
     text = f"{title} is on {len(boards)} boards, of the seasons {' and '.join(boards)}"
     shared = set.intersection(*(set(data.budgets) for data in boards.values()))
     if not shared:
@@ -126,11 +128,12 @@ def _budgets(title: str, boards: dict[str, Measured]) -> str:
         others = {name for name, _ in set.union(*items) - set.intersection(*items)}
         options |= others
         differing += [row] * bool(others)
+    rows = f"{len(shared)} row{'s' * (len(shared) > 1)} that they share"
     if not differing:
-        return f"{text}, with the same budget for the {len(shared)} rows that they share."
+        return f"{text}, with the same budget for the {rows}."
     have = "has" if len(differing) == 1 else "have"
     return (
-        f"{text}, whose budgets differ: of {len(shared)} rows that they share, {len(differing)} "
+        f"{text}, whose budgets differ: of {rows}, {len(differing)} "
         f"{have} other values of {', '.join(sorted(options))}. Compare rows of one board only."
     )
 
@@ -138,7 +141,7 @@ def _budgets(title: str, boards: dict[str, Measured]) -> str:
 def headline(row: LedgerRow) -> str:
     """The answer to a claim in one sentence."""
     if not row.findings:
-        reason = f"{UNPLAYABLE}: {row.claim.unplayed}" if row.claim.unplayed else PLAYABLE
+        reason = ": ".join(filter(None, [untested_for(row.claim), row.claim.unplayed]))
         return f"Untested: {reason.rstrip('.')}."
     said = "; ".join(map(finding_line, row.findings))
     printed = next((f.compared for f in row.findings if f.compared.printed is not None), None)

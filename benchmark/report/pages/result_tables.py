@@ -47,12 +47,9 @@ def localised(board: Board) -> Table:
     title = f"{board.card['title']}: phrases localised on test"
     ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
     limits = metric_entries(board, board.ranked, LIMITS, emphasis=False)
-    more_heads, intervals = _intervals(board, board.ranked, "p2r_r1")
-    more_heads += headings(LIMITS)
-    more = [[*ends, *entries] for ends, entries in zip(intervals, limits, strict=True)]
-    more += [[NONE] * len(more_heads)] * (len(ranking.rows) - len(more))
-    rows = [[*row, *entries] for row, entries in zip(ranking.rows, more, strict=True)]
-    return replace(ranking, heads=[*ranking.heads, *more_heads], rows=rows)
+    limits += [[NONE] * len(LIMITS)] * (len(ranking.rows) - len(limits))
+    rows = [[*row, *entries] for row, entries in zip(ranking.rows, limits, strict=True)]
+    return replace(ranking, heads=[*ranking.heads, *headings(LIMITS)], rows=rows)
 
 
 def folds(board: Board) -> Table | None:

@@ -11,7 +11,7 @@ from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.printed_tables import papers, printed
 from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.markdown import escaped
-from benchmark.report.number_texts import NONE, percent
+from benchmark.report.number_texts import NONE, percent, three_digits
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
@@ -112,23 +112,23 @@ def _cheapest(board: Board) -> str:
         return ""
     (timed,) = settings.values()
     trained = [standing for standing in timed if standing.played[0].trainings]
-    queries = _fastest(timed, query_seconds, "{:.2g} ms", 1e3)
+    queries = _fastest(timed, query_seconds, lambda s: f"{three_digits(1e3 * s)} ms")
     said = [f"a query is fastest with {_listed(queries, named=CHEAPEST)}"]
     if trained:
-        trainings = _fastest(trained, partial(training_seconds, board), "{:.0f} s")
+        trainings = _fastest(trained, partial(training_seconds, board), "{:.0f} s".format)
         said.append(f"training with {_listed(trainings, named=CHEAPEST)}")
     return f"Cheapest: {', '.join(said)}."
 
 
 def _fastest(
-    standings: Sequence[Standing], seconds: Callable[[Standing], float], form: str, unit: float = 1
+    standings: Sequence[Standing],
+    seconds: Callable[[Standing], float],
+    written: Callable[[float], str],
 ) -> list[str]:
     """The presets that take as long as the fastest, up to TIE, with their times."""
     least = min(map(seconds, standings))
     near = [s for s in standings if seconds(s) <= TIE * least]
-    return [
-        f"{_name(s)} ({form.format(unit * seconds(s))}, rsum {s.mean('rsum'):.1f})" for s in near
-    ]
+    return [f"{_name(s)} ({written(seconds(s))}, rsum {s.mean('rsum'):.1f})" for s in near]
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
