@@ -25,6 +25,7 @@ from benchmark.analysis import claims
 from benchmark.analysis.boards import Board, Outcome, Standing
 from benchmark.analysis.grounds import Cause
 from benchmark.analysis.verdict_rules import Conclusion
+from benchmark.commands import site_contents
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
@@ -332,6 +333,15 @@ def test_no_column_of_localised_phrases_stands_there_twice(boards):
     heads = localised(boards["scenes"].localisation).heads
     assert len(heads) == len(set(heads))
     assert heads[-2:] == headings(LIMITS)
+
+
+def test_the_site_orders_localised_phrases_as_the_pages_do(boards):
+    told = {each["task"]: each for each in site_contents._tasks(boards["scenes"])}
+    assert (told["retrieval"]["ranked_by"], told["localisation"]["ranked_by"]) == ("rsum", "p2r_r1")
+    best = told["localisation"]["standings"][0]
+    assert (best["preset"], best["metrics"]["p2r_r1"]) == (BEST, 75.0)
+    differences = [pair["difference"] for pair in told["localisation"]["pairs"].values()]
+    assert differences == [pytest.approx(50.0)]
 
 
 def test_a_failure_stands_with_its_task_and_reason(boards):

@@ -54,3 +54,8 @@ def test_numbers_have_the_decimals_of_their_metric(monkeypatch, metric, scale, d
     claim = told(monkeypatch, metric, "b", "a", scale=scale)
     assert claim["decimals"] == decimals
     assert abs(claim["difference"]) == pytest.approx(4 * scale)
+
+
+def test_no_time_is_told_of_what_was_not_trained_here():
+    assert site_contents._cell(outcome("mine", training=[]))["seconds"] is None
+    assert site_contents._cell(outcome("trained", training=[2.0, 3.0]))["seconds"] == 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import stdev
 
 from benchmark.analysis import claims, comparisons, ranking
-from benchmark.analysis.boards import Board, Outcome, Standing
+from benchmark.analysis.boards import RANKED_BY, Board, Outcome, Standing
 from benchmark.analysis.claims import Verdict
 from benchmark.analysis.departures import departures
 from benchmark.papers.claimed_quantities import quantity
@@ -17,7 +17,6 @@ from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.costs import has_costs, query_seconds, training_seconds
 from benchmark.season.parameters import Params
 
-METRIC = "rsum"
 TASKS = ("retrieval", "localisation")
 MOST_BINS = 100  # of a drawn distribution
 
@@ -68,7 +67,8 @@ def _board(board: Board, task: str) -> dict:
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
         "ways": list(ways),
-        "metrics": [name for way in ways for name in table_metrics(way)] + [METRIC],
+        "metrics": [name for way in ways for name in table_metrics(way)] + ["rsum"],
+        "ranked_by": RANKED_BY[task],
         "standings": [_standing(board, s, letters.get(s.preset)) for s in board.ranked + without],
         "pairs": _pairs(board),
     }
@@ -92,16 +92,17 @@ def _standing(board: Board, standing: Standing, letter: str | None) -> dict:
 
 
 def _measured(board: Board, standing: Standing) -> dict:
-    rsums = standing.values(METRIC)
-    of_these = comparisons.interval_over_images(board, standing, METRIC)
+    metric = RANKED_BY[standing.task]
+    values = standing.values(metric)
+    of_these = comparisons.interval_over_images(board, standing, metric)
     costs: dict[str, float] = {}
     if has_costs(standing):
         costs["training"] = training_seconds(board, standing)
     if has_costs(standing) and standing.task == "retrieval":
         costs["query"] = query_seconds(standing)
     return {
-        "spread": stdev(rsums) if len(rsums) > 1 else None,
-        "interval": comparisons.interval(board, standing, METRIC),
+        "spread": stdev(values) if len(values) > 1 else None,
+        "interval": comparisons.interval(board, standing, metric),
         "of_these": of_these,
         "costs": costs,
         "coarse": comparisons.is_coarse(standing),
@@ -126,10 +127,10 @@ def _cell(outcome: Outcome) -> dict:
 
 
 def _pairs(board: Board) -> dict[str, dict]:
-    """first/second -> the difference of rsum, its interval and its p."""
+    """first/second -> the difference of the metric that ranks them, its interval and its p."""
     pairs = {}
     for first, second in combinations(board.ranked, 2):
-        compared = comparisons.compare(board, first, second, METRIC)
+        compared = comparisons.compare(board, first, second, RANKED_BY[first.task])
         if compared is not None:
             estimate = compared.estimate
             pairs[f"{first.preset}/{second.preset}"] = {

@@ -86,28 +86,29 @@ function marks(each) {
 }
 
 function leaderboard() {
+  const main = season.headings[board.ranked_by];
   const methods = [...new Set(board.standings.map((each) => each.method))].sort();
   start(board.title, make("p", {}, `Results on ${board.split}: ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + "Presets that share a letter cannot be told apart by rsum. A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
+    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
-  const others = board.metrics.filter((name) => name !== "rsum");
+  const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "group", "rsum", "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "marks", "method"];
+  const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "marks", "method"];
   const rows = board.standings.map((each) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = each.interval ?? each.of_these;
     return [
       { shown: link(each.title, "cell", keyOf(board), each.preset), sort: each.title },
-      each.group ?? each.status.replace("_", " "), measured(each, "rsum"),
+      each.group ?? each.status.replace("_", " "), measured(each, board.ranked_by),
       { shown: between(ends) + (ends && !each.interval ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3) + (each.coarse ? " (coarse bins)" : ""), sort: each.metrics.overlap_s ?? 9 },
       { shown: `${done} of ${each.cells.length}`, sort: done }, marks(each), each.method,
     ];
   });
-  const grid = interactive(table("Best rsum first. The interval is of rsum; * over test images, of these trainings only", heads, rows));
+  const grid = interactive(table(`Best ${main} first. The interval is of ${main}; * over test images, of these trainings only`, heads, rows));
   const column = heads.indexOf("method");
   filters.append(choice("Method", "method", [["", "all"], ...methods.map((name) => [name, name])], "", (name) =>
     grid.column(column).search(name, { exact: Boolean(name) }).draw()));
@@ -192,7 +193,7 @@ async function plotsPage() {
   const box = make("div", { class: "plots" }), chosen = presets.slice(0, 4);
   const boxes = presets.map((preset) => make("label", {}, make("input", { type: "checkbox", value: preset, on: { change: redraw } }), ` ${preset}`));
   boxes.forEach((label) => { label.firstChild.checked = chosen.includes(label.firstChild.value); });
-  $("page").append(box, make("details", {}, make("summary", {}, `Presets that are drawn: the first ${chosen.length} of ${presets.length}, by rsum; choose others`), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
+  $("page").append(box, make("details", {}, make("summary", {}, `Presets that are drawn: the first ${chosen.length} of ${presets.length}, by ${season.headings[board.ranked_by]}; choose others`), make("fieldset", { class: "filters" }, make("legend", {}, "Distributions and curves of"), ...boxes)));
   const area = make("div", {});
   $("page").append(area);
   async function redraw() {
@@ -202,13 +203,13 @@ async function plotsPage() {
   }
   await load("vega.js");
   if (location.hash !== at) return;
-  const prices = played().filter((each) => each.costs.training !== undefined).map((each) => ({ preset: each.preset, rsum: each.metrics.rsum, low: each.interval?.[0], high: each.interval?.[1], training: each.costs.training, query: 1000 * each.costs.query }));
+  const prices = played().filter((each) => each.costs.training !== undefined).map((each) => ({ preset: each.preset, value: each.metrics[board.ranked_by], low: each.interval?.[0], high: each.interval?.[1], training: each.costs.training, query: 1000 * each.costs.query }));
   for (const [field, title] of [["training", "seconds of training"], ["query", "milliseconds of a query"]]) {
     const values = prices.filter((price) => price[field] > 0);
     const x = { field, type: "quantitative", scale: { type: "log" }, title };
     await plot(box, `Quality against ${title}`, { data: { values }, layer: [
-      { mark: { type: "rule", opacity: 0.5 }, encoding: { x, y: { field: "low", type: "quantitative", title: "rsum", scale: { zero: false } }, y2: { field: "high" }, color: colour() } },
-      { mark: { type: "point", filled: true, opacity: 1, size: 70, tooltip: { content: "data" } }, encoding: { x, y: { field: "rsum", type: "quantitative", scale: { zero: false } }, color: colour() } }] },
+      { mark: { type: "rule", opacity: 0.5 }, encoding: { x, y: { field: "low", type: "quantitative", title: season.headings[board.ranked_by], scale: { zero: false } }, y2: { field: "high" }, color: colour() } },
+      { mark: { type: "point", filled: true, opacity: 1, size: 70, tooltip: { content: "data" } }, encoding: { x, y: { field: "value", type: "quantitative", scale: { zero: false } }, color: colour() } }] },
     "Lines are 95% intervals, where they are known.");
   }
   await redraw();
@@ -277,12 +278,12 @@ async function compare(first, second) {
   first = names.includes(first) ? first : names[0];
   second = names.includes(second) && second !== first ? second : names.find((name) => name !== first);
   const options = played().map((each) => [each.preset, each.title]);
-  const one = standing(first), other = standing(second), pair = difference(first, second);
+  const one = standing(first), other = standing(second), pair = difference(first, second), main = season.headings[board.ranked_by];
   start("Side by side", make("div", { class: "filters" },
     choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
     choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
   const p = !pair || pair.p === null || pair.of_these ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
-  $("page").append(make("p", { id: "verdict" }, pair ? `rsum: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : "rsum: not comparable."));
+  $("page").append(make("p", { id: "verdict" }, pair ? `${main}: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : `${main}: not comparable.`));
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
   const costs = [["training", "training (s)", 1], ["query", "a query (ms)", 1000]].map(([name, head, unit]) => [head, ...[one, other].map((each) => (each.costs[name] === undefined ? DASH : number(each.costs[name] * unit))), DASH]);
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
