@@ -70,9 +70,10 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:
-    """The clearest failure first: of all tests, it fails in most."""
+    """The clearest failure first: most tests are what its group says, of a mixed one against it."""
     failed = sum(finding.judged.conclusion in FAILED for finding in row.findings)
-    return FAILING.index(row.group), -failed, len(row.findings)
+    against = failed if row.group == Group.MIXED else row.agreeing
+    return FAILING.index(row.group), -against, len(row.findings)
 
 
 def _replays(seasons: Sequence[SeasonClaims]) -> str:
