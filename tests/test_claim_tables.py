@@ -27,7 +27,7 @@ from benchmark.report.pages.claim_tables import (
     remark,
     verdict_table,
 )
-from benchmark.report.pages.contradictions import evidence
+from benchmark.report.pages.contradictions import TESTS, evidence
 from benchmark.report.table_formats import Table
 
 ROOT = Path(__file__).parent.parent
@@ -385,14 +385,21 @@ class TestForest:
 def test_what_contradicts_its_paper_has_its_evidence(word):
     """The tests of the methods that are linked are there."""
     agrees = word in (Conclusion.HOLDS, Conclusion.UNDECIDED, Conclusion.NOT_RUN)
-    linked = evidence(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"})
+    linked = evidence(verdict(word, compared("a", "b")), "shapes", {"a": "scan", "b": "vse"}, ())
     paths = re.findall(r"\]\(\.\./\.\./(tests/[^)]+)\)", linked)
     assert paths == ([] if agrees else [f"tests/test_{x}.py" for x in ("scan", "vse", "methods")])
     assert all((ROOT / path).is_file() for path in paths)
     assert linked.endswith("[training curves](datasets/shapes.md)") or agrees
 
 
+def test_an_adaptive_fusion_has_the_checks_of_its_weights_as_well():
+    lost, method_of = verdict("reversed", compared("a", "b")), {"a": "scan", "b": "vse"}
+    linked = evidence(lost, "shapes", method_of, {"b"})
+    assert f"({TESTS}/test_fusion.py)" in linked and "(papers/cyclematch.md)" in linked
+    assert "fusion" not in evidence(lost, "shapes", method_of, {"c"})
+
+
 def test_nothing_is_said_of_own_methods_and_own_claims():
     lost = verdict("reversed", compared("a", "b"))
-    assert evidence(lost, "shapes", {}) == ""
-    assert evidence(replace(lost, paper=OWN), "shapes", {"a": "scan", "b": "vse"}) == ""
+    assert evidence(lost, "shapes", {}, ()) == ""
+    assert evidence(replace(lost, paper=OWN), "shapes", {"a": "scan", "b": "vse"}, ()) == ""

@@ -1,5 +1,7 @@
 """The figures carry the right numbers: read back from what matplotlib would draw."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from figure_rows import curve, forest_row, lines, located, price, sweep
@@ -205,6 +207,21 @@ class TestFusion:
         assert left.lines[0].get_ydata()[0] == 0.5  # equal weights
         shown = [text.get_text() for text in left.get_legend().get_texts()]
         assert shown[0] == "visual: mean 0.500, sd 0.204"
+
+    def test_the_caption_says_what_the_weights_of_both_directions_are(self):
+        weights = {"weights_i2t": [[0.2, 0.4], [0.8, 0.6]], "weights_t2i": [[0.3], [0.7]]}
+        curves = {"curve_queries_i2t": [0], "curve_queries_t2i": [0]}
+        curves |= {name: np.zeros((2, 1, 3)) for name in ("curves_i2t", "curves_t2i")}
+        standing = SimpleNamespace(
+            preset="cyclematch_adaptive",
+            samples=curves | {name: np.array(of_way) for name, of_way in weights.items()},
+            samples_seed=0,
+            row=SimpleNamespace(title="P", fuse=SimpleNamespace(of=["m:visual", "m:textual"])),
+        )
+        board = SimpleNamespace(card={"title": "D"}, standing={standing.preset: standing}.get)
+        _, histograms = fusion_weights.pictures(SimpleNamespace(board=board))
+        assert "33% do: it does not recur" in histograms.caption
+        assert "visual 0.30 ± 0.08, textual 0.70 ± 0.08" in histograms.caption
 
 
 class TestWords:

@@ -68,7 +68,18 @@ def _caption(standing: Standing, ways: Sequence[str]) -> str:
     recurs = "it recurs" if share > 0.5 else "it does not recur"
     return (
         f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. Here "
-        f"{100 * share:.0f}% do: {recurs}. Seed {standing.samples_seed}."
+        f"{100 * share:.0f}% do: {recurs}. Mean and standard deviation over the queries: "
+        f"{_spreads(standing, ways)}. By Eq. 6.10 a weight says how small the positive area of a "
+        f"score is, not how well the score ranks. Seed {standing.samples_seed}."
+    )
+
+
+def _spreads(standing: Standing, ways: Sequence[str]) -> str:
+    """The weights of each member, of the queries of both directions."""
+    weights_SQ = np.concatenate([standing.samples[f"weights_{way}"] for way in ways], axis=1)
+    return ", ".join(
+        f"{member} {weights.mean():.2f} ± {weights.std():.2f}"
+        for member, weights in zip(_members(standing), weights_SQ.astype(np.float64), strict=True)
     )
 
 

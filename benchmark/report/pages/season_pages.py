@@ -125,7 +125,11 @@ def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) ->
     listed = own if board.has_own_pictures else verdicts  # of those that were not run
     not_run = claim_tables.not_run_reasons(listed)
     listed_count = sum(map(len, not_run.values()))
-    method_of = {preset: method for preset, (method, _) in presets().items()}
+    known = presets()
+    method_of = {preset: method for preset, (method, _) in known.items()}
+    adaptive = {
+        preset for preset, (_, row) in known.items() if row.fuse and row.fuse.how == "adaptive"
+    }
     inputs = FigureInputs(board=board, verdicts=verdicts)
     return {
         "dataset": board.dataset,
@@ -134,7 +138,9 @@ def _judged(board: Board, verdicts: Sequence[Verdict], figures: FigureFolder) ->
         "adjusted_alone": claim_tables.adjusted_alone(verdicts),
         "figures": figures.section("claims", inputs, board.dataset),
         "tested": claim_tables.verdict_table("Tested", verdicts),
-        "run": [(verdict, evidence(verdict, board.dataset, method_of)) for verdict in run],
+        "run": [
+            (verdict, evidence(verdict, board.dataset, method_of, adaptive)) for verdict in run
+        ],
         "not_run": not_run,
         "not_run_count": listed_count,
         "folded_count": len(verdicts) - len(run) - listed_count,
