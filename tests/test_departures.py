@@ -143,6 +143,32 @@ class TestDepartures:
         )
         assert departures(board(few), few) == {}
 
+    def test_a_fine_tuning_that_never_came_back_to_its_start_says_so(self):
+        start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]
+        after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
+        cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
+        said = found(*cells, row={"start": "s"}, others=(standing("s", start),))
+        assert said == {Departure.START: "validation rsum: seed 0: 159.0 after 160.0"}
+        assert found(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
+        assert found(*cells) == {}
+        without = [outcome("a", seed) for seed in range(3)]
+        assert found(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
+
+    @pytest.mark.parametrize(
+        ("pixels", "stage", "is_said"), [(128, 2, True), (256, 2, False), (128, 1, False)]
+    )
+    def test_smaller_pictures_of_a_fine_tuning_are_named(self, pixels, stage, is_said):
+        facts = {
+            "options": {"stage": stage},
+            "image_features": {"settings": {"pixels": pixels, "input_size": 224}},
+        }
+        line = (
+            "trained from pictures of 128 pixels a side, in crops of 112, "
+            "after features of pictures of 224"
+        )
+        said = found(*(outcome("a", seed, **facts) for seed in range(3)))
+        assert said == ({Departure.PIXELS: line} if is_said else {})
+
     @pytest.mark.parametrize(("rsum", "is_near_chance"), [(95.9, True), (96.1, False)])
     def test_less_than_three_times_the_rsum_of_random_scores_is_near_chance(
         self, rsum, is_near_chance

@@ -485,6 +485,15 @@ class TestForest:
         assert lines(axes, "<")[0].tolist() == [[low, places[2]]]
         assert [text.get_text() for text in axes.texts] == ["+72", "-40"]
 
+    def test_a_difference_far_beyond_all_others_is_an_arrow_too(self):
+        near = [forest_row(f"near {n}", low=1.0, difference=2.0, high=3.0) for n in range(3)]
+        far = forest_row("far", low=200.0, difference=244.8, high=256.0)
+        (axes,) = forest.forest([*near, far]).axes
+        low, high = axes.get_xlim()
+        assert high < 20 and -10 < low
+        assert lines(axes, ">")[0].tolist() == [[high, axes.get_yticks()[3]]]
+        assert [text.get_text() for text in axes.texts] == ["+245"]
+
     def test_differences_in_other_units_have_an_axis_of_their_own(self):
         rows = [forest_row("a"), forest_row("b", unit="S", difference=0.01), forest_row("c")]
         first, second = forest.forest(rows).axes

@@ -103,6 +103,9 @@ class TestLeaderboard:
         best = [f"P{n:02}" for n in range(FIRST)]
         assert [row["preset"] for row in texts(cut)] == [*best, "Z", "Y"]
         assert said.startswith(f"{MOST - FIRST} more presets are on the page")
+        assert said.endswith(
+            f"The rows below the first {FIRST} are at place {MOST + 1}, {MOST + 2}."
+        )
         few = [standing(f"o{n}", POOR, method="o.py") for n in range(MOST - FIRST)]
         cut, said = first_page(board(*of_papers[: FIRST + 1], *few))
         assert len(cut.rows) == MOST and said.startswith("1 more preset is on the page")
@@ -239,7 +242,7 @@ class TestGap:
         assert said.startswith("452.2 of 452.2 points are unexplained. Known to differ, ")
         assert gap.differs[0].startswith("data: Made") and gap.differs[0] in said
         assert "options epochs" in said
-        assert "scan_all_negatives, for what hard negatives gain (table 4)" in said
+        assert "scan_all_negatives, for gain of hard negatives (table 4), paper minus here" in said
         assert waterfall(gap).axes
         played = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
         assert "scan_all_negatives" not in caption(gap_of(played, SCAN, SCAN.main))

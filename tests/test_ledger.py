@@ -29,8 +29,8 @@ from benchmark.commands.ledger import ROOT, write_ledger
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.ledger_figure import alt_text, ledger_figure, unit_of
-from benchmark.report.pages.ledger_pages import claim_table, claim_tables_of
+from benchmark.report.ledger_figure import SIDE, alt_text, has_scale, ledger_figure, unit_of
+from benchmark.report.pages.ledger_pages import claim_table, claim_tables_of, statement
 from benchmark.report.pages.ledger_sentences import (
     budget_notes,
     finding_line,
@@ -130,6 +130,20 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
     assert row(*beside_undecided).group == Group.SMALLER
 
 
+def test_what_claims_no_difference_cannot_be_smaller_than_printed():
+    denied = next(claim for claim in papers()["scan"].claims if claim.kind != "ordered")
+    told = [season("s", judged("holds", denied.id))]
+    (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
+    assert of_claim.group == Group.REPLICATED
+
+
+def test_a_sentence_on_other_data_is_the_same_comparison_here():
+    elsewhere = judged("holds").model_copy(update={"is_elsewhere": True})
+    assert statement(row(elsewhere)) == f"The same comparison here as in: {CLAIM.statement}"
+    assert statement(row(elsewhere, judged("holds"))) == CLAIM.statement
+    assert statement(row(judged("not run"))) == CLAIM.statement
+
+
 @pytest.mark.parametrize(
     ("needs", "words"),
     [
@@ -184,6 +198,15 @@ def test_a_printed_difference_is_drawn_as_one_and_a_denied_one_by_its_margin():
     assert unit_of(asserted, compared(printed=None, margin=0.0, difference=-7.0)) == 7.0
     denied = next(r for r in ledger([]) if r.claim.kind == "alike")
     assert unit_of(denied, compared()) == 1.5
+
+
+def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
+    facts = {"printed": None, "margin": 0.0, "difference": 7.0, "low": 6.0, "high": 8.0}
+    assert not has_scale(compared(**facts)) and has_scale(compared(printed=None))
+    (axes,) = ledger_figure([row(judged("holds", **facts))]).axes
+    assert not axes.collections[1:]  # no interval: the first is the ground of what is opposite
+    (point,) = (line for line in axes.lines if line.get_markerfacecolor() == "white")
+    assert list(point.get_xdata()) == [SIDE]
 
 
 def test_a_table_has_a_row_per_finding():

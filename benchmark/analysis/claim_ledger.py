@@ -58,7 +58,7 @@ KEY = {
         "and not always with an interval below the printed difference",
     ),
     Group.SMALLER: Meaning(
-        "the same, but everywhere by less than printed",
+        "claims a difference that holds wherever it is decided, by less than printed",
         (Conclusion.HOLDS,),
         "holds, by less than printed,",
         "each with an interval below the printed difference",
@@ -133,13 +133,20 @@ class LedgerRow:
                 return Group.MIXED
             holding = [f for f in self.findings if f.judged.conclusion == Conclusion.HOLDS]
             sizes = {finding.compared.size for finding in holding}
-            return Group.SMALLER if sizes == {Size.SMALLER} else Group.REPLICATED
+            is_smaller = self.claim.kind == "ordered" and sizes == {Size.SMALLER}
+            return Group.SMALLER if is_smaller else Group.REPLICATED
         if Conclusion.REVERSED in conclusions:
             return Group.REVERSED
         if conclusions & {Conclusion.BETTER, Conclusion.WORSE}:
             return Group.UNLIKE
         is_null = Conclusion.NO_DIFFERENCE in conclusions
         return Group.NULL if is_null else Group.UNDECIDED
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the sentence names data on which nothing was measured: the same comparison
+        here."""
+        return bool(self.findings) and all(f.judged.is_elsewhere for f in self.findings)
 
     @property
     def agreeing(self) -> int:

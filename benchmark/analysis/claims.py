@@ -32,6 +32,7 @@ from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
 CAUTIONS = (
     Departure.CHANCE,
+    Departure.START,
     Departure.TEXT,
     Departure.INPUT,
     Departure.RISING,

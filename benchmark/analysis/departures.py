@@ -25,9 +25,11 @@ class Departure(StrEnum):
     WORDS = "words"  # vectors of another origin
     ENCODER = "text encoder"  # of sentences or phrases, another one
     TEXT = "random text encoder"  # the sentence encoder has random weights
+    PIXELS = "smaller pictures"  # than those that the features were made of
     BUDGET = "budget"  # options that the season scaled
     RISING = "not converged"  # half of the trainings or more still improved when the budget ended
     CHANCE = "near chance"  # rsum, or its interval, reaches below NEAR_CHANCE times random scores
+    START = "below its start"  # validation never came back to that of what it goes on from
     INPUT = "extra input"  # annotated phrases at test time
     ENSEMBLE = "ensemble"  # of several trainings
     FEW = "few trainings"
@@ -82,10 +84,29 @@ def _of_record(standing: Standing) -> dict[Departure, str]:
     texts[Departure.ENCODER] = f"sentence vectors: {other}, in the paper {row.sentence}" * bool(
         other
     )
+    texts[Departure.PIXELS] = _smaller_pictures(standing)
     texts[Departure.BUDGET] = ", ".join(scaled)
     if record.task == "retrieval" and _reads_phrases(standing.outcomes[0]):
         texts[Departure.INPUT] = "phrases that are annotated in the test captions"
     return texts
+
+
+def _smaller_pictures(standing: Standing) -> str:
+    """Where a training from pixels sees less of them than the network that made its features."""
+    record = standing.outcomes[0].record
+    settings = record.image_features.get("settings", {})
+    side, before = settings.get("pixels", 0), settings.get("input_size", 0)
+    if record.options.get("stage") != 2 or not side or _crop(side) >= before:
+        return ""
+    return (
+        f"trained from pictures of {side} pixels a side, in crops of {_crop(side)}, after features "
+        f"of pictures of {before}"
+    )
+
+
+def _crop(side: int) -> int:
+    """Pixels a side of the crops of a picture, Section VI-B of the instance-loss paper."""
+    return side * 224 // 256
 
 
 def other_encoder(standing: Standing) -> str:
@@ -120,6 +141,7 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
         texts[Departure.RISING] = (
             f"{sum(rising)} of {len(rising)} trainings still improved at the end"
         )
+    texts[Departure.START] = _below_start(board, standing)
     count = len(standing.played)
     if count < ENOUGH:
         texts[Departure.FEW] = f"{count} training{'s' * (count != 1)}, {ENOUGH} are better"
@@ -128,6 +150,27 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
         texts[Departure.COMMIT] = "the commit of its code is not known"
     texts[Departure.ADDED] = _added(standing)
     return texts
+
+
+def _below_start(board: Board, standing: Standing) -> str:
+    """The trainings whose best validation rsum is less than that of what they go on from."""
+    start = board.standing(standing.row.start) if standing.row.start else None
+    before = {o.record.seed: _best(o) for o in start.played} if start else {}
+    after = {o.record.seed: _best(o) for o in standing.played}
+    pairs = {seed: (after[seed], before[seed]) for seed in after.keys() & before.keys()}
+    fallen = [
+        f"seed {seed}: {best:.1f} after {first:.1f}"
+        for seed, (best, first) in sorted(pairs.items())
+        if best is not None and first is not None and best < first
+    ]
+    return f"validation rsum: {', '.join(fallen)}" if fallen else ""
+
+
+def _best(outcome: Outcome) -> float | None:
+    """The best validation rsum of a training; None where nothing is known of it."""
+    if outcome.history is None or "val_rsum" not in outcome.history:
+        return None
+    return float(outcome.history["val_rsum"].max())
 
 
 def _added(standing: Standing) -> str:

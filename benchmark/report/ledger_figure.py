@@ -33,6 +33,7 @@ LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, 
 BAND = "#dfe7f1"  # where a claim that denies a difference is true
 AROUND = 2.1  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
+SIDE = 0.5  # where a difference stands that has no scale
 COLOUR_OF = {
     Group.REPLICATED: COLOURS[2],
     Group.SMALLER: COLOURS[5],
@@ -52,7 +53,7 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
         total = sum(heights) + AROUND
         figure = Figure(figsize=(WIDTH, total))
         inner = sum(heights) or LINE
-        axes = figure.add_axes((0.47, 1.36 / total, 0.43, inner / total))
+        axes = figure.add_axes((0.47, 1.36 / total, 0.415, inner / total))
         _draw(axes, tested, heights)
         _title(figure, rows, total)
         _legend(figure, tested, total)
@@ -113,6 +114,11 @@ def unit_of(row: LedgerRow, compared: Compared) -> float:
     if compared.printed and not _is_denied(row):
         return abs(compared.printed)
     return compared.margin or abs(compared.difference) or 1.0
+
+
+def has_scale(compared: Compared) -> bool:
+    """Whether there is a printed difference or a margin to measure by; else the side counts."""
+    return bool(compared.printed or compared.margin)
 
 
 def _is_denied(row: LedgerRow) -> bool:
@@ -199,7 +205,7 @@ def _beside(row: LedgerRow, letter: str) -> str:
 
 def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, marker: str) -> None:
     compared, colour = finding.compared, OF_FINDING[finding.judged.conclusion]
-    if compared.low is not None:
+    if compared.low is not None and has_scale(compared):
         low, high = (np.clip(end / unit, LOW, HIGH) for end in (compared.low, compared.high))
         line = ":" if compared.is_of_these_trainings else "-"
         axes.hlines(height, low, high, color=colour, linewidth=1.7, linestyle=line)
@@ -211,6 +217,9 @@ def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, mark
         marker = ">" if value > HIGH else "<"
     place = np.clip(value, LOW + 0.03, HIGH - 0.03)
     look = {"markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 4}
+    if not has_scale(compared):
+        place = SIDE * np.sign(value)
+        look |= {"markerfacecolor": "white", "markeredgecolor": colour, "markeredgewidth": 1.2}
     axes.plot(place, height, marker, color=colour, clip_on=False, **look)
 
 
@@ -220,7 +229,14 @@ def _title(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
                 fontsize=14, fontweight="bold", **look)  # fmt: skip
     figure.text(0.005, 1 - 0.32 / total, f"{len(rows)} claims of the papers: {_counted(rows)}.",
                 fontsize=9, color="#444444", **look)  # fmt: skip
-    figure.text(0.905, 1 - 0.48 / total, "needed to decide", fontsize=7.5, color=GREY, va="top")
+    figure.text(
+        0.89,
+        1 - 0.36 / total,
+        "what would decide,\nor in how many tests",
+        fontsize=7.5,
+        color=GREY,
+        va="top",
+    )
 
 
 def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
@@ -231,6 +247,8 @@ def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
     ]
     mark = {"color": "black", "marker": "|", "linestyle": "none", "markersize": 8}
     handles.append(Line2D([], [], label="printed in the paper", **mark))
+    hollow = look | {"markerfacecolor": "white", "markeredgecolor": "#444444", "linewidth": 0}
+    handles.append(Line2D([], [], label="no scale: which side", marker="o", **hollow))
     band = {"color": BAND, "linewidth": 7}
     handles.append(Line2D([], [], label="where a claim of no difference is true", **band))
     for colour, label in OF_COLOUR.items():

@@ -24,6 +24,7 @@ from benchmark.report.figure_style import drawing, legend_above, panels, shown
 
 SECTION = "papers/instance_loss"
 PRESETS = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
+SAME = "stands in the same order; its claim says whether by more than a margin"
 SEPARATED = "dual_path_instance_1"  # the preset of Fig. 5b, the only one with printed means
 LINE = {"linestyle": "--", "linewidth": 1.2}
 DIAMOND = {"marker": "D", "markersize": 7, "markerfacecolor": "white", "linestyle": "none"}
@@ -70,7 +71,7 @@ def _caption(shown_panels: Sequence[LossPanel], seed: int) -> str:
     sentence = "After Fig. 5, where S falls from ranking loss to instance loss to both."
     if len(overlaps) > 1:
         is_alike = np.array_equal(np.argsort(printed), np.argsort(overlaps))
-        sentence += f" Here S {'stands in the same order' if is_alike else 'has another order'}."
+        sentence += f" Here S {SAME if is_alike else 'has another order'}."
     return f"{sentence} Drawn are the scores of seed {seed}; the numbers are means over all seeds."
 
 

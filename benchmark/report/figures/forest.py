@@ -31,6 +31,7 @@ LINE = 0.16  # inches; of a line of a label
 GAP = 0.14  # inches; between two rows
 DOTTED = ":"
 AROUND = 0.75  # inches; the axis of a unit, with its name
+FAR = 5  # times the median reach of a row: what lies beyond is an arrow at the end of the axis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,14 +129,17 @@ def _draw_group(axes: Axes, group: Sequence[ForestRow]) -> None:
 
 
 def _limits(group: Sequence[ForestRow]) -> tuple[float, float]:
-    """Range of the measured numbers. Printed ones may be so far away that all intervals would
-    shrink to dots."""
-    ends = [
-        0.0,
-        *(end for row in group for end in (row.low, row.high, row.difference, *row.bounds)),
-    ]
+    """Range of the measured numbers, but of a few that are so far away that all other intervals
+    would shrink to dots; printed ones may be, too."""
+    reaches = [max(map(abs, _ends(row))) for row in group]
+    most = FAR * float(np.median(reaches))
+    ends = [0.0, *np.clip([end for row in group for end in _ends(row)], -most, most)]
     room = 0.15 * (max(ends) - min(ends)) or 1.0
     return min(ends) - room, max(ends) + room
+
+
+def _ends(row: ForestRow) -> tuple[float, ...]:
+    return row.low, row.high, row.difference, *row.bounds
 
 
 def _draw_row(axes: Axes, position: float, row: ForestRow) -> None:
@@ -144,30 +148,22 @@ def _draw_row(axes: Axes, position: float, row: ForestRow) -> None:
     axes.hlines(position, row.low, row.high, color=colour, linewidth=1.8, linestyle=style)
     axes.plot(row.bounds, [position] * len(row.bounds), **_bound())
     if row.printed is not None:
-        _draw_printed(axes, position, row.printed)
-    axes.plot(
-        row.difference,
-        position,
-        color=colour,
-        marker=marker,
-        markersize=8,
-        markeredgecolor="white",
-        linestyle="none",
-        zorder=4,
-    )
+        _draw_number(axes, position, row.printed, _diamond())
+    look = {"color": colour, "marker": marker, "markersize": 8, "markeredgecolor": "white"}
+    _draw_number(axes, position, row.difference, look | {"linestyle": "none", "zorder": 4})
 
 
-def _draw_printed(axes: Axes, position: float, printed: float) -> None:
-    """Draw a diamond, or an arrow at the end of the axis if the number lies beyond it."""
+def _draw_number(axes: Axes, position: float, number: float, look: dict) -> None:
+    """Draw its mark, or an arrow with the number at the end of the axis if it lies beyond it."""
     low, high = axes.get_xlim()
-    if low <= printed <= high:
-        axes.plot(printed, position, clip_on=False, **_diamond())
+    if low <= number <= high:
+        axes.plot(number, position, clip_on=False, **look)
         return
-    is_beyond = printed > high
+    is_beyond = number > high
     end, arrow, side, inside = (high, ">", "right", -8) if is_beyond else (low, "<", "left", 8)
-    axes.plot(end, position, clip_on=False, **(_diamond() | {"marker": arrow}))
+    axes.plot(end, position, clip_on=False, **(look | {"marker": arrow}))
     axes.annotate(
-        f"{printed:+g}",
+        f"{float(f'{number:.3g}'):+g}",
         (end, position),
         (inside, 0),
         textcoords="offset points",

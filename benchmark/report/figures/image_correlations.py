@@ -12,6 +12,7 @@ from benchmark.report.matrix_panels import Matrix, draw_matrix
 
 SECTION = "papers/instance_loss"
 PRESETS = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
+PRINTED = "dual_path_instance_1"  # the preset of Fig. 4b
 
 
 def pictures(inputs: FigureInputs) -> Iterator[Picture]:
@@ -41,11 +42,12 @@ def _picture(title: str, standing: Standing) -> Picture:
 def _caption(standing: Standing, before: float, after: float) -> str:
     """What Fig. 4b shows, and whether it recurs."""
     sentence = "After Fig. 4b, where the features of two images are less correlated after training."
-    recurs = "it recurs" if after < before else "it does not recur"
-    if _is_standardised(standing):
-        recurs = "but standardised features are not correlated to begin with"
+    recurs = "it recurs" if after < before else "they are more correlated"
+    if after >= before and _is_standardised(standing):
+        recurs += ", but standardised features are hardly correlated to begin with"
+    of = "" if standing.preset == PRINTED else " The figure is of the row with instance loss."
     return (
-        f"{sentence} Here the mean goes from {before:.3f} to {after:.3f}: {recurs}. "
+        f"{sentence}{of} Here the mean goes from {before:.3f} to {after:.3f}: {recurs}. "
         f"Seed {standing.samples_seed}."
     )
 

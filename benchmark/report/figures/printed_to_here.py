@@ -1,7 +1,7 @@
 """Why not the printed number? From the rsum of a paper's main row to ours, in steps.
 
-A step compares with another row of the paper that lacks one thing: as much of the gap as it does
-not have is laid to that thing. What no row explains is drawn as unexplained, and the caption says
+A step compares with another row of the paper that lacks one thing: how much more that thing gains
+in the paper than here. What no row explains is drawn as unexplained, and the caption says
 all that is known to differ.
 """
 
@@ -176,7 +176,7 @@ def waterfall(gap: Gap) -> Figure:
             _draw(axes, place, step, gap.interval[1] if gap.interval and step is last else 0)
         if gap.interval:
             axes.hlines(len(steps) - 1, *gap.interval, color="black", linewidth=1.6)
-        axes.set_yticks(range(len(steps)), [shown(step.what, 40) for step in steps])
+        axes.set_yticks(range(len(steps)), [shown(step.what, 40, lines=3) for step in steps])
         axes.set_ylim(len(steps) - 0.5, -0.5)
         axes.set_xlabel(f"rsum of {shown(gap.title, 90, lines=1)}")
         axes.grid(axis="y", visible=False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import PurePosixPath
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -102,6 +103,11 @@ def _method_of(curve: Curve) -> str:
     return curve.method
 
 
+def _name(curve: Curve) -> str:
+    """The method; of one of a season, without its folder."""
+    return PurePosixPath(curve.method).stem
+
+
 def _title(curve: Curve) -> str:
     return shown(curve.title, 34)
 
@@ -117,7 +123,7 @@ def _losses(axes: Axes, group: Sequence[Curve]) -> None:
         _line(axes, curves, [curve.loss for curve in curves])
     is_wide = log_if_wide(axes.yaxis, np.concatenate([curve.loss for curve in group]))
     scale = " (log scale)" if is_wide else ""
-    axes.set_title(f"{shown(group[0].method, 40)}: training loss{scale}", loc="left")
+    axes.set_title(f"{shown(_name(group[0]), 40)}: training loss{scale}", loc="left")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -137,7 +143,7 @@ def _validations(axes: Axes, group: Sequence[Curve]) -> None:
             markersize=7 if curves[0].is_first_seed else 4,
             linestyle="none",
         )
-    axes.set_title(f"{shown(group[0].method, 40)}: validation rsum", loc="left")
+    axes.set_title(f"{shown(_name(group[0]), 40)}: validation rsum", loc="left")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(handles, titles, loc="center left", bbox_to_anchor=(1.01, 0.5))
 

@@ -224,8 +224,12 @@ def has_dagger(comparison: Comparison) -> bool:
 
 def statement(verdict: Verdict) -> str:
     """The claim; where its sentence names another dataset, that this is the same comparison."""
-    text = verdict.claim.statement
-    return f"The same comparison here as in: {text}" if verdict.is_elsewhere else text
+    return told(verdict.claim.statement, verdict.is_elsewhere)
+
+
+def told(text: str, is_elsewhere: bool) -> str:
+    """A claim's sentence; where it names another dataset, that this is the same comparison."""
+    return f"The same comparison here as in: {text}" if is_elsewhere else text
 
 
 def compared(verdict: Verdict, comparison: Comparison) -> str:

@@ -29,15 +29,22 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     if table is None or len(table.rows) <= MOST:
         return table, ""
     standings = [*board.ranked, *(s for s in board.standings if not s.played)]
-    shown = [
-        row
-        for place, (row, s) in enumerate(zip(table.rows, standings, strict=True))
-        if place < FIRST or s.is_own or s.is_brought
+    places = [
+        place
+        for place, s in enumerate(standings, start=1)
+        if place <= FIRST or s.is_own or s.is_brought
     ]
+    shown = [table.rows[place - 1] for place in places]
     left_out = len(table.rows) - len(shown)
     what = "preset is" if left_out == 1 else "presets are"
     said = f"{left_out} more {what} on the page of the dataset, and in the figure if played."
-    return replace(table, rows=shown), said * bool(left_out)
+    return replace(table, rows=shown), (said + _below(places)) * bool(left_out)
+
+
+def _below(places: Sequence[int]) -> str:
+    """Which places of the board the rows have that are not among the best."""
+    others = [str(place) for place in places if place > FIRST]
+    return f" The rows below the first {FIRST} are at place {', '.join(others)}." * bool(others)
 
 
 def leaderboard(board: Board) -> Table | None:

@@ -10,7 +10,7 @@ from benchmark.analysis.shared_effects import Effect
 from benchmark.papers.fidelity_notes import Entry, fidelity
 from benchmark.papers.printed_tables import papers
 from benchmark.report.pages import ledger_sentences
-from benchmark.report.pages.claim_tables import key_table
+from benchmark.report.pages.claim_tables import key_table, told
 from benchmark.report.pages.result_tables import NONE
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
@@ -51,6 +51,7 @@ def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt:
         leader_line=ledger_sentences.leader_line,
         trust_line=ledger_sentences.trust_line,
         headlines=headlines(rows),
+        statement=statement,
         headline=ledger_sentences.headline,
         by_paper=by_paper(rows),
         key=key_table(),
@@ -72,6 +73,11 @@ def fidelity_page() -> str:
         key=_key(),
         methods={name: _entries(name, entries) for name, entries in fidelity().items()},
     )
+
+
+def statement(row: LedgerRow) -> str:
+    """The claim; where its sentence names other data alone, that this is the same comparison."""
+    return told(row.claim.statement, row.is_elsewhere)
 
 
 def by_paper(rows: Sequence[LedgerRow]) -> Table:
@@ -113,7 +119,7 @@ def claim_table(rows: Sequence[LedgerRow], beside: Mapping[Effect, str]) -> Tabl
             remark = beside[_effect(row, finding)]
             shown = ledger_sentences.difference(finding.compared)
             entries = [
-                row.claim.statement if number == 0 else "",
+                statement(row) if number == 0 else "",
                 finding.place,
                 finding.judged.conclusion,
                 f"{shown} ({remark})" if remark else shown,

@@ -3,7 +3,14 @@ torch."""
 
 from collections.abc import Sequence
 
-from benchmark.analysis.claim_ledger import FAILED, Finding, Group, LedgerRow, untested_for
+from benchmark.analysis.claim_ledger import (
+    FAILED,
+    Finding,
+    Group,
+    LedgerRow,
+    same_comparisons,
+    untested_for,
+)
 from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
@@ -11,7 +18,8 @@ from benchmark.report.number_texts import NO_BREAK, NONE, between
 from benchmark.report.pages.claim_tables import DAGGER
 
 FAILING = (Group.REVERSED, Group.UNLIKE, Group.MIXED, Group.NULL)  # the most surprising first
-SAID_AT_ONCE = (Departure.CHANCE, Departure.TEXT, Departure.INPUT)  # cautions beside a verdict
+# Cautions beside a verdict.
+SAID_AT_ONCE = (Departure.CHANCE, Departure.START, Departure.TEXT, Departure.INPUT)
 OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
 
 
@@ -46,7 +54,15 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
     ]
     if not tested:
         return "No claim was tested."
-    return f"Of {tested} tested claim{'s' * (tested > 1)}, {', '.join(named)}."
+    return f"Of {tested} tested claim{'s' * (tested > 1)}, {', '.join(named)}.{_shared(rows)}"
+
+
+def _shared(rows: Sequence[LedgerRow]) -> str:
+    """How many claims are fewer comparisons, as one is the other turned round."""
+    letters = same_comparisons(rows)
+    if not letters:
+        return ""
+    return f" {len(letters)} of them rest on {len(set(letters.values()))} comparisons."
 
 
 def _largest(seasons: Sequence[SeasonClaims]) -> str:
@@ -66,7 +82,7 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
         return ""
     most = min(failing, key=_clearness)
     statement = most.claim.statement.rstrip(".")
-    return f'The clearest failure: "{statement}"; measured: {most.extent}; {surprise(most)}'
+    return f'What fails in most tests: "{statement}"; measured: {most.extent}; {surprise(most)}'
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:

@@ -5,11 +5,12 @@ table, for export. Knows no torch.
 """
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from benchmark.analysis import comparability, comparisons
 from benchmark.analysis.boards import Board, Standing
 from benchmark.papers import printed_tables
+from benchmark.papers.claimed_quantities import is_time
 from benchmark.papers.printed_tables import Paper, Row, as_printed
 from benchmark.protocol import METRICS
 from benchmark.report.number_texts import NO_BREAK, NONE
@@ -106,7 +107,7 @@ def _table(
             for metric in metrics
             for text in [as_printed(numbers[metric], metric, printed.decimals(metric))]
         ]
-        is_alone = [other.label for other, _ in played].count(row.label) == 1
+        is_alone = [other.label for other in printed.rows].count(row.label) == 1
         rows.append([row.label if is_alone else f"{row.label}, {row.setting}", *entries])
     heads = ["row", *(METRICS[metric].heading for metric in metrics)]
     return Table(title=title, heads=heads, rows=rows if metrics else [])
@@ -143,7 +144,8 @@ def _entry(board: Board, standing: Standing, metric: str, printed: str) -> str:
     if not values:
         return f"{printed} {ARROW} {NONE}"
     decimals = max(1, METRICS[metric].decimals)
-    text = f"{printed}{NO_BREAK}{ARROW} {fmean(values):.{decimals}f}"
+    typical = median(values) if is_time(metric) else fmean(values)
+    text = f"{printed}{NO_BREAK}{ARROW} {typical:.{decimals}f}"
     ends = result_tables.interval(board, standing, metric, decimals)
     if ends != NONE:
         return f"{text} {ends}"

@@ -127,7 +127,7 @@ def _fastest(
 ) -> list[str]:
     """The presets that take as long as the fastest, up to TIE, with their times."""
     least = min(map(seconds, standings))
-    near = [s for s in standings if seconds(s) <= TIE * least]
+    near = sorted((s for s in standings if seconds(s) <= TIE * least), key=seconds)
     return [f"{_name(s)} ({written(seconds(s))}, rsum {s.mean('rsum'):.1f})" for s in near]
 
 
