@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -43,6 +44,15 @@ class Kept:
 def keep() -> None:
     global kept
     kept = Kept()
+
+
+def leave(status: str) -> None:
+    sys.exit(status)
+
+
+def rest(name: str, seconds: float) -> None:
+    write_down(name)
+    time.sleep(seconds)
 
 
 def die() -> None:

@@ -117,6 +117,30 @@ def test_a_season_file_from_elsewhere_is_kept_with_what_is_made_from_it(capsys):
     assert main(["season"]) == 0
     assert capsys.readouterr().out == "season small: 1 training, 0 fusions\n"
     assert main(["season", "small"]) == 0  # by its name from now on
+    capsys.readouterr()
+    Path("small.yaml").write_text(text.replace("Small", "Other"), encoding="utf-8")
+    assert main(["season", "small.yaml"]) == 0
+    before = Path("seasons/small/season.yaml.before")
+    assert f"what it was is in {before}" in capsys.readouterr().out
+    assert before.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(("status", "code"), [("ok", 0), ("failed", 1), ("not_applicable", 0)])
+def test_run_says_by_its_exit_status_whether_the_cell_failed(status, code, capsys, monkeypatch):
+    record = SimpleNamespace(status=status, reason="", metrics={})
+    monkeypatch.setattr(run, "play", lambda params, *others: None)
+    monkeypatch.setattr(run, "read_record", lambda folder: record)
+    assert main(["run", "vse"]) == code
+
+
+@pytest.mark.parametrize("method", ["cca", "vse", "scan"])
+def test_run_plays_a_method_that_is_called_as_one_of_its_presets(method, capsys, monkeypatch):
+    given = []
+    monkeypatch.setattr(run, "play", lambda params, *others: given.append(params))
+    record = SimpleNamespace(status="ok", reason="", metrics={})
+    monkeypatch.setattr(run, "read_record", lambda folder: record)
+    assert main(["run", "--method", method]) == 0
+    assert [cell.method for cell in given[0].cells.values()] == [method]
 
 
 @pytest.mark.parametrize("value", ["[1", ": b", "2020-13-45", "!!python/name:os.system"])

@@ -407,6 +407,13 @@ class TestOverlap:
         write_arrays(preset.outcomes[seed].folder, "samples", overlap_replicates=replicates)
         return replicates
 
+    def test_a_resample_of_a_single_image_has_none(self):
+        """Of few images some resamples have one alone, and so no unmatched pairs."""
+        replicates = np.where(np.arange(RESAMPLES) % 9 == 0, np.nan, 0.2)
+        check_samples({"overlap_replicates": replicates}, outcome("a").record, "samples")
+        with pytest.raises(UserError, match="200 numbers, some of them finite"):
+            check_samples({"overlap_replicates": replicates * np.nan}, outcome("a").record, "s")
+
     def test_their_paired_difference_is_the_images_part(self):
         first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
         both = [[self.replicate(preset, seed) for seed in range(3)] for preset in (first, second)]

@@ -124,6 +124,8 @@ def test_what_cannot_be_read_leaves_no_season(capsys):
     assert "expected one annotation file" in refused(capsys, "my pets")
     Path("my pets/captions.csv").write_text("image,caption\n0.png,hello\n")
     assert "my pets: captions.csv: expected 3 images" in refused(capsys, "my pets")
+    assert "found a reserved one" in refused(capsys, "my pets", "--name", "shared")
+    assert not Path("seasons/shared/season.yaml").exists()
     Path("my pets/captions.csv").unlink()
     write(12)
     Path("my pets/3.png").write_text("no picture")

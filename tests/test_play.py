@@ -132,6 +132,28 @@ def test_a_cell_that_failed_is_told_each_time(season, capsys):
         assert said[2].startswith("report: reports/small/README.md")
 
 
+@pytest.mark.slow
+def test_what_an_edit_overtook_is_not_up_to_date(season, capsys, monkeypatch):
+    """The training is of the file as it was when it began."""
+    edited = Path("seasons/small/cells/shapes-scan_t2i_avg-0.yaml")
+    whole = edited.read_text()
+
+    class Editing(InThisProcess):
+        def submit(self, name: str, task: Task) -> Future:
+            future = super().submit(name, task)
+            if name.startswith("train "):
+                edited.write_text(f"{whole}# edited\n")
+            return future
+
+    monkeypatch.setattr(play, "Processes", Editing)
+    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
+    assert status == 1 and f"{edited} changed while it ran; play again" in said[1]
+    monkeypatch.setattr(play, "Processes", InThisProcess)
+    assert "train shapes/scan_t2i_avg 0" in played(capsys, "--dry")[1]
+    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
+    assert (status, said) == (0, ["2 stages played, 5 up to date, 0 failed"])
+
+
 def test_the_active_season_is_played_as_far_as_dvc_status_looks(season):
     small = read_params("small")
     assert play._targets(small, "*") == ["dvc.yaml:season"]

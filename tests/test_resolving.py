@@ -1,8 +1,10 @@
 """From a season file to its cells, feature sets and fusions."""
 
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import papers
@@ -51,6 +53,28 @@ def by_folder(params: Params) -> dict:
 
 
 # Cells ------------------------------------------------------------------------------------------
+
+
+def test_two_cells_of_one_key_are_refused():
+    known = known_with(**{"t-mine": Preset(title="A"), "mine": Preset(title="B")})
+    twice = with_dataset(season(presets=["t-mine", "mine"], seeds=[0]), "drawn")
+    drawn = twice.datasets["drawn"].model_copy(update={"presets": ["t-mine"]})
+    other = drawn.model_copy(update={"presets": ["mine"]})
+    names = twice.model_copy(update={"datasets": {"drawn": drawn, "drawn-t": other}})
+    error = refused(names, {name: ("scan", row) for name, (_, row) in known.items()})
+    assert error.where == "season try: mine on drawn-t"
+    assert error.found == "drawn-t-mine-0, which is t-mine on drawn, too"
+
+
+def test_a_preset_does_not_take_the_place_of_a_row_that_was_brought_along(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = Path("seasons/try/brought/drawn-scan_t2i_avg-0.yaml")
+    file.parent.mkdir(parents=True)
+    folder = "results/try/drawn/scan_t2i_avg/0"
+    row = {"dataset": "drawn", "preset": "scan_t2i_avg", "seed": 0, "folder": folder}
+    file.write_text(yaml.safe_dump(row))
+    error = refused(season())
+    assert error.where == "season try: preset scan_t2i_avg" and str(file) in error.do
 
 
 def test_keys_and_folders_are_spelt_out():

@@ -287,6 +287,12 @@ def test_rows_in_another_order_are_near_chance(season, capsys):
     assert "check that row i belongs to item i" in told and "or give ids" in told
 
 
+@pytest.mark.parametrize("seed", ["-1", "2147483648"])
+def test_a_seed_is_one_that_cells_may_have(season, capsys, seed):
+    assert score(*save_pair(*embeddings()), "--seed", seed) == 2
+    assert f"--seed: expected 0 to 2147483647, found {seed}" in capsys.readouterr().err
+
+
 def test_a_row_needs_a_name(season, capsys):
     assert main(["score", "--dataset", "open", *save_pair(*embeddings())]) == 2
     assert "--name: expected what the row is called, found nothing" in capsys.readouterr().err

@@ -9,12 +9,24 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from small_tasks import die, die_once, fail, keep, say_gpu, say_numerics, touch, write_down
+from small_tasks import (
+    die,
+    die_once,
+    fail,
+    keep,
+    leave,
+    rest,
+    say_gpu,
+    say_numerics,
+    touch,
+    write_down,
+)
 
 from benchmark.commands import task_display, task_queue, verify
-from benchmark.commands.local_workers import Processes
+from benchmark.commands.local_workers import Processes, StageError, run_command
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.commands.task_queue import Task
@@ -84,6 +96,66 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     assert os.environ == before
 
 
+@pytest.mark.slow
+def test_a_process_that_dies_leaves_the_others_alone(folder):
+    tasks = {"rests": Task(rest, ("r", 3.0)), "dies": Task(die, ())}
+    assert play(tasks, 2) == {"dies": task_queue.DIED}
+    assert Path("played").read_text() == "r"  # begun once
+
+
+def test_a_process_that_dies_while_it_waits_is_replaced(folder):
+    with Processes(1) as workers:
+        assert task_queue.play({"a": Task(touch, ("a",))}, workers) == {}
+        (pool,) = workers.processes.values()
+        for process in list(pool._processes.values()):
+            process.kill()
+        _until(lambda: pool._broken)
+        assert task_queue.play({"b": Task(touch, ("b",))}, workers) == {}
+    assert Path("b").is_file()
+
+
+class FullDisk(task_queue.Everything):
+    def ended(self, name: str) -> str:
+        raise OSError("no space left")
+
+
+@pytest.mark.slow
+def test_what_cannot_be_noted_ends_what_runs(folder):
+    tasks = {"a": Task(touch, ("a",)), "rests": Task(rest, ("r", 600.0))}
+    begun = time.monotonic()
+    with pytest.raises(OSError, match="no space left"), Processes(2) as workers:
+        task_queue.play(tasks, workers, FullDisk())
+    assert time.monotonic() - begun < 120
+
+
+class Refusing(task_queue.Everything):
+    def ended(self, name: str) -> str:
+        return "input changed"
+
+
+def test_what_a_watcher_does_not_count_failed(folder):
+    tasks = {"a": Task(touch, ("a",)), "b": Task(touch, ("b",), ("a",))}
+    with Processes(1) as workers:
+        failed = task_queue.play(tasks, workers, Refusing())
+    assert failed == {"a": "input changed", "b": "needs a, which failed"}
+
+
+def test_a_task_that_ends_its_process_failed(folder):
+    assert play({"leaves": Task(leave, ("boom",))}, 1) == {"leaves": "SystemExit: boom"}
+
+
+def test_a_stage_that_breaks_leaves_its_traceback_in_its_log(folder, monkeypatch):
+    Path("breaking.py").write_text(
+        "'A stage.'\ndef configure(parser): pass\ndef main(arguments): {}['no such key']\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    reason = "KeyError: 'no such key' \\(see .scratch/log/encode-x.log\\)"
+    with pytest.raises(StageError, match=reason):
+        run_command("python -m breaking", "encode x")
+    log = Path(".scratch/log/encode-x.log").read_text()
+    assert "Traceback" in log and "breaking.py" in log
+
+
 def test_trainings_that_take_longest_begin_first(folder):
     """b takes less than c, but d, which takes longest, needs it; nobody has timed a and e."""
     needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b",), "e": ("d",), "f": ("a",)}
@@ -104,6 +176,12 @@ def test_trainings_that_were_never_played_are_not_timed(monkeypatch):
     assert known[key] == cost.seconds["training"]
     new = {"new": cells[key].model_copy(update={"folder": "results/none"})}
     assert seconds_of(new) == {}
+
+
+def test_a_training_whose_cost_cannot_be_read_is_not_timed(folder):
+    Path("a/training").mkdir(parents=True)
+    Path("a/training/cost.json").write_text("<<<<<<< HEAD")
+    assert seconds_of({"a": SimpleNamespace(folder="a")}) == {}
 
 
 def test_make_repro_has_as_many_jobs_as_cores():

@@ -1,5 +1,6 @@
 """`tune` trains with other options, notes what validation says, and leaves nothing else."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -197,3 +198,14 @@ def test_a_file_with_other_columns_is_refused():
     FILE.write_text("preset,rsum\nvse,1\n")
     with refused("seasons/test/tuning.csv", "the columns dataset, preset", "preset, rsum"):
         tuning_trials.read_trials("test")
+
+
+def test_trials_that_end_together_are_all_kept():
+    trials = [
+        {"dataset": "d", "preset": "p", "options": f"epochs={n}", "epoch": 1, "val_rsum": 2.0}
+        for n in range(8)
+    ]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda trial: tuning_trials.add_trial("test", trial), trials))
+    kept = tuning_trials.read_trials("test")
+    assert sorted(kept.options) == sorted(trial["options"] for trial in trials)

@@ -2,11 +2,13 @@
 here; test_pipeline.py plays cells again."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from report_seasons import CAPTIONS, IMAGES, enter_played_season
+from zc.lockfile import LockFile
 
 from benchmark.__main__ import main
 from benchmark.commands import task_queue, verify
@@ -109,3 +111,12 @@ def test_no_jobs_are_refused_as_play_does(season, capsys):
         assert main([verb, "try", "--jobs", "0"]) == 2
         assert "--jobs: expected 1 or more, found 0" in capsys.readouterr().err
     assert not SCRATCH.exists()
+
+
+def test_a_second_one_of_the_season_is_refused(season, capsys):
+    verify.SCRATCH.mkdir(parents=True)
+    with closing(LockFile(str(verify.SCRATCH / "try.lock"))):
+        assert main(["verify", "try"]) == 2
+    told = capsys.readouterr().err
+    assert "verify try: expected one at a time in this folder" in told
+    assert not (verify.SCRATCH / "try").exists()

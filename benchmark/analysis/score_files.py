@@ -131,8 +131,10 @@ def _shapes(arrays: dict[str, np.ndarray], record: Record) -> dict[str, tuple[bo
     for name, array in arrays.items():
         shape = array.shape
         if name == "overlap_replicates":
-            is_whole = shape == (count,) and bool(np.isfinite(array).all())
-            checks[name] = is_whole, f"{count} finite numbers"
+            # A resample of a single group has no unmatched pairs, and so no overlap: NaN.
+            is_known = not np.isinf(array).any() and not np.isnan(array).all()
+            is_whole = shape == (count,) and bool(is_known)
+            checks[name] = is_whole, f"{count} numbers, some of them finite"
         elif name.startswith("correlation_"):
             checks[name] = shape[0] == shape[1], "as many rows as columns"
         elif name.startswith("tsne_"):

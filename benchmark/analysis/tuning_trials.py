@@ -4,6 +4,7 @@ One row per trial, which `python -m benchmark tune` writes: the dataset, the pre
 that were tried, the epoch whose weights validation chose (1 is the first), and its rsum (0 to 600).
 """
 
+import fcntl
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from benchmark.core.files import write_text
 from benchmark.season.parameters import Cell, Option
 from benchmark.season.season_files import SEASONS
 
+LOCK = Path(".scratch/tuning.lock")
 NUMBERS = ("epoch", "val_rsum")
 COLUMNS = ["dataset", "preset", "options", *NUMBERS]
 FROM_YAML = {"true": "True", "false": "False", "null": "None"}  # -> as `spelt` has it
@@ -44,10 +46,14 @@ def read_trials(season: str) -> pd.DataFrame:
 
 
 def add_trial(season: str, trial: dict) -> None:
-    """Write one more row; rows are kept in the order of their presets."""
-    trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
-    trials = trials.sort_values(["dataset", "preset"], kind="stable")
-    write_text(path(season), trials.to_csv(index=False, lineterminator="\n"))
+    """Write one more row; rows are kept in the order of their presets. Trials that end together
+    wait for each other."""
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
+        trials = trials.sort_values(["dataset", "preset"], kind="stable")
+        write_text(path(season), trials.to_csv(index=False, lineterminator="\n"))
 
 
 def spelt(options: dict[str, Option]) -> str:

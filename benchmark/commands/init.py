@@ -33,7 +33,7 @@ from benchmark.prepare.__main__ import prepare
 from benchmark.season.networks import module_of
 from benchmark.season.parameter_files import LOCAL, read_local, read_params
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import SEASON_FILE, SEASONS, Season
+from benchmark.season.season_files import SEASON_FILE, SEASONS, Season, season_name
 from datasets import folder as reader
 from datasets.shared.plain_files import is_file
 
@@ -119,6 +119,7 @@ def _prepared(name: str, text: str, folder: Path) -> list[str]:
 
 
 def _check_untaken(name: str) -> None:
+    season_name(name)  # refuses those that are reserved
     path = SEASONS / name / SEASON_FILE
     if path.exists():
         do = f"python -m benchmark season {name} --weights-dir DIR"

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -44,31 +45,41 @@ class Processes(ExitStack):
     def __init__(self, jobs: int, gpus: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.jobs = jobs
-        self.free = [gpus[i % len(gpus)] if gpus else "" for i in reversed(range(jobs))]
-        self.gpu_of: dict[Future, str] = {}
-        self.pools: dict[tuple[Numerics, str], ProcessPoolExecutor] = {}
+        self.gpu_at = [gpus[place % len(gpus)] if gpus else "" for place in range(jobs)]
+        self.free = list(reversed(range(jobs)))  # places at which nothing is played
+        self.place_of: dict[Future, int] = {}
+        self.processes: dict[tuple[Numerics, int], ProcessPoolExecutor] = {}
 
     def submit(self, name: str, task: Task) -> Future:
-        gpu = self.free.pop()
-        if (task.numerics, gpu) not in self.pools:
-            context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
-            pool = ProcessPoolExecutor(
-                self.jobs, mp_context=context, initializer=_begin, initargs=(os.getpid(),)
-            )
-            self.pools[task.numerics, gpu] = self.enter_context(pool)
-        with _environment(task.numerics, gpu):
-            future = self.pools[task.numerics, gpu].submit(played, name, task)
-        self.gpu_of[future] = gpu
+        place = self.free.pop()
+        with _environment(task.numerics, self.gpu_at[place]):
+            try:
+                future = self._process(task.numerics, place).submit(played, name, task)
+            except BrokenProcessPool:  # it died while it waited
+                del self.processes[task.numerics, place]
+                future = self._process(task.numerics, place).submit(played, name, task)
+        self.place_of[future] = place
         return future
 
+    def _process(self, wanted: Numerics, place: int) -> ProcessPoolExecutor:
+        """The one that computes so at this place: alone in its pool, since a process that dies
+        takes all others of its pool along."""
+        if (wanted, place) not in self.processes:
+            context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
+            pool = ProcessPoolExecutor(
+                1, mp_context=context, initializer=_begin, initargs=(os.getpid(),)
+            )
+            self.processes[wanted, place] = self.enter_context(pool)
+        return self.processes[wanted, place]
+
     def reason(self, future: Future, task: Task) -> str:
-        """Why the task failed. A pool whose process died is given up for a new one."""
-        gpu = self.gpu_of.pop(future)
-        self.free.append(gpu)
+        """Why the task failed. A process that died is given up for a new one."""
+        place = self.place_of.pop(future)
+        self.free.append(place)
         try:
             return future.result()
         except BrokenProcessPool:
-            self.pools.pop((task.numerics, gpu), None)
+            self.processes.pop((task.numerics, place), None)
             return DIED
 
     def stop(self) -> None:
@@ -115,9 +126,14 @@ def played(name: str, task: Task) -> str:
             task.function(*task.arguments)
     except (DataError, StageError) as error:
         return " ".join(str(error).split())
-    except Exception as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except (Exception, SystemExit) as error:
+        return _named(error)
     return ""
+
+
+def _named(error: BaseException) -> str:
+    """An error that nobody foresaw, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def run_command(command: str, name: str) -> None:
@@ -126,7 +142,11 @@ def run_command(command: str, name: str) -> None:
     path = LOGS / f"{slug(name)}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as log, redirect_stdout(log), redirect_stderr(log):
-        status = _status_of(module, arguments)
+        try:
+            status = _status_of(module, arguments)
+        except Exception as error:
+            traceback.print_exc()
+            raise StageError(f"{_named(error)} (see {path})") from error
     if status:
         lines = path.read_text().splitlines() or [f"exit status {status}"]
         raise StageError(f"{lines[-1].removeprefix('rematch: ')} (see {path})")

@@ -14,21 +14,16 @@ that was played.
 
 import argparse
 import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
-
-from zc.lockfile import LockError, LockFile
 
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, check_jobs, run_command
 from benchmark.commands.play_summary import told_cells, told_failures, told_report
-from benchmark.commands.project_folder import season_here
+from benchmark.commands.project_folder import alone, season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
 from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
-from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import active_season, cells_like
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASONS
@@ -56,7 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
     with stage_records.opened(targets) as records:
         if arguments.dry:
             return _show(records)
-        with _alone(), _workers(arguments) as workers:
+        with alone(PLAYING, "play"), _workers(arguments) as workers:
             tasks = _tasks(params, records)
             failed = task_queue.play(tasks, workers, records)
     causes = task_queue.causes(failed, tasks)
@@ -83,19 +78,6 @@ def _workers(arguments: argparse.Namespace) -> Processes | Cluster:
         return Cluster(arguments.address, arguments.jobs)
     jobs = arguments.jobs or len(arguments.gpus) or os.cpu_count()
     return Processes(jobs, arguments.gpus)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Two at once would write the same scratch files. A process that ends gives its lock back."""
-    PLAYING.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = LockFile(str(PLAYING))
-    except LockError as error:
-        other = f"process {PLAYING.read_text().strip()}"
-        raise UserError("play", "one at a time in this folder", other, "wait for it") from error
-    with closing(lock):
-        yield
 
 
 def _targets(params: Params, pattern: str) -> list[str]:

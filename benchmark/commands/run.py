@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole record")
 
 
-def main(arguments: argparse.Namespace) -> None:
+def main(arguments: argparse.Namespace) -> int:
     known = chosen(arguments.preset, arguments.method)
     name = Path(arguments.method).stem if arguments.method else arguments.preset
     local = read_local()
@@ -71,6 +71,7 @@ def main(arguments: argparse.Namespace) -> None:
     else:
         print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
         print_metrics(record.metrics)
+    return 1 if record.status == "failed" else 0
 
 
 def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Preset]]:
@@ -79,7 +80,9 @@ def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Prese
         raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
     if method is None:
         return presets()
-    return own_presets({Path(method).stem: method})
+    if method.endswith(".py"):
+        return own_presets({Path(method).stem: method})
+    return {method: (method, Preset(title=f"{method}, defaults"))}
 
 
 def play(params: Params, dataset: str, source: Path | None) -> None:

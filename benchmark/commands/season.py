@@ -148,6 +148,13 @@ def _unlink_others(params: Params) -> None:
 
 
 def _keep_file(source: Path, target: Path) -> None:
-    """A season file from elsewhere is kept with what is made from it."""
-    if source.resolve() != target.resolve():
-        write_text(target, source.read_text(encoding="utf-8"))
+    """A season file from elsewhere is kept with what is made from it; so is another one that it
+    takes the place of."""
+    if source.resolve() == target.resolve():
+        return
+    text = source.read_text(encoding="utf-8")
+    if target.is_file() and (former := target.read_text(encoding="utf-8")) != text:
+        before = target.with_name(f"{target.name}.before")
+        write_text(before, former)
+        print(f"warning: {target} is now as {source}; what it was is in {before}")
+    write_text(target, text)

@@ -30,6 +30,7 @@ class StageRecords:
         self.stages: dict[str, PipelineStage] = {_name(stage): stage for stage in ordered}
         self.played = self.kept = 0
         self.lost = 0  # cells that were played, and failed
+        self.inputs: dict[str, dict] = {}  # of stages that were found stale, as they were then
 
     def needs(self, name: str) -> tuple[str, ...]:
         """Names of the stages that write what this one reads."""
@@ -39,13 +40,18 @@ class StageRecords:
         """Whether an input, an output or the command is other than it was when last played."""
         with self.repo.lock:
             stale = self.stages[name].changed()
+            if stale:
+                self.inputs[name] = _inputs(self.stages[name])
         self.kept += not stale
         return stale
 
-    def ended(self, name: str) -> None:
-        """Note in the lock file that a stage was played."""
+    def ended(self, name: str) -> str:
+        """Note in the lock file that a stage was played, unless an input changed meanwhile: what
+        the stage made is of the former one."""
         stage = self.stages[name]
         with self.repo.lock:
+            if edited := _edited(self.inputs.get(name, {}), _inputs(stage)):
+                return f"{', '.join(edited)} changed while it ran; play again"
             stage.save(run_cache=False)
             stage.commit()
             stage.dump(update_pipeline=False)
@@ -54,6 +60,16 @@ class StageRecords:
             self.lost += record.status == "failed"
             if record.status != "ok":
                 tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
+        return ""
+
+
+def _inputs(stage: PipelineStage) -> dict[str, str | None]:
+    """Path of each dependency that there is -> its hash."""
+    return {str(dep): dep.get_hash().value for dep in stage.deps if dep.exists}
+
+
+def _edited(before: dict[str, str | None], now: dict[str, str | None]) -> list[str]:
+    return [path for path, value in before.items() if now.get(path) != value]
 
 
 @contextmanager

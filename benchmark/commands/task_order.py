@@ -1,11 +1,13 @@
 """Which tasks begin first: those that take longest, so that no core waits for the last one."""
 
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
 from benchmark.commands.task_queue import Task
 from benchmark.core.provenance import read_provenance
 from benchmark.season.parameters import Cell
+from datasets import DataError
 
 Tasks = dict[str, Task]
 
@@ -30,10 +32,12 @@ def longest_first(tasks: Tasks, seconds: dict[str, float]) -> Tasks:
 
 
 def seconds_of(cells: dict[str, Cell]) -> dict[str, float]:
-    """How long each training took when it was last played, by the key of its cell."""
+    """How long each training took when it was last played, by the key of its cell. What cannot be
+    read counts as not timed: it only decides the order."""
     paths = {key: Path(cell.folder, "training/cost.json") for key, cell in cells.items()}
-    return {
-        key: sum(read_provenance(path).seconds.values())
-        for key, path in paths.items()
-        if path.is_file()
-    }
+    seconds = {}
+    for key, path in paths.items():
+        if path.is_file():
+            with suppress(DataError):
+                seconds[key] = sum(read_provenance(path).seconds.values())
+    return seconds

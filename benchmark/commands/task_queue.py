@@ -48,7 +48,8 @@ class Watcher(Protocol):
 
     def is_stale(self, name: str) -> bool: ...
 
-    def ended(self, name: str) -> None: ...
+    def ended(self, name: str) -> str:
+        """Why what a task made does not count; empty if it does."""
 
 
 class Everything:
@@ -57,8 +58,8 @@ class Everything:
     def is_stale(self, name: str) -> bool:
         return True
 
-    def ended(self, name: str) -> None:
-        pass
+    def ended(self, name: str) -> str:
+        return ""
 
 
 def play(
@@ -67,7 +68,7 @@ def play(
     """Play all tasks; the reasons of those that failed in one line each, and of those that were not
     begun because another failed.
 
-    Ctrl-C ends what runs; played again, trainings resume.
+    Ctrl-C ends what runs, as does an error of the watcher; played again, trainings resume.
     """
     game = _Game(tasks, workers, watcher or Everything())
     with game.display:
@@ -75,7 +76,7 @@ def play(
             while game.ahead or game.running:
                 game.begin_what_can()
                 game.hear_of_ends()
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or what ended cannot be noted
             workers.stop()
             raise
     return game.failed
@@ -112,9 +113,7 @@ class _Game:
                 self.display.say(f"{name}: {DIED}; it is played again")
                 self._submit(name)
                 continue
-            if not reason:
-                self.watcher.ended(name)
-            self._end(name, reason)
+            self._end(name, reason or self.watcher.ended(name))
 
     def _begin(self, name: str, task: Task) -> None:
         if self.watcher.is_stale(name):

@@ -27,7 +27,7 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_queue
 from benchmark.commands.local_workers import Processes, check_jobs
-from benchmark.commands.project_folder import season_here
+from benchmark.commands.project_folder import alone, season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
@@ -71,7 +71,8 @@ def main(arguments: argparse.Namespace) -> int:
     before = {key: _played(params, key) for key in _cells(params)}
     tasks = longest_first(tasks_of(params, chosen), seconds_of(params.cells))
     folder = SCRATCH / params.season
-    with _scratch(folder, params):
+    lock = SCRATCH / f"{params.season}.lock"
+    with alone(lock, f"verify {params.season}"), _scratch(folder, params):
         with Processes(arguments.jobs) as workers:
             failed = task_queue.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}

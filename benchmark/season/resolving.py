@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TypeVar
 
 from benchmark.core.errors import UserError, checked
@@ -78,15 +79,14 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
             f"no such preset: {suggested(unknown[0], known)}",
             "correct `presets` of the season file; see: python -m benchmark list presets",
         )
+    _check_rows(name, season)
     _check_claims(name, season, known)
     _check_keys(name, season, known)
 
 
 def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
     """Own claims are on presets that the season plays, or on rows that `score` added."""
-    folder = SEASONS / name / BROUGHT
-    rows = {checked(Brought, read_yaml(path), str(path)).preset for path in folder.glob("*.yaml")}
-    played = {*season.presets, *rows}
+    played = {*season.presets, *_brought(name)}
     for number, claim in enumerate(season.claims, 1):
         for field, preset in (("better", claim.better), ("than", claim.than)):
             if preset not in played:
@@ -94,6 +94,21 @@ def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]
                 expected = f"one of {', '.join(sorted(played))}"
                 found = suggested(preset, played)
                 raise UserError(where, expected, found, "correct it, or play it")
+
+
+def _check_rows(name: str, season: Season) -> None:
+    """A preset does not take the name, and so the folder, of a row that `score` added."""
+    for preset in season.presets:
+        if preset in (rows := _brought(name)):
+            do = f"call the preset otherwise, or delete {rows[preset]} and its results"
+            expected, found = "a name that no row has which was brought along", "one"
+            raise UserError(f"season {name}: preset {preset}", expected, found, do)
+
+
+def _brought(name: str) -> dict[str, Path]:
+    """The rows that `score` added to a season, with the file of one of their seeds."""
+    files = sorted((SEASONS / name / BROUGHT).glob("*.yaml"))
+    return {checked(Brought, read_yaml(path), str(path)).preset: path for path in files}
 
 
 def unused_keys(season: Season, params: Params) -> list[str]:
@@ -171,10 +186,22 @@ class _Resolver:
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
         key = f"{dataset}-{preset}-{seed}"
+        self._check_key(key, dataset, preset)
         if self.known[preset][1].fuse:
             self.fusions[key] = self._fusion(dataset, preset, seed)
         else:
             self.cells[key] = self._cell(dataset, preset, seed)
+
+    def _check_key(self, key: str, dataset: str, preset: str) -> None:
+        """Names may have hyphens, as keys do between their parts."""
+        other = self.cells.get(key) or self.fusions.get(key)
+        if other and (other.dataset, other.preset) != (dataset, preset):
+            raise UserError(
+                f"season {self.name}: {preset} on {dataset}",
+                "names that give each cell a key of its own",
+                f"{key}, which is {other.preset} on {other.dataset}, too",
+                "call one of them otherwise, without a hyphen",
+            )
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
         return f"results/{self.name}/{dataset}/{preset}/{seed}"

@@ -447,6 +447,7 @@ OTHER_CONTENT = {
     "samples: text": (FIGURES, arrays(similarity=lambda x: x.astype(str))),
     "samples: fewer replicates": (FIGURES, arrays(overlap_replicates=lambda x: x[:7])),
     "samples: replicates NaN": (FIGURES, arrays(overlap_replicates=lambda x: x * np.nan)),
+    "samples: replicates infinite": (FIGURES, arrays(overlap_replicates=lambda x: x / 0)),
     "samples: a correlation of two sizes": (FIGURES, arrays(correlation_after=lambda x: x[:3])),
     "samples: words of no caption": (FIGURES, arrays(words_captions=lambda x: x + 1000)),
     "samples: words and captions": (FIGURES, arrays(words_captions=lambda x: x[:1])),
