@@ -260,6 +260,27 @@ def test_a_fusion_beside_its_weaker_member_says_what_the_other_one_has(claimed):
     assert not [said for said in of_better.cautions if said.startswith("weaker member")]
 
 
+def test_settings_that_a_season_gives_one_of_two_presets_are_named(claimed):
+    def scaled(preset: str, level: float, values: dict, **row: object) -> Standing:
+        facts = {"options": {"epochs": 9, "depth": 1} | values, "scaled": ["batch", "depth"]}
+        cells = [
+            outcome(preset, seed, metrics={MORE: value}, **facts)
+            for seed, value in enumerate(around(level))
+        ]
+        return standing(preset, cells, **row)
+
+    def unequal(*of: Standing) -> list[str]:
+        (verdict,) = claimed(board(*of), claim("a", "b"))
+        return [said for said in verdict.cautions if said.startswith("unequal settings")]
+
+    small = scaled("b", 10, {"batch": 32})
+    assert unequal(scaled("a", 12, {"batch": 128}), small) == ["unequal settings: batch 128 and 32"]
+    assert unequal(scaled("a", 12, {"batch": 32}), small) == []
+    deep = scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4})
+    assert unequal(deep, small) == []  # what the row is about
+    assert unequal(scaled("a", 12, {"batch": 128}, start="c"), small) == []
+
+
 def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):
     facts = {"weights": "random weights"}
     cells = [

@@ -38,8 +38,10 @@ from benchmark.analysis.comparisons import (
     trainings_of,
     values,
 )
+from benchmark.analysis.score_files import check_samples
 from benchmark.analysis.seed_spread import CARRIES
 from benchmark.core.errors import UserError
+from benchmark.protocol.distribution_overlap import RESAMPLES
 
 
 @pytest.fixture(autouse=True)
@@ -410,9 +412,9 @@ class TestOverlap:
     def test_a_resample_of_a_single_image_has_none(self):
         """Of few images some resamples have one alone, and so no unmatched pairs."""
         replicates = np.where(np.arange(RESAMPLES) % 9 == 0, np.nan, 0.2)
-        check_samples({"overlap_replicates": replicates}, outcome("a").record, "samples")
+        check_samples({"overlap_replicates": replicates}, trained("a").record, "samples")
         with pytest.raises(UserError, match="200 numbers, some of them finite"):
-            check_samples({"overlap_replicates": replicates * np.nan}, outcome("a").record, "s")
+            check_samples({"overlap_replicates": replicates * np.nan}, trained("a").record, "s")
 
     def test_their_paired_difference_is_the_images_part(self):
         first, second = self.cells("a", 0.2), self.cells("bb", 0.3)

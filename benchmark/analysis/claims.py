@@ -28,6 +28,7 @@ from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
 from benchmark.papers.claimed_quantities import is_time, quantity
+from benchmark.papers.equal_settings import scaled_differently
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
 CAUTIONS = (
@@ -38,6 +39,7 @@ CAUTIONS = (
     Departure.RISING,
     Departure.ADDED,
 )
+UNEQUAL = "unequal settings"
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 
 
@@ -286,7 +288,23 @@ def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) ->
         kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
     }
     of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
-    return of_presets + [said for pair in tested if (said := _weaker_member(board, pair))]
+    of_pairs = [say(board, pair) for pair in tested for say in (_unequal, _weaker_member)]
+    return of_presets + [said for said in of_pairs if said]
+
+
+def _unequal(board: Board, pair: Tested) -> str:
+    """What a season scales of two presets of one method to different values."""
+    names = (pair.comparison.first, pair.comparison.second)
+    pairs = [standing for name in names if (standing := board.standing(name))]
+    if len(pairs) < 2 or len({s.method for s in pairs}) > 1 or any(s.row.fuse for s in pairs):
+        return ""
+    if len({bool(standing.row.start) for standing in pairs}) > 1:
+        return ""
+    records = [standing.outcomes[0].record for standing in pairs]
+    changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]
+    others = scaled_differently(*changed, *(standing.row.options for standing in pairs))
+    values = [f"{n} {' and '.join(str(r.options.get(n)) for r in records)}" for n in others]
+    return f"{UNEQUAL}: {', '.join(values)}" if values else ""
 
 
 def _weaker_member(board: Board, pair: Tested) -> str:

@@ -6,7 +6,7 @@ scale a method down, but then all of these rows alike; what the rows are about, 
 a text CNN, has a value of its own in each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from benchmark.papers.printed_tables import papers
@@ -42,10 +42,20 @@ def _compared(params: Params) -> Iterator[tuple[Cell, Cell]]:
 
 
 def _scaled_differently(first: Cell, second: Cell) -> list[str]:
-    """Options that differ here, and not in the paper."""
-    changed = dict(_changed(first).items() ^ _changed(second).items())
     rows = [presets()[cell.preset][1].options for cell in (first, second)]
-    return sorted(name for name in changed if rows[0].get(name) == rows[1].get(name))
+    return scaled_differently(_changed(first), _changed(second), *rows)
+
+
+def scaled_differently(
+    first: Mapping[str, object],
+    second: Mapping[str, object],
+    row: Mapping[str, object],
+    other_row: Mapping[str, object],
+) -> list[str]:
+    """Options that differ here, and not in the paper, of two presets: what the season scaled of
+    each, and what their rows have of their own."""
+    changed = dict(first.items() ^ second.items())
+    return sorted(name for name in changed if row.get(name) == other_row.get(name))
 
 
 def _changed(cell: Cell) -> dict[str, object]:
