@@ -29,7 +29,14 @@ from benchmark.commands.ledger import ROOT, write_ledger
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.ledger_figure import SIDE, alt_text, has_scale, ledger_figure, unit_of
+from benchmark.report.ledger_figure import (
+    ELSEWHERE,
+    SIDE,
+    alt_text,
+    has_scale,
+    ledger_figure,
+    unit_of,
+)
 from benchmark.report.pages.ledger_pages import claim_table, claim_tables_of, statement
 from benchmark.report.pages.ledger_sentences import (
     budget_notes,
@@ -142,6 +149,8 @@ def test_a_sentence_on_other_data_is_the_same_comparison_here():
     assert statement(row(elsewhere)) == f"The same comparison here as in: {CLAIM.statement}"
     assert statement(row(elsewhere, judged("holds"))) == CLAIM.statement
     assert statement(row(judged("not run"))) == CLAIM.statement
+    drawn = [text.get_text() for text in ledger_figure([row(elsewhere)]).axes[0].texts]
+    assert any(text.endswith(ELSEWHERE) for text in drawn)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ BAND = "#dfe7f1"  # where a claim that denies a difference is true
 AROUND = 2.1  # inches; title, axis and legend
 OFFSET = 0.085  # inches; between the findings of a claim
 SIDE = 0.5  # where a difference stands that has no scale
+ELSEWHERE = "\N{DOUBLE DAGGER}"
 COLOUR_OF = {
     Group.REPLICATED: COLOURS[2],
     Group.SMALLER: COLOURS[5],
@@ -84,7 +85,10 @@ def _notes(rows: Sequence[LedgerRow]) -> str:
     """What rows with a letter are, and why the untested claims are."""
     reasons = [f"{len(of)} {reason}" for reason, of in untested_reasons(rows).items()]
     untested = sum(row.group == Group.UNTESTED for row in rows)
-    lines = ["Rows with the same letter are one comparison."] * bool(same_comparisons(rows))
+    marks = ["Rows with the same letter are one comparison."] * bool(same_comparisons(rows))
+    if any(row.is_elsewhere for row in rows):
+        marks.append(f"{ELSEWHERE}: the sentence names other data; the same comparison here.")
+    lines = [" ".join(marks)] * bool(marks)
     if untested:
         lines.append(f"{untested} more claims are untested: {', '.join(reasons)}.")
     return "\n".join(lines)
@@ -265,4 +269,5 @@ def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:
 
 
 def _label(row: LedgerRow) -> str:
-    return shown(row.claim.statement, LABEL, lines=2)
+    mark = f" {ELSEWHERE}" if row.is_elsewhere else ""
+    return shown(f"{row.claim.statement}{mark}", LABEL, lines=2)
