@@ -242,7 +242,7 @@ class TestGap:
         assert said.startswith("452.2 of 452.2 points are unexplained. Known to differ, ")
         assert gap.differs[0].startswith("data: Made") and gap.differs[0] in said
         assert "options epochs" in said
-        assert "scan_all_negatives, for gain of hard negatives (table 4), paper minus here" in said
+        assert "scan_all_negatives, for gain of hard negatives, paper minus here (table 4)" in said
         assert waterfall(gap).axes
         played = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
         assert "scan_all_negatives" not in caption(gap_of(played, SCAN, SCAN.main))
