@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 EVALUATION_OVER_PRODUCT, MEGABYTES = 3, 1000
 STEP_OVER_PRODUCTS = 1.4
 DRY_SECONDS, STAGES = 10, 250
-# Of each method but SCAN a preset of the papers' season, at the size of its paper.
+# Presets of the papers' season, at the size of their papers; SCAN's are in test_scan_speed.py.
 PRESETS = ["two_branch_constraints", "two_branch_similarity", "cyclematch", "vse"]
 
 

@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", default="*", metavar="PATTERN", help="cells, as in 'shapes-scan*'"
     )
-    parser.add_argument("--jobs", type=int, help="stages at once; default: one per core or GPU")
+    parser.add_argument(
+        "--jobs", type=int, help="stages at once; default: one per core, or per GPU of --gpus"
+    )
     parser.add_argument(
         "--gpus", type=_gpus, default=(), metavar="LIST", help="indices, as in 0,1: jobs share them"
     )

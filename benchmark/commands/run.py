@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", default="shapes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--source", type=Path, help="folder that holds the raw files already")
-    parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
+    parser.add_argument("--weights-dir", help="folder of pretrained networks and word vectors")
     parser.add_argument(
         "--option",
         action="append",

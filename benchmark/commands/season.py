@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference", action="store_true", help="print the keys of season files as Markdown"
     )
-    parser.add_argument("--weights-dir", help="folder of pretrained image networks (*.pth)")
+    parser.add_argument("--weights-dir", help="folder of pretrained networks and word vectors")
     parser.add_argument(
         "--source",
         action="append",
