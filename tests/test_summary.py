@@ -278,6 +278,17 @@ class TestCheapest:
         both = board(standing("a", POOR), builders.standing("p", [slow], "P"))
         assert not [told for told in sentences(both, []) if told.startswith("Cheapest")]
 
+    def test_what_another_kind_of_processor_timed_is_not_compared(self):
+        """It computes other bytes, as its fingerprint says."""
+        one = outcome("p", 0, POOR, training=[1.0])
+        numerics = {"mode": "intel", "threads": 1, "fingerprint": "ab12"}
+        other = replace(one, record=one.record.model_copy(update={"numerics": numerics}))
+        alike = [standing(name, POOR, training=[t]) for name, t in (("a", 9.0), ("b", 8.0))]
+        found = board(*alike, builders.standing("p", [other], "P"))
+        cheapest = line("Cheapest", sentences(found, []))
+        assert cheapest.startswith("Cheapest, of the 2 presets that were timed alike: ")
+        assert "training with B (8 s, rsum 0.0)." in cheapest
+
 
 class TestClaims:
     def lines(self, *judged: Verdict) -> list[str]:

@@ -13,8 +13,9 @@ def has_costs(standing: Standing) -> bool:
 
 
 def by_setting(board: Board) -> dict[str, list[Standing]]:
-    """The ranked presets of a board that have costs, by what their times hang on: machine, device,
-    threads and versions. Times of different settings cannot be compared."""
+    """The ranked presets of a board that have costs, by what their times hang on: machine, how its
+    processor computes, device, threads and versions. Times of different settings cannot be
+    compared."""
     settings: dict[str, list[Standing]] = {}
     for standing in board.ranked:
         if has_costs(standing):
@@ -47,12 +48,17 @@ def query_seconds(standing: Standing) -> float:
 
 
 def _setting(standing: Standing) -> str:
-    facts = [f for outcome in standing.played for f in (*outcome.trainings, outcome.scoring)]
-    return "; ".join(_listed([_of(f) for f in facts]))
+    texts = [
+        _of(facts, outcome.record.numerics.get("fingerprint", "unknown"))
+        for outcome in standing.played
+        for facts in (*outcome.trainings, outcome.scoring)
+    ]
+    return "; ".join(_listed(texts))
 
 
-def _of(facts: Provenance) -> str:
-    device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
+def _of(facts: Provenance, fingerprint: str) -> str:
+    on_cpu = f"threads: {facts.threads}, fingerprint {fingerprint}"
+    device = on_cpu if facts.device == "cpu" else facts.device
     return f"{facts.machine}, {device}, torch {facts.packages.get('torch', 'unknown')}"
 
 

@@ -106,18 +106,20 @@ def _level(board: Board) -> str:
 
 
 def _cheapest(board: Board) -> str:
-    """Of presets that were timed alike; those within TIE of the fastest share the place."""
-    settings = by_setting(board)
-    if len(settings) != 1 or len(board.ranked) < 2:
+    """Of the most presets that were timed alike; those within TIE of the fastest share the
+    place."""
+    timed = max(by_setting(board).values(), key=len, default=[])
+    if len(timed) < 2:
         return ""
-    (timed,) = settings.values()
     trained = [standing for standing in timed if standing.played[0].trainings]
     queries = _fastest(timed, query_seconds, lambda s: f"{three_digits(1e3 * s)} ms")
     said = [f"a query is fastest with {_listed(queries, named=CHEAPEST)}"]
     if trained:
         trainings = _fastest(trained, partial(training_seconds, board), "{:.0f} s".format)
         said.append(f"training with {_listed(trainings, named=CHEAPEST)}")
-    return f"Cheapest: {', '.join(said)}."
+    others = len(board.ranked) - len(timed)
+    of = f", of the {len(timed)} presets that were timed alike" * bool(others)
+    return f"Cheapest{of}: {', '.join(said)}."
 
 
 def _fastest(
