@@ -19,16 +19,22 @@ def unequal_settings(params: Params) -> list[str]:
 
     Only presets of one method that both start anew, or both go on from another one.
     """
-    lines = []
-    for first, second in _compared(params):
-        if first.method == second.method and bool(first.start) == bool(second.start):
-            names = _scaled_differently(first, second)
-            if names:
-                lines.append(
-                    f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
-                    f"and the season scales them differently: {', '.join(names)}"
-                )
+    lines = [
+        f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
+        f"and the season scales them differently: {', '.join(names)}"
+        for first, second, names in unequal_pairs(params)
+    ]
     return list(dict.fromkeys(lines))
+
+
+def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
+    """The same as a cell of each preset, and the names of the options."""
+    return [
+        (first, second, names)
+        for first, second in _compared(params)
+        if first.method == second.method and bool(first.start) == bool(second.start)
+        if (names := _scaled_differently(first, second))
+    ]
 
 
 def _compared(params: Params) -> Iterator[tuple[Cell, Cell]]:

@@ -105,7 +105,7 @@ def _method_of(curve: Curve) -> str:
 
 def _name(curve: Curve) -> str:
     """The method; of one of a season, without its folder."""
-    return PurePosixPath(curve.method).stem
+    return PurePosixPath(curve.method).stem if curve.method.endswith(".py") else curve.method
 
 
 def _title(curve: Curve) -> str:
