@@ -237,7 +237,7 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
     tested = shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)
     assert tested["claim"] == shown
     table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
-    assert table.records()[0]["row"] == shown
+    assert table.records()[0]["row"] == f"{shown}, {shown}"  # two rows of this label: its setting
 
 
 def hostile_paper() -> Paper:
