@@ -50,7 +50,7 @@ from benchmark.season.presets import presets
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 CPU = torch.device("cpu")
-LARGEST_SEED = 2**31  # of `Seed`, not itself one
+LARGEST_SEED = 2**31 - 1
 COMPARED = ("cosine", "dot")
 ROWS = "that row i belongs to item i of `score --items FOLDER`, or give ids"
 COLUMNS = "direction, query, and rank (from 0) or position (from 1)"
@@ -157,8 +157,8 @@ def _row(params: Params, arguments: argparse.Namespace) -> Brought:
     if name == CLAIMS:
         expected = "a name that reports do not keep for themselves"
         raise UserError("--name", expected, repr(name), "give it another name")
-    if not 0 <= arguments.seed < LARGEST_SEED:
-        raise UserError("--seed", f"0 to {LARGEST_SEED - 1}", arguments.seed, "correct it")
+    if not 0 <= arguments.seed <= LARGEST_SEED:
+        raise UserError("--seed", f"0 to {LARGEST_SEED}", arguments.seed, "correct it")
     dataset, seed = arguments.dataset, arguments.seed
     folder = f"results/{params.season}/{dataset}/{name}/{seed}"
     return Brought(dataset=dataset, preset=name, seed=seed, folder=folder)

@@ -98,8 +98,9 @@ def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]
 
 def _check_rows(name: str, season: Season) -> None:
     """A preset does not take the name, and so the folder, of a row that `score` added."""
+    rows = _brought(name)
     for preset in season.presets:
-        if preset in (rows := _brought(name)):
+        if preset in rows:
             do = f"call the preset otherwise, or delete {rows[preset]} and its results"
             expected, found = "a name that no row has which was brought along", "one"
             raise UserError(f"season {name}: preset {preset}", expected, found, do)
