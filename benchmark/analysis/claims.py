@@ -295,14 +295,14 @@ def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) ->
 def _unequal(board: Board, pair: Tested) -> str:
     """What a season scales of two presets of one method to different values."""
     names = (pair.comparison.first, pair.comparison.second)
-    pairs = [standing for name in names if (standing := board.standing(name))]
-    if len(pairs) < 2 or len({s.method for s in pairs}) > 1 or any(s.row.fuse for s in pairs):
+    standings = [standing for name in names if (standing := board.standing(name))]
+    if len(standings) < 2 or len({s.method for s in standings}) > 1 or any(s.row.fuse for s in standings):
         return ""
-    if len({bool(standing.row.start) for standing in pairs}) > 1:
+    if len({bool(standing.row.start) for standing in standings}) > 1:
         return ""
-    records = [standing.outcomes[0].record for standing in pairs]
+    records = [standing.outcomes[0].record for standing in standings]
     changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]
-    others = scaled_differently(*changed, *(standing.row.options for standing in pairs))
+    others = scaled_differently(*changed, *(standing.row.options for standing in standings))
     values = [f"{n} {' and '.join(str(r.options.get(n)) for r in records)}" for n in others]
     return f"{UNEQUAL}: {', '.join(values)}" if values else ""
 
