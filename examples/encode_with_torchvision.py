@@ -31,15 +31,19 @@ BATCH, SIDE, GRID = 64, 224, 6
 MEAN = torch.tensor((0.485, 0.456, 0.406)).view(3, 1, 1)  # of ImageNet, RGB values in [0, 1]
 STD = torch.tensor((0.229, 0.224, 0.225)).view(3, 1, 1)
 ENDINGS = (".jpg", ".jpeg", ".png")
+# Families whose `features` end in a map (B, F, h, w); Swin has other axes, ResNet no `features`.
+FAMILIES = ("alexnet", "convnext", "densenet", "efficientnet", "mobilenet", "squeezenet", "vgg")
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("network", help="as torchvision calls it, one with `features`")
+    parser.add_argument("network", help=f"as torchvision calls it, one of {', '.join(FAMILIES)}")
     parser.add_argument("weights", type=Path, help="its state dict")
     parser.add_argument("pictures", type=Path, help="a .zip, which is read in place")
     parser.add_argument("out", type=Path, help="the .npy to write; <name>_ids.txt comes beside it")
     given = parser.parse_args(argv)
+    if not given.network.startswith(FAMILIES):
+        parser.error(f"expected a network of {', '.join(FAMILIES)}, found {given.network!r}")
     network = trunk(given.network, given.weights)
     with zipfile.ZipFile(given.pictures) as archive:
         names = sorted(n for n in archive.namelist() if n.lower().endswith(ENDINGS))

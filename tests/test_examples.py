@@ -186,3 +186,12 @@ def test_a_file_without_pictures_is_refused(squeezenet, capsys):
     with pytest.raises(SystemExit):
         example.main(["squeezenet1_1", *map(str, given)])
     assert "expected pictures" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("network", ["resnet50", "swin_t"])
+def test_a_network_without_a_map_of_features_is_refused(squeezenet, capsys, network):
+    example = load("encode_with_torchvision")
+    given = [squeezenet / name for name in ("weights.pth", "pictures.zip", "out.npy")]
+    with pytest.raises(SystemExit):
+        example.main([network, *map(str, given)])
+    assert f"found '{network}'" in capsys.readouterr().err

@@ -296,9 +296,8 @@ def _unequal(board: Board, pair: Tested) -> str:
     """What a season scales of two presets of one method to different values."""
     names = (pair.comparison.first, pair.comparison.second)
     standings = [standing for name in names if (standing := board.standing(name))]
-    if len(standings) < 2 or len({s.method for s in standings}) > 1 or any(s.row.fuse for s in standings):
-        return ""
-    if len({bool(standing.row.start) for standing in standings}) > 1:
+    kinds = {(s.method, bool(s.row.start), bool(s.row.fuse)) for s in standings}
+    if len(standings) < 2 or len(kinds) > 1 or standings[0].row.fuse:
         return ""
     records = [standing.outcomes[0].record for standing in standings]
     changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]

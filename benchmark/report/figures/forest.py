@@ -170,6 +170,7 @@ def _draw_number(axes: Axes, position: float, number: float, look: dict) -> None
         horizontalalignment=side,
         verticalalignment="center",
         fontsize=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},  # an interval may lie below
     )
 
 
