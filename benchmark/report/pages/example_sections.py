@@ -38,7 +38,7 @@ def example_sections(params: Params, board: Board, figures: FigureFolder) -> dic
     _write_local_page(params, board, figures.folder.parent / "local")
     link = (
         f"The pictures of this dataset may not be published here. {code(COMMAND)} makes the page "
-        f"{code(page)} of this report on a machine that has them."
+        f"[{page}]({UP}{page}) on a machine that has them."
     )
     return {standing.task: link for standing in board.ranked}
 
