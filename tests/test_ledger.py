@@ -8,6 +8,7 @@ import pytest
 from report_readers import assert_contained, shown_table, shown_tables
 from report_seasons import contents
 
+from benchmark.analysis.board_orders import board_orders
 from benchmark.analysis.claim_ledger import (
     KEY,
     Group,
@@ -21,6 +22,7 @@ from benchmark.analysis.season_claims import (
     Judged,
     Leader,
     Measured,
+    Place,
     SeasonClaims,
     read_seasons,
 )
@@ -37,13 +39,19 @@ from benchmark.report.ledger_figure import (
     ledger_figure,
     unit_of,
 )
-from benchmark.report.pages.ledger_pages import claim_table, claim_tables_of, statement
+from benchmark.report.pages.ledger_pages import (
+    claim_table,
+    claim_tables_of,
+    order_table,
+    statement,
+)
 from benchmark.report.pages.ledger_sentences import (
     budget_notes,
     finding_line,
     headline,
     leader_line,
     opening,
+    order_line,
     trust_line,
 )
 
@@ -83,17 +91,19 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Judged
     )
 
 
+def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
+    """title -> mean and letters"""
+    return [Place(title=title, mean=mean, letters=own) for title, (mean, own) in rows.items()]
+
+
 def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
     """Its dataset is its own unless the facts name one."""
     leader = Leader(
         task="retrieval",
-        title="A | b",
         metric="rsum",
-        mean=200.0,
         low=190.0,
         high=210.0,
-        rivals=["B"],
-        rows=4,
+        places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
         unconverged=2,
         few_seeds=0,
         lacks=["extra input"],
@@ -351,10 +361,51 @@ def test_the_leader_stands_with_rivals_and_what_its_board_lacks():
         "from it."
     )
     assert trust_line(leader) == "A | b: extra input. Of the board: not converged 2 of 4 rows"
-    nothing = {"rivals": [], "unconverged": 0, "low": None, "high": None, "lacks": []}
+    apart = [place.model_copy(update={"letters": str(n)}) for n, place in enumerate(leader.places)]
+    nothing = {"places": apart, "unconverged": 0, "low": None, "high": None, "lacks": []}
     alone = leader.model_copy(update=nothing)
     assert leader_line(alone) == "A | b, rsum 200.0; 3 of 3 others can be told apart from it."
     assert trust_line(alone) == ""
+
+
+def board(name: str, rows: dict[str, tuple[float, str]], **facts: object) -> SeasonClaims:
+    """A season with one board, whose rows have one budget."""
+    own = season(name, title="D", budgets={title: {"epochs": "3"} for title in rows}, **facts)
+    leader = own.datasets[0].leaders[0].model_copy(update={"places": places(rows)})
+    own.datasets[0].leaders[:] = [leader]
+    return own
+
+
+class TestOrders:
+    FIRST = {"A": (90, "a"), "B": (80, "b"), "C": (70, "c"), "D": (60, "cd"), "E": (50, "d")}
+    SECOND = {"B": (45, "a"), "A": (40, "a"), "C": (33, "a"), "E": (32, "a"), "D": (20, "a")}
+
+    def test_pairs_that_turn_are_counted_and_the_widest_is_named(self):
+        """Of ten pairs A and B turn, by 10 and 5, and D and E, by 10 and 12, which no board tells
+        apart; nor does one C and D."""
+        (order,) = board_orders([board("s", self.FIRST), board("t", self.SECOND)])
+        assert order.tau == pytest.approx(1 - 2 * 2 / 10)
+        assert order.turned == [("D", "E"), ("A", "B")]
+        assert order_line(order) == (
+            "D, in the seasons s and t: of the 10 pairs of 5 rows with the same budget, 8 stand in "
+            "the same order (Kendall's tau 0.60); of the 8 that one of the boards tells apart, 7. "
+            "The widest turn: D is 10.0 rsum above E in s, 12.0 below it in t."
+        )
+        entries = order_table(order).rows
+        assert entries[0] == ["A", "90.0 (1)", "40.0 (2)"]
+        assert entries[3] == ["D", "60.0 (4)", "20.0 (5)"]
+
+    def test_boards_of_the_same_order_name_no_pair(self):
+        (order,) = board_orders([board("s", self.FIRST), board("t", self.FIRST)])
+        assert order.tau == 1 and order_line(order).endswith(
+            "of the 8 that one of the boards tells apart, 8."
+        )
+
+    def test_rows_of_other_budgets_and_boards_of_other_pictures_are_left_out(self):
+        first, second = board("s", self.FIRST), board("t", self.SECOND)
+        second.datasets[0].budgets["E"] = {"epochs": "4"}
+        assert board_orders([first, second]) == []  # four rows are left
+        assert board_orders([first, board("t", self.SECOND, images=7)]) == []
 
 
 class TestPages:

@@ -54,20 +54,38 @@ class Judged(Strict):
     compared: Compared | None  # None: it was not run
 
 
+class Place(Strict):
+    """Where a row stands."""
+
+    title: str
+    mean: float  # of the metric that ranks
+    letters: str  # rows that share none can be told apart
+
+
 class Leader(Strict):
-    """The best row of a task."""
+    """The best row of a task, and those below it."""
 
     task: str
-    title: str
     metric: str
-    mean: float
-    low: float | None
+    low: float | None  # ends of the 95% interval of the best; None: there is none
     high: float | None
-    rivals: list[str]  # rows that cannot be told apart from it
-    rows: int  # of the task, with a result
+    places: list[Place]  # of all rows with a result, the best first
     unconverged: int  # of these
     few_seeds: int  # of these
-    lacks: list[str]  # what speaks against trusting the row itself
+    lacks: list[str]  # what speaks against trusting the best row itself
+
+    @property
+    def best(self) -> Place:
+        return self.places[0]
+
+    @property
+    def rows(self) -> int:
+        return len(self.places)
+
+    @property
+    def rivals(self) -> list[str]:
+        """Titles of the rows that cannot be told apart from the best."""
+        return [of.title for of in self.places[1:] if not are_apart(of, self.best)]
 
 
 class Measured(Strict):
@@ -89,6 +107,11 @@ class SeasonClaims(Strict):
     commits: list[str]  # of the code, as its records name them
     versions: list[str]  # of torch
     datasets: list[Measured]
+
+
+def are_apart(one: Place, other: Place) -> bool:
+    """Whether two rows of a board can be told apart (ranking.py)."""
+    return set(one.letters).isdisjoint(other.letters)
 
 
 def season_claims(
@@ -143,20 +166,19 @@ def _budget(standing: Standing) -> dict[str, str]:
 
 
 def _leader(board: Board) -> Leader:
-    best, *others = board.ranked
-    letters = ranking.rank_letters(board)
+    best = board.ranked[0]
     metric = RANKED_BY[best.task]
     ends = comparisons.interval(board, best, metric)
     shown = [validity.marks(board, standing) for standing in board.ranked]
     return Leader(
         task=best.task,
-        title=best.row.title,
         metric=_heading(board, metric),
-        mean=_rounded(best.mean(metric)),
         low=_rounded(ends[0]) if ends else None,
         high=_rounded(ends[1]) if ends else None,
-        rivals=_rivals(others, letters),
-        rows=len(shown),
+        places=[
+            Place(title=standing.row.title, mean=_rounded(standing.mean(metric)), letters=letters)
+            for standing, letters in zip(board.ranked, ranking.rank_letters(board), strict=True)
+        ],
         unconverged=sum(CONVERGED in of_row for of_row in shown),
         few_seeds=sum(SEEDS in of_row for of_row in shown),
         lacks=validity.lacks(shown[0]),
@@ -167,12 +189,6 @@ def _heading(board: Board, metric: str) -> str:
     """Of the metric; of rsum with its direction where there is only one."""
     is_alone = metric == "rsum" and len(board.ways) == 1
     return f"{metric} of {board.ways[0]} alone" if is_alone else quantity(metric).heading
-
-
-def _rivals(others: Sequence[Standing], letters: Sequence[str]) -> list[str]:
-    first = set(letters[0])
-    pairs = zip(others, letters[1:], strict=True)
-    return [standing.row.title for standing, own in pairs if not first.isdisjoint(own)]
 
 
 def _judged(verdict: Verdict) -> Judged:

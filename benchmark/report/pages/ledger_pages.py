@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from benchmark.analysis import shared_effects
+from benchmark.analysis.board_orders import BoardOrder, board_orders
 from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow, untested_reasons
 from benchmark.analysis.season_claims import SeasonClaims
 from benchmark.analysis.shared_effects import Effect
@@ -47,6 +48,8 @@ def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt:
         tested=len(tested),
         opening=ledger_sentences.opening(seasons, rows),
         budgets=ledger_sentences.budget_notes(seasons),
+        orders=[(order, order_table(order)) for order in board_orders(seasons)],
+        order_line=ledger_sentences.order_line,
         leaders=leaders,
         leader_line=ledger_sentences.leader_line,
         trust_line=ledger_sentences.trust_line,
@@ -90,6 +93,22 @@ def by_paper(rows: Sequence[LedgerRow]) -> Table:
         for name, paper in papers().items()
     ]
     return Table(title="Claims by paper", heads=["paper", *heads], rows=lines)
+
+
+def order_table(order: BoardOrder) -> Table:
+    """A row per row of the boards: what it reaches on each, and the place there among them."""
+    heads = [season.title for season in order.seasons]
+    columns = list(zip(*order.levels.values(), strict=True))
+    ranked = [sorted(column, reverse=True) for column in columns]
+    lines = [
+        [title]
+        + [
+            f"{level:.1f} ({of_board.index(level) + 1})"
+            for level, of_board in zip(levels, ranked, strict=True)
+        ]
+        for title, levels in order.levels.items()
+    ]
+    return Table(title=f"{order.metric} (place)", heads=["row", *heads], rows=lines)
 
 
 def headlines(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:

@@ -3,6 +3,7 @@ torch."""
 
 from collections.abc import Sequence
 
+from benchmark.analysis.board_orders import BoardOrder
 from benchmark.analysis.claim_ledger import (
     FAILED,
     Finding,
@@ -107,7 +108,7 @@ def _replays(seasons: Sequence[SeasonClaims]) -> str:
 def leader_line(leader: Leader) -> str:
     """The best row of a task with its interval, and those who may be as good."""
     ends = "" if leader.low is None else f" {between(f'{leader.low:.1f}', f'{leader.high:.1f}')}"
-    text = f"{leader.title}, {leader.metric} {leader.mean:.1f}{ends}"
+    text = f"{leader.best.title}, {leader.metric} {leader.best.mean:.1f}{ends}"
     others = leader.rows - 1
     if leader.rivals:
         return f"{text}; {len(leader.rivals)} of {others} others cannot be told apart from it."
@@ -120,7 +121,7 @@ def trust_line(leader: Leader) -> str:
     """What speaks against trusting the best row and its board; empty where nothing does."""
     lacks = {"not converged": leader.unconverged, "fewer than three seeds": leader.few_seeds}
     said = [f"{what} {count} of {leader.rows} rows" for what, count in lacks.items() if count]
-    own = [f"{leader.title}: {', '.join(leader.lacks)}"] * bool(leader.lacks)
+    own = [f"{leader.best.title}: {', '.join(leader.lacks)}"] * bool(leader.lacks)
     return ". ".join([*own, *[f"Of the board: {', '.join(said)}"] * bool(said)])
 
 
@@ -152,6 +153,25 @@ def _budgets(boards: dict[str, Measured]) -> str:
     return (
         f"{text}, whose budgets differ: of {rows}, {len(differing)} "
         f"{have} other values of {', '.join(sorted(options))}. Compare rows of one board only."
+    )
+
+
+def order_line(order: BoardOrder) -> str:
+    """Whether two boards order their rows alike, and the pair that is turned round the most."""
+    first, second = (season.season for season in order.seasons)
+    text = (
+        f"{order.title}, in the seasons {first} and {second}: of the {order.pairs} pairs of "
+        f"{len(order.levels)} rows with the same budget, {order.pairs - len(order.turned)} stand "
+        f"in the same order (Kendall's tau {order.tau:.2f}); of the {order.apart} that one of the "
+        f"boards tells apart, {order.apart - order.turned_apart}."
+    )
+    if not order.turned:
+        return text
+    better, worse = order.turned[0]
+    (ahead, behind), (below, above) = order.levels[better], order.levels[worse]
+    return (
+        f"{text} The widest turn: {better} is {ahead - below:.1f} {order.metric} above {worse} in "
+        f"{first}, {above - behind:.1f} below it in {second}."
     )
 
 
