@@ -232,6 +232,17 @@ def test_word_vectors_from_elsewhere_have_another_folder():
     assert WordVectors().slug == "words_trained300"
 
 
+def test_features_of_the_network_of_a_dataset_may_stand_beside_it(staged):
+    image = ImageEncoder(network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64)
+    params = resolve("try", with_dataset(season(presets=[SCAN]), "folder", image=image), staged)
+    taken = by_folder(params)[params.cells[f"folder-{SCAN}-0"].images].image
+    assert (taken.network, taken.features, taken.pixels) == (
+        "squeezenet1_1",
+        "squeezenet1_1.npy",
+        0,
+    )
+
+
 def test_the_network_of_the_paper_may_be_asked_for(staged):
     on = with_dataset(
         season(presets=["first", "second", SCAN]),

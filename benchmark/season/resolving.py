@@ -327,7 +327,8 @@ class _Resolver:
             return self._encoding(
                 dataset, "proposals", module_of(network), settings.slug, proposals=settings
             )
-        changed = {"network": network, "features": chosen.features.get(network)}
+        own = settings.features if network == settings.network else None
+        changed = {"network": network, "features": chosen.features.get(network, own)}
         if changed["features"]:
             changed |= {"pixels": 0}
         elif row.grid:
