@@ -333,10 +333,8 @@ class _Resolver:
             changed |= {"pixels": 0}
         elif row.grid:
             changed |= {"grid": row.grid}
-        settings = settings.model_copy(update=changed)
-        return self._encoding(
-            dataset, "pictures", module_of(network), settings.slug, image=settings
-        )
+        image = settings.model_copy(update=changed)
+        return self._encoding(dataset, "pictures", module_of(network), image.slug, image=image)
 
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
         """The network of a preset: the season's, or the paper's where the season says so."""

@@ -191,7 +191,7 @@ def _printed(board: Board) -> str:
         presets = f"{len(comparable)} preset{'s' if len(comparable) != 1 else ''}"
         return f"Printed numbers can be compared with ours for {presets}."
     return (
-        "Printed numbers stand beside ours for orientation only: no paper measured this data with "
+        "Printed numbers are for orientation: no paper measured this data with "
         "these features and this budget."
     )
 
