@@ -366,7 +366,7 @@ def test_the_budget_counts_every_training_once():
 class TestPrinted:
     def test_other_features_make_them_orientation(self):
         found = sentences(board(standing("scan_t2i_avg", PERFECT)), [])
-        assert line("Printed", found).startswith("Printed numbers stand beside ours")
+        assert line("Printed", found).startswith("Printed numbers are for orientation: no paper")
 
     def test_presets_that_a_paper_measured_alike_are_counted(self):
         own = standing("scan_t2i_avg", PERFECT, deviations=[])
