@@ -3,14 +3,16 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import builders
 import pandas as pd
 import pytest
 import tiny_cells
 from refusals import refused
 
 from benchmark.analysis import tuning_trials
+from benchmark.analysis.boards import Board
 from benchmark.commands import tune
-from benchmark.report.pages.tuning_table import tuning
+from benchmark.report.pages.tuning_table import trials_per_method, tuning
 from benchmark.season.parameters import Cell
 from seasons import params_of
 
@@ -125,15 +127,55 @@ def test_options_that_the_method_lacks_and_presets_of_no_training_are_refused():
     assert not FILE.exists()
 
 
-def test_the_report_shows_trials_and_which_the_season_takes(season):
-    assert tuning(season, "tiny") is None
+OF_BOARD = {"dataset": "tiny", "method": "two_branch_embedding"}
+RISING = pd.DataFrame({"epoch": [1, 2, 3], "val_rsum": [100.0, 250.25, 200.0]})
+
+
+def board_of(**options: object) -> Board:
+    """Two presets of a method, one of them with a training of these options, and one of another."""
+    tried = builders.outcome(
+        "two_branch", options=options, history=RISING, selected_epoch=2, **OF_BOARD
+    )
+    other = builders.outcome("vse", history=RISING, **(OF_BOARD | {"method": "vse"}))
+    standings = [builders.standing(each.record.preset, [each]) for each in (tried, other)]
+    return builders.board(*standings, dataset="tiny")
+
+
+def write_trials(*rows: str) -> None:
     FILE.parent.mkdir(parents=True)
-    options = season.cells["tiny-two_branch-0"].options
-    trials = [tuning_trials.spelt(options | {"epochs": epochs}) for epochs in (3, 30)]
-    rows = "".join(f"tiny,two_branch,{text},2,{n}.5\n" for n, text in enumerate(trials))
-    FILE.write_text(f"dataset,preset,options,epoch,val_rsum\n{rows}other,x,a=1,1,1.0\n")
-    table = tuning(season, "tiny")
-    assert [row[-2:] for row in table.rows] == [["0.5", "yes"], ["1.5", ""]]
+    FILE.write_text("\n".join([",".join(tuning_trials.COLUMNS), *rows, ""]))
+
+
+def test_the_report_shows_trials_and_which_the_season_takes(season):
+    board = board_of(epochs=3, learning_rate=0.1)
+    assert tuning(season, board) is None
+    lines = [f"tiny,two_branch,epochs={epochs},2,{epochs}.5" for epochs in (3, 30)]
+    write_trials(*lines, "other,x,a=1,1,1.0", "tiny,left_out,a=1,1,1.0")
+    rows = [row[1:] for row in tuning(season, board).rows]
+    assert rows == [
+        ["a=1", "1", "1.0", ""],
+        ["epochs=3", "2", "3.5", "yes"],
+        ["epochs=30", "2", "30.5", ""],
+    ]
+    assert trials_per_method(season, board) == {"two_branch_embedding": 2, "vse": 0}
+
+
+def test_where_no_trial_is_taken_the_seasons_own_training_stands_beside_them(season):
+    board = board_of(epochs=3, learning_rate=0.1, more=1)
+    write_trials("tiny,two_branch,epochs=30,2,9.5", "tiny,two_branch,learning_rate=0.2,1,8.5")
+    table = tuning(season, board)
+    assert [row[1:] for row in table.rows[2:]] == [
+        ["epochs=3 learning_rate=0.1", "2", "250.2", "yes"]
+    ]
+    assert [row[-1] for row in table.rows] == ["", "", "yes"]
+    assert trials_per_method(season, board) == {"two_branch_embedding": 3, "vse": 0}
+
+
+def test_a_training_that_failed_is_no_trial(season):
+    failed = builders.outcome("vse", status="failed", selected_epoch=None, **OF_BOARD)
+    write_trials("tiny,vse,epochs=30,2,9.5")
+    table = tuning(season, builders.board(builders.standing("vse", [failed]), dataset="tiny"))
+    assert [row[1:] for row in table.rows] == [["epochs=30", "2", "9.5", ""]]
 
 
 @pytest.mark.parametrize(

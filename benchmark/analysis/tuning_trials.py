@@ -1,4 +1,4 @@
-"""What was tried on validation before a season was played: seasons/<season>/tuning.csv.
+"""What was tried on validation: seasons/<season>/tuning.csv.
 
 One row per trial, which `python -m benchmark tune` writes: the dataset, the preset, the options
 that were tried, the epoch whose weights validation chose (1 is the first), and its rsum (0 to 600).
@@ -12,6 +12,7 @@ import pandas as pd
 from benchmark.core.array_files import read_csv
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
+from benchmark.core.records import Record
 from benchmark.season.parameters import Cell, Option
 from benchmark.season.season_files import SEASONS
 
@@ -61,10 +62,14 @@ def spelt(options: dict[str, Option]) -> str:
     return " ".join(f"{key}={options[key]}" for key in sorted(options))
 
 
-def is_taken(options: str, cell: Cell) -> bool:
+def keys(options: str) -> set[str]:
+    """The options that a row names."""
+    return {word.partition("=")[0] for word in options.split()}
+
+
+def is_taken(options: str, cell: Cell | Record) -> bool:
     """Whether a cell is trained with the options of a trial."""
-    keys = {word.partition("=")[0] for word in options.split()}
-    named = {key: value for key, value in cell.options.items() if key in keys}
+    named = {key: cell.options[key] for key in keys(options) if key in cell.options}
     return _words(options) == _words(spelt(named))
 
 

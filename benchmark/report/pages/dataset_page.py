@@ -16,7 +16,7 @@ from benchmark.report.pages import integrity_tables, leaderboards, result_tables
 from benchmark.report.pages.example_sections import example_sections
 from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.template_filling import filled
-from benchmark.report.pages.tuning_table import tuning
+from benchmark.report.pages.tuning_table import trials_per_method, tuning
 from benchmark.report.table_formats import Table
 from benchmark.season.parameters import Params
 from datasets import SPLITS
@@ -71,7 +71,8 @@ def dataset_page(
         season=params.season,
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
         few_queries=summary.few_queries(board),
-        tables=tables | _shown(board) | {"tuning": tuning(params, board.dataset)},
+        tables=tables | _shown(board) | {"tuning": tuning(params, board)},
+        trials=trials_per_method(params, board),
         rows=_rows(board),
         legend=validity.LEGEND,
         limits=leaderboards.limits(localisation),

@@ -1,25 +1,30 @@
-"""What was tried on validation before a season was played, as a table. Knows no torch."""
+"""What was tried on validation, as a table. Knows no torch."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pandas as pd
 
 from benchmark.analysis import tuning_trials
+from benchmark.analysis.boards import Board, Outcome
 from benchmark.analysis.preset_titles import title_of
 from benchmark.report.table_formats import Table
-from benchmark.season.parameters import Cell, Params
+from benchmark.season.parameters import Params
 
 
-def tuning(params: Params, dataset: str) -> Table | None:
-    """One row per trial on a dataset; None where nothing was tried."""
-    trials = tuning_trials.read_trials(params.season)
-    trials = trials[trials.dataset == dataset]
+def tuning(params: Params, board: Board) -> Table | None:
+    """One row per trial on a dataset, and one for the season's own options where none of a
+    preset's trials had them; None where nothing was tried."""
+    trials = _trials(params, board)
     if trials.empty:
         return None
-    cells = {cell.preset: cell for cell in params.cells.values() if cell.dataset == dataset}
     rows = [
         [
             title_of(trial.preset),
             trial.options,
             str(trial.epoch),
             f"{trial.val_rsum:.1f}",
-            _taken(trial.options, cells.get(trial.preset)),
+            "yes" if trial.is_taken else "",
         ]
         for trial in trials.itertuples()
     ]
@@ -27,5 +32,49 @@ def tuning(params: Params, dataset: str) -> Table | None:
     return Table(title="Trials on validation", heads=heads, rows=rows, names=2)
 
 
-def _taken(options: str, cell: Cell | None) -> str:
-    return "yes" if cell and tuning_trials.is_taken(options, cell) else ""
+def trials_per_method(params: Params, board: Board) -> dict[str, int]:
+    """Number of rows of `tuning` by method of a paper that is trained, the most first."""
+    trained = [standing for standing in board.standings if standing.outcomes[0].history is not None]
+    methods = {standing.preset: standing.method for standing in trained if not standing.is_own}
+    presets = _trials(params, board)["preset"]
+    counts = Counter(dict.fromkeys(methods.values(), 0))
+    counts.update(methods[preset] for preset in presets if preset in methods)
+    return dict(counts.most_common())
+
+
+def _trials(params: Params, board: Board) -> pd.DataFrame:
+    """The rows of `tuning`: columns preset, options, epoch, val_rsum and is_taken."""
+    trials = tuning_trials.read_trials(params.season)
+    trials = trials[trials["dataset"] == board.dataset]
+    taken = [_is_taken(board, trial.preset, trial.options) for trial in trials.itertuples()]
+    trials = trials.assign(is_taken=taken)
+    own = pd.DataFrame(_own(board, trials), columns=trials.columns)
+    return pd.concat([trials, own]).sort_values("preset", kind="stable")
+
+
+def _is_taken(board: Board, preset: str, options: str) -> bool:
+    standing = board.standing(preset)
+    return bool(standing) and tuning_trials.is_taken(options, standing.outcomes[0].record)
+
+
+def _own(board: Board, trials: pd.DataFrame) -> Iterator[dict]:
+    """What the first training of a preset that was tried had and reached, unless a trial did."""
+    for preset, tried in trials.groupby("preset"):
+        standing = board.standing(preset)
+        outcome = standing.outcomes[0] if standing else None
+        if outcome and outcome.is_ok and not tried["is_taken"].any():
+            yield _reached(outcome, set().union(*map(tuning_trials.keys, tried["options"])))
+
+
+def _reached(outcome: Outcome, keys: set[str]) -> dict:
+    """The options of a training and what it reached on validation, as a trial."""
+    record = outcome.record
+    of_epoch = outcome.history.set_index("epoch")["val_rsum"]
+    return {
+        "dataset": record.dataset,
+        "preset": record.preset,
+        "options": tuning_trials.spelt({key: record.options[key] for key in keys}),
+        "epoch": record.selected_epoch,
+        "val_rsum": of_epoch[record.selected_epoch],
+        "is_taken": True,
+    }
