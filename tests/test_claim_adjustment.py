@@ -97,3 +97,26 @@ class TestAdjustment:
             estimates = [Estimate(value=v, error=1.0, freedom=1e9) for v in (a - b, b - c)]
             told += claim_p(rules, estimates) <= 0.05
         assert told <= stats.binom.ppf(0.999, runs, 0.05)
+
+    def test_a_pair_that_is_surer_than_its_claim_has_more_claims_behind_it(self):
+        """As if the claim were this pair alone: 0.03 is the second smallest p of four."""
+        others = [at(0.001), at(0.2), at(0.3)]
+        unsure, sure = found(at(0.84, 0.03), *others)[0]
+        assert sure.adjusted_p == found(at(0.03), *others)[0][0].adjusted_p == pytest.approx(0.09)
+        assert (unsure.adjusted_p, sure.conclusion) == (pytest.approx(0.84), "undecided")
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_pair_is_less_sure_than_its_claim(self, seed):
+        """So the pairs of a claim that holds hold."""
+        claims = [at(*of) for of in np.random.default_rng(seed).uniform(size=(6, 3)) ** 4]
+        rules = [Rule(kind="ordered", margin=0.0)] * 3
+        alone = [[estimates[np.argmin([e.value for e in estimates])]] for estimates in claims]
+        for pairs, (claim,) in zip(found(*claims), found(*alone), strict=True):
+            assert max(finding.adjusted_p for finding in pairs) == pytest.approx(claim.adjusted_p)
+            assert claim.p == pytest.approx(claim_p(rules, [f.estimate for f in pairs]))
+
+    def test_what_a_p_was_multiplied_with_is_not_cut_off_at_one(self):
+        """For what would decide it: 0.6 has one more behind it, and 0.7 is no surer than 0.6 x 2."""
+        got = [of[0] for of in found(at(0.001), at(0.002), at(0.7), at(0.6))]
+        assert got[3].adjusted_p == 1.0
+        assert [f.adjustment for f in got] == pytest.approx([4, 3, 1.2 / 0.7, 2])

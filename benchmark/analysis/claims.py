@@ -9,6 +9,7 @@ trainings on this test set, which is what papers say.
 All pairs of a claim have to hold, so the largest p counts; one that is reversed denies it, so then
 the smallest counts, times the number of pairs. Holm's adjustment is over the claims of a paper that
 were judged on the dataset, for either scope alone; a comparison that is claimed twice counts once.
+Each pair of a claim on several is adjusted as if it were that claim alone.
 
 Why a claim is not run at all, or nothing is concluded from a comparison: see grounds.
 """
@@ -41,6 +42,7 @@ CAUTIONS = (
 )
 UNEQUAL = "unequal settings"
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
+_Judged = tuple[tuple[Rule, Estimate], ...]  # the pairs of a claim that can be judged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Finding:
     estimate: Estimate | None = None
     p: float | None = None  # of the difference that the claim asserts, or denies
     adjusted_p: float | None = None  # by Holm
+    adjustment: float = 1.0  # what p was multiplied with for that, without the bound of 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,14 +222,9 @@ def findings(
         for pairs in facts
     ]
     p_of = {key: claim_p(*zip(*key, strict=True)) for key in judged if key}
-    adjusted = dict(zip(p_of, significance.holm(list(p_of.values())), strict=True))
-    factors = [
-        float(adjusted[key]) / p_of[key] if key and p_of[key] else float(len(p_of))
-        for key in judged
-    ]
     return [
-        [_finding(*pair, factor, len(key)) for pair in pairs]
-        for pairs, key, factor in zip(facts, judged, factors, strict=True)
+        [_finding(*pair, p_of, key) for pair in pairs]
+        for pairs, key in zip(facts, judged, strict=True)
     ]
 
 
@@ -240,14 +238,19 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 
 
 def _finding(
-    rule: Rule, estimate: Estimate | None, obstacle: Ground | None, factor: float, pairs: int
+    rule: Rule,
+    estimate: Estimate | None,
+    obstacle: Ground | None,
+    p_of: dict[_Judged, float],
+    claim: _Judged,
 ) -> Finding:
-    """`factor` is what Holm multiplied the claim's p with, `pairs` how many it judged of it."""
+    """What one pair of a claim says; `p_of` are all claims of the adjustment."""
     if obstacle or estimate is None:
         return Finding(conclusion=Conclusion.UNDECIDED, ground=obstacle or grounds.NOTHING_VARIES)
     p = rule.p(estimate)
-    is_one_of_several = pairs > 1 and estimate.value < 0
-    adjusted_p = min(1.0, p * factor * (pairs if is_one_of_several else 1))
+    is_one_of_several = len(claim) > 1 and estimate.value < 0
+    product = _product(p_of, claim, p * (len(claim) if is_one_of_several else 1))
+    adjusted_p = min(1.0, product)
     conclusion, reason = rule.conclusion(estimate, adjusted_p)
     is_chance = conclusion == Conclusion.UNDECIDED and p <= significance.ALPHA
     return Finding(
@@ -256,7 +259,15 @@ def _finding(
         estimate=estimate,
         p=p,
         adjusted_p=adjusted_p,
+        adjustment=product / p if p else float(len(p_of)),
     )
+
+
+def _product(p_of: dict[_Judged, float], claim: _Judged, p: float) -> float:
+    """Holm's product of one pair, whose p stands in the place of its claim's: a pair that is surer
+    than its claim has more claims behind it."""
+    places, p_values = list(p_of), list((p_of | {claim: p}).values())
+    return float(significance.holm_products(p_values)[places.index(claim)])
 
 
 def _tested(
@@ -270,7 +281,6 @@ def _tested(
     is_open = finding.conclusion == Conclusion.UNDECIDED and finding.p is not None
     is_comparable = quantity(comparison.metric).unit in ("%", "share")
     ends = finding.estimate.interval if finding.estimate else None
-    factor = finding.adjusted_p / finding.p if is_open and finding.p else 1.0
     return Tested(
         comparison=comparison,
         rule=rule,
@@ -278,7 +288,9 @@ def _tested(
         on_other_images=on_other_images,
         on_test_set=on_test_set,
         size=verdict_rules.size(ends, printed) if is_comparable else None,
-        limit=rule.limit(comparison.difference, comparison.doubt, factor) if is_open else None,
+        limit=rule.limit(comparison.difference, comparison.doubt, finding.adjustment)
+        if is_open
+        else None,
     )
 
 
@@ -322,7 +334,11 @@ def _weaker_member(board: Board, pair: Tested) -> str:
 
 
 def _decisive(tested: Sequence[Tested]) -> Tested:
-    return min(tested, key=lambda pair: WORST_FIRST.index(pair.conclusion))
+    """The worst conclusion; of equal ones, as where all hold, the pair that is least sure."""
+    return min(
+        tested,
+        key=lambda pair: (WORST_FIRST.index(pair.conclusion), -(pair.on_other_images.p or 0.0)),
+    )
 
 
 def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:

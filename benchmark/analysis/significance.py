@@ -195,12 +195,16 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
     statsmodels has it, too, and collects garbage each time, for a fifth of a second.
     """
+    return np.minimum(holm_products(p_values), 1.0)
+
+
+def holm_products(p_values: Sequence[float]) -> np.ndarray:
+    """As `holm`, without the bound of 1: over its p, each says what that was multiplied with."""
     p_H = np.asarray(p_values, dtype=float)
     order_H = np.argsort(p_H)
-    products_H = p_H[order_H] * np.arange(len(p_H), 0, -1)
-    adjusted_H = np.empty(len(p_H))
-    adjusted_H[order_H] = np.minimum(np.maximum.accumulate(products_H), 1.0)
-    return adjusted_H
+    products_H = np.empty(len(p_H))
+    products_H[order_H] = np.maximum.accumulate(p_H[order_H] * np.arange(len(p_H), 0, -1))
+    return products_H
 
 
 def letters(apart_PP: np.ndarray) -> list[str]:
