@@ -116,7 +116,7 @@ class TestAdjustment:
             assert claim.p == pytest.approx(claim_p(rules, [f.estimate for f in pairs]))
 
     def test_what_a_p_was_multiplied_with_is_not_cut_off_at_one(self):
-        """For what would decide it: 0.6 has one more behind it, and 0.7 is no surer than 0.6 x 2."""
+        """0.6 has one more behind it, and 0.7 is no surer than 0.6 x 2."""
         got = [of[0] for of in found(at(0.001), at(0.002), at(0.7), at(0.6))]
         assert got[3].adjusted_p == 1.0
         assert [f.adjustment for f in got] == pytest.approx([4, 3, 1.2 / 0.7, 2])

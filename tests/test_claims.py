@@ -1,11 +1,13 @@
 """Verdicts on made-up claims about made-up records, worked out by hand and with Student's t."""
 
+from functools import partial
 from itertools import pairwise
 from statistics import stdev
 
 import numpy as np
 import pytest
 from builders import board, outcome, standing
+from made_claims import LESS, MORE, around, claim, judge, played
 from scipy import stats
 
 from benchmark.analysis import claims, comparisons, image_noise
@@ -16,42 +18,16 @@ from benchmark.analysis.grounds import Cause
 from benchmark.analysis.significance import Doubt, SeedPart
 from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.papers.claimed_quantities import quantity
-from benchmark.papers.printed_tables import About, Claim, Paper, Row, Table, effects, papers
+from benchmark.papers.printed_tables import Claim, Row, Table, effects, papers
 from benchmark.season.presets import presets
 
-ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 ALL_PRESETS = list(presets())
-MORE, LESS = "p2r_bound", "overlap_s"  # is better; images are not known, the margin of MORE is 1
-
-
-def played(preset: str, values: list[float], metric: str = MORE, **row: object) -> Standing:
-    """Seeds 0, 1, ... with these values."""
-    metrics = [{metric: value, "one_minus_ks": 1.0} for value in values]  # no S is above its bound
-    outcomes = [outcome(preset, seed, metrics=m) for seed, m in enumerate(metrics)]
-    return standing(preset, outcomes, **row)
-
-
-def around(level: float, spread: float = 0.1) -> list[float]:
-    """Three values with this mean and standard deviation."""
-    return [level - spread, level, level + spread]
-
-
-def claim(*presets: str, **facts: object) -> Claim:
-    given = {"id": "c", "statement": "s", "where": "w", "metric": MORE, "presets": list(presets)}
-    return Claim(**(given | facts))
 
 
 @pytest.fixture
 def claimed(monkeypatch):
     """Judge these claims, and no other, on a board."""
-
-    def judge(on: Board, *made: Claim, tables: dict[str, Table] | None = None) -> list[Verdict]:
-        numbered = [claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)]
-        paper = Paper(paper=ABOUT, tables=tables or {}, claims=numbered)
-        monkeypatch.setattr(claims, "papers", lambda: {"paper": paper})
-        return verdicts(on)
-
-    return judge
+    return partial(judge, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +255,11 @@ def test_settings_that_a_season_gives_one_of_two_presets_are_named(claimed):
     deep = scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4})
     assert unequal(deep, small) == []  # what the row is about
     assert unequal(scaled("a", 12, {"batch": 128}, start="c"), small) == []
+    by_default = [
+        outcome("b", s, metrics={MORE: x}, options={"batch": 32, "depth": 1})
+        for s, x in enumerate(around(10))
+    ]
+    assert unequal(scaled("a", 12, {"batch": 32}), standing("b", by_default)) == []
 
 
 def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):
@@ -288,7 +269,8 @@ def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):
         for seed, value in enumerate(around(12))
     ]
     (verdict,) = claimed(board(standing("a", cells), played("b", around(10))), claim("a", "b"))
-    assert verdict.cautions == ["random text encoder: a"]
+    these = "these test images: the interval is for other trainings only"
+    assert verdict.cautions == ["random text encoder: a", these]
 
 
 class TestNotRun:
@@ -541,12 +523,12 @@ class TestClaimsOfThePapers:
         """The difference that a paper prints for a pair."""
         differences = {}
         for paper in papers().values():
-            for claim in paper.claims:
-                sign = -1 if quantity(claim.metric).less_is_better else 1
-                pairs = list(pairwise([*claim.presets, *[""] * (len(claim.presets) == 1)]))
-                of_paper = effects(paper, claim) if pairs else None
+            for printed in paper.claims:
+                sign = -1 if quantity(printed.metric).less_is_better else 1
+                pairs = list(pairwise([*printed.presets, *[""] * (len(printed.presets) == 1)]))
+                of_paper = effects(paper, printed) if pairs else None
                 for pair, values in zip(pairs, pairwise(of_paper or []), strict=False):
-                    differences[(*pair, claim.metric)] = sign * (values[0] - values[1])
+                    differences[(*pair, printed.metric)] = sign * (values[0] - values[1])
         return differences
 
     @pytest.mark.parametrize("noise", [-1.0, 0.0, 1.0])

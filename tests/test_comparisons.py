@@ -258,6 +258,23 @@ def test_presets_of_the_same_trainings_are_paired_and_count_once():
     assert trained == [{"a"}, {"a"}, {"c"}, {"d"}]
     assert compare(results, first, second, "rsum").is_paired
     assert not compare(results, first, other, "rsum").is_paired
+    parts = [seed_part(results, s, "rsum") for s in (first, second)]
+    assert parts[0] == parts[1] and parts[0].freedom == 3 * 2  # of a, c and d
+    ends = [interval(results, s, "rsum") for s in (first, second)]
+    assert ends[0] == ends[1]
+
+
+def test_presets_whose_scores_have_other_scales_keep_their_own_spread():
+    def scored(name: str, scale: float) -> Standing:
+        means = [scale * value for value in (1.0, 2.0, 4.0)]
+        cells = [trained(name, s, metrics={"mean_matched": m}) for s, m in enumerate(means)]
+        return standing(name, cells)
+
+    small, large = scored("a", 0.001), scored("b", 0.0015)
+    results = board(small, large)
+    for preset in (small, large):
+        own = variance(preset.values("mean_matched"))
+        assert seed_part(results, preset, "mean_matched").variance == pytest.approx(own)
 
 
 def test_a_fusion_has_its_own_spread_and_lends_none():

@@ -8,7 +8,7 @@ from builders import board, outcome, standing
 from benchmark.analysis import comparisons, image_noise
 from benchmark.analysis.boards import Outcome
 from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
-from benchmark.analysis.departures import Departure, departures, near_chance
+from benchmark.analysis.departures import Departure, departures, is_convergence_known, near_chance
 
 
 def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame:
@@ -142,6 +142,28 @@ class TestDepartures:
             "b", [outcome("b", s, history=h) for s, h in enumerate([rising] + [flat] * 2)]
         )
         assert departures(board(few), few) == {}
+
+    def test_of_a_fusion_members_of_another_task_count_on_every_board(self):
+        rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
+        phrases = [outcome("p", s, history=flat, task="localisation") for s in range(3)]
+        members = [
+            standing("p", phrases),
+            standing("b", [outcome("b", s, history=rising) for s in range(3)]),
+        ]
+        fused = standing(
+            "a", [outcome("a", s) for s in range(3)], fuse={"how": "weighted", "of": ["b", "p"]}
+        )
+        whole = board(*members, fused)
+        said = departures(whole, fused)[Departure.RISING]
+        assert said == departures(whole.retrieval, fused)[Departure.RISING]
+        assert said == "3 of 6 trainings still improved at the end"
+
+    def test_of_an_epoch_and_of_none_convergence_is_not_known(self):
+        for history, is_known in ((None, False), (curve([50]), False), (curve([50, 50]), True)):
+            cells = [outcome("a", seed, history=history) for seed in range(3)]
+            assert (
+                is_convergence_known(board(standing("a", cells)), standing("a", cells)) is is_known
+            )
 
     def test_a_fine_tuning_that_never_came_back_to_its_start_says_so(self):
         start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]

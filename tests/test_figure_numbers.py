@@ -525,3 +525,15 @@ class TestTraining:
             for n in (2, 40)
         )
         assert many > few
+
+
+def test_what_table_5_shows_is_of_the_numbers_of_regions_that_were_played():
+    def of(*pairs: tuple[int, float]) -> recall_by_regions.Sweep:
+        regions, recalls = zip(*pairs, strict=True)
+        return sweep("s", regions=np.array(regions), i2t_r1=np.array(recalls))
+
+    printed = of((12, 50.0), (24, 60.0), (36, 70.0))
+    caption = recall_by_regions._caption(printed, of((12, 3.0), (24, 4.0)))
+    assert "best with 24 of 12, 24 regions. Here it is best with 24: it recurs" in caption
+    caption = recall_by_regions._caption(printed, of((12, 3.0), (24, 4.0), (36, 3.5)))
+    assert "best with 36 of 12, 24, 36 regions. Here it is best with 24: it does not" in caption

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import builders
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -87,6 +88,12 @@ class TestLeaderboard:
         assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
         assert (second["preset"], second["rsum"]) == ("B", "0.0")
 
+    def test_rows_that_could_not_be_compared_are_of_no_group(self):
+        one = board(standing("b", POOR), standing("a", PERFECT))
+        several = board(standing("b", POOR, POOR, 11), standing("a", PERFECT, PERFECT, 1))
+        assert [row["group"] for row in texts(leaderboard(one))] == ["-", "-"]
+        assert [row["group"] for row in texts(leaderboard(several))] == ["a", "b"]
+
     def test_what_has_no_result_comes_last(self):
         table = leaderboard(board(standing("lost", None, None), standing("a", PERFECT)))
         assert [row["preset"] for row in texts(table)] == ["A", "LOST"]
@@ -142,6 +149,7 @@ class TestMarks:
             Departure.CHANCE: "N",
         }
         order = "CSFTXPKN"
+        monkeypatch.setattr(validity, "is_convergence_known", lambda *_: True)
         for kind, letter in letters.items():
             monkeypatch.setattr(validity, "departures", lambda *_, kind=kind: {kind: "said"})
             shown = validity.marks(None, standing("a", PERFECT))
@@ -153,12 +161,15 @@ class TestMarks:
     def test_where_there_is_no_sense_in_asking_a_dash_stands(self, monkeypatch):
         every = {kind: "said" for mark in validity.MARKS for kind in mark.departures}
         monkeypatch.setattr(validity, "departures", lambda *_: every)
+        monkeypatch.setattr(validity, "is_convergence_known", lambda *_: True)
         own = standing("own", PERFECT, method="examples/own.py")
         assert validity.marks(None, own) == "CS-TXPKN"
         brought = standing("brought", PERFECT, method="brought", family="brought")
         assert validity.marks(None, brought) == "-----PKN"
         assert validity.marks(None, standing("a", PERFECT)) == "CSFTXPKN"
         assert "fewer than 3 seeds" not in validity.lacks("-----PKN")
+        monkeypatch.setattr(validity, "is_convergence_known", lambda *_: False)
+        assert validity.marks(None, standing("a", PERFECT)) == "-SFTXPKN"
 
     def test_they_stand_in_the_row_in_type_of_equal_width(self):
         table = leaderboard(board(standing("a", PERFECT)))
@@ -211,7 +222,9 @@ class TestRankFigure:
         brought = standing("b", POOR, method="brought", family="brought")
         figure = rank_intervals(rank_rows(board(standing("a", PERFECT), brought), "rsum"), "rsum")
         assert "convergence not known" in titles(figure)
-        of_known = rank_intervals(rank_rows(board(standing("a", PERFECT)), "rsum"), "rsum")
+        curve = pd.DataFrame({"epoch": [1, 2, 3], "val_rsum": [500.0, 500.0, 500.0]})
+        known = board(standing("a", PERFECT, history=curve))
+        of_known = rank_intervals(rank_rows(known, "rsum"), "rsum")
         assert "convergence not known" not in titles(of_known)
 
 

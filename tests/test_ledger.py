@@ -103,12 +103,14 @@ def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
         metric="rsum",
         low=190.0,
         high=210.0,
+        is_compared=True,
         places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
         unconverged=2,
         few_seeds=0,
         lacks=["extra input"],
     )
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000, "budgets": {}}
+    known["split"] = "official"
     measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
     about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
     return SeasonClaims(season=name, datasets=[measured], **about)
@@ -311,8 +313,8 @@ def test_boards_of_one_dataset_say_what_of_their_budgets_differs():
         season(name, dataset="d", title="D", budgets=b) for name, b in (("s", few), ("t", many))
     ]
     assert budget_notes(told) == [
-        "D is on 2 boards, of the seasons s and t, whose budgets differ: of 2 rows that they "
-        "share, 1 has other values of epochs. Compare rows of one board only."
+        "Dataset d (D) is on 2 boards, of the seasons s and t, whose budgets differ: of 2 rows "
+        "that they share, 1 has other values of epochs. Compare rows of one board only."
     ]
     alike = [season(name, dataset="d", title="D", budgets=few) for name in "st"]
     assert budget_notes(alike)[0].endswith("with the same budget for the 2 rows that they share.")
@@ -326,9 +328,50 @@ def test_the_page_opens_with_what_was_learned():
     rows = ledger([season("s", judged("reversed"), images=70), season("t", images=90)])
     tally, largest, failure, replays = opening([season("s"), season("t", images=2000)], rows)
     assert tally == "Of 1 tested claim, 1 turns out the other way round."
-    assert largest.startswith("On Data of t, with 2,000 test images the largest test")
+    assert largest.startswith("On Data of t, with 2,000 test images, the best at retrieval is A")
     assert CLAIM.statement.rstrip(".") in failure and "the opposite in 1 of 1 test" in failure
     assert "4 of 8 rows had not converged" in replays
+
+
+def test_photographs_come_before_drawings():
+    drawn, photographs = season("s", images=2000, split="drawn"), season("t")
+    said = opening([drawn, photographs], [])[1]
+    first, second = said.index("On Data of t, with 1,000 test images"), said.index("On Data of s")
+    assert first < second and "with 2,000 drawn test images, the best" in said
+
+
+@pytest.mark.parametrize(
+    ("splits", "said"),
+    [
+        (("drawn", "official"), ""),
+        (("drawn", "drawn"), " 1 of those that hold does so on drawings only."),
+    ],
+)
+def test_claims_that_hold_on_drawings_alone_are_counted(splits, said):
+    told = [season(f"s{n}", judged("holds"), split=split) for n, split in enumerate(splits)]
+    assert (
+        opening(told, ledger(told))[0]
+        == f"Of 1 tested claim, 1 holds, 1 of them by less than printed.{said}"
+    )
+
+
+def test_the_claim_that_fails_in_most_tests_is_named_whatever_its_group():
+    """One is reversed in one of two tests, the other one shows no difference in two of two."""
+    first, second = [claim for claim in papers()["scan"].claims if claim.presets][:2]
+    told = [
+        season("s", judged("reversed"), judged("no difference beyond the margin", second.id)),
+        season("t", judged("undecided"), judged("no difference beyond the margin", second.id)),
+    ]
+    failure = opening(told, ledger(told))[2]
+    assert second.statement.rstrip(".") in failure and "no difference in 2 of 2 tests" in failure
+
+
+def test_unequal_settings_stand_beside_the_verdict():
+    of = judged("holds").model_copy(
+        update={"cautions": ["not converged: A", "unequal settings: x 1 and 2"]}
+    )
+    (finding,) = row(of).findings
+    assert finding_line(finding).endswith("(unequal settings: x 1 and 2)")
 
 
 def test_of_mixed_claims_the_one_that_fails_in_most_tests_is_the_clearest_failure():
@@ -366,6 +409,8 @@ def test_the_leader_stands_with_rivals_and_what_its_board_lacks():
     alone = leader.model_copy(update=nothing)
     assert leader_line(alone) == "A | b, rsum 200.0; 3 of 3 others can be told apart from it."
     assert trust_line(alone) == ""
+    untold = leader.model_copy(update={"is_compared": False})
+    assert leader_line(untold).endswith("of 4 rows, none of which was compared with another.")
 
 
 def board(name: str, rows: dict[str, tuple[float, str]], **facts: object) -> SeasonClaims:
@@ -406,6 +451,13 @@ class TestOrders:
         second.datasets[0].budgets["E"] = {"epochs": "4"}
         assert board_orders([first, second]) == []  # four rows are left
         assert board_orders([first, board("t", self.SECOND, images=7)]) == []
+        assert board_orders([first, board("t", self.SECOND, split="another")]) == []
+
+    def test_equal_means_have_no_order(self):
+        alike = dict.fromkeys(self.FIRST, (50, "a"))
+        (order,) = board_orders([board("s", self.FIRST), board("t", alike)])
+        assert (order.pairs, order.turned, order.apart) == (0, [], 0)
+        assert "of the 0 pairs of 5 rows" in order_line(order)
 
 
 class TestPages:

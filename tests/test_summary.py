@@ -18,7 +18,7 @@ from benchmark.analysis.verdict_rules import Conclusion, Limit
 from benchmark.papers.own_claims import OWN
 from benchmark.papers.printed_tables import Claim
 from benchmark.report.costs import training_seconds
-from benchmark.report.pages.summary import budget, sentences
+from benchmark.report.pages.summary import NOT_COMPARED, budget, sentences
 
 IMAGES, EACH = 40, 2
 CAPTIONS = IMAGES * EACH
@@ -82,7 +82,13 @@ def verdict(
         reason="",
         is_elsewhere=False,
         printed=[],
-        tested=[SimpleNamespace(limit=limit)],
+        tested=[
+            SimpleNamespace(
+                limit=limit,
+                conclusion=Conclusion(conclusion),
+                comparison=SimpleNamespace(difference=1.0),
+            )
+        ],
         cautions=[],
     )
 
@@ -151,7 +157,9 @@ class TestBest:
         best = line("Best:", sentences(found, []))
         assert re.search(r"\*\*A\*\*, rsum 565.0 \(95% interval \[4\d\d.\d,.5\d\d.\d\]\)", best)
         assert "; the best with a probability of 50%" in best
-        assert best.endswith("; not distinguishable from it: B.")
+        assert best.endswith(
+            ", not adjusted for the number of presets; not distinguishable from it: B."
+        )
 
     def test_of_one_training_the_interval_says_so(self):
         best = line("Best:", sentences(board(*self.presets(1, a=PERFECT)), []))
@@ -165,7 +173,7 @@ class TestBest:
             "; the best with a probability of >99%; every other preset is distinguishable from it."
         )
         best = line("Best:", sentences(board(*self.presets(1, poor=POOR, a=PERFECT)), []))
-        assert best.endswith("; not distinguishable from it: POOR.")
+        assert best.endswith(f"; {NOT_COMPARED}.")
 
     def test_where_there_is_one_preset_there_are_no_others(self):
         best = line("Best:", sentences(board(standing("a", PERFECT)), []))
@@ -176,7 +184,7 @@ class TestBest:
         assert "**B**, rsum 600.0" in line("Best:", sentences(found, []))
 
     def test_of_many_that_are_alike_six_are_named(self):
-        alike = [standing(name, PERFECT) for name in "abcdefghi"]
+        alike = self.presets(**dict.fromkeys("abcdefghi", PERFECT))
         best = line("Best:", sentences(board(*alike), []))
         assert "B, C, D, E and 4 more." in best
 
@@ -202,13 +210,13 @@ class TestLocalising:
         assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (" + THESE)
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", told).groups())
         assert (low, high) == pytest.approx((34.5, 65.5), abs=3)
-        assert told.endswith("; by chance 7.5, at most 90.0); not distinguishable from it: Q.")
+        assert told.endswith(f"; by chance 7.5, at most 90.0); {NOT_COMPARED}.")
         best = line("Best:", sentences(found, []))
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", best).groups())
         assert "**A**, rsum 0.0" in best and low == 0 < high
 
     def test_those_who_cannot_be_told_apart_are_named(self):
-        found = board(localiser("p", 20), localiser("q", 19))
+        found = board(localiser("p", 20, seeds=3), localiser("q", 19, seeds=3))
         assert line("Best at", sentences(found, [])).endswith("not distinguishable from it: Q.")
 
     def test_where_nothing_but_phrases_was_asked_nothing_else_is_told(self):
@@ -342,7 +350,8 @@ class TestClaims:
         ]
         lines = self.lines(*judged)
         assert line("Undecided", lines) == (
-            "Undecided claims: 4; more seeds would decide 1 of them, only more images 1."
+            "Undecided claims: 4; more seeds would decide 1, only more images 1, "
+            "a second training is missing for 1, neither would decide 1."
         )
         assert not [line for line in lines if line.startswith(("Holding", "Not holding"))]
 

@@ -171,6 +171,12 @@ def test_where_no_trial_is_taken_the_seasons_own_training_stands_beside_them(sea
     assert trials_per_method(season, board) == {"two_branch_embedding": 3, "vse": 0}
 
 
+def test_an_option_of_a_trial_that_the_method_no_longer_has_is_no_obstacle(season):
+    write_trials("tiny,two_branch,epochs=30 gone=1,2,9.5")
+    table = tuning(season, board_of(epochs=3))
+    assert [row[1] for row in table.rows] == ["epochs=30 gone=1", "epochs=3"]
+
+
 def test_a_training_that_failed_is_no_trial(season):
     failed = builders.outcome("vse", status="failed", selected_epoch=None, **OF_BOARD)
     write_trials("tiny,vse,epochs=30,2,9.5")

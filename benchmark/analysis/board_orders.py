@@ -18,18 +18,15 @@ class BoardOrder:
     metric: str  # that ranks
     seasons: tuple[SeasonClaims, SeasonClaims]
     levels: dict[str, tuple[float, float]]  # title of a row -> its mean on each; by the first board
+    pairs: int  # that differ on both boards
     turned: list[tuple[str, str]]  # pairs that the second board turns round; the widest turn first
     apart: int  # pairs that a board tells apart
     turned_apart: int  # of these
 
     @property
-    def pairs(self) -> int:
-        return len(self.levels) * (len(self.levels) - 1) // 2
-
-    @property
     def tau(self) -> float:
         """Kendall's: 1 for the same order, -1 for the opposite one."""
-        return 1 - 2 * len(self.turned) / self.pairs
+        return 1 - 2 * len(self.turned) / self.pairs if self.pairs else 1.0
 
 
 def board_orders(seasons: Sequence[SeasonClaims]) -> list[BoardOrder]:
@@ -37,9 +34,13 @@ def board_orders(seasons: Sequence[SeasonClaims]) -> list[BoardOrder]:
     orders = []
     for pair in combinations(seasons, 2):
         for data in product(*(season.datasets for season in pair)):
-            if data[0].title == data[1].title and data[0].images == data[1].images:
+            if _test_pictures(data[0]) == _test_pictures(data[1]):
                 orders += _orders(pair, data)
     return orders
+
+
+def _test_pictures(data: Measured) -> tuple[str, str, int]:
+    return data.title, data.split, data.images
 
 
 def _orders(
@@ -73,9 +74,12 @@ def _order(
     metric: str,
     shared: Sequence[tuple[Place, Place]],
 ) -> BoardOrder:
-    turns, apart, turned_apart = {}, 0, 0
+    turns, pairs, apart, turned_apart = {}, 0, 0, 0
     for better, worse in combinations(shared, 2):
         lead, lag = better[0].mean - worse[0].mean, worse[1].mean - better[1].mean
+        if not lead or not lag:
+            continue
+        pairs += 1
         is_apart = any(are_apart(*of_board) for of_board in zip(better, worse, strict=True))
         apart += is_apart
         if lag > 0:
@@ -86,6 +90,7 @@ def _order(
         metric=metric,
         seasons=seasons,
         levels={first.title: (first.mean, second.mean) for first, second in shared},
+        pairs=pairs,
         turned=sorted(turns, key=turns.get, reverse=True),
         apart=apart,
         turned_apart=turned_apart,

@@ -163,6 +163,7 @@ class Board:
     card: dict  # of the prepared dataset
     standings: list[Standing]
     own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
+    whole: "Board | None" = None  # of one task: that of all tasks
 
     @cached_property
     def retrieval(self) -> "Board":
@@ -217,7 +218,8 @@ class Board:
         return sorted(with_result, key=lambda s: (TASKS.index(s.task), -s.mean(RANKED_BY[s.task])))
 
     def _of_task(self, task: str) -> "Board":
-        return replace(self, standings=[s for s in self.standings if s.task == task])
+        of_task = [standing for standing in self.standings if standing.task == task]
+        return replace(self, standings=of_task, whole=self.whole or self)
 
 
 def read_boards(params: Params) -> list[Board]:

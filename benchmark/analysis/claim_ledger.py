@@ -97,6 +97,7 @@ class Finding:
 
     season: str
     dataset: str  # title
+    is_drawn: bool  # by the code: no photographs
     judged: Judged
 
     @property
@@ -245,6 +246,12 @@ def _row(paper: str, claim: Claim, measured: Sequence[tuple[SeasonClaims, Measur
                 where = lacks.setdefault(judged.reason, [])
                 where += [season.season] * (season.season not in where)
             else:
-                finding = Finding(season=season.season, dataset=dataset.title, judged=judged)
-                findings.append(finding)
+                findings.append(
+                    Finding(
+                        season=season.season,
+                        dataset=dataset.title,
+                        is_drawn=dataset.is_drawn,
+                        judged=judged,
+                    )
+                )
     return LedgerRow(paper=paper, claim=claim, findings=findings, lacks=lacks)

@@ -41,6 +41,7 @@ CAUTIONS = (
     Departure.ADDED,
 )
 UNEQUAL = "unequal settings"
+THESE_IMAGES = "these test images"
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 _Judged = tuple[tuple[Rule, Estimate], ...]  # the pairs of a claim that can be judged
 
@@ -93,6 +94,14 @@ class Verdict:
     def decisive(self) -> Tested | None:
         """The pair whose conclusion is that of the claim; None where it was not run."""
         return _decisive(self.tested) if self.tested else None
+
+    @property
+    def limits(self) -> list[Limit | None]:
+        """What would decide each undecided pair; None: that is not known, or nothing would. If a
+        pair with the opposite difference is among them, it decides alone."""
+        undecided = [pair for pair in self.tested if pair.conclusion == Conclusion.UNDECIDED]
+        behind = [pair for pair in undecided if pair.limit and pair.comparison.difference < 0]
+        return [pair.limit for pair in behind or undecided]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +309,8 @@ def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) ->
         kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
     }
     of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
-    of_pairs = [say(board, pair) for pair in tested for say in (_unequal, _weaker_member)]
+    told = (_unequal, _weaker_member, _of_these_images)
+    of_pairs = [say(board, pair) for pair in tested for say in told]
     return of_presets + [said for said in of_pairs if said]
 
 
@@ -314,8 +324,9 @@ def _unequal(board: Board, pair: Tested) -> str:
     records = [standing.outcomes[0].record for standing in standings]
     changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]
     others = scaled_differently(*changed, *(standing.row.options for standing in standings))
-    values = [f"{n} {' and '.join(str(r.options.get(n)) for r in records)}" for n in others]
-    return f"{UNEQUAL}: {', '.join(values)}" if values else ""
+    values = {name: [str(record.options.get(name)) for record in records] for name in others}
+    named = [f"{name} {' and '.join(of)}" for name, of in values.items() if len(set(of)) > 1]
+    return f"{UNEQUAL}: {', '.join(named)}" if named else ""
 
 
 def _weaker_member(board: Board, pair: Tested) -> str:
@@ -331,6 +342,15 @@ def _weaker_member(board: Board, pair: Tested) -> str:
         return ""
     other = f"{board.standing(best).row.title} alone has {quantity(metric).heading}"
     return f"weaker member: {pair.comparison.titles[1]}; {other} {means[best]:.1f}"
+
+
+def _of_these_images(board: Board, pair: Tested) -> str:
+    """Where nothing is known of other images: of times there is no sense in that."""
+    comparison = pair.comparison
+    is_known = comparison.interval is None or comparison.doubt.image_count
+    if is_known or is_time(comparison.metric):
+        return ""
+    return f"{THESE_IMAGES}: the interval is for other trainings only"
 
 
 def _decisive(tested: Sequence[Tested]) -> Tested:

@@ -28,6 +28,8 @@ from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
+OF_ITS_OWN = ("score", "correlation")  # units: presets whose scores have other scales, or other
+# work beside them (times), do not vary alike
 BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S hangs on its bins
 
 
@@ -174,7 +176,10 @@ def interval_over_images(
 def seed_part(board: Board, standing: Standing, metric: str) -> SeedPart | None:
     """The spread that the mean of the preset's trainings inherits; None: it is not known."""
     count = len(usable(standing, metric))
-    return spread_of(board, standing.task, metric).part(standing.preset, count) if count else None
+    if not count:
+        return None
+    spread = spread_of(board, standing.task, metric)
+    return spread.part(_first_alike(board, standing), count)
 
 
 def compare(
@@ -235,10 +240,12 @@ def units_of(board: Board, standing: Standing, metric: str) -> int:
 
 @lru_cache(maxsize=512)
 def spread_of(board: Board, task: str, metric: str) -> Spread:
-    """The spread of trainings of a metric, over all presets of the task."""
+    """The spread of trainings of a metric, over all presets of the task; of those whose trainings
+    are the same, the first counts."""
     standings = [s for s in board.standings if s.task == task and s.played]
+    standings = [s for s in standings if _first_alike(board, s) == s.preset]
     samples = {s.preset: sample_of(board, s, metric) for s in standings}
-    if is_time(metric):  # whether other work ran beside a training is its own
+    if is_time(metric) or quantity(metric).unit in OF_ITS_OWN:
         return seed_spread.own_spread(samples)
     trained = {s.preset for s in standings if trainings_of(board, s) == {s.preset}}
     return seed_spread.spread(samples, trained)
@@ -254,13 +261,19 @@ def trainings_of(board: Board, standing: Standing) -> set[str]:
         members = {standing.row.start}
     else:
         return {_first_alike(board, standing)}
-    known = {member: board.standing(member) for member in members}
-    return {t for m, s in known.items() for t in (trainings_of(board, s) if s else {m})}
+    standings = {member: known(board, member) for member in members}
+    return {t for m, s in standings.items() for t in (trainings_of(board, s) if s else {m})}
+
+
+def known(board: Board, preset: str) -> Standing | None:
+    """The standing of a start or of a member, which may be of another task than the board."""
+    return (board.whole or board).standing(preset)
 
 
 def _first_alike(board: Board, standing: Standing) -> str:
     training = _training(standing)
-    alike = (s.preset for s in board.standings if training and _training(s) == training)
+    same_task = (s for s in board.standings if s.task == standing.task)
+    alike = (s.preset for s in same_task if training and _training(s) == training)
     return next(alike, standing.preset)
 
 
@@ -288,7 +301,7 @@ def _compared(
     (first, second), (firsts, seconds) = standings, samples
     sign = -1 if quantity(metric).less_is_better else 1
     spread = spread_of(board, first.task, metric)
-    presets = [standing.preset for standing in standings if standing]
+    presets = [_first_alike(board, standing) for standing in standings if standing]
     parts = seed_spread.parts(spread, presets, samples, is_paired)
     units = 0
     if all(sample.noise is not None for sample in samples if sample):

@@ -4,6 +4,7 @@ Derived when a report is made, so that records which are older than a remark hav
 torch.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 from functools import lru_cache
 
@@ -134,9 +135,7 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     own = comparisons.trainings_of(board, standing)
     if len(own) > 1:
         texts[Departure.ENSEMBLE] = f"{len(own)} trainings: {', '.join(sorted(own))}"
-    members = [board.standing(name) for name in own]
-    judged = [is_rising(o) for member in members if member for o in member.played]
-    rising = [is_it for is_it in judged if is_it is not None]
+    rising = _rising(board, own)
     if rising and 2 * sum(rising) >= len(rising):
         texts[Departure.RISING] = (
             f"{sum(rising)} of {len(rising)} trainings still improved at the end"
@@ -152,9 +151,21 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     return texts
 
 
+def is_convergence_known(board: Board, standing: Standing) -> bool:
+    """Whether a training of the row tells if it still improved when its budget ended."""
+    return bool(_rising(board, comparisons.trainings_of(board, standing)))
+
+
+def _rising(board: Board, trainings: Collection[str]) -> list[bool]:
+    """Whether each training of these presets, where that can be told, still improved."""
+    members = [comparisons.known(board, name) for name in trainings]
+    judged = [is_rising(o) for member in members if member for o in member.played]
+    return [is_it for is_it in judged if is_it is not None]
+
+
 def _below_start(board: Board, standing: Standing) -> str:
     """The trainings whose best validation rsum is less than that of what they go on from."""
-    start = board.standing(standing.row.start) if standing.row.start else None
+    start = comparisons.known(board, standing.row.start) if standing.row.start else None
     before = {o.record.seed: _best(o) for o in start.played} if start else {}
     after = {o.record.seed: _best(o) for o in standing.played}
     pairs = {seed: (after[seed], before[seed]) for seed in after.keys() & before.keys()}

@@ -2,7 +2,8 @@
 conclusion rests on.
 
 Nothing is concluded where the spread of trainings is not known, where nothing varies, near chance,
-where S hangs on its bins, and with fewer than 100 test queries in a direction. Knows no torch.
+where fine-tuning cost both presets what they began with, where S hangs on its bins, and with fewer
+than 100 test queries in a direction. Knows no torch.
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ class Cause(StrEnum):
     NO_SPREAD = "no spread"  # nothing varies
     COARSE_BINS = "coarse bins"  # of S
     NEAR_CHANCE = "near chance"  # a preset has learned next to nothing
+    BELOW_START = "below their start"  # fine-tuning cost both presets what they began with
     FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
     UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
     NOT_PLAYED = "not played"  # a preset is not of the season
@@ -111,6 +113,10 @@ def obstacle(board: Board, comparison: Comparison) -> Ground | None:
     poor = [s.row.title for s in standings if Departure.CHANCE in departures(board, s)]
     if poor and not is_time(comparison.metric):
         return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")
+    lost = [s for s in standings if Departure.START in departures(board, s)]
+    if len(lost) > 1 and not is_time(comparison.metric):
+        reason = "fine-tuning left both worse than they began, so the order may be that of before"
+        return Ground(Cause.BELOW_START, reason)
     if "overlap_s" in sides(comparison.metric):
         coarse = [s.row.title for s in standings if comparisons.is_coarse(s)]
         if coarse:

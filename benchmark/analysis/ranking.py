@@ -30,6 +30,16 @@ def rank_letters(board: Board) -> list[str]:
     return letters_of(len(ranked), [_p(board, first, second) for first, second in pairs])
 
 
+def is_compared(board: Board) -> bool:
+    """Whether any two of `board.ranked`, of one task, could be told apart: the test queries are
+    enough, and something is known of other trainings."""
+    ranked = board.ranked
+    if len(ranked) < 2 or board.is_small(ranked[0].task):
+        return False
+    parts = (comparisons.seed_part(board, s, RANKED_BY[s.task]) for s in ranked)
+    return any(part is not None for part in parts)
+
+
 def letters_of(size: int, p_values: Sequence[float]) -> list[str]:
     """Of presets that are sorted best first, given the p of every pair in the order of
     `combinations`."""

@@ -19,6 +19,7 @@ from benchmark.season.parameters import Params, Strict
 
 FILE = "claims.json"
 DIGITS = 6
+DRAWN = "drawn"  # split of a dataset that the code draws
 CONVERGED, SEEDS = "C", "S"  # letters of validity.MARKS
 
 
@@ -69,6 +70,7 @@ class Leader(Strict):
     metric: str
     low: float | None  # ends of the 95% interval of the best; None: there is none
     high: float | None
+    is_compared: bool  # whether any two rows could be told apart
     places: list[Place]  # of all rows with a result, the best first
     unconverged: int  # of these
     few_seeds: int  # of these
@@ -93,10 +95,16 @@ class Measured(Strict):
 
     dataset: Name
     title: str
+    split: str  # its name; two may have as many test images
     images: int  # of the test split
     leaders: list[Leader]
     budgets: dict[str, dict[str, str]]  # title of a row -> options that the season set
     claims: list[Judged]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its pictures are drawn by the code, no photographs."""
+        return self.split == DRAWN
 
 
 class SeasonClaims(Strict):
@@ -152,6 +160,7 @@ def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.card["title"],
+        split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
         leaders=[_leader(of_task) for of_task in of_tasks if of_task.ranked],
         budgets={standing.row.title: _budget(standing) for standing in board.standings},
@@ -175,6 +184,7 @@ def _leader(board: Board) -> Leader:
         metric=_heading(board, metric),
         low=_rounded(ends[0]) if ends else None,
         high=_rounded(ends[1]) if ends else None,
+        is_compared=ranking.is_compared(board),
         places=[
             Place(title=standing.row.title, mean=_rounded(standing.mean(metric)), letters=letters)
             for standing, letters in zip(board.ranked, ranking.rank_letters(board), strict=True)
@@ -228,13 +238,13 @@ def _needs(verdict: Verdict) -> dict[str, int | None]:
     """What decides every undecided pair of an undecided claim; None of what would not decide one of
     them."""
     is_open = verdict.conclusion == Conclusion.UNDECIDED
-    limits = [tested.limit for tested in verdict.tested if tested.limit and is_open]
-    seeds = [limit.seeds for limit in limits]
-    images = [limit.images for limit in limits]
+    limits = verdict.limits if is_open else []
+    seeds = [limit and limit.seeds for limit in limits]
+    images = [limit and limit.images for limit in limits]
     return {
         "seeds": max(seeds) if limits and None not in seeds else None,
         "images": max(images) if limits and None not in images else None,
-        "seeds_beside": max((limit.seeds_beside for limit in limits), default=0),
+        "seeds_beside": max((limit.seeds_beside for limit in limits if limit), default=0),
     }
 
 

@@ -8,10 +8,16 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.departures import ENOUGH, Departure, departures
+from benchmark.analysis.departures import (
+    ENOUGH,
+    Departure,
+    departures,
+    is_convergence_known,
+)
 
 HAS = "\N{MIDDLE DOT}"
 DOES_NOT_APPLY = "-"
+OF_TRAINED = "C"  # that does not apply where no training tells
 OF_OWN = "F"  # letters that do not apply to own methods: there is no paper
 OF_BROUGHT = "CSFTX"  # and to what was brought along: nothing is known of how it was made
 
@@ -59,6 +65,7 @@ def marks(board: Board, standing: Standing) -> str:
     """One character per mark of MARKS: its letter, HAS or DOES_NOT_APPLY."""
     lacking = departures(board, standing)
     no_sense = OF_OWN * standing.is_own + OF_BROUGHT * standing.is_brought
+    no_sense += OF_TRAINED * (not is_convergence_known(board, standing))
     return "".join(_mark(mark, lacking, mark.letter in no_sense) for mark in MARKS)
 
 

@@ -49,7 +49,8 @@ def _compared(params: Params) -> Iterator[tuple[Cell, Cell]]:
 
 def _scaled_differently(first: Cell, second: Cell) -> list[str]:
     rows = [presets()[cell.preset][1].options for cell in (first, second)]
-    return scaled_differently(_changed(first), _changed(second), *rows)
+    names = scaled_differently(_changed(first), _changed(second), *rows)
+    return [name for name in names if first.options.get(name) != second.options.get(name)]
 
 
 def scaled_differently(

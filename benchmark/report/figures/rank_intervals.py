@@ -8,12 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark.analysis import comparisons, ranking, validity
+from benchmark.analysis import comparisons, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.analysis.validity import DOES_NOT_APPLY, HAS
 from benchmark.protocol import METRICS
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, FONT, GREY, WIDTH, drawing, shown
+from benchmark.report.pages import result_tables
 from benchmark.report.pages.result_tables import THESE_TRAININGS
 
 UNKNOWN = "convergence not known"
@@ -63,7 +64,7 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
 
 def rank_rows(board: Board, metric: str) -> list[RankRow]:
     """One row per preset with a result, best first."""
-    letters = ranking.rank_letters(board)
+    letters = result_tables.groups(board)
     return [
         _row(board, standing, metric, group)
         for standing, group in zip(board.ranked, letters, strict=True)

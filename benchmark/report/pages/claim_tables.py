@@ -272,6 +272,8 @@ def limited(limit: Limit, images: int) -> str:
         return f"{seeds}, or {about}" if about else seeds
     if about:
         return f"no number of seeds decides this on {images:,} images; {about} would"
+    if not images:
+        return "no number of seeds would decide it, and nothing is known of other images"
     return "neither more seeds nor more images would decide it"
 
 

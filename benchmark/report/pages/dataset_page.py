@@ -67,7 +67,6 @@ def dataset_page(
         name=board.dataset,
         title=board.card["title"],
         card=board.card,
-        split=f"{board.card['split']}/test",
         season=params.season,
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
         few_queries=summary.few_queries(board),
@@ -162,13 +161,17 @@ def _figures(board: Board, figures: FigureFolder) -> dict[str, dict[str, list[st
 
 
 def _tie_gap(board: Board) -> str:
-    gaps = [
-        outcome.record.metrics.get(f"{way}_r1_tie_gap", 0.0)
+    """What ties could change; empty where nothing is known of them, as of ranks alone."""
+    found = [
+        outcome.record.metrics.get(f"{way}_r1_tie_gap")
         for standing in board.retrieval.ranked
         for outcome in standing.played
         for way in board.ways
     ]
-    highest = max(gaps, default=0.0)
+    gaps = [gap for gap in found if gap is not None]
+    if not gaps:
+        return ""
+    highest = max(gaps)
     if highest == 0:
         return "Ties: none decides an R@1; counting them for the method changes nothing."
     return (

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmark.analysis import ranking, validity
+from benchmark.analysis import validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
@@ -57,10 +57,9 @@ def leaderboard(board: Board) -> Table | None:
     others = [m for m in others if task == "localisation" or m.partition("_")[0] in board.ways]
     ranked, metrics = board.ranked, [main, *others]
     columns = result_tables.metric_entries(board, ranked, metrics)
-    groups = ranking.rank_letters(board)
     lines = [
         [_name(s), values[0], _interval(board, s, main), *values[1:], group, *_trust(board, s)]
-        for s, values, group in zip(ranked, columns, groups, strict=True)
+        for s, values, group in zip(ranked, columns, result_tables.groups(board), strict=True)
     ]
     blank = [NONE] * (len(others) + 2)
     lines += [

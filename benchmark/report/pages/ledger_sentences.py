@@ -12,15 +12,17 @@ from benchmark.analysis.claim_ledger import (
     same_comparisons,
     untested_for,
 )
+from benchmark.analysis.claims import UNEQUAL
 from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
+from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.report.number_texts import NO_BREAK, NONE, between
 from benchmark.report.pages.claim_tables import DAGGER
 
 FAILING = (Group.REVERSED, Group.UNLIKE, Group.MIXED, Group.NULL)  # the most surprising first
 # Cautions beside a verdict.
-SAID_AT_ONCE = (Departure.CHANCE, Departure.START, Departure.TEXT, Departure.INPUT)
+SAID_AT_ONCE = (Departure.CHANCE, Departure.START, Departure.TEXT, Departure.INPUT, UNEQUAL)
 OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
 
 
@@ -55,7 +57,19 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
     ]
     if not tested:
         return "No claim was tested."
-    return f"Of {tested} tested claim{'s' * (tested > 1)}, {', '.join(named)}.{_shared(rows)}"
+    text = f"Of {tested} tested claim{'s' * (tested > 1)}, {', '.join(named)}.{_shared(rows)}"
+    return f"{text}{_on_drawings(rows)}"
+
+
+def _on_drawings(rows: Sequence[LedgerRow]) -> str:
+    """How many of the claims that hold rest on drawings alone."""
+    hold = [row for row in rows if row.group in (Group.REPLICATED, Group.SMALLER)]
+    drawn = sum(
+        all(f.is_drawn for f in row.findings if f.judged.conclusion == Conclusion.HOLDS)
+        for row in hold
+    )
+    do = "does" if drawn == 1 else "do"
+    return f" {drawn} of those that hold {do} so on drawings only." * bool(drawn)
 
 
 def _shared(rows: Sequence[LedgerRow]) -> str:
@@ -67,12 +81,20 @@ def _shared(rows: Sequence[LedgerRow]) -> str:
 
 
 def _largest(seasons: Sequence[SeasonClaims]) -> str:
+    """Of photographs, where some were played, then of drawings."""
     measured = [data for season in seasons for data in season.datasets if data.leaders]
-    if not measured:
-        return ""
-    largest = max(measured, key=lambda data: data.images)
-    leader = largest.leaders[0]
-    where = f"On {largest.title}, with {largest.images:,} test images the largest test"
+    kinds = {"test images": False, "drawn test images": True}
+    said = []
+    for what, is_drawn in kinds.items():
+        boards = [data for data in measured if data.is_drawn == is_drawn]
+        if boards:
+            said.append(_leading(max(boards, key=lambda data: data.images), what))
+    return " ".join(said)
+
+
+def _leading(data: Measured, what: str) -> str:
+    leader = data.leaders[0]
+    where = f"On {data.title}, with {data.images:,} {what}"
     return f"{where}, the best at {leader.task} is {leader_line(leader)}"
 
 
@@ -87,10 +109,10 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:
-    """The clearest failure first: most tests are what its group says, of a mixed one against it."""
+    """The claim that fails in most tests first; of equal ones that which holds out in the fewest,
+    then the most surprising."""
     failed = sum(finding.judged.conclusion in FAILED for finding in row.findings)
-    against = failed if row.group == Group.MIXED else row.agreeing
-    return FAILING.index(row.group), -against, len(row.findings)
+    return -failed, len(row.findings) - failed, FAILING.index(row.group)
 
 
 def _replays(seasons: Sequence[SeasonClaims]) -> str:
@@ -110,6 +132,8 @@ def leader_line(leader: Leader) -> str:
     ends = "" if leader.low is None else f" {between(f'{leader.low:.1f}', f'{leader.high:.1f}')}"
     text = f"{leader.best.title}, {leader.metric} {leader.best.mean:.1f}{ends}"
     others = leader.rows - 1
+    if others and not leader.is_compared:
+        return f"{text}; of {leader.rows} rows, none of which was compared with another."
     if leader.rivals:
         return f"{text}; {len(leader.rivals)} of {others} others cannot be told apart from it."
     if others:
@@ -135,8 +159,9 @@ def budget_notes(seasons: Sequence[SeasonClaims]) -> list[str]:
 
 
 def _budgets(boards: dict[str, Measured]) -> str:
-    title = next(iter(boards.values())).title
-    text = f"{title} is on {len(boards)} boards, of the seasons {' and '.join(boards)}"
+    first = next(iter(boards.values()))
+    where = f"{len(boards)} boards, of the seasons {' and '.join(boards)}"
+    text = f"Dataset {first.dataset} ({first.title}) is on {where}"
     shared = set.intersection(*(set(data.budgets) for data in boards.values()))
     if not shared:
         return f"{text}, which share no row; each has its own budget."

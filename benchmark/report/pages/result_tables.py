@@ -166,6 +166,12 @@ def interval_of_these(board: Board, standing: Standing, metric: str, decimals: i
     return _ends(comparisons.interval_over_images(board, standing, metric), decimals)
 
 
+def groups(board: Board) -> list[str]:
+    """The letters of each of `board.ranked`, of one task; a dash where no rows were compared."""
+    ranked = board.ranked
+    return ranking.rank_letters(board) if ranking.is_compared(board) else [NONE] * len(ranked)
+
+
 def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     """One row per preset with its group, highest mean rsum first; presets without a result last."""
     metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
@@ -176,7 +182,7 @@ def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
     columns = metric_entries(board, board.ranked, metrics)
     facts = zip(
         board.ranked,
-        ranking.rank_letters(board),
+        groups(board),
         columns,
         intervals,
         chances or [()] * len(columns),

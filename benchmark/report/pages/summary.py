@@ -16,9 +16,19 @@ from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import adjusted_alone, tally
 from benchmark.report.pages.paper_tables import obstacles
 
+NOT_COMPARED = "no rows are told apart, as nothing is known of other trainings"
 NAMED = 4  # claims or presets that a sentence names
 CHEAPEST = 2  # presets that are named as the fastest
 TIE = 1.1  # times closer than this cannot be told apart
+CAUSES = {  # of claims that neither seeds nor images would decide
+    Cause.FEW_SEEDS: "a second training is missing for",
+    Cause.NEAR_CHANCE: "a row is near chance in",
+    Cause.BELOW_START: "fine-tuning failed in",
+    Cause.COARSE_BINS: "S hangs on its bins in",
+    Cause.NO_SPREAD: "nothing varies in",
+    Cause.INTERVAL: "neither would decide",
+    Cause.CHANCE: "neither would decide",
+}
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
 
@@ -99,7 +109,10 @@ def _level(board: Board) -> str:
     chances = ranking.chances_to_be_best(board)
     if len(letters) == 1:
         return ""
+    if not ranking.is_compared(board):
+        return f"; {NOT_COMPARED}"
     chance = f"; the best with a probability of {percent(chances[0])}%" if chances else ""
+    chance += ", not adjusted for the number of presets" * bool(chances and names)
     if not names:
         return f"{chance}; every other preset is distinguishable from it"
     return f"{chance}; not distinguishable from it: {_listed(names)}"
@@ -176,13 +189,19 @@ def _undecided(verdicts: Sequence[Verdict]) -> str:
     undecided = [v for v in undecided if v.cause != Cause.FEW_QUERIES]
     if not undecided:
         return ""
-    limits = [[t.limit for t in verdict.tested if t.limit] for verdict in undecided]
-    seeds = sum(bool(own) and all(limit.seeds for limit in own) for own in limits)
-    images = sum(any(not limit.seeds and limit.images for limit in own) for own in limits)
-    return (
-        f"Undecided claims: {len(undecided)}; more seeds would decide {seeds} of them, "
-        f"only more images {images}."
-    )
+    limits = [verdict.limits for verdict in undecided]
+    is_of_seeds = [bool(own) and all(lim and lim.seeds for lim in own) for own in limits]
+    is_of_images = [bool(own) and all(lim and lim.images for lim in own) for own in limits]
+    images = sum(more and not seeds for more, seeds in zip(is_of_images, is_of_seeds, strict=True))
+    rest = [
+        verdict.cause
+        for verdict, *known in zip(undecided, is_of_seeds, is_of_images, strict=True)
+        if not any(known)
+    ]
+    said = {"more seeds would decide": sum(is_of_seeds), "only more images": images}
+    parts = [f"{what} {count}" for what, count in said.items() if count]
+    parts += [f"{CAUSES.get(cause, cause)} {rest.count(cause)}" for cause in dict.fromkeys(rest)]
+    return f"Undecided claims: {len(undecided)}; {', '.join(parts)}."
 
 
 def _printed(board: Board) -> str:

@@ -73,7 +73,7 @@ def _reached(outcome: Outcome, keys: set[str]) -> dict:
     return {
         "dataset": record.dataset,
         "preset": record.preset,
-        "options": tuning_trials.spelt({key: record.options[key] for key in keys}),
+        "options": tuning_trials.spelt({k: v for k, v in record.options.items() if k in keys}),
         "epoch": record.selected_epoch,
         "val_rsum": of_epoch[record.selected_epoch],
         "is_taken": True,

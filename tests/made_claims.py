@@ -1,0 +1,42 @@
+"""Claims of a made-up paper, and presets whose metrics are worked out by hand."""
+
+import pytest
+from builders import outcome, standing
+
+from benchmark.analysis import claims
+from benchmark.analysis.boards import Board, Standing
+from benchmark.analysis.claims import Verdict, verdicts
+from benchmark.papers.printed_tables import About, Claim, Paper, Table
+
+ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
+MORE, LESS = "p2r_bound", "overlap_s"  # is better; images are not known, the margin of MORE is 1
+
+
+def played(preset: str, values: list[float], metric: str = MORE, **row: object) -> Standing:
+    """Seeds 0, 1, ... with these values."""
+    metrics = [{metric: value, "one_minus_ks": 1.0} for value in values]  # no S is above its bound
+    outcomes = [outcome(preset, seed, metrics=m) for seed, m in enumerate(metrics)]
+    return standing(preset, outcomes, **row)
+
+
+def around(level: float, spread: float = 0.1) -> list[float]:
+    """Three values with this mean and standard deviation."""
+    return [level - spread, level, level + spread]
+
+
+def claim(*presets: str, **facts: object) -> Claim:
+    given = {"id": "c", "statement": "s", "where": "w", "metric": MORE, "presets": list(presets)}
+    return Claim(**(given | facts))
+
+
+def judge(
+    monkeypatch: pytest.MonkeyPatch,
+    on: Board,
+    *made: Claim,
+    tables: dict[str, Table] | None = None,
+) -> list[Verdict]:
+    """The verdicts of a board on these claims, and on no other."""
+    numbered = [claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)]
+    paper = Paper(paper=ABOUT, tables=tables or {}, claims=numbered)
+    monkeypatch.setattr(claims, "papers", lambda: {"paper": paper})
+    return verdicts(on)
