@@ -170,7 +170,7 @@ class TestDepartures:
         after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
         cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
         said = found(*cells, row={"start": "s"}, others=(standing("s", start),))
-        assert said == {Departure.START: "validation rsum: seed 0: 159.0 after 160.0"}
+        assert said == {Departure.START: "best validation rsum: seed 0: 159.0, begun at 160.0"}
         assert found(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
         assert found(*cells) == {}
         without = [outcome("a", seed) for seed in range(3)]
@@ -257,7 +257,7 @@ class TestDepartures:
         object.__setattr__(cell, "scoring", unknown)
         leakage = {"items": {"pictures": {"test": 0}, "near_pictures": {"test": 7}}}
         assert found(cell, leakage=leakage) == {
-            Departure.FEW: "1 training, 3 are better",
+            Departure.FEW: "1 training of 3",
             Departure.SPLIT: "7 test pictures have a twin in another split",
             Departure.COMMIT: "the commit of its code is not known",
         }

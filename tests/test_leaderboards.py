@@ -184,7 +184,8 @@ class TestCarefulRows:
         few, both = standing("few", PERFECT, **known), standing("both", PERFECT, **other)
         common, *own = careful_rows(board(few, standing("ok", *[PERFECT] * 3, **known), both))
         assert common == (
-            "All 3 rows of retrieval: other features, regions or word vectors than the paper's."
+            "All 3 rows of retrieval: other features, regions, word vectors or text encoder than "
+            "the paper's."
         )
         assert own == [
             "**fewer than 3 seeds; text encoder with random weights**: BOTH.",
@@ -252,7 +253,9 @@ class TestGap:
         other.card["reader"] = "flickr8k"
         gap = gap_of(other, SCAN, SCAN.main)
         said = caption(gap)
-        assert said.startswith("452.2 of 452.2 points are unexplained. Known to differ, ")
+        assert said.startswith(
+            "Of 452.2 points between the two, 0.0 are explained, 452.2 are not. Known to differ, "
+        )
         assert gap.differs[0].startswith("data: Made") and gap.differs[0] in said
         assert "options epochs" in said
         assert "scan_all_negatives, for gain of hard negatives, paper minus here (table 4)" in said

@@ -36,6 +36,7 @@ CAUTIONS = (
     Departure.CHANCE,
     Departure.START,
     Departure.TEXT,
+    Departure.ENCODER,
     Departure.INPUT,
     Departure.RISING,
     Departure.ADDED,

@@ -143,7 +143,7 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     texts[Departure.START] = _below_start(board, standing)
     count = len(standing.played)
     if count < ENOUGH:
-        texts[Departure.FEW] = f"{count} training{'s' * (count != 1)}, {ENOUGH} are better"
+        texts[Departure.FEW] = f"{count} training{'s' * (count != 1)} of {ENOUGH}"
     commits = [t.git_commit for o in standing.played for t in (*o.trainings, o.scoring)]
     if any(UNKNOWN in commit or not commit for commit in commits):
         texts[Departure.COMMIT] = "the commit of its code is not known"
@@ -170,11 +170,11 @@ def _below_start(board: Board, standing: Standing) -> str:
     after = {o.record.seed: _best(o) for o in standing.played}
     pairs = {seed: (after[seed], before[seed]) for seed in after.keys() & before.keys()}
     fallen = [
-        f"seed {seed}: {best:.1f} after {first:.1f}"
+        f"seed {seed}: {best:.1f}, begun at {first:.1f}"
         for seed, (best, first) in sorted(pairs.items())
         if best is not None and first is not None and best < first
     ]
-    return f"validation rsum: {', '.join(fallen)}" if fallen else ""
+    return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
 
 
 def _best(outcome: Outcome) -> float | None:

@@ -36,8 +36,8 @@ MARKS = (
     Mark("S", f"fewer than {ENOUGH} seeds", (Departure.FEW,), "few seeds"),
     Mark(
         "F",
-        "other features, regions or word vectors than the paper's",
-        (Departure.FEATURES, Departure.REGIONS, Departure.WORDS),
+        "other features, regions, word vectors or text encoder than the paper's",
+        (Departure.FEATURES, Departure.REGIONS, Departure.WORDS, Departure.ENCODER),
         "other features",
     ),
     Mark("T", "text encoder with random weights", (Departure.TEXT,), "random text encoder"),

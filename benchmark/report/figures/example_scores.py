@@ -38,7 +38,7 @@ def _caption(matrices: Sequence[Matrix], seed: int | None) -> str:
         said.append(f"{matrix.title} {pair[0]:.2f} against {pair[1]:.2f}, {recurs}")
     return (
         "After Fig. 6.6, where matched pairs have greater scores than unmatched ones. Here, on "
-        f"average: {'; '.join(said)}. Seed {seed}."
+        f"average, with the scores of each panel from 0 to 1: {'; '.join(said)}. Seed {seed}."
     )
 
 

@@ -132,7 +132,9 @@ def _differs(board: Board, standing: Standing, place: str) -> list[str]:
 def caption(gap: Gap) -> str:
     """What is known to differ, and which steps of the paper were not played; empty where nothing
     is."""
-    sentences = [f"{gap.unexplained:.1f} of {gap.printed - gap.here:.1f} points are unexplained."]
+    missing = gap.printed - gap.here
+    explained = f"{missing - gap.unexplained:.1f} are explained, {gap.unexplained:.1f} are not"
+    sentences = [f"Of {missing:.1f} points between the two, {explained}."]
     if gap.differs:
         what = "; ".join(gap.differs)
         sentences.append(f"Known to differ, by how much no cell here measures: {what}.")
