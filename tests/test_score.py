@@ -1,5 +1,6 @@
 """Rows that were made elsewhere: `score` judges them as every row, and reports show them."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from benchmark.core.records import read_record
 from benchmark.matching import brought_arrays
 from benchmark.report import __main__ as report
 from benchmark.season.parameter_files import read_params
+from benchmark.season.parameters import Brought
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
 CAPTION_IDS = [f"c{number}" for number in range(CAPTIONS)]
@@ -303,6 +305,18 @@ def test_the_name_of_a_row_is_a_name_that_no_preset_has(season, capsys, name):
     assert score(*save_pair(*embeddings()), name=name) == 2
     assert "--name" in capsys.readouterr().err
     assert not Path("seasons/try/brought").exists()
+
+
+def test_a_row_has_a_key_of_its_own(season, capsys):
+    """Row b-c on a has the key of row c on a-b."""
+    taken = Brought(dataset="open-two", preset="mine", seed=0, folder="results/try/open-two/mine/0")
+    params = season.model_copy(update={"brought": {taken.key: taken}})
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    words = ["--dataset", "open", "--name", "two-mine"]
+    with refused("--name", "a key of its own with open", "open-two-mine-0, the key of mine"):
+        command._row(params, parser.parse_args(words))
+    assert command._row(season, parser.parse_args(words)).key == taken.key
 
 
 def test_a_row_may_not_name_a_foreign_folder(season):

@@ -161,7 +161,14 @@ def _row(params: Params, arguments: argparse.Namespace) -> Brought:
         raise UserError("--seed", f"0 to {LARGEST_SEED}", arguments.seed, "correct it")
     dataset, seed = arguments.dataset, arguments.seed
     folder = f"results/{params.season}/{dataset}/{name}/{seed}"
-    return Brought(dataset=dataset, preset=name, seed=seed, folder=folder)
+    row = Brought(dataset=dataset, preset=name, seed=seed, folder=folder)
+    others = {**params.cells, **params.fusions, **params.brought}
+    other = others.get(row.key)
+    if other and (other.dataset, other.preset) != (dataset, name):
+        expected = f"a name that makes a key of its own with {dataset}"
+        found = f"{row.key}, the key of {other.preset} on {other.dataset}"
+        raise UserError("--name", expected, found, "give it another name")
+    return row
 
 
 # Embeddings, scores, ranks ------------------------------------------------------------------------
