@@ -254,6 +254,9 @@ def test_settings_that_a_season_gives_one_of_two_presets_are_named(claimed):
     assert unequal(scaled("a", 12, {"batch": 32}), small) == []
     deep = scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4})
     assert unequal(deep, small) == []  # what the row is about
+    evened = scaled("a", 12, {"batch": 32, "depth": 1}, options={"depth": 4})
+    (verdict,) = claimed(board(evened, small), claim("a", "b"))
+    assert "evened settings: depth" in verdict.cautions
     assert unequal(scaled("a", 12, {"batch": 128}, start="c"), small) == []
     by_default = [
         outcome("b", s, metrics={MORE: x}, options={"batch": 32, "depth": 1})

@@ -157,9 +157,7 @@ class TestBest:
         best = line("Best:", sentences(found, []))
         assert re.search(r"\*\*A\*\*, rsum 565.0 \(95% interval \[4\d\d.\d,.5\d\d.\d\]\)", best)
         assert "; the best with a probability of 50%" in best
-        assert best.endswith(
-            ", not adjusted for the number of presets; not distinguishable from it: B."
-        )
+        assert best.endswith(", unadjusted; not distinguishable from it: B.")
 
     def test_of_one_training_the_interval_says_so(self):
         best = line("Best:", sentences(board(*self.presets(1, a=PERFECT)), []))

@@ -18,31 +18,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from benchmark.analysis import comparability, comparisons, grounds, significance, verdict_rules
 from benchmark.analysis.boards import Board
+from benchmark.analysis.cautions import cautions
 from benchmark.analysis.comparisons import Comparison
-from benchmark.analysis.departures import Departure, departures
 from benchmark.analysis.grounds import Cause, Ground
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import WORST_FIRST, Conclusion, Limit, Rule, Size
 from benchmark.papers import margins
 from benchmark.papers.claimed_quantities import is_time, quantity
-from benchmark.papers.equal_settings import scaled_differently
 from benchmark.papers.printed_tables import Claim, Paper, effects, papers
 
-CAUTIONS = (
-    Departure.CHANCE,
-    Departure.START,
-    Departure.TEXT,
-    Departure.ENCODER,
-    Departure.INPUT,
-    Departure.RISING,
-    Departure.ADDED,
-)
-UNEQUAL = "unequal settings"
-THESE_IMAGES = "these test images"
 Pair = tuple[str, str, str]  # first preset, second preset or "", metric
 _Judged = tuple[tuple[Rule, Estimate], ...]  # the pairs of a claim that can be judged
 
@@ -304,56 +290,6 @@ def _tested(
     )
 
 
-def _cautions(board: Board, tested: Sequence[Tested], presets: Iterable[str]) -> list[str]:
-    standings = [board.standing(preset) for preset in presets]
-    named = {
-        kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
-    }
-    of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
-    told = (_unequal, _weaker_member, _of_these_images)
-    of_pairs = [say(board, pair) for pair in tested for say in told]
-    return of_presets + [said for said in of_pairs if said]
-
-
-def _unequal(board: Board, pair: Tested) -> str:
-    """What a season scales of two presets of one method to different values."""
-    names = (pair.comparison.first, pair.comparison.second)
-    standings = [standing for name in names if (standing := board.standing(name))]
-    kinds = {(s.method, bool(s.row.start), bool(s.row.fuse)) for s in standings}
-    if len(standings) < 2 or len(kinds) > 1 or standings[0].row.fuse:
-        return ""
-    records = [standing.outcomes[0].record for standing in standings]
-    changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]
-    others = scaled_differently(*changed, *(standing.row.options for standing in standings))
-    values = {name: [str(record.options.get(name)) for record in records] for name in others}
-    named = [f"{name} {' and '.join(of)}" for name, of in values.items() if len(set(of)) > 1]
-    return f"{UNEQUAL}: {', '.join(named)}" if named else ""
-
-
-def _weaker_member(board: Board, pair: Tested) -> str:
-    """Where a fusion is compared with one of its members, and another one scores higher here."""
-    fusion, metric = board.standing(pair.comparison.first), pair.comparison.metric
-    names = [of.partition(":")[0] for of in fusion.row.fuse.of] if fusion.row.fuse else []
-    if pair.comparison.second not in names or quantity(metric).unit != "%":
-        return ""
-    means = {name: float(np.mean(comparisons.values(board.standing(name), metric)))
-             for name in names if board.standing(name)}  # fmt: skip
-    best = max(means, key=means.get)
-    if best == pair.comparison.second:
-        return ""
-    other = f"{board.standing(best).row.title} alone has {quantity(metric).heading}"
-    return f"weaker member: {pair.comparison.titles[1]}; {other} {means[best]:.1f}"
-
-
-def _of_these_images(board: Board, pair: Tested) -> str:
-    """Where nothing is known of other images: of times there is no sense in that."""
-    comparison = pair.comparison
-    is_known = comparison.interval is None or comparison.doubt.image_count
-    if is_known or is_time(comparison.metric):
-        return ""
-    return f"{THESE_IMAGES}: the interval is for other trainings only"
-
-
 def _decisive(tested: Sequence[Tested]) -> Tested:
     """The worst conclusion; of equal ones, as where all hold, the pair that is least sure."""
     return min(
@@ -378,7 +314,7 @@ def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict
         is_elsewhere=question.is_elsewhere,
         printed=question.printed,
         tested=tested,
-        cautions=_cautions(board, tested, question.claim.presets),
+        cautions=cautions(board, [t.comparison for t in tested], question.claim.presets),
     )
 
 

@@ -112,7 +112,7 @@ def _level(board: Board) -> str:
     if not ranking.is_compared(board):
         return f"; {NOT_COMPARED}"
     chance = f"; the best with a probability of {percent(chances[0])}%" if chances else ""
-    chance += ", not adjusted for the number of presets" * bool(chances and names)
+    chance += ", unadjusted" * bool(chances and names)
     if not names:
         return f"{chance}; every other preset is distinguishable from it"
     return f"{chance}; not distinguishable from it: {_listed(names)}"
