@@ -315,6 +315,11 @@ class TestVerdictTable:
         said = "a beats b: opposite to printed; b beats c: larger than printed"
         assert said in remark(verdict("reversed", *pairs))
 
+    def test_the_gravest_cautions_stand_beside_the_verdict(self):
+        cautions = ["not converged: a", "unequal settings: epochs 1 and 2", "near chance: b"]
+        (row,) = rows(verdict_table("t", [verdict("holds", compared("a", "b"), cautions=cautions)]))
+        assert row["verdict"] == "holds (near chance, unequal settings)"
+
     def test_an_interval_over_these_trainings_has_a_dagger(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
         (row,) = rows(verdict_table("t", [verdict("undecided", single)]))

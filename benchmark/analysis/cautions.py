@@ -23,6 +23,14 @@ CAUTIONS = (
 UNEQUAL = "unequal settings"
 EVENED = "evened settings"
 THESE_IMAGES = "these test images"
+SAID_AT_ONCE = (  # beside a verdict
+    Departure.CHANCE,
+    Departure.START,
+    Departure.TEXT,
+    Departure.INPUT,
+    UNEQUAL,
+    EVENED,
+)
 
 
 def cautions(board: Board, compared: Sequence[Comparison], presets: Iterable[str]) -> list[str]:

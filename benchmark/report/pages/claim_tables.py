@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from benchmark.analysis import shared_effects
+from benchmark.analysis.cautions import SAID_AT_ONCE
 from benchmark.analysis.claim_ledger import KEY
 from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
@@ -85,7 +86,7 @@ def answer(verdict: Verdict) -> str:
 
 
 def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str | Entry]]:
-    conclusion = Entry(verdict.conclusion, is_bold=True)
+    conclusion = Entry(_with_cautions(verdict), is_bold=True)
     numbers = [
         [difference(verdict, tested.comparison), _printed_difference(verdict, tested)]
         for tested in verdict.tested
@@ -98,6 +99,12 @@ def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str
         for tested, of_pair in zip(verdict.tested, numbers, strict=True)
     ]
     return [[statement(verdict), conclusion, "", ""], *pairs]
+
+
+def _with_cautions(verdict: Verdict) -> str:
+    """The conclusion, with the gravest cautions in short."""
+    said = [kind for kind in SAID_AT_ONCE if any(c.startswith(kind) for c in verdict.cautions)]
+    return f"{verdict.conclusion} ({', '.join(said)})" if said else verdict.conclusion
 
 
 def _effect(verdict: Verdict, tested: Tested) -> Effect:

@@ -4,7 +4,7 @@ torch."""
 from collections.abc import Sequence
 
 from benchmark.analysis.board_orders import BoardOrder
-from benchmark.analysis.cautions import EVENED, UNEQUAL
+from benchmark.analysis.cautions import SAID_AT_ONCE
 from benchmark.analysis.claim_ledger import (
     FAILED,
     Finding,
@@ -13,7 +13,6 @@ from benchmark.analysis.claim_ledger import (
     same_comparisons,
     untested_for,
 )
-from benchmark.analysis.departures import Departure
 from benchmark.analysis.season_claims import Compared, Leader, Measured, SeasonClaims
 from benchmark.analysis.validity import MARKS
 from benchmark.analysis.verdict_rules import Conclusion
@@ -21,8 +20,6 @@ from benchmark.report.number_texts import NO_BREAK, NONE, between
 from benchmark.report.pages.claim_tables import DAGGER
 
 FAILING = (Group.REVERSED, Group.UNLIKE, Group.MIXED, Group.NULL)  # the most surprising first
-# Cautions beside a verdict.
-SAID_AT_ONCE = (Departure.CHANCE, Departure.START, Departure.TEXT, Departure.INPUT, UNEQUAL, EVENED)
 OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
 
 
