@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 
 from benchmark.analysis import validity
 from benchmark.analysis.boards import Board, Standing
@@ -29,6 +30,7 @@ from benchmark.report.pages.leaderboards import (
     is_of_these_trainings,
     leaderboard,
     recalls,
+    spread_sentence,
 )
 from benchmark.report.pages.replay_tables import (
     comparability_sentences,
@@ -87,6 +89,18 @@ class TestLeaderboard:
         first, second = texts(table)
         assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
         assert (second["preset"], second["rsum"]) == ("B", "0.0")
+
+    def test_how_far_trainings_lie_apart_is_told_where_it_is_known(self):
+        several = board(standing("b", 1, 5, 10), standing("a", 0, 1, 5))
+        ranks = [standing.values("rsum") for standing in several.standings]
+        deviation = np.mean([np.var(of, ddof=1) for of in ranks]) ** 0.5
+        said = spread_sentence(several)
+        assert (
+            f"standard deviation of {deviation:.1f} in rsum, pooled over 2 rows with 4" in said
+        )
+        assert said.endswith(f"p {stats.bartlett(*ranks).pvalue:.2g}.")
+        assert spread_sentence(board(standing("b", POOR), standing("a", PERFECT))) == ""
+        assert spread_sentence(board()) == ""
 
     def test_rows_that_could_not_be_compared_are_of_no_group(self):
         one = board(standing("b", POOR), standing("a", PERFECT))

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from benchmark.analysis import seed_spread
-from benchmark.analysis.seed_spread import Sample, Variance, spread, variance_of
+from benchmark.analysis.seed_spread import Sample, Variance, alike_p, spread, variance_of
 
 
 def sample(values: list[float], noise: list[list[float]] | None = None) -> Sample:
@@ -82,3 +82,18 @@ def test_what_is_not_known_of_one_preset_is_not_known_of_a_difference():
     doubt = seed_spread.doubt(first, second, parts, 2)
     assert (doubt.images, doubt.image_count) == (0.0, 0)
     assert [part.interaction for part in doubt.seeds] == [0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whether_presets_vary_alike_is_bartletts_test(seed):
+    rng = np.random.default_rng(seed)
+    groups = [rng.normal(scale=scale, size=count) for scale, count in ((1, 3), (2, 5), (1, 4))]
+    variances = [Variance(float(np.var(of, ddof=1)), 0.0, len(of) - 1) for of in groups]
+    assert alike_p(variances) == pytest.approx(stats.bartlett(*groups).pvalue)
+    assert alike_p(variances[:1]) is None
+    assert alike_p([*variances, Variance(0.0, 0.0, 2)]) is None
+
+
+def test_what_is_pooled_is_kept():
+    samples = {name: Sample({0: 1.0, 1: 2.0, 2: 4.0}, None) for name in "abc"}
+    assert len(spread(samples, {"a", "b"}).pool) == 2

@@ -58,6 +58,7 @@ class Spread:
 
     pooled: Variance | None  # None: no preset has two trainings that differ
     own: dict[str, Variance]  # by preset: outliers, fusions, and what never varies
+    pool: tuple[Variance, ...] = ()  # of each preset that is pooled
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
         """What the mean of so many trainings inherits; None where their spread is not known."""
@@ -82,7 +83,8 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
         elif len(sample.values) >= OWN:
             own[preset] = variance
     own |= _outliers(pool)
-    return Spread(pooled=_pooled([v for preset, v in pool.items() if preset not in own]), own=own)
+    left = tuple(variance for preset, variance in pool.items() if preset not in own)
+    return Spread(pooled=_pooled(left), own=own, pool=left)
 
 
 def own_spread(samples: Mapping[str, Sample]) -> Spread:
@@ -172,6 +174,19 @@ def _pooled(variances: Collection[Variance]) -> Variance | None:
         interaction=sum(v.freedom * v.interaction for v in variances) / freedom,
         freedom=freedom,
     )
+
+
+def alike_p(variances: Sequence[Variance]) -> float | None:
+    """p of Bartlett's test that presets vary alike; None for fewer than two, or one that does not
+    vary."""
+    if len(variances) < 2 or not all(v.variance for v in variances):
+        return None
+    freedom_P = np.array([v.freedom for v in variances])
+    logs_P = np.log([v.variance for v in variances])
+    whole, others = freedom_P.sum(), len(variances) - 1
+    statistic = whole * np.log(_pooled(variances).variance) - freedom_P @ logs_P
+    correction = 1 + ((1 / freedom_P).sum() - 1 / whole) / (3 * others)
+    return float(special.chdtrc(others, statistic / correction))
 
 
 def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:

@@ -38,6 +38,12 @@ OF_LOCALISATION: dict[str, Callable[[Board], Table | None]] = {
 }
 FIGURES_OF_RETRIEVAL = ("result", "similarity", "training", "cost")
 FIGURES_OF_LOCALISATION = ("training", "localisation")
+NUMBERS = {
+    "bins": distribution_overlap.BINS,
+    "plus_minus": PLUS_MINUS,
+    "carries": CARRIES,
+    "min_queries": MIN_TEST_QUERIES,
+}
 UP = "../"  # from datasets/ to the folder of the report
 
 
@@ -79,10 +85,8 @@ def dataset_page(
         localisation_costs=_costs(localisation, result_tables.localisation_cost),
         has_one_way=len(board.ways) == 1,
         has_phrases=bool(localisation.standings),
-        bins=distribution_overlap.BINS,
-        plus_minus=PLUS_MINUS,
-        carries=CARRIES,
-        min_queries=MIN_TEST_QUERIES,
+        spread_sentence=leaderboards.spread_sentence(retrieval),
+        **NUMBERS,
         has_retrieved=bool(retrieval.ranked),
         has_localised=bool(localisation.ranked),
         is_coarse=is_coarse(board),

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmark.analysis import validity
+from benchmark.analysis import comparisons, seed_spread, significance, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
@@ -95,6 +95,22 @@ def recalls(board: Board, way: str) -> Table | None:
 def is_of_these_trainings(board: Board) -> bool:
     """Whether an interval of the leaderboard has a dagger."""
     return any(_interval(board, s, RANKED_BY[s.task]).endswith(DAGGER) for s in board.ranked)
+
+
+def spread_sentence(board: Board) -> str:
+    """How far trainings lie apart, and whether rows vary alike; empty where that is not known."""
+    metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
+    spread = comparisons.spread_of(board, board.ranked[0].task, metric) if board.ranked else None
+    p = seed_spread.alike_p(spread.pool) if spread else None
+    if p is None:
+        return ""
+    variance, _, freedom = spread.pooled
+    unlike = ", so some intervals are too wide, others too narrow" * (p < significance.ALPHA)
+    return (
+        f"Trainings of a row have a standard deviation of {variance**0.5:.1f} in "
+        f"{METRICS[metric].heading}, pooled over {len(spread.pool)} rows with {freedom:.0f} "
+        f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}{unlike}."
+    )
 
 
 def limits(board: Board) -> str:
