@@ -366,6 +366,14 @@ def test_the_claim_that_fails_in_most_tests_is_named_whatever_its_group():
     assert second.statement.rstrip(".") in failure and "no difference in 2 of 2 tests" in failure
 
 
+@pytest.mark.parametrize(("side", "better"), [("better", "A"), ("worse", "B")])
+def test_where_a_claim_of_no_difference_fails_the_better_one_is_named(side, better):
+    (finding,) = row(judged(f"does not hold: {side}")).findings
+    assert finding_line(finding).endswith(f"(better: {better})")
+    (alone,) = row(judged(f"does not hold: {side}", second="")).findings
+    assert "(better" not in finding_line(alone)
+
+
 def test_unequal_settings_stand_beside_the_verdict():
     of = judged("holds").model_copy(
         update={"cautions": ["not converged: A", "unequal settings: x 1 and 2"]}

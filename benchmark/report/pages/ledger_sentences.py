@@ -217,7 +217,17 @@ def finding_line(finding: Finding) -> str:
     """The verdict on a dataset, with the difference, its interval and the gravest cautions."""
     beside = [said for said in finding.judged.cautions if said.startswith(SAID_AT_ONCE)]
     text = f"{finding.place} {finding.judged.conclusion}, {difference(finding.compared)}"
+    beside = [*_better(finding), *beside]
     return f"{text} ({'; '.join(beside)})" if beside else text
+
+
+def _better(finding: Finding) -> list[str]:
+    """Which of two presets is the better one, where a claim denies that one is."""
+    better = {
+        Conclusion.BETTER: finding.compared.first,
+        Conclusion.WORSE: finding.compared.second,
+    }.get(finding.judged.conclusion)
+    return [f"better: {better}"] if better and finding.compared.second else []
 
 
 def difference(compared: Compared) -> str:
