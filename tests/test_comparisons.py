@@ -264,6 +264,36 @@ def test_presets_of_the_same_trainings_are_paired_and_count_once():
     assert ends[0] == ends[1]
 
 
+def test_of_equal_trainings_the_row_with_the_most_lends_its_spread():
+    ranks = [ranks_of(np.random.default_rng(seed), 2.0) for seed in range(3)]
+
+    def of(name: str, seeds: int, **changed: object) -> Standing:
+        facts = {"trainings": {name: {"code": "c", "features": {"f": "1"}}}} | changed
+        return standing(name, [outcome(name, seed, ranks[seed], **facts) for seed in range(seeds)])
+
+    few, many = of("a", 1), of("b", 3)
+    results = board(few, many)
+    own = variance(many.values("rsum"))
+    assert seed_part(results, many, "rsum").variance == pytest.approx(own)
+    lost = standing("z", [trained("z", 0, status="failed", dataset="d")])
+    assert seed_part(board(lost, many), many, "rsum").variance == pytest.approx(own)
+
+
+def test_times_of_equal_trainings_are_their_own():
+    def of(name: str, *seconds: float) -> Standing:
+        facts = {"trainings": {name: {"code": "c", "features": {"f": "1"}}}}
+        history = pd.DataFrame({"epoch": [1], "val_rsum": [1.0]})
+        cells = [
+            trained(name, s, training=[time], history=history, **facts)
+            for s, time in enumerate(seconds)
+        ]
+        return standing(name, cells)
+
+    steady, other = of("a", 100.0, 100.1, 99.9), of("b", 100.0, 300.0, 200.0)
+    part = seed_part(board(steady, other), other, "per_epoch")
+    assert part.variance == pytest.approx(variance([100.0, 300.0, 200.0]))
+
+
 def test_presets_whose_scores_have_other_scales_keep_their_own_spread():
     def scored(name: str, scale: float) -> Standing:
         means = [scale * value for value in (1.0, 2.0, 4.0)]

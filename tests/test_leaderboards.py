@@ -105,6 +105,9 @@ class TestLeaderboard:
         several = board(standing("b", POOR, POOR, 11), standing("a", PERFECT, PERFECT, 1))
         assert [row["group"] for row in texts(leaderboard(one))] == ["-", "-"]
         assert [row["group"] for row in texts(leaderboard(several))] == ["a", "b"]
+        brought = standing("b", POOR, method="brought", family="brought")
+        beside = board(standing("a", PERFECT, PERFECT, 1), brought)  # of one row alone
+        assert [row["group"] for row in texts(leaderboard(beside))] == ["-", "-"]
 
     def test_what_has_no_result_comes_last(self):
         table = leaderboard(board(standing("lost", None, None), standing("a", PERFECT)))

@@ -463,9 +463,11 @@ class TestOrders:
 
     def test_equal_means_have_no_order(self):
         alike = dict.fromkeys(self.FIRST, (50, "a"))
-        (order,) = board_orders([board("s", self.FIRST), board("t", alike)])
-        assert (order.pairs, order.turned, order.apart) == (0, [], 0)
-        assert "of the 0 pairs of 5 rows" in order_line(order)
+        assert board_orders([board("s", self.FIRST), board("t", alike)]) == []
+        (order,) = board_orders([board("s", self.FIRST), board("t", alike | {"E": (40, "a")})])
+        assert (order.pairs, order.turned, order.tau) == (4, [], 1.0)
+        said = "of the 4 pairs of 5 rows with the same budget that differ on both boards, 4 stand"
+        assert said in order_line(order)
 
 
 class TestPages:

@@ -349,7 +349,7 @@ class TestClaims:
         lines = self.lines(*judged)
         assert line("Undecided", lines) == (
             "Undecided claims: 4; more seeds would decide 1, only more images 1, "
-            "a second training is missing for 1, neither would decide 1."
+            "a second training is missing for 1, neither alone decides 1."
         )
         assert not [line for line in lines if line.startswith(("Holding", "Not holding"))]
 

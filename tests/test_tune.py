@@ -177,6 +177,23 @@ def test_an_option_of_a_trial_that_the_method_no_longer_has_is_no_obstacle(seaso
     assert [row[1] for row in table.rows] == ["epochs=30 gone=1", "epochs=3"]
 
 
+def test_a_row_without_an_epoch_that_validation_chose_adds_none(season):
+    """A fusion, a closed form, and a first seed that failed."""
+    fused = builders.outcome("vse", options={"epochs": 3}, **OF_BOARD)
+    unchosen = builders.outcome("vse", selected_epoch=None, history=RISING, **OF_BOARD)
+    write_trials("tiny,vse,epochs=30,2,9.5")
+    for outcome in (fused, unchosen):
+        one = builders.board(builders.standing("vse", [outcome]), dataset="tiny")
+        assert len(tuning(season, one).rows) == 1
+    lost = builders.outcome("vse", status="failed", selected_epoch=None, **OF_BOARD)
+    second = builders.outcome(
+        "vse", 1, options={"epochs": 3}, selected_epoch=2, history=RISING, **OF_BOARD
+    )
+    both = builders.board(builders.standing("vse", [lost, second]), dataset="tiny")
+    assert [row[1:] for row in tuning(season, both).rows][1] == ["epochs=3", "2", "250.2", "yes"]
+    assert trials_per_method(season, both) == {"two_branch_embedding": 2}
+
+
 def test_a_training_that_failed_is_no_trial(season):
     failed = builders.outcome("vse", status="failed", selected_epoch=None, **OF_BOARD)
     write_trials("tiny,vse,epochs=30,2,9.5")

@@ -25,8 +25,8 @@ class BoardOrder:
 
     @property
     def tau(self) -> float:
-        """Kendall's: 1 for the same order, -1 for the opposite one."""
-        return 1 - 2 * len(self.turned) / self.pairs if self.pairs else 1.0
+        """Kendall's, of these pairs: 1 for the same order, -1 for the opposite one."""
+        return 1 - 2 * len(self.turned) / self.pairs
 
 
 def board_orders(seasons: Sequence[SeasonClaims]) -> list[BoardOrder]:
@@ -52,7 +52,7 @@ def _orders(
         shared = _shared(data, boards) if boards[0].task == boards[1].task else []
         if len(shared) >= FEWEST:
             orders.append(_order(seasons, data[0].title, boards[0].metric, shared))
-    return orders
+    return [order for order in orders if order.pairs]
 
 
 def _shared(

@@ -42,7 +42,7 @@ def cautions(board: Board, compared: Sequence[Comparison], presets: Iterable[str
     of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
     told = (_unequal, _evened, _weaker_member, _of_these_images)
     of_pairs = [say(board, comparison) for comparison in compared for say in told]
-    return of_presets + [said for said in of_pairs if said]
+    return of_presets + list(dict.fromkeys(said for said in of_pairs if said))
 
 
 def _unequal(board: Board, comparison: Comparison) -> str:

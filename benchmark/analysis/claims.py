@@ -17,6 +17,7 @@ Why a claim is not run at all, or nothing is concluded from a comparison: see gr
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from benchmark.analysis import comparability, comparisons, grounds, significance, verdict_rules
 from benchmark.analysis.boards import Board
@@ -87,8 +88,7 @@ class Verdict:
         """What would decide each undecided pair; None: that is not known, or nothing would. If a
         pair with the opposite difference is among them, it decides alone."""
         undecided = [pair for pair in self.tested if pair.conclusion == Conclusion.UNDECIDED]
-        behind = [pair for pair in undecided if pair.limit and pair.comparison.difference < 0]
-        return [pair.limit for pair in behind or undecided]
+        return [pair.limit for pair in _behind(undecided)[:1] or undecided]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,11 +291,23 @@ def _tested(
 
 
 def _decisive(tested: Sequence[Tested]) -> Tested:
-    """The worst conclusion; of equal ones, as where all hold, the pair that is least sure."""
-    return min(
-        tested,
-        key=lambda pair: (WORST_FIRST.index(pair.conclusion), -(pair.on_other_images.p or 0.0)),
-    )
+    """Of the pairs with the worst conclusion: where all hold the least sure one, where one is
+    denied the surest. Of undecided ones that with the opposite difference, which decides alone,
+    then one of which nothing can be concluded."""
+    worst = min((pair.conclusion for pair in tested), key=WORST_FIRST.index)
+    pairs = [pair for pair in tested if pair.conclusion == worst]
+    if worst == Conclusion.UNDECIDED:
+        blocked = [pair for pair in pairs if pair.on_other_images.p is None]
+        return next(iter(_behind(pairs) or blocked or pairs))
+    if worst == Conclusion.NO_DIFFERENCE:
+        return pairs[0]
+    return (max if worst == Conclusion.HOLDS else min)(pairs, key=lambda t: t.on_other_images.p)
+
+
+def _behind(tested: Sequence[Tested]) -> list[Tested]:
+    """The undecided pairs that may turn out to be reversed, the one that needs least first."""
+    behind = [pair for pair in tested if pair.limit and pair.comparison.difference < 0]
+    return sorted(behind, key=lambda t: (t.limit.seeds or inf, t.limit.images or inf))
 
 
 def _verdict(board: Board, question: _Question, tested: list[Tested]) -> Verdict:

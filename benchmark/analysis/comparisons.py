@@ -7,7 +7,8 @@ trainings only.
 
 Every training counts. Trainings of two presets are paired if they are shared, as those of a fusion
 and of its members; equal seed numbers pair nothing else. What a training adds to the spread comes
-from all presets of the dataset (seed_spread).
+from all presets of the dataset (seed_spread); of times, mean scores and correlations, which do not
+vary alike, from the preset itself.
 """
 
 import json
@@ -179,7 +180,7 @@ def seed_part(board: Board, standing: Standing, metric: str) -> SeedPart | None:
     if not count:
         return None
     spread = spread_of(board, standing.task, metric)
-    return spread.part(_first_alike(board, standing), count)
+    return spread.part(_varies_as(board, standing, metric), count)
 
 
 def compare(
@@ -243,12 +244,22 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     """The spread of trainings of a metric, over all presets of the task; of those whose trainings
     are the same, the first counts."""
     standings = [s for s in board.standings if s.task == task and s.played]
-    standings = [s for s in standings if _first_alike(board, s) == s.preset]
+    standings = [s for s in standings if _varies_as(board, s, metric) == s.preset]
     samples = {s.preset: sample_of(board, s, metric) for s in standings}
-    if is_time(metric) or quantity(metric).unit in OF_ITS_OWN:
+    if _is_of_its_own(metric):
         return seed_spread.own_spread(samples)
     trained = {s.preset for s in standings if trainings_of(board, s) == {s.preset}}
     return seed_spread.spread(samples, trained)
+
+
+def _is_of_its_own(metric: str) -> bool:
+    """Whether the spread of a preset says nothing of that of another."""
+    return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
+
+
+def _varies_as(board: Board, standing: Standing, metric: str) -> str:
+    """The preset whose spread counts for a preset: of those whose trainings are the same, one."""
+    return standing.preset if _is_of_its_own(metric) else _first_alike(board, standing)
 
 
 def trainings_of(board: Board, standing: Standing) -> set[str]:
@@ -271,10 +282,12 @@ def known(board: Board, preset: str) -> Standing | None:
 
 
 def _first_alike(board: Board, standing: Standing) -> str:
+    """Of the presets whose trainings are the same the one with the most of them, the first on
+    ties."""
     training = _training(standing)
-    same_task = (s for s in board.standings if s.task == standing.task)
-    alike = (s.preset for s in same_task if training and _training(s) == training)
-    return next(alike, standing.preset)
+    same_task = [s for s in board.standings if s.task == standing.task and s.played]
+    alike = [s for s in same_task if training and _training(s) == training]
+    return max(alike, key=lambda s: len(s.played)).preset if alike else standing.preset
 
 
 @lru_cache(maxsize=1024)
@@ -301,7 +314,7 @@ def _compared(
     (first, second), (firsts, seconds) = standings, samples
     sign = -1 if quantity(metric).less_is_better else 1
     spread = spread_of(board, first.task, metric)
-    presets = [_first_alike(board, standing) for standing in standings if standing]
+    presets = [_varies_as(board, standing, metric) for standing in standings if standing]
     parts = seed_spread.parts(spread, presets, samples, is_paired)
     units = 0
     if all(sample.noise is not None for sample in samples if sample):

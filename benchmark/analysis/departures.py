@@ -165,16 +165,28 @@ def _rising(board: Board, trainings: Collection[str]) -> list[bool]:
 
 def _below_start(board: Board, standing: Standing) -> str:
     """The trainings whose best validation rsum is less than that of what they go on from."""
+    fallen = [
+        f"seed {seed}: {best:.1f}, begun at {first:.1f}"
+        for seed, (best, first) in _from_start(board, standing).items()
+        if best < first
+    ]
+    return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
+
+
+def is_below_start(board: Board, standing: Standing) -> bool:
+    """Whether the mean of the best validation rsums is less than that of what they go on from."""
+    pairs = _from_start(board, standing).values()
+    return bool(pairs) and sum(best - first for best, first in pairs) < 0
+
+
+def _from_start(board: Board, standing: Standing) -> dict[int, tuple[float, float]]:
+    """The best validation rsum of each training, and that of what it goes on from, by seed."""
     start = comparisons.known(board, standing.row.start) if standing.row.start else None
     before = {o.record.seed: _best(o) for o in start.played} if start else {}
     after = {o.record.seed: _best(o) for o in standing.played}
-    pairs = {seed: (after[seed], before[seed]) for seed in after.keys() & before.keys()}
-    fallen = [
-        f"seed {seed}: {best:.1f}, begun at {first:.1f}"
-        for seed, (best, first) in sorted(pairs.items())
-        if best is not None and first is not None and best < first
-    ]
-    return f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
+    seeds = sorted(after.keys() & before.keys())
+    pairs = {seed: (after[seed], before[seed]) for seed in seeds}
+    return {seed: pair for seed, pair in pairs.items() if None not in pair}
 
 
 def _best(outcome: Outcome) -> float | None:

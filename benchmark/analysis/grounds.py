@@ -13,7 +13,7 @@ from typing import NamedTuple
 from benchmark.analysis import comparisons
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparisons import Comparison
-from benchmark.analysis.departures import Departure, departures, other_encoder
+from benchmark.analysis.departures import Departure, departures, is_below_start, other_encoder
 from benchmark.analysis.preset_titles import title_of
 from benchmark.papers.claimed_quantities import is_time, quantity, sides
 from benchmark.papers.printed_tables import Claim
@@ -113,7 +113,7 @@ def obstacle(board: Board, comparison: Comparison) -> Ground | None:
     poor = [s.row.title for s in standings if Departure.CHANCE in departures(board, s)]
     if poor and not is_time(comparison.metric):
         return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")
-    lost = [s for s in standings if Departure.START in departures(board, s)]
+    lost = [s for s in standings if is_below_start(board, s)]
     if len(lost) > 1 and not is_time(comparison.metric):
         reason = "fine-tuning left both worse than they began, so the order may be that of before"
         return Ground(Cause.BELOW_START, reason)

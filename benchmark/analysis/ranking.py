@@ -37,7 +37,7 @@ def is_compared(board: Board) -> bool:
     if len(ranked) < 2 or board.is_small(ranked[0].task):
         return False
     parts = (comparisons.seed_part(board, s, RANKED_BY[s.task]) for s in ranked)
-    return any(part is not None for part in parts)
+    return sum(part is not None for part in parts) > 1
 
 
 def letters_of(size: int, p_values: Sequence[float]) -> list[str]:

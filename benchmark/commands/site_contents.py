@@ -8,13 +8,14 @@ from itertools import combinations
 from pathlib import Path
 from statistics import stdev
 
-from benchmark.analysis import claims, comparisons, ranking
+from benchmark.analysis import claims, comparisons
 from benchmark.analysis.boards import RANKED_BY, Board, Outcome, Standing
 from benchmark.analysis.claims import Verdict
 from benchmark.analysis.departures import departures
 from benchmark.papers.claimed_quantities import quantity
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.costs import has_costs, query_seconds, training_seconds
+from benchmark.report.pages import result_tables
 from benchmark.season.parameters import Params
 
 TASKS = ("retrieval", "localisation")
@@ -57,7 +58,7 @@ def _tasks(board: Board) -> list[dict]:
 
 def _board(board: Board, task: str) -> dict:
     ways = ("p2r",) if task == "localisation" else board.ways
-    letters = dict(zip((s.preset for s in board.ranked), ranking.rank_letters(board), strict=True))
+    letters = dict(zip((s.preset for s in board.ranked), result_tables.groups(board), strict=True))
     without = [standing for standing in board.standings if not standing.played]
     return {
         "dataset": board.dataset,

@@ -181,11 +181,12 @@ def _budgets(boards: dict[str, Measured]) -> str:
 def order_line(order: BoardOrder) -> str:
     """Whether two boards order their rows alike, and the pair that is turned round the most."""
     first, second = (season.season for season in order.seasons)
+    alike, of_apart = order.pairs - len(order.turned), order.apart - order.turned_apart
     text = (
         f"{order.title}, in the seasons {first} and {second}: of the {order.pairs} pairs of "
-        f"{len(order.levels)} rows with the same budget, {order.pairs - len(order.turned)} stand "
-        f"in the same order (Kendall's tau {order.tau:.2f}); of the {order.apart} that one of the "
-        f"boards tells apart, {order.apart - order.turned_apart}."
+        f"{len(order.levels)} rows with the same budget{_tied(order)}, {alike} stand in the same "
+        f"order (Kendall's tau {order.tau:.2f}); of the {order.apart} that one of the boards tells "
+        f"apart, {of_apart}."
     )
     if not order.turned:
         return text
@@ -195,6 +196,12 @@ def order_line(order: BoardOrder) -> str:
         f"{text} The widest turn: {better} is {ahead - below:.1f} {order.metric} above {worse} in "
         f"{first}, {above - behind:.1f} below it in {second}."
     )
+
+
+def _tied(order: BoardOrder) -> str:
+    """Where pairs are left out."""
+    rows = len(order.levels)
+    return " that differ on both boards" * (order.pairs < rows * (rows - 1) // 2)
 
 
 def headline(row: LedgerRow) -> str:

@@ -1,5 +1,6 @@
 """The verdict on a dataset in a few sentences. Knows no torch."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -26,9 +27,8 @@ CAUSES = {  # of claims that neither seeds nor images would decide
     Cause.BELOW_START: "fine-tuning failed in",
     Cause.COARSE_BINS: "S hangs on its bins in",
     Cause.NO_SPREAD: "nothing varies in",
-    Cause.INTERVAL: "neither would decide",
-    Cause.CHANCE: "neither would decide",
 }
+NEITHER = "neither alone decides"
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
 
 
@@ -200,7 +200,8 @@ def _undecided(verdicts: Sequence[Verdict]) -> str:
     ]
     said = {"more seeds would decide": sum(is_of_seeds), "only more images": images}
     parts = [f"{what} {count}" for what, count in said.items() if count]
-    parts += [f"{CAUSES.get(cause, cause)} {rest.count(cause)}" for cause in dict.fromkeys(rest)]
+    others = Counter(CAUSES.get(cause, NEITHER) for cause in rest)
+    parts += [f"{what} {count}" for what, count in others.items()]
     return f"Undecided claims: {len(undecided)}; {', '.join(parts)}."
 
 

@@ -34,7 +34,7 @@ def tuning(params: Params, board: Board) -> Table | None:
 
 def trials_per_method(params: Params, board: Board) -> dict[str, int]:
     """Number of rows of `tuning` by method of a paper that is trained, the most first."""
-    trained = [standing for standing in board.standings if standing.outcomes[0].history is not None]
+    trained = [s for s in board.standings if any(o.history is not None for o in s.outcomes)]
     methods = {standing.preset: standing.method for standing in trained if not standing.is_own}
     presets = _trials(params, board)["preset"]
     counts = Counter(dict.fromkeys(methods.values(), 0))
@@ -61,9 +61,17 @@ def _own(board: Board, trials: pd.DataFrame) -> Iterator[dict]:
     """What the first training of a preset that was tried had and reached, unless a trial did."""
     for preset, tried in trials.groupby("preset"):
         standing = board.standing(preset)
-        outcome = standing.outcomes[0] if standing else None
-        if outcome and outcome.is_ok and not tried["is_taken"].any():
-            yield _reached(outcome, set().union(*map(tuning_trials.keys, tried["options"])))
+        trained = (
+            [outcome for outcome in standing.played if _is_judged(outcome)] if standing else []
+        )
+        if trained and not tried["is_taken"].any():
+            yield _reached(trained[0], set().union(*map(tuning_trials.keys, tried["options"])))
+
+
+def _is_judged(outcome: Outcome) -> bool:
+    """Whether validation chose an epoch: not of a fusion or a closed form."""
+    has_curve = outcome.history is not None and "val_rsum" in outcome.history
+    return has_curve and outcome.record.selected_epoch in set(outcome.history["epoch"])
 
 
 def _reached(outcome: Outcome, keys: set[str]) -> dict:
