@@ -319,6 +319,8 @@ class TestVerdictTable:
         cautions = ["not converged: a", "unequal settings: epochs 1 and 2", "near chance: b"]
         (row,) = rows(verdict_table("t", [verdict("holds", compared("a", "b"), cautions=cautions)]))
         assert row["verdict"] == "holds (near chance, unequal settings)"
+        undecided = verdict("undecided", compared("a", "b"), cautions=cautions)
+        assert rows(verdict_table("t", [undecided]))[0]["verdict"] == "undecided"
 
     def test_an_interval_over_these_trainings_has_a_dagger(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)

@@ -102,7 +102,9 @@ def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str
 
 
 def _with_cautions(verdict: Verdict) -> str:
-    """The conclusion, with the gravest cautions in short."""
+    """The conclusion, with the gravest cautions in short; an undecided claim needs none."""
+    if verdict.conclusion == Conclusion.UNDECIDED:
+        return verdict.conclusion
     said = [kind for kind in SAID_AT_ONCE if any(c.startswith(kind) for c in verdict.cautions)]
     return f"{verdict.conclusion} ({', '.join(said)})" if said else verdict.conclusion
 
