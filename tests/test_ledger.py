@@ -18,6 +18,7 @@ from benchmark.analysis.claim_ledger import (
     untested_reasons,
 )
 from benchmark.analysis.season_claims import (
+    DRAWN,
     Compared,
     Judged,
     Leader,
@@ -54,6 +55,7 @@ from benchmark.report.pages.ledger_sentences import (
     order_line,
     trust_line,
 )
+from datasets import people, shapes
 
 CLAIM = papers()["scan"].claims[0]
 COMMITTED = Path(__file__).parent.parent / "reports"
@@ -331,6 +333,10 @@ def test_the_page_opens_with_what_was_learned():
     assert largest.startswith("On Data of t, with 2,000 test images, the best at retrieval is A")
     assert CLAIM.statement.rstrip(".") in failure and "the opposite in 1 of 1 test" in failure
     assert "4 of 8 rows had not converged" in replays
+
+
+def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
+    assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
 
 
 def test_photographs_come_before_drawings():

@@ -40,9 +40,9 @@ def cautions(board: Board, compared: Sequence[Comparison], presets: Iterable[str
         kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
     }
     of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
-    told = (_unequal, _evened, _weaker_member, _of_these_images)
-    of_pairs = [say(board, comparison) for comparison in compared for say in told]
-    return of_presets + list(dict.fromkeys(said for said in of_pairs if said))
+    of_pair = (_unequal, _evened, _weaker_member, _of_these_images)
+    of_pairs = [caution(board, comparison) for comparison in compared for caution in of_pair]
+    return of_presets + list(dict.fromkeys(filter(None, of_pairs)))
 
 
 def _unequal(board: Board, comparison: Comparison) -> str:

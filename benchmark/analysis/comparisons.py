@@ -29,8 +29,7 @@ from benchmark.protocol import distribution_overlap
 from benchmark.protocol.metrics import METRICS, TIMES
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
-OF_ITS_OWN = ("score", "correlation")  # units: presets whose scores have other scales, or other
-# work beside them (times), do not vary alike
+OF_ITS_OWN = ("score", "correlation")  # units: presets of other scales do not vary alike
 BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S hangs on its bins
 
 
@@ -242,7 +241,7 @@ def units_of(board: Board, standing: Standing, metric: str) -> int:
 @lru_cache(maxsize=512)
 def spread_of(board: Board, task: str, metric: str) -> Spread:
     """The spread of trainings of a metric, over all presets of the task; of those whose trainings
-    are the same, the first counts."""
+    are the same, one counts."""
     standings = [s for s in board.standings if s.task == task and s.played]
     standings = [s for s in standings if _varies_as(board, s, metric) == s.preset]
     samples = {s.preset: sample_of(board, s, metric) for s in standings}
@@ -253,25 +252,26 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
 
 
 def _is_of_its_own(metric: str) -> bool:
-    """Whether the spread of a preset says nothing of that of another."""
+    """Whether the spread of a preset says nothing of that of another: other work beside a
+    training slows that training alone, and scores have the scale of their method."""
     return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
 
 
 def _varies_as(board: Board, standing: Standing, metric: str) -> str:
     """The preset whose spread counts for a preset: of those whose trainings are the same, one."""
-    return standing.preset if _is_of_its_own(metric) else _first_alike(board, standing)
+    return standing.preset if _is_of_its_own(metric) else _alike(board, standing)
 
 
 def trainings_of(board: Board, standing: Standing) -> set[str]:
     """The presets whose trainings gave the scores: itself, of a fusion its members, and of one
     that only scores differently the one that it starts from. Of presets whose trainings are the
-    same, as where papers differ in what is equal here, the first of the board."""
+    same, as where papers differ in what is equal here, one of them."""
     if standing.row.fuse:
         members = {member.partition(":")[0] for member in standing.row.fuse.of}
     elif standing.row.options.get("trains", True) is False and standing.row.start:
         members = {standing.row.start}
     else:
-        return {_first_alike(board, standing)}
+        return {_alike(board, standing)}
     standings = {member: known(board, member) for member in members}
     return {t for m, s in standings.items() for t in (trainings_of(board, s) if s else {m})}
 
@@ -281,7 +281,7 @@ def known(board: Board, preset: str) -> Standing | None:
     return (board.whole or board).standing(preset)
 
 
-def _first_alike(board: Board, standing: Standing) -> str:
+def _alike(board: Board, standing: Standing) -> str:
     """Of the presets whose trainings are the same the one with the most of them, the first on
     ties."""
     training = _training(standing)

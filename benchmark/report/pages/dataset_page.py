@@ -166,13 +166,13 @@ def _figures(board: Board, figures: FigureFolder) -> dict[str, dict[str, list[st
 
 def _tie_gap(board: Board) -> str:
     """What ties could change; empty where nothing is known of them, as of ranks alone."""
-    found = [
+    recorded = [
         outcome.record.metrics.get(f"{way}_r1_tie_gap")
         for standing in board.retrieval.ranked
         for outcome in standing.played
         for way in board.ways
     ]
-    gaps = [gap for gap in found if gap is not None]
+    gaps = [gap for gap in recorded if gap is not None]
     if not gaps:
         return ""
     highest = max(gaps)

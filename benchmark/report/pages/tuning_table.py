@@ -61,9 +61,8 @@ def _own(board: Board, trials: pd.DataFrame) -> Iterator[dict]:
     """What the first training of a preset that was tried had and reached, unless a trial did."""
     for preset, tried in trials.groupby("preset"):
         standing = board.standing(preset)
-        trained = (
-            [outcome for outcome in standing.played if _is_judged(outcome)] if standing else []
-        )
+        played = standing.played if standing else []
+        trained = [outcome for outcome in played if _is_judged(outcome)]
         if trained and not tried["is_taken"].any():
             yield _reached(trained[0], set().union(*map(tuning_trials.keys, tried["options"])))
 
