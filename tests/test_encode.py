@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from torch import nn
 
+from benchmark.core.errors import UserError
 from benchmark.data.feature_folders import read_array, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
@@ -228,6 +229,37 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     assert not FOLDER.exists()
     stage(**settings)
     assert contents() == unbroken
+
+
+def test_a_run_killed_while_it_clears_up_leaves_nothing_to_go_on_with(monkeypatch):
+    of = SimpleNamespace(folder=str(FOLDER))
+
+    def filled() -> list[slice]:
+        with resumable_arrays.scratch_folder(of) as scratch:
+            return list(resumable_arrays.chunks(scratch, {}, total=8, size=4, name="encode"))
+
+    def dies(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(resumable_arrays, "shutil", SimpleNamespace(rmtree=dies))
+        (Path(".scratch") / FOLDER).mkdir(parents=True)
+        (Path(".scratch") / FOLDER / "progress.json").write_text('{"done": 4, "identity": {}}')
+        filled()
+    assert filled() == [slice(0, 4), slice(4, 8)]
+
+
+def test_one_process_at_a_time_encodes_a_feature_set(stage):
+    with pytest.raises(KeyboardInterrupt):
+        stage(dies_at="p6.png")
+    left = sorted(Path(".scratch").rglob("*"))
+    of = SimpleNamespace(folder=str(FOLDER))
+    with pytest.raises(UserError, match="another at work"), resumable_arrays.scratch_folder(of):
+        stage()
+    assert sorted(Path(".scratch").rglob("*")) == left
+    stage.opened.clear()
+    stage()
+    assert stage.opened == [f"p{n}.png" for n in range(4, 11)]
 
 
 def test_encoding_again_replaces_the_folder(stage):

@@ -21,7 +21,13 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.feature_import import import_features
 from benchmark.encode.picture_networks import fused, squashed, stacked
 from benchmark.encode.picture_reading import reading
-from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
+from benchmark.encode.resumable_arrays import (
+    PROGRESS,
+    chunks,
+    identity,
+    scratch_array,
+    scratch_folder,
+)
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
 from benchmark.season.parameters import FeatureSet, ImageEncoder, Params
@@ -55,19 +61,19 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
-    scratch = Path(".scratch") / feature_set.folder
-    _fill(
-        scratch,
-        identity(feature_set, card),
-        settings,
-        images["file"].tolist(),
-        open_picture,
-        partial(_resized, settings, isinstance(network, FasterRCNN)),
-        describe,
-    )
-    if settings.pixels:
-        _save_network(state, scratch, settings, is_train)
-    _finish(scratch, Path(feature_set.folder), card, is_train)
+    with scratch_folder(feature_set) as scratch:
+        _fill(
+            scratch,
+            identity(feature_set, card),
+            settings,
+            images["file"].tolist(),
+            open_picture,
+            partial(_resized, settings, isinstance(network, FasterRCNN)),
+            describe,
+        )
+        if settings.pixels:
+            _save_network(state, scratch, settings, is_train)
+        _finish(scratch, Path(feature_set.folder), card, is_train)
 
 
 def describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
@@ -176,9 +182,8 @@ def _finish(scratch: Path, folder: Path, card: dict, is_train: np.ndarray) -> No
                 write_standardised(scratch / name, part / name, standardiser)
             else:
                 shutil.copyfile(scratch / name, part / name)
-        (scratch / "progress.json").unlink()  # from here on, a killed run cannot be resumed
+        (scratch / PROGRESS).unlink()  # from here on, a killed run cannot be resumed
         for path in (scratch / name for name in ("positions.npy", "pixels.npy", "network.pt")):
             if path.is_file():
                 shutil.move(path, part / path.name)
         write_card(part, card)
-    shutil.rmtree(scratch)

@@ -32,7 +32,7 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
 from benchmark.encode.picture_networks import fused, stacked
 from benchmark.encode.picture_reading import reading
-from benchmark.encode.resumable_arrays import chunks, identity, scratch_array
+from benchmark.encode.resumable_arrays import chunks, identity, scratch_array, scratch_folder
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
@@ -89,9 +89,9 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         open_picture=dataset.pictures(),
         encode=_encoder(settings, networks, dataset.folder),
     )
-    scratch = Path(".scratch") / feature_set.folder
-    _fill(job, scratch, identity(feature_set, card))
-    _finish(job, scratch, Path(feature_set.folder), card)
+    with scratch_folder(feature_set) as scratch:
+        _fill(job, scratch, identity(feature_set, card))
+        _finish(job, scratch, Path(feature_set.folder), card)
 
 
 # Networks ---------------------------------------------------------------------------------------
@@ -264,4 +264,3 @@ def _finish(job: _Job, scratch: Path, folder: Path, card: dict) -> None:
                 shutil.copyfile(scratch / name, part / name)
         shutil.copyfile(scratch / "boxes.npy", part / "boxes.npy")
         write_card(part, card)
-    shutil.rmtree(scratch)

@@ -1,18 +1,40 @@
 """Arrays that are filled chunk by chunk in a scratch folder; a killed run can be resumed."""
 
+import fcntl
 import math
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.core import disk_space
+from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, write_json
 from benchmark.core.fingerprint import fingerprint
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.season import code_digests
 from benchmark.season.parameters import FeatureSet
+
+PROGRESS = "progress.json"  # with it a scratch folder is resumed
+
+
+@contextmanager
+def scratch_folder(feature_set: FeatureSet) -> Iterator[Path]:
+    """The scratch folder of a feature set, for one process at a time; it is removed when the block
+    ends well. Raises UserError while another process has it."""
+    scratch = Path(".scratch") / feature_set.folder
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    with scratch.with_name(f"{scratch.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            where, found = scratch, "another at work"
+            raise UserError(where, "one process at a time", found, "wait for its end") from error
+        yield scratch
+        (scratch / PROGRESS).unlink(missing_ok=True)  # first, since half a folder is not resumed
+        shutil.rmtree(scratch)
 
 
 def identity(feature_set: FeatureSet, card: dict) -> dict:
@@ -36,13 +58,13 @@ def chunks(scratch: Path, identity: dict, total: int, size: int, name: str) -> I
         for start in range(done, total, size):
             stop = min(start + size, total)
             yield slice(start, stop)
-            write_json(scratch / "progress.json", {"done": stop, "identity": identity})
+            write_json(scratch / PROGRESS, {"done": stop, "identity": identity})
             bar.update(stop - start)
 
 
 def _resumed(scratch: Path, identity: dict) -> int:
     """The number of images that a killed run has done; without such a run, an empty `scratch`."""
-    path = scratch / "progress.json"
+    path = scratch / PROGRESS
     if path.is_file():
         progress = read_json(path)
         if progress.get("identity") == identity:
