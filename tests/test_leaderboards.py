@@ -279,6 +279,12 @@ class TestGap:
         assert "scan_all_negatives" not in caption(gap_of(played, SCAN, SCAN.main))
         assert "452.2 printed on flickr30k, 0.0 here" in alt_text(gap_of(other, SCAN, SCAN.main))
 
+    def test_the_caption_says_where_steps_lead_away_from_ours(self):
+        other = board(standing("scan_i2t_avg", POOR, scaled=["epochs"]))
+        gap = replace(gap_of(other, SCAN, SCAN.main), steps=[("a step", -12.5)])
+        said = "Of 452.2 points between the two, 464.7 are not explained, since the steps that were"
+        assert caption(gap).startswith(f"{said} played lead 12.5 away from ours.")
+
     def test_of_little_other_data_there_is_none(self):
         """Of another dataset, or of few training images alone, there is one."""
         for reader, images, is_drawn in (

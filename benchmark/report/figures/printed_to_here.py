@@ -133,14 +133,22 @@ def caption(gap: Gap) -> str:
     """What is known to differ, and which steps of the paper were not played; empty where nothing
     is."""
     missing = gap.printed - gap.here
-    explained = f"{missing - gap.unexplained:.1f} are explained, {gap.unexplained:.1f} are not"
-    sentences = [f"Of {missing:.1f} points between the two, {explained}."]
+    sentences = [f"Of {missing:.1f} points between the two, {_explained(gap, missing)}."]
     if gap.differs:
         what = "; ".join(gap.differs)
         sentences.append(f"Known to differ, by how much no cell here measures: {what}.")
     if gap.unplayed:
         sentences.append(f"Steps that were not played: {'; '.join(gap.unplayed)}.")
     return " ".join(sentences) if len(sentences) > 1 else ""
+
+
+def _explained(gap: Gap, missing: float) -> str:
+    """How many of the points that are missing the played steps account for."""
+    explained = missing - gap.unexplained
+    if explained * missing >= 0:
+        return f"{explained:.1f} are explained, {gap.unexplained:.1f} are not"
+    away = f"the steps that were played lead {abs(explained):.1f} away from ours"
+    return f"{gap.unexplained:.1f} are not explained, since {away}"
 
 
 def alt_text(gap: Gap) -> str:
