@@ -31,6 +31,7 @@ COMMANDS = (
     "tune",
     "play",
     "verify",
+    "relock",
     "score",
     "query",
     "compare",

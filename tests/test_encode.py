@@ -254,7 +254,7 @@ def test_one_process_at_a_time_encodes_a_feature_set(stage):
         stage(dies_at="p6.png")
     left = sorted(Path(".scratch").rglob("*"))
     of = SimpleNamespace(folder=str(FOLDER))
-    with pytest.raises(UserError, match="another at work"), resumable_arrays.scratch_folder(of):
+    with pytest.raises(UserError, match="one at a time"), resumable_arrays.scratch_folder(of):
         stage()
     assert sorted(Path(".scratch").rglob("*")) == left
     stage.opened.clear()

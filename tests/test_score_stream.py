@@ -1,15 +1,19 @@
 """Scores of models as a stream of tiles: the same bits whatever memory is allowed."""
 
+from errno import ENOSPC
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from benchmark.core.errors import UserError
-from benchmark.matching import score_stream
+from benchmark.matching import kept_scores, score_stream
 from benchmark.matching.score_stream import Encoded, ScoreStream
 from benchmark.protocol import fusion
 
 IMAGES, CAPTIONS = 23, 61
+APPEND = kept_scores.ScoresOnDisk.append
 
 
 class Counting:
@@ -33,7 +37,8 @@ class Counting:
 
 
 @pytest.fixture(autouse=True)
-def small_tiles(monkeypatch):
+def small_tiles(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(score_stream, "IMAGE_TILE", 5)
     monkeypatch.setattr(score_stream, "CAPTION_TILE", 9)
 
@@ -45,25 +50,54 @@ def whole(stream: ScoreStream) -> np.ndarray:
     return matrix
 
 
+def full_disk(monkeypatch, tiles: int) -> None:
+    """A disk with room for so many tiles."""
+
+    def appended(self, parts):
+        if len(self) == tiles:
+            raise OSError(ENOSPC, "no space left on the device")
+        APPEND(self, parts)
+
+    monkeypatch.setattr(kept_scores.ScoresOnDisk, "append", appended)
+
+
 @pytest.mark.parametrize("members", [1, 2])
-def test_memory_changes_no_bit_and_saves_the_second_pass(members):
+def test_no_bit_hangs_on_where_scores_are_kept(members, monkeypatch):
     found = []
-    for memory in (0, 1e-3, 512):
+    for memory, tiles, passes in ((512, 0, 1), (0, 35, 1), (1e-3, 35, 1), (0, 0, 3)):
+        full_disk(monkeypatch, tiles)
         models = [Counting(seed) for seed in range(members)]
         stream = ScoreStream([model.encoded() for model in models], fusion.mean, memory)
-        found += [whole(stream), whole(stream)]
-        passes = 1 if memory == 512 else 2
+        found += [whole(stream), whole(stream), whole(stream)]
         assert [model.pairs for model in models] == [passes * IMAGES * CAPTIONS] * members
     assert all(np.array_equal(matrix, found[0]) for matrix in found)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_what_a_full_disk_does_not_hold_is_computed_again(monkeypatch):
+    model = Counting(0)
+    full_disk(monkeypatch, tiles=3)
+    stream = ScoreStream([model.encoded()], fusion.mean, memory=0)
+    first, again = whole(stream), whole(stream)
+    assert np.array_equal(first, again)
+    assert model.pairs == 2 * IMAGES * CAPTIONS - 3 * 5 * 9
+    monkeypatch.setattr(score_stream.disk_space, "free_below", lambda path: 4 * IMAGES)
+    assert not ScoreStream([model.encoded()], fusion.mean, memory=0).keeps
+
+
+def test_scores_on_the_disk_leave_nothing_there():
+    stream = ScoreStream([Counting(0).encoded()], fusion.mean, memory=0)
+    whole(stream)
+    assert stream.kept.file.tell() == 4 * IMAGES * CAPTIONS
+    assert not list(Path(".scratch").iterdir())
+
+
 def test_memory_is_a_setting_of_the_machine(monkeypatch):
     members = [Counting(0).encoded()]
-    assert ScoreStream(members, fusion.mean).keeps
+    assert isinstance(ScoreStream(members, fusion.mean).kept, list)
     monkeypatch.setenv(score_stream.MEMORY, "0")
-    assert not ScoreStream(members, fusion.mean).keeps
+    assert not isinstance(ScoreStream(members, fusion.mean).kept, list)
     for wrong in ("much", "-1", "nan"):
         monkeypatch.setenv(score_stream.MEMORY, wrong)
         with pytest.raises(UserError) as error:

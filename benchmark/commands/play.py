@@ -19,14 +19,14 @@ from pathlib import Path
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, check_jobs, run_command
 from benchmark.commands.play_summary import told_cells, told_failures, told_report
-from benchmark.commands.project_folder import alone, season_here
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
 from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
+from benchmark.core.locks import alone
 from benchmark.season.parameter_files import active_season, cells_like
 from benchmark.season.parameters import Params
-from benchmark.season.season_files import SEASONS
 
 PLAYING = Path(".scratch/play.lock")  # of the process that plays here
 
@@ -86,11 +86,10 @@ def _targets(params: Params, pattern: str) -> list[str]:
     """Addresses of the stages that are asked for: the last, or evaluations of cells."""
     if pattern == "*":
         is_active = params.season == active_season()  # which `dvc status` asks for, too
-        return ["dvc.yaml:season" if is_active else f"{SEASONS}/{params.season}/dvc.yaml:metrics"]
+        return ["dvc.yaml:season" if is_active else stage_records.all_of(params.season)]
     cells = {**params.cells, **params.fusions}
     chosen = [cells[key] for key in cells_like(params, pattern, "--only")]
-    folder = SEASONS / params.season / "pipelines"
-    return [f"{folder}/{c.dataset}/{c.preset}/dvc.yaml:evaluate-{c.seed}" for c in chosen]
+    return [stage_records.evaluation_of(params.season, cell) for cell in chosen]
 
 
 def _tasks(params: Params, records: StageRecords) -> dict[str, task_queue.Task]:

@@ -1,10 +1,6 @@
 """Whether the working folder is a clone of the project, and which season is played in it."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
-
-from zc.lockfile import LockError, LockFile
 
 from benchmark.core.errors import UserError
 from benchmark.core.suggestions import suggested
@@ -33,19 +29,6 @@ def check_project() -> None:
         expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
         outer = next(filter(_is_project, Path.cwd().parents), "the project's folder")
         raise UserError(Path.cwd(), expected, "another folder", f"run it in {outer}")
-
-
-@contextmanager
-def alone(lock_file: Path, verb: str) -> Iterator[None]:
-    """Two at once would write the same scratch files. A process that ends gives its lock back."""
-    lock_file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = LockFile(str(lock_file))
-    except LockError as error:
-        other = f"process {lock_file.read_text().strip()}"
-        raise UserError(verb, "one at a time in this folder", other, "wait for it") from error
-    with closing(lock):
-        yield
 
 
 def _is_project(folder: Path) -> bool:

@@ -2,11 +2,12 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import networkx
+from dvc.dependency import Dependency
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
@@ -14,6 +15,9 @@ from tqdm import tqdm
 
 from benchmark.core.errors import UserError
 from benchmark.core.records import Record, read_record
+from benchmark.season.code_digests import DIGESTS
+from benchmark.season.parameters import Cell, Fusion
+from benchmark.season.season_files import SEASONS
 
 RECORD = "record.json"  # of a cell's folder
 
@@ -62,6 +66,38 @@ class StageRecords:
                 tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
         return ""
 
+    @property
+    def code(self) -> set[str]:
+        """The files of data/code/ that stages hang on."""
+        return {path for stage in self.stages.values() for path in _code(stage)}
+
+    def changed_code(self) -> dict[str, set[str]]:
+        """Stage -> files of data/code/ that differ from those it was played with. A stage that was
+        never played has none."""
+        changed = {
+            name: {path for path, dep in _code(stage).items() if _is_other(dep)}
+            for name, stage in self.stages.items()
+        }
+        return {name: files for name, files in changed.items() if files}
+
+    def relock(self, names: Iterable[str]) -> None:
+        """Let the locks of stages name the code that is there, as if it had played them."""
+        with self.repo.lock:
+            for name in names:
+                for dep in _code(self.stages[name]).values():
+                    dep.save()
+                self.stages[name].dump(update_pipeline=False)
+
+
+def _code(stage: PipelineStage) -> dict[str, Dependency]:
+    """Inputs in data/code/ by their paths."""
+    paths = {Path(dep.fs_path).relative_to(Path.cwd()): dep for dep in stage.deps}
+    return {str(path): dep for path, dep in paths.items() if path.parent == DIGESTS}
+
+
+def _is_other(dep: Dependency) -> bool:
+    return bool(dep.hash_info) and dep.get_hash() != dep.hash_info
+
 
 def _inputs(stage: PipelineStage) -> dict[str, str | None]:
     """Path of each dependency that there is -> its hash."""
@@ -70,6 +106,17 @@ def _inputs(stage: PipelineStage) -> dict[str, str | None]:
 
 def _edited(before: dict[str, str | None], now: dict[str, str | None]) -> list[str]:
     return [path for path, value in before.items() if now.get(path) != value]
+
+
+def all_of(season: str) -> str:
+    """The address of a season's last stage, which needs all others."""
+    return f"{SEASONS}/{season}/dvc.yaml:metrics"
+
+
+def evaluation_of(season: str, cell: Cell | Fusion) -> str:
+    """The address of the stage that evaluates a cell."""
+    folder = SEASONS / season / "pipelines" / cell.dataset / cell.preset
+    return f"{folder}/dvc.yaml:evaluate-{cell.seed}"
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.analysis.replays import (
@@ -27,12 +28,13 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_queue
 from benchmark.commands.local_workers import Processes, check_jobs
-from benchmark.commands.project_folder import alone, season_here
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
 from benchmark.core.fingerprint import fingerprint
+from benchmark.core.locks import alone
 from benchmark.core.machine import machine
 from benchmark.core.records import read_record
 from benchmark.report.__main__ import write_report
@@ -45,7 +47,7 @@ from benchmark.season.parameter_files import (
     read_local,
     write_local,
 )
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import Cell, Fusion, Params
 from benchmark.season.season_files import SEASONS
 
 SCRATCH = Path(".scratch/verify")
@@ -53,17 +55,82 @@ RAW, MANIFESTS = Path("data/raw"), Path("data/manifests")
 GOOD = (Agreement.IDENTICAL, Agreement.WITHIN)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """Cells by key as they are committed, and the chosen ones as they were played again."""
+
+    params: Params
+    before: dict[str, Played | None]
+    after: dict[str, Played | None]
+    failed: dict[str, str]  # tasks that could not be played: why
+
+    @property
+    def cells(self) -> dict[str, Cell | Fusion]:
+        return _cells(self.params)
+
+    @property
+    def folder(self) -> Path:
+        """Where they were played."""
+        return SCRATCH / self.params.season
+
+    @property
+    def agreements(self) -> dict[str, Agreement]:
+        """Of each cell that was played again."""
+        known = {key: played.record for key, played in self.before.items() if played}
+        spread = spreads(known.values())
+        boards = {key: (record.dataset, record.task) for key, record in known.items()}
+        return {
+            key: agreement(self.before[key], played, spread.get(boards.get(key)))
+            for key, played in self.after.items()
+        }
+
+    @property
+    def other_fingerprints(self) -> list[str]:
+        """Those of the committed records, where they are not the one of this machine."""
+        records = [self.before[key].record for key in self.after if self.before[key]]
+        fingerprints = {record.numerics.get("fingerprint", "unknown") for record in records}
+        return sorted(fingerprints - {fingerprint()})
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("season", nargs="?", help="default: the active one")
-    parser.add_argument("--cells", default="*", metavar="PATTERN", help="as in 'shapes-scan*'")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+    configure_replay(parser)
     parser.add_argument(
         "--note", action="store_true", help="for the report: results/SEASON/replays.json"
     )
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
+def configure_replay(parser: argparse.ArgumentParser) -> None:
+    """What is played again."""
+    parser.add_argument("season", nargs="?", help="default: the active one")
+    parser.add_argument("--cells", default="*", metavar="PATTERN", help="as in 'shapes-scan*'")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+
+
 def main(arguments: argparse.Namespace) -> int:
+    played = replayed(arguments)
+    agreements, others = played.agreements, played.other_fingerprints
+    replay = Replay(
+        machine=machine(),
+        fingerprint=fingerprint(),
+        cells=len(played.after),
+        agreements=counted(agreements),
+    )
+    if arguments.note:
+        note_replay(played.params.season, replay)
+    if arguments.json:
+        facts = replay.model_dump() | {"table": agreements, "failed": played.failed}
+        print(json.dumps(facts, indent=2))
+    else:
+        print(table(played))
+        print(_summary(replay, others, played.folder))
+    strict = not others  # the same numerics must give the same bytes
+    good = GOOD[:1] if strict else GOOD
+    return 0 if all(how in good for how in agreements.values()) else 1
+
+
+def replayed(arguments: argparse.Namespace) -> Replayed:
+    """Play cells again, as `configure_replay` lets them be chosen."""
     check_jobs(arguments.jobs)
     params = _anchored(season_here(arguments.season))
     _require_numerics(params)
@@ -78,24 +145,7 @@ def main(arguments: argparse.Namespace) -> int:
         after = {key: _played(params, key) for key in chosen}
         if len(chosen) == len(before) and not failed:
             write_report(params.model_copy(update={"brought": {}}))  # nothing plays these
-    agreements = _agreements(before, after)
-    replay = Replay(
-        machine=machine(),
-        fingerprint=fingerprint(),
-        cells=len(chosen),
-        agreements=counted(agreements),
-    )
-    if arguments.note:
-        note_replay(params.season, replay)
-    others = _other_fingerprints(before, chosen)
-    if arguments.json:
-        print(json.dumps(replay.model_dump() | {"table": agreements, "failed": failed}, indent=2))
-    else:
-        print(_text(before, after, agreements, failed))
-        print(_summary(replay, others, folder))
-    strict = not others  # the same numerics must give the same bytes
-    good = GOOD[:1] if strict else GOOD
-    return 0 if all(how in good for how in agreements.values()) else 1
+    return Replayed(params=params, before=before, after=after, failed=failed)
 
 
 def _require_numerics(params: Params) -> None:
@@ -104,7 +154,7 @@ def _require_numerics(params: Params) -> None:
         numerics.require(cell.numerics, cell.threads)
 
 
-def _cells(params: Params) -> dict:
+def _cells(params: Params) -> dict[str, Cell | Fusion]:
     return {**params.cells, **params.fusions}
 
 
@@ -177,30 +227,12 @@ def _copy_method(path: Path, folder: Path) -> None:
             shutil.copyfile(file, folder / file)
 
 
-def _agreements(
-    before: dict[str, Played | None], after: dict[str, Played | None]
-) -> dict[str, Agreement]:
-    """Of each cell of `after`."""
-    known = {key: played.record for key, played in before.items() if played}
-    spread = spreads(known.values())
-    boards = {key: (record.dataset, record.task) for key, record in known.items()}
-    return {
-        key: agreement(before[key], played, spread.get(boards.get(key)))
-        for key, played in after.items()
-    }
-
-
-def _other_fingerprints(before: dict[str, Played | None], chosen: list[str]) -> list[str]:
-    """Those of the committed records, where they are not the one of this machine."""
-    records = [before[key].record for key in chosen if before[key]]
-    fingerprints = {record.numerics.get("fingerprint", "unknown") for record in records}
-    return sorted(fingerprints - {fingerprint()})
-
-
-def _text(before: dict, after: dict, agreements: dict, failed: dict[str, str]) -> str:
+def table(played: Replayed) -> str:
+    """One row per cell."""
     rows = [("cell", "committed", "replayed", "")]
-    for key, how in agreements.items():
-        rows.append((key, _rsum(before[key]), _rsum(after[key]), failed.get(key, str(how))))
+    for key, how in played.agreements.items():
+        said = played.failed.get(key, str(how))
+        rows.append((key, _rsum(played.before[key]), _rsum(played.after[key]), said))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         f"{cell:{widths[0]}}  {old:>{widths[1]}}  {new:>{widths[2]}}  {how}".rstrip()

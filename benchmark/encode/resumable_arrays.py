@@ -1,6 +1,5 @@
 """Arrays that are filled chunk by chunk in a scratch folder; a killed run can be resumed."""
 
-import fcntl
 import math
 import shutil
 from collections.abc import Iterator
@@ -10,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.core import disk_space
-from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, write_json
 from benchmark.core.fingerprint import fingerprint
+from benchmark.core.locks import alone
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.season import code_digests
 from benchmark.season.parameters import FeatureSet
@@ -25,13 +24,7 @@ def scratch_folder(feature_set: FeatureSet) -> Iterator[Path]:
     """The scratch folder of a feature set, for one process at a time; it is removed when the block
     ends well. Raises UserError while another process has it."""
     scratch = Path(".scratch") / feature_set.folder
-    scratch.parent.mkdir(parents=True, exist_ok=True)
-    with scratch.with_name(f"{scratch.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            where, found = scratch, "another at work"
-            raise UserError(where, "one process at a time", found, "wait for its end") from error
+    with alone(scratch.with_name(f"{scratch.name}.lock"), f"encode {feature_set.folder}"):
         yield scratch
         (scratch / PROGRESS).unlink(missing_ok=True)  # first, since half a folder is not resumed
         shutil.rmtree(scratch)

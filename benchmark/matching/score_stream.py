@@ -1,8 +1,9 @@
 """Scores of a split, tile by tile: of one model, or of several as one score.
 
 Tiles are cut along a grid that never changes, so that the bits of a score do not depend on the
-memory that is allowed. Scores that fit into it are kept for the second pass; others are computed
-again. As in scoring.py, a method is given the items in an order drawn at random.
+memory that is allowed. Scores that fit into it are kept there for the next pass, others on the
+disk; what that has no room for is computed again. As in scoring.py, a method is given the items in
+an order drawn at random.
 """
 
 import os
@@ -13,17 +14,19 @@ import numpy as np
 import torch
 from pydantic import NonNegativeFloat, TypeAdapter, ValidationError
 
+from benchmark.core import disk_space
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.matching import scoring
+from benchmark.matching import kept_scores, scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol.score_tiles import Tile, spans
 from methods import Encoding, Matcher
 
 IMAGE_TILE, CAPTION_TILE = 512, 1024
 ORDER = 20170711  # seed of the orders in which items are scored
-MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores that are kept, beside the encodings
+BYTES = 4  # of a score
+MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the encodings
 DEFAULT_MEMORY = 512.0
 
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
@@ -97,8 +100,10 @@ class ScoreStream:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
         allowed = allowed_memory() if memory is None else memory
-        self.keeps = 4 * members[0].size * len(members) <= allowed * 1e6
-        self.kept: list[list[np.ndarray]] = []
+        size = BYTES * members[0].size * len(members)
+        fits = size <= allowed * 1e6
+        self.kept = [] if fits else kept_scores.ScoresOnDisk()
+        self.keeps = fits or size < disk_space.free_below(kept_scores.FOLDER)
         self.is_first = True
 
     def __iter__(self) -> Iterator[Tile]:
@@ -119,12 +124,18 @@ class ScoreStream:
             is_there = place < len(self.kept)
             parts = self.kept[place] if is_there else self._scored(rows, columns)
             if self.keeps and not is_there:
-                self.kept.append(parts)
+                self._keep(parts)
             for member, scores in enumerate(parts if self.is_first else ()):
                 for look in self.lookers:
                     look(member, Tile(images, captions, {"i2t": scores}))
             yield parts, images, captions
         self.is_first = False
+
+    def _keep(self, parts: list[np.ndarray]) -> None:
+        try:
+            self.kept.append(parts)
+        except OSError:  # another process has filled the disk
+            self.keeps = False
 
     def _grid(self) -> list[tuple[slice, slice]]:
         captions = spans(len(self.members[0].caption_order), CAPTION_TILE)

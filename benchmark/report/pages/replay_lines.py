@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from benchmark.analysis.boards import Board
+from benchmark.analysis.relocks import Relock, read_relocks
 from benchmark.analysis.replays import read_replays
 from benchmark.report.markdown import escaped
 
 
 def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
-    """One sentence per replay, and one per way in which the records were computed."""
+    """One sentence per replay, per change of code without one of all cells, and per way in which
+    the records were computed."""
     ways = Counter(
         _way(outcome.record.numerics)
         for board in boards
@@ -21,7 +23,16 @@ def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
         counts = ", ".join(f"{count} {kind}" for kind, count in replay.agreements.items())
         where = f"Replayed on {replay.machine}, fingerprint {replay.fingerprint}"
         lines.append(f"{where}: of {replay.cells} cells {counts}")
+    lines += [_relocked(relock) for relock in read_relocks(season)]
     return [escaped(line) for line in lines]
+
+
+def _relocked(relock: Relock) -> str:
+    replay = f"{relock.cells} cells of {relock.replayed}, fingerprint {relock.fingerprint}"
+    return (
+        f"{relock.stages} stages were played with former code of {', '.join(relock.code)}: "
+        f"a replay of {replay}, with the later code gave the same bytes"
+    )
 
 
 def _way(numerics: dict) -> str:

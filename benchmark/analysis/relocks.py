@@ -1,0 +1,44 @@
+"""Changes of code that a season's locks followed without its stages being played anew."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from benchmark.core.errors import UserError, checked, corrected_by
+from benchmark.core.files import write_json
+from benchmark.core.json_objects import read_object
+
+FILE = "relocks.json"  # in results/<season>/
+
+
+class Relock(BaseModel):
+    """One change, and the replay that showed it to change no result: results/<season>/relocks.json
+    holds a list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stages: int  # of the season, whose locks name the new code
+    code: list[str]  # files of data/code/ that had changed
+    replayed: str  # a season
+    cells: int  # of it, that were played again with the new code
+    fingerprint: str  # of the machine that played them
+
+
+def read_relocks(season: str) -> list[Relock]:
+    """Those of a season, the first one first; none without a file."""
+    path = _path(season)
+    with corrected_by(f"git checkout {path}"):
+        rows = read_object(path).get("relocks") if path.exists() else []
+        if not isinstance(rows, list):
+            raise UserError(f"{path}: relocks", "a list", type(rows).__name__)
+        return [checked(Relock, row, str(path)) for row in rows]
+
+
+def note_relock(season: str, relock: Relock) -> None:
+    """Add one to those of a season."""
+    rows = [row.model_dump() for row in (*read_relocks(season), relock)]
+    write_json(_path(season), {"relocks": rows})
+
+
+def _path(season: str) -> Path:
+    return Path("results") / season / FILE

@@ -1,0 +1,93 @@
+"""`relock`: locks follow a change of code that a replay shows to change nothing, and no other."""
+
+from pathlib import Path
+
+import pytest
+from dvc_repository import copy_code, repository, stale, start
+from report_seasons import leave_figures_empty
+from test_play import InThisProcess
+
+from benchmark.__main__ import main
+from benchmark.analysis.relocks import read_relocks
+from benchmark.commands import play, relock, verify
+from benchmark.encode import drawn_pretraining
+from benchmark.report.pages.replay_lines import replay_lines
+from benchmark.season.code_digests import write_digests
+
+SEASON = """
+title: Small
+datasets:
+  shapes:
+    options: {train: 24, val: 6, test: 10}
+    image: {network: drawn_cnn, input_size: 96, flip: false}
+    words: {size: 8}
+presets: [scan_t2i_avg, vse]
+seeds: [0]
+device: cpu
+options:
+  scan: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
+  vse: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
+"""
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def season(tmp_path, monkeypatch) -> None:
+    """A played season, and code that has changed since: of SCAN and of the yardstick."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
+    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
+    monkeypatch.setattr(play, "Processes", InThisProcess)
+    monkeypatch.setattr(verify, "Processes", InThisProcess)
+    monkeypatch.setattr(relock, "PACKAGE_ROOT", tmp_path)
+    leave_figures_empty(monkeypatch)
+    copy_code()
+    Path("small.yaml").write_text(SEASON)
+    assert main(["season", "small.yaml"]) == 0
+    start()
+    with repository():
+        assert main(["play"]) == 0
+    for method in ("scan", "vse"):
+        path = Path(f"methods/{method}.py")
+        path.write_text(path.read_text() + "\nNOTHING = 0\n")
+    write_digests(tmp_path)
+
+
+def stale_cells() -> set[tuple[str, str]]:
+    """Presets, and their stages that DVC would play."""
+    return {(preset, stage) for preset, stage in stale() if preset in ("scan_t2i_avg", "vse")}
+
+
+def relocked(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, str]:
+    capsys.readouterr()
+    with repository():
+        status = main(["relock", "small", *arguments])
+    told = capsys.readouterr()
+    return status, told.out + told.err
+
+
+def test_locks_follow_the_code_of_what_was_played_again(season, capsys):
+    assert len(stale_cells()) == 4
+    status, said = relocked(capsys, "--cells", "*scan*")
+    assert status == 0 and "small: 2 of 4 stages with other code are up to date" in said
+    assert stale_cells() == {("vse", "train-0"), ("vse", "evaluate-0")}
+    (noted,) = read_relocks("small")
+    assert (noted.stages, noted.cells, noted.replayed) == (2, 1, "small")
+    assert noted.code == ["evaluate-scan", "train-scan"]
+    (line,) = replay_lines("small", [])
+    assert line.startswith("2 stages were played with former code of evaluate-scan, train-scan: ")
+    assert relocked(capsys)[0] == 0
+    assert stale_cells() == set()
+    assert [noted.stages for noted in read_relocks("small")] == [2, 2]
+    assert "0 of 0 stages" in relocked(capsys)[1]
+    assert len(read_relocks("small")) == 2
+
+
+def test_nothing_follows_what_leaves_other_bytes(season, capsys):
+    history = Path("results/small/shapes/scan_t2i_avg/0/training/history.csv")
+    history.write_text(history.read_text().replace("1,", "2,"))
+    before = stale_cells()
+    status, said = relocked(capsys, "--cells", "*scan*")
+    assert status == 2 and "found other bytes of training/history.csv" in said
+    assert stale_cells() == before
+    assert read_relocks("small") == []
