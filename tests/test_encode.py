@@ -231,22 +231,34 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
     assert contents() == unbroken
 
 
-def test_a_run_killed_while_it_clears_up_leaves_nothing_to_go_on_with(monkeypatch):
+@pytest.mark.parametrize("of_next", ["the same", "another"])
+def test_a_run_killed_while_it_clears_up_leaves_nothing_to_go_on_with(of_next, monkeypatch):
+    """At its end, or before it begins as the scratch folder is another encoding's."""
     of = SimpleNamespace(folder=str(FOLDER))
+    progress = Path(".scratch") / FOLDER / "progress.json"
 
-    def filled() -> list[slice]:
+    def filled(identity: str) -> list[slice]:
         with resumable_arrays.scratch_folder(of) as scratch:
-            return list(resumable_arrays.chunks(scratch, {}, total=8, size=4, name="encode"))
+            return list(resumable_arrays.chunks(scratch, {"of": identity}, 8, 4, name="encode"))
 
-    def dies(path):
+    def dies(path, **settings):
         raise KeyboardInterrupt
 
+    progress.parent.mkdir(parents=True)
+    progress.write_text('{"done": 4, "identity": {"of": "the same"}}')
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(resumable_arrays, "shutil", SimpleNamespace(rmtree=dies))
-        (Path(".scratch") / FOLDER).mkdir(parents=True)
-        (Path(".scratch") / FOLDER / "progress.json").write_text('{"done": 4, "identity": {}}')
-        filled()
-    assert filled() == [slice(0, 4), slice(4, 8)]
+        filled(of_next)
+    assert filled("the same") == [slice(0, 4), slice(4, 8)]
+
+
+def test_a_run_on_another_kind_of_device_is_not_gone_on_with(stage, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        stage(dies_at="p6.png")
+    stage.opened.clear()
+    monkeypatch.setattr(resumable_arrays, "kind", lambda device: "a GPU")
+    stage()
+    assert stage.opened == [f"p{n}.png" for n in range(11)]
 
 
 def test_one_process_at_a_time_encodes_a_feature_set(stage):

@@ -12,6 +12,8 @@ from refusals import check, refusal
 
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
+from benchmark.core.files import HOST
+from benchmark.core.locks import alone, lock_of
 from benchmark.fetch import __main__ as fetch
 from benchmark.fetch.checklist import downloads
 from benchmark.fetch.download import ChecksumError
@@ -118,6 +120,26 @@ def test_empty_real_folder_is_replaced(tmp_path):
     RAW.mkdir(parents=True)
     assert run("mine", "--source", own_folder(tmp_path / "own")) == 0
     assert RAW.is_symlink()
+
+
+@pytest.mark.parametrize("process", [2**22 + 1, os.getpid()], ids=["ended", "this_number_again"])
+def test_a_link_that_a_killed_fetch_left_half_made(process, tmp_path):
+    """It is removed, and what it leads to stays."""
+    source = own_folder(tmp_path / "own")
+    RAW.parent.mkdir(parents=True)
+    left = RAW.with_name(f".mine.{HOST}.{process}.part")
+    left.symlink_to(source)
+    assert run("mine", "--source", source) == 0
+    assert RAW.is_symlink() and len(list(source.iterdir())) == 4
+    assert not left.is_symlink()
+
+
+def test_one_fetch_of_a_dataset_at_a_time(tmp_path, capsys):
+    """Two downloads would write one file."""
+    with alone(lock_of(str(RAW)), "another fetch"):
+        assert run("mine", "--source", own_folder(tmp_path / "own")) == 2
+    assert "fetch mine: expected one at a time in this folder" in capsys.readouterr().err
+    assert not MANIFEST.exists()
 
 
 def test_source_that_is_no_folder(tmp_path):

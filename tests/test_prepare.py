@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -468,6 +469,17 @@ def test_new_folder_takes_the_place_of_the_old(tmp_path):
             (part / text).write_text(text)
     assert content(tmp_path / "deep" / "mine") == {"new": b"new"}
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["mine"]
+
+
+def test_a_part_of_an_earlier_process_of_this_number_is_in_nobodys_way(tmp_path):
+    """As in a container that was killed and started anew."""
+    left = tmp_path / f".mine.{files.HOST}.{os.getpid()}.part"
+    left.mkdir()
+    (left / "half").write_text("half")
+    with files.replaced(tmp_path / "mine") as part:
+        (part / "card.json").write_text("new")
+    assert content(tmp_path / "mine") == {"card.json": b"new"}
+    assert not left.exists()
 
 
 def test_kill_after_the_two_renames_leaves_nothing_in_the_way(tmp_path):

@@ -47,12 +47,13 @@ def read_trials(season: str) -> pd.DataFrame:
 
 
 def add_trial(season: str, trial: dict) -> None:
-    """Write one more row; rows are kept in the order of their presets. Trials that end together
-    wait for each other."""
+    """Write one more row; rows are kept in the order of their presets, one of those that were tried
+    twice. Trials that end together wait for each other."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
+        trials = trials.drop_duplicates(["dataset", "preset", "options"])
         trials = trials.sort_values(["dataset", "preset"], kind="stable")
         write_text(path(season), trials.to_csv(index=False, lineterminator="\n"))
 

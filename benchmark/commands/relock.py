@@ -67,9 +67,7 @@ def _code_of(played: Replayed) -> set[str]:
 
 
 def _follow(season: str, stages: dict[str, set[str]], played: Replayed) -> None:
-    """Let the locks of stages name the present code, and note it."""
-    with stage_records.opened([stage_records.all_of(season)]) as records:
-        records.relock(stages)
+    """Note it, and let the locks of stages name the present code."""
     relock = Relock(
         stages=len(stages),
         code=sorted({Path(file).stem for files in stages.values() for file in files}),
@@ -78,6 +76,8 @@ def _follow(season: str, stages: dict[str, set[str]], played: Replayed) -> None:
         fingerprint=fingerprint(),
     )
     note_relock(season, relock)
+    with stage_records.opened([stage_records.all_of(season)]) as records:
+        records.relock(stages)
 
 
 def _changed(season: str) -> dict[str, set[str]]:

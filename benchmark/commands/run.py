@@ -15,6 +15,7 @@ import yaml
 from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import BAD_YAML, read_json, sha256
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.records import read_record
 from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
@@ -62,10 +63,11 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
     params = placed(resolve(NAME, _season(arguments, name, known), known), local)
-    play(params, arguments.dataset, arguments.source)
     played = [*params.fusions.values(), *params.cells.values()]
     cell = next(cell for cell in played if cell.preset == name)  # not what it needs
-    record = read_record(Path(cell.folder))
+    with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
+        play(params, arguments.dataset, arguments.source)
+        record = read_record(Path(cell.folder))
     if arguments.json:
         print(json.dumps(record.model_dump(mode="json"), indent=2))
     else:
@@ -96,6 +98,7 @@ def play(params: Params, dataset: str, source: Path | None) -> None:
         for line in prepare(params, dataset):
             _say(line)
         for encoding in params.feature_sets.values():  # of what was prepared before
+            (Path(encoding.folder) / "card.json").unlink(missing_ok=True)  # half a folder is none
             shutil.rmtree(encoding.folder, ignore_errors=True)
     for encoding in params.feature_sets.values():
         if _encoded_otherwise(encoding):

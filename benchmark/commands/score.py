@@ -30,6 +30,7 @@ from benchmark.commands.metric_lines import print_metrics
 from benchmark.core.array_files import read_csv, read_parquet
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256, write_text
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.machine import provenance
 from benchmark.core.names import checked_name
 from benchmark.core.provenance import write_provenance
@@ -89,10 +90,11 @@ def main(arguments: argparse.Namespace) -> None:
     row = _row(params, arguments)
     judged = judge(arguments, data)
     folder = Path(row.folder)
-    files = write_scores(folder, judged.result)
-    write_record(folder, _record(params.season, row, arguments.compare, data, judged, files))
-    write_provenance(folder / "scores/cost.json", provenance(CPU, judged.seconds, "float32"))
-    write_brought(params.season, row)
+    with alone(lock_of(row.folder), f"score {row.key}"):
+        files = write_scores(folder, judged.result)
+        write_record(folder, _record(params.season, row, arguments.compare, data, judged, files))
+        write_provenance(folder / "scores/cost.json", provenance(CPU, judged.seconds, "float32"))
+        write_brought(params.season, row)
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
     print(f"{folder}/record.json: {judged.given} brought along{earlier}")
     print_metrics(judged.result.metrics)

@@ -7,8 +7,6 @@ season file and comes back is not trained again.
 
 import argparse
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from benchmark.commands import season_reference
@@ -74,8 +72,7 @@ def main(arguments: argparse.Namespace) -> None:
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
     _keep_file(season_path(arguments.name), SEASONS / name / SEASON_FILE)
     write_params(params)
-    with _locks_kept(SEASONS / name / "pipelines"):
-        write_pipelines(params)
+    write_pipelines(params)
     if local != Local():
         write_local(local)
     _unlink_others(placed(params, local))
@@ -124,20 +121,6 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
             raise UserError("--source", expected, repr(source), "name the dataset and its folder")
         folders[name] = folder
     return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
-
-
-@contextmanager
-def _locks_kept(pipelines: Path) -> Iterator[None]:
-    """Inside, pipelines of dropped presets are removed with all that is in their folders. Their
-    locks are put back: DVC reads none without a dvc.yaml beside it, and finds what was played up to
-    date once that is there again."""
-    locks = {path: path.read_text(encoding="utf-8") for path in pipelines.rglob("dvc.lock")}
-    try:
-        yield
-    finally:
-        for path, text in locks.items():
-            if not path.is_file():
-                write_text(path, text)
 
 
 def _unlink_others(params: Params) -> None:

@@ -51,10 +51,10 @@ def main(arguments: argparse.Namespace) -> None:
     try:
         train_cell(params, cell)
         trial = _result(cell, options)
+        is_first = not tuning_trials.path(params.season).is_file()
+        tuning_trials.add_trial(params.season, trial)
     finally:
         _remove(cell)
-    is_first = not tuning_trials.path(params.season).is_file()
-    tuning_trials.add_trial(params.season, trial)
     print(f"{cell.preset} {trial['options']}: epoch {trial['epoch']}, rsum {trial['val_rsum']:.1f}")
     if is_first:
         print(f"next: python -m benchmark season {params.season}; then its report reads the trials")

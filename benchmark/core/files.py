@@ -44,8 +44,14 @@ def atomic(path: Path) -> Iterator[Path]:
         _flush(part)
         os.replace(part, path)
     finally:
-        if part.is_dir():
-            shutil.rmtree(part)
+        _remove(part)
+
+
+def _remove(part: Path) -> None:
+    """Remove a file, a folder or a link to one, if it is there."""
+    if part.is_dir() and not part.is_symlink():
+        shutil.rmtree(part)
+    else:
         part.unlink(missing_ok=True)
 
 
@@ -53,11 +59,15 @@ def _sweep(path: Path) -> None:
     """Remove parts of `path` whose process, on this machine, has ended."""
     for part in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = part.name.removesuffix(PART).rpartition(".")[2]
-        if number.isdecimal() and not _is_running(int(number)):
-            shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
+        if number.isdecimal() and not _is_another_running(int(number)):
+            _remove(part)
 
 
-def _is_running(process: int) -> bool:
+def _is_another_running(process: int) -> bool:
+    """Whether a process runs, and is not this one, which writes a path once at a time: what has its
+    number is of an earlier one, as in a container that was started anew."""
+    if process == os.getpid():
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -68,7 +78,9 @@ def _is_running(process: int) -> bool:
 
 
 def _flush(part: Path) -> None:
-    """Write a file, or all files of a folder, from memory to the disk."""
+    """Write a file, or all files of a folder, from memory to the disk; of a link, none."""
+    if part.is_symlink():
+        return
     for path in [part, *part.rglob("*")] if part.is_dir() else [part]:
         if path.is_file():
             with path.open("rb") as file:

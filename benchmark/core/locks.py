@@ -4,19 +4,26 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from zc.lockfile import LockError, LockFile
+from zc.lockfile import LockError, SimpleLockFile
 
 from benchmark.core.errors import UserError
 
 
+def lock_of(folder: str) -> Path:
+    """The lock of what writes a folder, by its path from the root."""
+    return Path(".scratch") / f"{folder}.lock"
+
+
 @contextmanager
 def alone(lock_file: Path, verb: str) -> Iterator[None]:
-    """Two at once would write the same scratch files. A process that ends gives its lock back."""
+    """Two at once would write the same files. A process gives its lock back when it ends, however
+    that is. Raises UserError while another one has it; the file stays empty, and needs no room
+    on a full disk."""
     lock_file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        lock = LockFile(str(lock_file))
+        lock = SimpleLockFile(str(lock_file))
     except LockError as error:
-        other = f"process {lock_file.read_text().strip()}"
-        raise UserError(verb, "one at a time in this folder", other, "wait for it") from error
+        expected, found = "one at a time in this folder", "another process"
+        raise UserError(verb, expected, found, "wait for its end") from error
     with closing(lock):
         yield

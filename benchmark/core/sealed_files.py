@@ -6,6 +6,7 @@ without a word. The 32 bytes of the digest come after the archive, and torch.loa
 
 import hashlib
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 
@@ -20,13 +21,23 @@ class DamagedError(ValueError):
 
 
 def save(path: Path, content: dict) -> None:
-    """Write tensors and plain values, atomically. Equal content gives equal bytes."""
+    """Write tensors and plain values, atomically. Equal content gives equal bytes. Raises OSError
+    where the disk is full."""
     with atomic(path) as part:
         with part.open("wb") as file:  # a path would put its random name into the archive
-            torch.save(content, file)
+            _save(content, file)
         digest = _digest(part, part.stat().st_size)
         with part.open("ab") as file:
             file.write(digest)
+
+
+def _save(content: dict, file: BinaryIO) -> None:
+    try:
+        torch.save(content, file)
+    except RuntimeError as error:  # torch closes its archive after a failed write, and fails again
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from error
+        raise
 
 
 def load(path: Path) -> dict:

@@ -57,14 +57,15 @@ def encode_pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> 
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, weights = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     state = network.state_dict()
-    describe = describer(network, settings, begin(params.device))
+    device = begin(params.device)
+    describe = describer(network, settings, device)
     open_picture = raw_dataset(params, feature_set.dataset).pictures()
     is_train = (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
     with scratch_folder(feature_set) as scratch:
         _fill(
             scratch,
-            identity(feature_set, card),
+            identity(feature_set, card, device),
             settings,
             images["file"].tolist(),
             open_picture,

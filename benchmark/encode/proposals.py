@@ -78,7 +78,8 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     are zeros.
     """
     settings, images = feature_set.proposals, data.used_images
-    networks = _networks(params, feature_set)
+    device = begin(params.device)
+    networks = _networks(params, feature_set, device)
     card = card_of(feature_set, images["image_id"].tolist(), data) | networks.weights
     card |= {"regions_sha256": fingerprint(data.regions["phrase_id"].tolist())}
     dataset = raw_dataset(params, feature_set.dataset)
@@ -90,15 +91,15 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         encode=_encoder(settings, networks, dataset.folder),
     )
     with scratch_folder(feature_set) as scratch:
-        _fill(job, scratch, identity(feature_set, card))
+        _fill(job, scratch, identity(feature_set, card, device))
         _finish(job, scratch, Path(feature_set.folder), card)
 
 
 # Networks ---------------------------------------------------------------------------------------
 
 
-def _networks(params: Params, feature_set: FeatureSet) -> _Networks:
-    settings, device = feature_set.proposals, begin(params.device)
+def _networks(params: Params, feature_set: FeatureSet, device: torch.device) -> _Networks:
+    settings = feature_set.proposals
     weights_dir = Path(params.weights_dir) if params.weights_dir else None
     network, origin = encoders.load(feature_set.encoder).load(settings.network, weights_dir)
     weights = {"weights": origin}

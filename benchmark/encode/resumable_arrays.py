@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from benchmark.core import disk_space
+from benchmark.core.devices import kind
 from benchmark.core.files import read_json, write_json
 from benchmark.core.fingerprint import fingerprint
-from benchmark.core.locks import alone
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.season import code_digests
 from benchmark.season.parameters import FeatureSet
@@ -24,20 +26,25 @@ def scratch_folder(feature_set: FeatureSet) -> Iterator[Path]:
     """The scratch folder of a feature set, for one process at a time; it is removed when the block
     ends well. Raises UserError while another process has it."""
     scratch = Path(".scratch") / feature_set.folder
-    with alone(scratch.with_name(f"{scratch.name}.lock"), f"encode {feature_set.folder}"):
+    with alone(lock_of(feature_set.folder), f"encode {feature_set.folder}"):
         yield scratch
         (scratch / PROGRESS).unlink(missing_ok=True)  # first, since half a folder is not resumed
         shutil.rmtree(scratch)
 
 
-def identity(feature_set: FeatureSet, card: dict) -> dict:
-    """All that decides the bytes of an encoding: only the same one is resumed."""
+def identity(feature_set: FeatureSet, card: dict, device: torch.device) -> dict:
+    """All that decides the bytes of an encoding: only the same one is resumed, on such a device."""
     modules = [
         "benchmark/encode/__main__.py",
         f"benchmark/encode/{feature_set.kind}.py",
         f"benchmark/encoders/{feature_set.encoder}.py",
     ]
-    return {"card": card, "code": code_digests.sha256_of(modules), "numerics": fingerprint()}
+    return {
+        "card": card,
+        "code": code_digests.sha256_of(modules),
+        "device": kind(device),
+        "numerics": fingerprint(),
+    }
 
 
 def chunks(scratch: Path, identity: dict, total: int, size: int, name: str) -> Iterator[slice]:
@@ -62,6 +69,7 @@ def _resumed(scratch: Path, identity: dict) -> int:
         progress = read_json(path)
         if progress.get("identity") == identity:
             return progress["done"]
+        path.unlink()  # first, since half a folder is not resumed
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     return 0

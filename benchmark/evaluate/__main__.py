@@ -17,6 +17,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import begin, now
 from benchmark.core.files import atomic, sha256
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
 from benchmark.core.records import write_record
@@ -60,6 +61,11 @@ def main(arguments: argparse.Namespace) -> None:
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     """Evaluate a cell and write into its folder record.json, and into scores/ ranks.parquet,
     similarities.npz, retrieved.npz, samples.npz and cost.json."""
+    with alone(lock_of(cell.folder), f"evaluate {cell.folder}"):
+        _evaluate_cell(params, cell)
+
+
+def _evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     device = begin(params.device, cell.precision)
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)

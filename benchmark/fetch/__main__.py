@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, sha256, write_json
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.data.raw_state import keep_state, state_of
@@ -42,6 +43,11 @@ def main(arguments: argparse.Namespace) -> None:
 def fetch(params: Params, name: str, source: Path | None = None) -> None:
     """Bring the raw files into place and write their manifest."""
     dataset = raw_dataset(params, name)
+    with alone(lock_of(str(dataset.folder)), f"fetch {name}"):
+        _fetch(dataset, source)
+
+
+def _fetch(dataset: RawDataset, source: Path | None) -> None:
     source = source or (Path(dataset.source) if dataset.source else None)
     if source is not None:
         link(dataset.folder, source.expanduser())

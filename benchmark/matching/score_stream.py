@@ -103,7 +103,7 @@ class ScoreStream:
         size = BYTES * members[0].size * len(members)
         fits = size <= allowed * 1e6
         self.kept = [] if fits else kept_scores.ScoresOnDisk()
-        self.keeps = fits or size < disk_space.free_below(kept_scores.FOLDER)
+        self.keeps = fits or size < disk_space.free_below(kept_scores.FOLDER) / 2
         self.is_first = True
 
     def __iter__(self) -> Iterator[Tile]:

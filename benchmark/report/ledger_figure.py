@@ -87,7 +87,7 @@ def _notes(rows: Sequence[LedgerRow]) -> str:
     untested = sum(row.group == Group.UNTESTED for row in rows)
     marks = ["Rows with the same letter are one comparison."] * bool(same_comparisons(rows))
     if any(row.is_elsewhere for row in rows):
-        marks.append(f"{ELSEWHERE}: the sentence names other data; the same comparison here.")
+        marks.append(f"{ELSEWHERE}: the sentence is about other data.")
     lines = [" ".join(marks)] * bool(marks)
     if untested:
         lines.append(f"{untested} more claims are untested: {', '.join(reasons)}.")

@@ -11,7 +11,6 @@ code is listed as digests (code_digests.py), which a comment does not change.
 """
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -261,7 +260,10 @@ def _write(folder: Path, stages: dict[str, dict]) -> None:
 
 
 def _remove_others(folder: Path, kept: Iterable[Path]) -> None:
-    """Remove the pipelines below `folder` that are no longer played."""
+    """Remove the pipelines below `folder` that are no longer played, but for their locks: DVC reads
+    none without a dvc.yaml beside it, and finds what was played up to date once that is back."""
     for path in list(folder.rglob("dvc.yaml")):
         if path.parent not in kept:
-            shutil.rmtree(path.parent)
+            path.unlink()
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()

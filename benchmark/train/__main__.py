@@ -17,6 +17,7 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.devices import begin, kind
 from benchmark.core.files import write_text
+from benchmark.core.locks import alone, lock_of
 from benchmark.core.machine import provenance
 from benchmark.core.provenance import write_provenance
 from benchmark.matching import checkpoints, method_errors, retrieval_inputs
@@ -50,6 +51,11 @@ def train_cell(params: Params, cell: Cell) -> None:
     A cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
     raises leave a checkpoint that says so.
     """
+    with alone(lock_of(cell.folder), f"train {cell.key}"):
+        _train_cell(params, cell)
+
+
+def _train_cell(params: Params, cell: Cell) -> None:
     device = begin(params.device, cell.precision)
     identity = identity_of(cell)  # now, so that a change during the training is noticed
     scratch = _scratch(cell, identity, device)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tiny_cells import cell_of, enter, evaluated, train_cell
 
-from benchmark.core import disk_space
+from benchmark.core import disk_space, sealed_files
 from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
@@ -100,6 +101,14 @@ def test_a_memory_map_has_its_room_before_it_is_written(disk, left):
     with pytest.raises(UserError) as error:
         scratch_array(disk / "array.npy", (1 << 20, 2), np.dtype(np.float16))
     assert "free space" in error.value.expected and "array.npy" in str(error.value)
+
+
+def test_weights_that_do_not_fit_are_the_fault_of_the_disk(disk):
+    """What torch raises then would be taken for a failure of the method."""
+    fill(disk, left=64)
+    with pytest.raises(OSError, match="No space left"):
+        sealed_files.save(disk / "weights.pt", {"weights": torch.zeros(1 << 18)})
+    assert [path.name for path in disk.iterdir()] == ["filler"]
 
 
 def test_a_memory_map_that_fits_has_its_room(disk):

@@ -133,7 +133,7 @@ def caption(gap: Gap) -> str:
     """What is known to differ, and which steps of the paper were not played; empty where nothing
     is."""
     missing = gap.printed - gap.here
-    sentences = [f"Of {missing:.1f} points between the two, {_explained(gap, missing)}."]
+    sentences = [f"Of {missing:.1f} points between the two, {_lost(gap, missing)}."]
     if gap.differs:
         what = "; ".join(gap.differs)
         sentences.append(f"Known to differ, by how much no cell here measures: {what}.")
@@ -142,13 +142,14 @@ def caption(gap: Gap) -> str:
     return " ".join(sentences) if len(sentences) > 1 else ""
 
 
-def _explained(gap: Gap, missing: float) -> str:
-    """How many of the points that are missing the played steps account for."""
-    explained = missing - gap.unexplained
-    if explained * missing >= 0:
-        return f"{explained:.1f} are explained, {gap.unexplained:.1f} are not"
-    away = f"the steps that were played lead {abs(explained):.1f} away from ours"
-    return f"{gap.unexplained:.1f} are not explained, since {away}"
+def _lost(gap: Gap, missing: float) -> str:
+    """Where the points that are missing are lost: a step is what one row of the paper gains over
+    another, less what it gains here."""
+    lost = missing - gap.unexplained
+    if lost * missing >= 0:
+        return f"{lost:.1f} are lost in the steps that were played, {gap.unexplained:.1f} elsewhere"
+    more = f"the steps that were played gain {abs(lost):.1f} more here"
+    return f"{gap.unexplained:.1f} are lost elsewhere, since {more}"
 
 
 def alt_text(gap: Gap) -> str:

@@ -25,7 +25,7 @@ def careful_rows(board: Board) -> list[str]:
     task = board.ranked[0].task
     lines = [f"All {len(lacking)} rows of {task}: {escaped('; '.join(common))}."] * bool(common)
     for own, titles in sorted(by_lacks.items(), key=lambda item: -len(item[0])):
-        what = "; ".join(own) or f"nothing{' else' * bool(common)}"
+        what = "; ".join(own) or f"nothing{' else' * bool(common)} to note"
         lines.append(f"{bold(escaped(what))}: {escaped('; '.join(titles))}.")
     return lines
 
@@ -41,6 +41,11 @@ def twins_line(board: Board) -> str:
     images, twins = board.card["counts"]["test"]["images"], twin_queries.twins_in_all(board.card)
     return (
         f"{twins} of {images:,} test pictures have a twin in training or validation; without the "
-        f"queries of the {named} that the card names, rsum changes by {min(changes):+.1f} to "
+        f"queries of {_which(named, twins)}, rsum changes by {min(changes):+.1f} to "
         f"{max(changes):+.1f}."
     )
+
+
+def _which(named: int, twins: int) -> str:
+    """The twins that are known by name: the card of a dataset lists no more than so many."""
+    return f"these {named}" if named == twins else f"{named} of these"

@@ -7,6 +7,7 @@ from benchmark.analysis.cautions import SAID_AT_ONCE
 from benchmark.analysis.claim_ledger import KEY
 from benchmark.analysis.claims import Tested, Verdict, counts
 from benchmark.analysis.comparisons import Comparison
+from benchmark.analysis.grounds import Cause
 from benchmark.analysis.preset_titles import title_of
 from benchmark.analysis.shared_effects import Effect
 from benchmark.analysis.verdict_rules import Conclusion, Limit, Size, two_digits
@@ -24,8 +25,8 @@ VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
     Conclusion.REVERSED: ("is reversed", "are reversed"),
     Conclusion.NO_DIFFERENCE: ("shows no difference", "show no difference"),
-    Conclusion.BETTER: ("does not hold, better", "do not hold, better"),
-    Conclusion.WORSE: ("does not hold, worse", "do not hold, worse"),
+    Conclusion.BETTER: ("denies a gain that is there", "deny gains that are there"),
+    Conclusion.WORSE: ("denies a loss that is there", "deny losses that are there"),
     Conclusion.UNDECIDED: ("is undecided", "are undecided"),
     Conclusion.NOT_RUN: ("was not run", "were not run"),
 }
@@ -68,7 +69,7 @@ def headlines(
     for title, verdicts in of_boards.items():
         for verdict in verdicts:
             if verdict.paper == paper and verdict.claim.headline:
-                of_claim = said.setdefault(verdict.claim.statement, [])
+                of_claim = said.setdefault(statement(verdict), [])
                 of_claim += [(title, answer(verdict))] * (verdict.conclusion != Conclusion.NOT_RUN)
     return list(said.items())
 
@@ -77,7 +78,7 @@ def answer(verdict: Verdict) -> str:
     """The verdict with its numbers, in one line of plain text."""
     parts = []
     for tested in verdict.tested:
-        pair = f"{compared(verdict, tested.comparison)} " * (len(verdict.tested) > 1)
+        pair = f"{compared(verdict, tested.comparison)}: " * (len(verdict.tested) > 1)
         size = f", {tested.size}" * (tested.size in UNLIKE)
         beside = f"; printed {_printed_difference(verdict, tested)}" * (tested.printed is not None)
         shown = difference(verdict, tested.comparison)
@@ -102,9 +103,11 @@ def _shown_rows(verdict: Verdict, beside: Mapping[Effect, str]) -> list[list[str
 
 
 def _with_cautions(verdict: Verdict) -> str:
-    """The conclusion, with the gravest cautions in short; an undecided claim needs none."""
+    """The conclusion, with the gravest cautions in short; of an undecided claim what stands in its
+    way instead, if that is neither the interval nor p."""
     if verdict.conclusion == Conclusion.UNDECIDED:
-        return verdict.conclusion
+        is_plain = verdict.cause in (Cause.INTERVAL, Cause.CHANCE)
+        return verdict.conclusion if is_plain else f"{verdict.conclusion} ({verdict.cause})"
     said = [kind for kind in SAID_AT_ONCE if any(c.startswith(kind) for c in verdict.cautions)]
     return f"{verdict.conclusion} ({', '.join(said)})" if said else verdict.conclusion
 
@@ -232,13 +235,13 @@ def has_dagger(comparison: Comparison) -> bool:
 
 
 def statement(verdict: Verdict) -> str:
-    """The claim; where its sentence names another dataset, that this is the same comparison."""
+    """The claim; where its sentence names another dataset, that it does."""
     return told(verdict.claim.statement, verdict.is_elsewhere)
 
 
 def told(text: str, is_elsewhere: bool) -> str:
-    """A claim's sentence; where it names another dataset, that this is the same comparison."""
-    return f"The same comparison here as in: {text}" if is_elsewhere else text
+    """A claim's sentence; where it names another dataset, that it does."""
+    return f"Said of other data: {text}" if is_elsewhere else text
 
 
 def compared(verdict: Verdict, comparison: Comparison) -> str:

@@ -44,7 +44,9 @@ def first_page(board: Board) -> tuple[Table | None, str]:
 def _below(places: Sequence[int]) -> str:
     """Which places of the board the rows have that are not among the best."""
     others = [str(place) for place in places if place > FIRST]
-    return f" The rows below the first {FIRST} are at place {', '.join(others)}." * bool(others)
+    where = f"The last {len(others)} rows are no paper's, at places {', '.join(others)}."
+    one = f"The last row is no paper's, at place {''.join(others)}."
+    return f" {one if len(others) == 1 else where}" * bool(others)
 
 
 def leaderboard(board: Board) -> Table | None:

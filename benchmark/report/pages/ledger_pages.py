@@ -79,7 +79,7 @@ def fidelity_page() -> str:
 
 
 def statement(row: LedgerRow) -> str:
-    """The claim; where its sentence names other data alone, that this is the same comparison."""
+    """The claim; where its sentence names other data alone, that it does."""
     return told(row.claim.statement, row.is_elsewhere)
 
 

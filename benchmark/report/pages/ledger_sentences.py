@@ -74,7 +74,8 @@ def _shared(rows: Sequence[LedgerRow]) -> str:
     letters = same_comparisons(rows)
     if not letters:
         return ""
-    return f" {len(letters)} of them rest on {len(set(letters.values()))} comparisons."
+    count = len(set(letters.values()))
+    return f" {len(letters)} of them rest on only {count} comparisons, and are not independent."
 
 
 def _largest(seasons: Sequence[SeasonClaims]) -> str:
@@ -102,7 +103,9 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
         return ""
     most = min(failing, key=_clearness)
     statement = most.claim.statement.rstrip(".")
-    return f'What fails in most tests: "{statement}"; measured: {most.extent}; {surprise(most)}'
+    also = sum(_clearness(row)[:2] == _clearness(most)[:2] for row in failing) - 1
+    beside = f" (and {also} other{'s' * (also > 1)} as often)" * bool(also)
+    return f'What fails in most tests{beside}: "{statement}"; {surprise(most)}'
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:
