@@ -182,7 +182,7 @@ def test_a_single_training_that_others_carry_is_marked():
 
 def test_a_sentence_about_another_dataset_is_named_the_same_comparison():
     (row,) = rows(claims_table("t", [verdict("holds", compared("a", "b"), is_elsewhere=True)]))
-    assert row["claim"] == "The same comparison here as in: First beats second."
+    assert row["claim"] == "Said of other data: First beats second."
 
 
 def test_a_claim_on_one_preset_names_its_two_metrics():
@@ -352,7 +352,7 @@ def test_conclusions_are_counted_in_words():
     verdicts = [verdict(word, pair) for word in ("holds", "undecided", "undecided")]
     assert counted(verdicts) == "1 holds, 2 are undecided"
     verdicts.append(verdict("does not hold: worse", pair))
-    assert "1 does not hold, worse" in counted(verdicts)
+    assert "1 denies a loss that is there" in counted(verdicts)
 
 
 class TestForest:

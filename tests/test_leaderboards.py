@@ -125,9 +125,7 @@ class TestLeaderboard:
         best = [f"P{n:02}" for n in range(FIRST)]
         assert [row["preset"] for row in texts(cut)] == [*best, "Z", "Y"]
         assert said.startswith(f"{MOST - FIRST} more presets are on the page")
-        assert said.endswith(
-            f"The rows below the first {FIRST} are at place {MOST + 1}, {MOST + 2}."
-        )
+        assert said.endswith(f"The last 2 rows are no paper's, at places {MOST + 1}, {MOST + 2}.")
         few = [standing(f"o{n}", POOR, method="o.py") for n in range(MOST - FIRST)]
         cut, said = first_page(board(*of_papers[: FIRST + 1], *few))
         assert len(cut.rows) == MOST and said.startswith("1 more preset is on the page")
@@ -205,7 +203,7 @@ class TestCarefulRows:
         assert own == [
             "**fewer than 3 seeds; text encoder with random weights**: BOTH.",
             "**fewer than 3 seeds**: FEW.",
-            "**nothing else**: OK.",
+            "**nothing else to note**: OK.",
         ]
 
     def test_a_row_as_bad_as_random_scores_says_so(self):
@@ -213,7 +211,7 @@ class TestCarefulRows:
         poor, good = standing("poor", *[POOR] * 3, **known), standing("good", *[0] * 3, **known)
         assert careful_rows(board(good, poor)) == [
             "**near chance**: POOR.",
-            "**nothing**: GOOD.",
+            "**nothing to note**: GOOD.",
         ]
 
     def test_of_rows_that_lack_nothing_there_is_no_list(self):
@@ -269,7 +267,8 @@ class TestGap:
         gap = gap_of(other, SCAN, SCAN.main)
         said = caption(gap)
         assert said.startswith(
-            "Of 452.2 points between the two, 0.0 are explained, 452.2 are not. Known to differ, "
+            "Of 452.2 points between the two, 0.0 are lost in the steps that were played, 452.2 "
+            "elsewhere. Known to differ, "
         )
         assert gap.differs[0].startswith("data: Made") and gap.differs[0] in said
         assert "options epochs" in said
@@ -282,8 +281,8 @@ class TestGap:
     def test_the_caption_says_where_steps_lead_away_from_ours(self):
         other = board(standing("scan_i2t_avg", POOR, scaled=["epochs"]))
         gap = replace(gap_of(other, SCAN, SCAN.main), steps=[("a step", -12.5)])
-        said = "Of 452.2 points between the two, 464.7 are not explained, since the steps that were"
-        assert caption(gap).startswith(f"{said} played lead 12.5 away from ours.")
+        said = "Of 452.2 points between the two, 464.7 are lost elsewhere, since the steps that"
+        assert caption(gap).startswith(f"{said} were played gain 12.5 more here.")
 
     def test_of_little_other_data_there_is_none(self):
         """Of another dataset, or of few training images alone, there is one."""

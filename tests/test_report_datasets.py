@@ -190,8 +190,8 @@ def test_a_cell_whose_text_was_never_read_says_so(played):
     for seed in (0, 1):
         amend("scan_i2t_lse", seed, text_features={})
     report.write_report(played)
-    assert page("open").count("Text: never read.") == 1
-    assert "Text: never read." not in page("gated")
+    assert page("open").count("Text: never read (`scan`).") == 1
+    assert "Text: never read" not in page("gated")
 
 
 def test_a_training_of_no_epochs_has_no_epochs(played):

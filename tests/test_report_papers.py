@@ -42,7 +42,7 @@ from benchmark.report.pages.paper_tables import paper_tables
 from benchmark.report.table_formats import as_markdown
 from benchmark.season.parameters import Params
 
-ELSEWHERE = "The same comparison here as in: "
+ELSEWHERE = "Said of other data: "
 RECALLS = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
 
 

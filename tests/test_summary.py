@@ -313,7 +313,7 @@ class TestClaims:
     def test_one_is_one(self):
         judged = ["holds", "does not hold: better", "undecided", "not run"]
         counted = self.claims(self.lines(*map(verdict, judged)))
-        assert "1 holds, 1 does not hold, better, 1 is undecided, 1 was not run" in counted
+        assert "1 holds, 1 denies a gain that is there, 1 is undecided, 1 was not run" in counted
 
     def test_own_ones_come_first_with_why_their_presets_may_share_a_group(self):
         own = replace(verdict("holds", limit=Limit(1, 100)), paper=OWN)

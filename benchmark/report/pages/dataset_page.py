@@ -197,30 +197,37 @@ def _counts(board: Board) -> Table:
 
 
 def _feature_sentences(board: Board) -> list[str]:
-    """The notes of the dataset and the features that were used, as Markdown."""
-    sentences = [escaped(note) for note in board.card["notes"]]
-    for outcome in board.outcomes:
-        sentences += [_image_features(outcome.record), _text_features(outcome.record)]
-    return list(dict.fromkeys(sentences))
+    """The notes of the dataset and the features that were used, as Markdown; for which methods,
+    where not for all."""
+    methods: dict[str, set[str]] = {}
+    for record in (outcome.record for outcome in board.outcomes):
+        for sentence in (_image_features(record), _text_features(record)):
+            methods.setdefault(sentence, set()).add(record.method)
+    every = set.union(set(), *methods.values())
+    used = [
+        sentence if of == every else f"{sentence} ({', '.join(map(code, sorted(of)))})"
+        for sentence, of in methods.items()
+    ]
+    return [*(f"{escaped(note)}" for note in board.card["notes"]), *(f"{line}." for line in used)]
 
 
 def _image_features(record: Record) -> str:
     facts, weights = record.image_features, record.image_features.get("weights", {})
     origin = f"{weights.get('file', 'unknown')}, sha256 {weights.get('sha256', 'unknown')[:12]}"
     what = "Proposals" if record.task == "localisation" else "Image features"
-    return f"{what}: {code(facts.get('encoder', 'unknown'))}, weights: {escaped(origin)}."
+    return f"{what}: {code(facts.get('encoder', 'unknown'))}, weights: {escaped(origin)}"
 
 
 def _text_features(record: Record) -> str:
     facts = record.text_features
     if not facts:
-        return "Text: never read."
+        return "Text: never read"
     if "vocabulary" in facts:
         words = escaped(str(facts["vocabulary"]))
-        return f"Text as words: a vocabulary of {words} from the training captions."
+        return f"Text as words: a vocabulary of {words} from the training captions"
     origin = f", {escaped(facts['vectors'])}" if "vectors" in facts else ""
     kind = "phrase" if record.task == "localisation" else "sentence"
-    return f"Text as {kind} vectors: {code(facts['encoder'])}{origin}."
+    return f"Text as {kind} vectors: {code(facts['encoder'])}{origin}"
 
 
 def _machines(board: Board) -> list[str]:

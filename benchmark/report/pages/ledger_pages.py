@@ -16,7 +16,9 @@ from benchmark.report.pages.result_tables import NONE
 from benchmark.report.pages.template_filling import filled
 from benchmark.report.table_formats import Table
 
-HOLD = {Group.REPLICATED: "hold", Group.SMALLER: "hold"}  # group -> its column
+HOLD = dict.fromkeys(
+    (Group.REPLICATED, Group.SMALLER), f"{Group.REPLICATED} or {Group.SMALLER}"
+)  # group -> its column
 DIFFERENCE = "difference, 95% interval"
 PAPER_OF = {  # file of fidelity/ -> paper whose method it is
     "cyclematch": "cyclematch",

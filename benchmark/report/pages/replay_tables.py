@@ -143,9 +143,10 @@ def _entry(board: Board, standing: Standing, metric: str, printed: str) -> str:
     values = comparisons.values(standing, metric)
     if not values:
         return f"{printed} {ARROW} {NONE}"
+    if is_time(metric):  # which other work on the machine changes by far more than its digits say
+        return f"{printed}{NO_BREAK}{ARROW} {float(f'{median(values):.2g}'):g}"
     decimals = max(1, METRICS[metric].decimals)
-    typical = median(values) if is_time(metric) else fmean(values)
-    text = f"{printed}{NO_BREAK}{ARROW} {typical:.{decimals}f}"
+    text = f"{printed}{NO_BREAK}{ARROW} {fmean(values):.{decimals}f}"
     ends = result_tables.interval(board, standing, metric, decimals)
     if ends != NONE:
         return f"{text} {ends}"

@@ -182,5 +182,6 @@ def _on_board(name: str, paper: Paper, board: Board, figures: FigureFolder) -> d
             for row in table.rows
             for entry in row
         ),
+        "has_times": any("µs" in head for table in tables.values() for head in table.heads),
         "figures": figures.section(f"papers/{name}", inputs, stem, UP),
     }

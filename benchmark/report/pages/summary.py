@@ -124,7 +124,7 @@ def _cheapest(board: Board) -> str:
     timed = max(by_setting(board).values(), key=len, default=[])
     if len(timed) < 2:
         return ""
-    trained = [s for s in timed if s.played[0].trainings and training_seconds(board, s) > 0]
+    trained = [standing for standing in timed if standing.played[0].trainings]
     queries = _fastest(timed, query_seconds, lambda s: f"{three_digits(1e3 * s)} ms")
     said = [f"a query is fastest with {_listed(queries, named=CHEAPEST)}"]
     if trained:
