@@ -321,6 +321,8 @@ class TestVerdictTable:
         assert row["verdict"] == "holds (near chance, unequal settings)"
         undecided = verdict("undecided", compared("a", "b"), cautions=cautions)
         assert rows(verdict_table("t", [undecided]))[0]["verdict"] == "undecided"
+        poor = replace(undecided, cause=Cause.NEAR_CHANCE)
+        assert rows(verdict_table("t", [poor]))[0]["verdict"] == "undecided (near chance)"
 
     def test_an_interval_over_these_trainings_has_a_dagger(self):
         single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)

@@ -168,7 +168,7 @@ def test_order_statistics_do_not_depend_on_the_cells(cells, monkeypatch):
     monkeypatch.setattr("benchmark.protocol.score_distributions.CELLS", cells)
     scores, matched, _, _ = gallery("ties")
     order, pairs = UnmatchedOrder(), np.nonzero(matched)
-    order.count(scores, scores[pairs])
+    order.count(scores)
     points = np.linspace(-1, 1, 21)
     order.ask(np.arange(0, (~matched).sum(), 5), points, scores[pairs])
     order.keep(scores, pairs)

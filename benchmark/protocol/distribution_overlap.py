@@ -144,16 +144,17 @@ class Bootstrap:
     ) -> None:
         self.edges, bins = edges, len(edges) - 1
         matched_bin_M = bins_of(matched_M, edges)
-        self.drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
+        drawn_GR = np.ascontiguousarray(drawn_RG.T, dtype=np.float64)
+        self.drawn_GR = drawn_GR.astype(np.float32)  # small integers
         self.group_of_image, self.group_of_caption = group_of_image_I, group_of_caption_C
         images_G, captions_G, matched_G = (
-            np.bincount(groups, minlength=len(self.drawn_GR))
+            np.bincount(groups, minlength=len(drawn_GR))
             for groups in (group_of_image_I, group_of_caption_C, group_of_image_I[matched_images_M])
         )
         pairs = (np.ones(len(matched_bin_M)), (matched_bin_M, group_of_image_I[matched_images_M]))
-        p_NR = csr_array(pairs, (bins, len(self.drawn_GR))) @ self.drawn_GR
-        unmatched_R = (images_G @ self.drawn_GR) * (captions_G @ self.drawn_GR)
-        total_R = unmatched_R - matched_G @ np.square(self.drawn_GR)
+        p_NR = csr_array(pairs, (bins, len(drawn_GR))) @ drawn_GR
+        unmatched_R = (images_G @ drawn_GR) * (captions_G @ drawn_GR)
+        total_R = unmatched_R - matched_G @ np.square(drawn_GR)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
             self.p_NR, self.total_R = p_NR / p_NR.sum(0), np.where(total_R > 0, total_R, np.nan)
         self.q_NR = np.zeros_like(p_NR)
@@ -178,7 +179,8 @@ class Bootstrap:
         bin_P = bins_of(scores_rc.ravel()[pairs], self.edges)
         image_rR = self.drawn_GR[self.group_of_image[rows]]
         caption_cR = self.drawn_GR[self.group_of_caption[columns]]
-        is_small = (image_rR.sum(0) * caption_cR.sum(0)).max() < EXACT  # sums of integers
+        drawn_R = image_rR.sum(0, dtype=np.float64) * caption_cR.sum(0, dtype=np.float64)
+        is_small = drawn_R.max() < EXACT  # sums of integers
         number = np.float32 if is_small else np.float64
         # The captions of an image in a bin add up, then all images in the bin.
         bins = len(self.is_open)
@@ -186,8 +188,9 @@ class Bootstrap:
         cells = np.flatnonzero(np.bincount(cell, minlength=len(rows) * bins))
         place = np.zeros(len(rows) * bins, np.intp)
         place[cells] = np.arange(len(cells))
-        sums = _sums(place[cell], column, (len(cells), len(columns)), caption_cR.astype(number))
-        sums *= image_rR.astype(number)[cells // bins]
+        caption_cR = caption_cR.astype(number, copy=False)
+        sums = _sums(place[cell], column, (len(cells), len(columns)), caption_cR)
+        sums *= image_rR[cells // bins]
         self.q_NR += _sums(cells % bins, np.arange(len(cells)), (bins, len(cells)), sums)
         self._settle()
 

@@ -28,8 +28,8 @@ class UnmatchedOrder:
         self.counts = np.zeros(CELLS, np.int64)
         self.kept: list[np.ndarray] = []
 
-    def count(self, scores: np.ndarray, matched: np.ndarray) -> None:
-        """First pass: scores of a tile, and those of them that are matched."""
+    def count(self, scores: np.ndarray) -> None:
+        """First pass: scores of a tile."""
         if self.low is None:
             low, high, limits = float(scores.min()), float(scores.max()), np.finfo(scores.dtype)
             width = (high - low) * (1 + 2 * MARGIN)
@@ -37,14 +37,14 @@ class UnmatchedOrder:
             self.low = limits.dtype.type(max(low - MARGIN * (high - low), float(limits.min)))
             self.scale = limits.dtype.type(scale)
         self.counts += np.bincount(self._cells(scores).ravel(), minlength=CELLS)
-        self.counts -= np.bincount(self._cells(matched), minlength=CELLS)
 
     def ask(self, ranks: np.ndarray, points: np.ndarray, matched: np.ndarray) -> None:
         """Between the passes: ranks of the unmatched scores that are wanted, points below which
         they are counted, and all matched scores."""
         self.ranks, self.points, self.matched = ranks, points, np.sort(matched)
-        self.end = self.counts.cumsum()
         of_cell = np.bincount(self._cells(self.matched), minlength=CELLS)
+        self.counts -= of_cell
+        self.end = self.counts.cumsum()
         p, q = of_cell.cumsum() / len(matched), self.end / self.end[-1]
         before_p = (of_cell.cumsum() - of_cell) / len(matched)
         before_q = (self.end - self.counts) / self.end[-1]
@@ -93,7 +93,8 @@ class UnmatchedOrder:
 
     def _cells(self, scores: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
-            place = (scores - self.low) * self.scale
+            place = scores - self.low
+            place *= self.scale
         return np.clip(place, 0, CELLS - 1, out=place).astype(np.intp)
 
     def _cells_around(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -137,7 +137,7 @@ class Overview:
 
 def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *lookers) -> Overview:
     """Pass over the scores of `names` and of i2t. Each looker is called with the scores of i2t
-    (r, c) and those of them that are matched.
+    (r, c).
 
     Raises RefusedError for scores that are not finite.
     """
@@ -161,7 +161,7 @@ def overview(tiles: Iterable[Tile], pairing: Pairing, names: Iterable[str], *loo
         total += float(scores.sum(dtype=np.float64))
         if not any(bad.values()):
             for look in lookers:
-                look(scores, scores[pairs])
+                look(scores)
     for count in bad.values():
         if count:
             raise RefusedError(f"{count} of {pairing.size} scores are NaN or infinite")

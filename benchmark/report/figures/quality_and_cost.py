@@ -36,7 +36,7 @@ class Price:
     style: Style
     rsum: float  # mean over seeds
     deviation: float  # over seeds; 0 for one seed
-    training_seconds: float | None  # None: nothing was trained
+    training_seconds: float | None  # None: less than the time that is kept
     query_milliseconds: float  # to encode a query and score it against the gallery
 
 
@@ -64,7 +64,7 @@ def not_shown(prices: Sequence[Price], timed_otherwise: int) -> str:
     untimed = [price.title for price in prices if price.training_seconds is None]
     said = ""
     if untimed:
-        said = f" Not in the left panel, as no time of training was measured: {', '.join(untimed)}."
+        said = f" Not in the left panel, as training takes 0.0 s there: {', '.join(untimed)}."
     if timed_otherwise:
         are = "preset that was" if timed_otherwise == 1 else "presets that were"
         said += f" Left out: {timed_otherwise} {are} timed otherwise."
