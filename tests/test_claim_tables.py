@@ -180,7 +180,7 @@ def test_a_single_training_that_others_carry_is_marked():
     assert rows(claims_table("t", [verdict("holds", carried)]))[0]["seeds"] == "1, 3"
 
 
-def test_a_sentence_about_another_dataset_is_named_the_same_comparison():
+def test_a_sentence_about_another_dataset_is_named_so():
     (row,) = rows(claims_table("t", [verdict("holds", compared("a", "b"), is_elsewhere=True)]))
     assert row["claim"] == "Said of other data: First beats second."
 
@@ -218,7 +218,7 @@ def test_what_is_not_known_is_a_dash_and_one_seed_has_no_spread():
     pair = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], **unknown)
     (row,) = rows(claims_table("t", [verdict("undecided", pair)]))
     assert row["here"] == "50.0 against 51.0"
-    heads = ("95% interval", "p", "p, Holm", "printed")
+    heads = ("95% interval", "p", "p after Holm", "printed")
     assert [row[head] for head in heads] == ["-"] * 4
 
 

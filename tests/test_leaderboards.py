@@ -245,18 +245,18 @@ class TestRankFigure:
 class TestGap:
     """SCAN i-t AVG prints an rsum of 452.2, without hard negatives 380.8 (tables 1 and 4)."""
 
-    def test_without_other_rows_all_of_it_is_unexplained(self):
+    def test_without_other_rows_all_of_it_is_elsewhere(self):
         gap = gap_of(board(standing("scan_i2t_avg", POOR)), SCAN, SCAN.main)
         assert (gap.printed, gap.here, gap.steps) == (pytest.approx(452.2), 0.0, [])
-        assert gap.unexplained == pytest.approx(452.2)
-        assert [step.what for step in bars(gap)] == ["printed, flickr30k", "unexplained", "here"]
+        assert gap.elsewhere == pytest.approx(452.2)
+        assert [step.what for step in bars(gap)] == ["printed, flickr30k", "elsewhere", "here"]
 
     def test_a_step_is_what_the_gap_of_the_other_row_is_smaller(self):
         found = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
         gap = gap_of(found, SCAN, SCAN.main)
         ((what, value),) = gap.steps
         assert "hard negatives" in what and value == pytest.approx(452.2 - 380.8)
-        assert gap.unexplained == pytest.approx(380.8)
+        assert gap.elsewhere == pytest.approx(380.8)
         levels = [(step.start, step.end) for step in bars(gap)]
         assert levels[1] == pytest.approx((452.2, 380.8))
         assert levels[2] == pytest.approx((380.8, 0.0))
@@ -267,8 +267,8 @@ class TestGap:
         gap = gap_of(other, SCAN, SCAN.main)
         said = caption(gap)
         assert said.startswith(
-            "Of 452.2 points between the two, 0.0 are lost in the steps that were played, 452.2 "
-            "elsewhere. Known to differ, "
+            "Printed less ours is 452.2: 0.0 in the steps that were played, 452.2 elsewhere. Known "
+            "to differ, "
         )
         assert gap.differs[0].startswith("data: Made") and gap.differs[0] in said
         assert "options epochs" in said
@@ -281,8 +281,8 @@ class TestGap:
     def test_the_caption_says_where_steps_lead_away_from_ours(self):
         other = board(standing("scan_i2t_avg", POOR, scaled=["epochs"]))
         gap = replace(gap_of(other, SCAN, SCAN.main), steps=[("a step", -12.5)])
-        said = "Of 452.2 points between the two, 464.7 are lost elsewhere, since the steps that"
-        assert caption(gap).startswith(f"{said} were played gain 12.5 more here.")
+        said = "Printed less ours is 452.2: -12.5 in the steps that were played, 464.7 elsewhere."
+        assert caption(gap).startswith(said)
 
     def test_of_little_other_data_there_is_none(self):
         """Of another dataset, or of few training images alone, there is one."""

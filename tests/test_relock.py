@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from dvc_repository import copy_code, repository, stale, start
 from report_seasons import leave_figures_empty
 from test_play import InThisProcess
@@ -28,6 +29,7 @@ options:
   scan: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
   vse: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
 """
+LOCK = "seasons/small/pipelines/shapes/{}/dvc.lock"
 pytestmark = pytest.mark.slow
 
 
@@ -69,18 +71,57 @@ def relocked(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, str]:
 def test_locks_follow_the_code_of_what_was_played_again(season, capsys):
     assert len(stale_cells()) == 4
     status, said = relocked(capsys, "--cells", "*scan*")
-    assert status == 0 and "small: 2 of 4 stages with other code are up to date" in said
+    assert status == 0 and "small: 2 of 4 stages with former code follow" in said
     assert stale_cells() == {("vse", "train-0"), ("vse", "evaluate-0")}
     (noted,) = read_relocks("small")
     assert (noted.stages, noted.cells, noted.replayed) == (2, 1, "small")
     assert noted.code == ["evaluate-scan", "train-scan"]
     (line,) = replay_lines("small", [])
-    assert line.startswith("2 stages were played with former code of evaluate-scan, train-scan: ")
+    assert line.startswith("Stages that were not played anew when code changed: 2. With the later ")
+    assert "1 cell of the season small left" in line and "evaluate-scan, train-scan" in line
     assert relocked(capsys)[0] == 0
     assert stale_cells() == set()
     assert [noted.stages for noted in read_relocks("small")] == [2, 2]
-    assert "0 of 0 stages" in relocked(capsys)[1]
+    assert "small: 0 of 0 stages" in relocked(capsys)[1]
     assert len(read_relocks("small")) == 2
+
+
+def test_a_replay_shows_nothing_of_other_former_code(season, capsys):
+    """One cell is stale for its code, the other for a yet earlier one; and for its command."""
+    locks = {preset: LOCK.format(preset) for preset in ("scan_t2i_avg", "vse")}
+    data = {preset: yaml.safe_load(Path(lock).read_text()) for preset, lock in locks.items()}
+    for stage in data["vse"]["stages"].values():
+        for dep in stage["deps"]:
+            if dep["path"] in ("data/code/train-vse.txt", "data/code/evaluate-vse.txt"):
+                dep["md5"] = "0" * 32
+    data["scan_t2i_avg"]["stages"]["evaluate-0"]["cmd"] += " --former"
+    for preset, lock in locks.items():
+        Path(lock).write_text(yaml.safe_dump(data[preset]))
+    Path(locks["vse"]).rename("vse.lock")
+    with repository():
+        assert main(["play", "--only", "*vse*"]) == 0  # now of the present code
+    Path("vse.lock").rename(locks["vse"])
+    assert relocked(capsys, "--cells", "*scan*")[0] == 0
+    assert stale_cells() == {
+        ("scan_t2i_avg", "evaluate-0"),
+        ("vse", "train-0"),
+        ("vse", "evaluate-0"),
+    }
+
+
+def test_code_that_is_edited_meanwhile_is_not_locked(season, capsys, monkeypatch):
+    replayed = verify.replayed
+
+    def edited(arguments):
+        played = replayed(arguments)
+        path = Path("methods/scan.py")
+        path.write_text(path.read_text() + "\nMORE = 0\n")
+        return played
+
+    monkeypatch.setattr(verify, "replayed", edited)
+    status, said = relocked(capsys, "--cells", "*scan*")
+    assert status == 2 and "expected code that stays while cells are played" in said
+    assert len(stale_cells()) == 4
 
 
 def test_nothing_follows_what_leaves_other_bytes(season, capsys):

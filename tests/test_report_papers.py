@@ -280,7 +280,7 @@ class TestClaims:
     def test_one_that_is_undecided_stands_with_its_numbers(self, verdicts):
         row = self.row(verdicts, "SCAN i-t AVG beats SCAN i-t MAX")
         assert row["on other images"] == "undecided"
-        numbers = [row[head] for head in ("difference", "p", "p, Holm", "printed")]
+        numbers = [row[head] for head in ("difference", "p", "p after Holm", "printed")]
         assert numbers == ["+0.0", "1", "1", "+21.6"]
         low, high = map(float, row["95% interval"][1:-1].split(","))
         assert low == -high < -6
@@ -290,7 +290,7 @@ class TestClaims:
         rows = verdicts.records()
         assert len(rows) == 5
         raw = [float(row["p"]) for row in rows]
-        adjusted = [float(row["p, Holm"]) for row in rows]
+        adjusted = [float(row["p after Holm"]) for row in rows]
         assert adjusted == pytest.approx(significance.holm(raw).tolist(), rel=0.2)
 
     def test_one_that_was_not_run_stands_with_its_reason(self, verdicts):

@@ -1,5 +1,6 @@
 """Scores of models as a stream of tiles: the same bits whatever memory is allowed."""
 
+import resource
 from errno import ENOSPC
 from pathlib import Path
 
@@ -84,6 +85,23 @@ def test_what_a_full_disk_does_not_hold_is_computed_again(monkeypatch):
     assert model.pairs == 2 * IMAGES * CAPTIONS - 3 * 5 * 9
     monkeypatch.setattr(score_stream.disk_space, "free_below", lambda path: 4 * IMAGES)
     assert not ScoreStream([model.encoded()], fusion.mean, memory=0).keeps
+
+
+def test_a_tile_that_does_not_fit_is_not_in_the_list():
+    """Of a file that may not grow any further, as on a full disk."""
+    kept = kept_scores.ScoresOnDisk()
+    tile = np.ones((8, 16), np.float32)
+    kept.append([tile])
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (tile.nbytes + 100, limit[1]))
+    try:
+        with pytest.raises(OSError):
+            kept.append([2 * tile])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert len(kept) == 1
+    kept.append([3 * tile])
+    assert [kept[place][0][0, 0] for place in (0, 1)] == [1, 3]
 
 
 def test_scores_on_the_disk_leave_nothing_there():

@@ -265,7 +265,7 @@ def test_a_file_with_other_columns_is_refused():
         tuning_trials.read_trials("test")
 
 
-def test_the_same_trial_twice_at_once_is_one_row():
+def test_a_trial_that_is_written_twice_is_one_row():
     trial = {"dataset": "shapes", "preset": "vse", "options": "epochs=2", "epoch": 1, "val_rsum": 5}
     for _ in range(2):
         tuning_trials.add_trial("test", trial)

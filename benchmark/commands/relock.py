@@ -4,27 +4,36 @@
     python -m benchmark relock demo --cells '*scan*'  some of them
 
 Cells are played again from raw data on, as `verify` does. If what they leave is the same to the
-byte, then stages of every season that are stale for their code alone, and for no other files of
-data/code/ than these cells hung on, are up to date without being played: `dvc commit` would take
-one's word for it. results/SEASON/relocks.json says so of a season, and its report does.
+byte, the locks of every season name the present code, where the same files of data/code/ had
+changed from the same former ones. That shows as much as the cells reach: what runs on larger data
+alone, or downloads, is for tests to show. `dvc commit` would take one's word for all of it.
+results/SEASON/relocks.json says so of a season, and its report does.
+
+Weights keep the digest of the code that trained them: `query`, and an evaluation that becomes stale
+later, ask for a new training.
 """
 
 import argparse
 from pathlib import Path
 
 from benchmark.analysis.relocks import Relock, note_relock
-from benchmark.commands import stage_records, verify
+from benchmark.commands import play, stage_records, verify
+from benchmark.commands.project_folder import season_here
 from benchmark.commands.verify import Replayed
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
 from benchmark.core.fingerprint import fingerprint
+from benchmark.core.locks import alone
 from benchmark.core.records import read_record
-from benchmark.season.code_digests import write_digests
-from benchmark.season.parameter_files import PARAMS
+from benchmark.season import code_digests
+from benchmark.season.parameter_files import PARAMS, cells_like
+from benchmark.season.parameters import Params
 from benchmark.season.presets import PACKAGE_ROOT
 from benchmark.season.season_files import SEASONS
 
 RECORD, COST = "record.json", "cost.json"
+
+Changes = dict[str, set[tuple[str, str]]]  # stage -> files of data/code/ and their former hashes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,18 +41,48 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    write_digests(PACKAGE_ROOT)
-    played = verify.replayed(arguments)
-    print(verify.table(played))
-    _check_same(played)
-    known = _code_of(played)
-    changed = {season: _changed(season) for season in _played_seasons()}
-    for season, stages in changed.items():
-        same = {name: files for name, files in stages.items() if files <= known}
-        if same:
-            _follow(season, same, played)
-        print(f"{season}: {len(same)} of {len(stages)} stages with other code are up to date")
+    params = season_here(arguments.season)
+    with alone(play.PLAYING, "relock, or play,"):
+        code = _code()
+        shown = _shown(params, arguments.cells)
+        changes = {season: _changes(season) for season in _seasons()}
+        played = verify.replayed(arguments)
+        print(verify.table(played))
+        _check_same(played)
+        if _code() != code:
+            raise UserError(
+                "relock", "code that stays while cells are played", "edits", "try again"
+            )
+        for season, of_season in changes.items():
+            same = {stage: files for stage, files in of_season.items() if files <= shown}
+            if same:
+                _follow(season, same, played)
+            print(f"{season}: {len(same)} of {len(of_season)} stages with former code follow")
     return 0
+
+
+def _code() -> dict[str, str]:
+    """What the files of data/code/ say; they are written."""
+    code_digests.write_digests(PACKAGE_ROOT)
+    return {path.name: path.read_text() for path in code_digests.DIGESTS.iterdir()}
+
+
+def _shown(params: Params, pattern: str) -> set[tuple[str, str]]:
+    """The changes of code that cells show to be one of no byte, if they leave the same bytes."""
+    cells = {**params.cells, **params.fusions}
+    chosen = [cells[key] for key in cells_like(params, pattern, "--cells")]
+    addresses = [stage_records.evaluation_of(params.season, cell) for cell in chosen]
+    with stage_records.opened(addresses) as records:
+        return set().union(*records.changed_code().values())
+
+
+def _changes(season: str) -> Changes:
+    with stage_records.opened([stage_records.all_of(season)]) as records:
+        return records.changed_code()
+
+
+def _seasons() -> list[str]:
+    return sorted(path.parent.name for path in SEASONS.glob(f"*/{PARAMS}"))
 
 
 def _check_same(played: Replayed) -> None:
@@ -58,38 +97,6 @@ def _check_same(played: Replayed) -> None:
             raise UserError(f"relock: {key}", f"what is in {folder}", found, "play the stages")
 
 
-def _code_of(played: Replayed) -> set[str]:
-    """The files of data/code/ that the cells hung on."""
-    season = played.params.season
-    cells = [stage_records.evaluation_of(season, played.cells[key]) for key in played.after]
-    with stage_records.opened(cells) as records:
-        return records.code
-
-
-def _follow(season: str, stages: dict[str, set[str]], played: Replayed) -> None:
-    """Note it, and let the locks of stages name the present code."""
-    relock = Relock(
-        stages=len(stages),
-        code=sorted({Path(file).stem for files in stages.values() for file in files}),
-        replayed=played.params.season,
-        cells=len(played.after),
-        fingerprint=fingerprint(),
-    )
-    note_relock(season, relock)
-    with stage_records.opened([stage_records.all_of(season)]) as records:
-        records.relock(stages)
-
-
-def _changed(season: str) -> dict[str, set[str]]:
-    """Stage -> files of data/code/ that are not those it was played with."""
-    with stage_records.opened([stage_records.all_of(season)]) as records:
-        return records.changed_code()
-
-
-def _played_seasons() -> list[str]:
-    return sorted(path.parent.name for path in SEASONS.glob(f"*/{PARAMS}"))
-
-
 def _left(folder: Path) -> dict[str, object]:
     """What a cell left by the path of its file: digests, of its record all but those of the code,
     and no costs, which hold times."""
@@ -102,10 +109,15 @@ def _left(folder: Path) -> dict[str, object]:
     return found
 
 
-def _locked_seasons() -> list[str]:
-    return sorted(path.parent.name for path in SEASONS.glob("*/params.yaml"))
-
-
-def _changed(season: str) -> dict[str, set[str]]:
+def _follow(season: str, stages: Changes, played: Replayed) -> None:
+    """Note it, and let the locks of stages name the present code."""
+    relock = Relock(
+        stages=len(stages),
+        code=sorted({Path(file).stem for files in stages.values() for file, _ in files}),
+        replayed=played.params.season,
+        cells=len(played.after),
+        fingerprint=fingerprint(),
+    )
+    note_relock(season, relock)
     with stage_records.opened([stage_records.all_of(season)]) as records:
-        return records.changed_code()
+        records.relock(stages)

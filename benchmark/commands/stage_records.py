@@ -66,17 +66,16 @@ class StageRecords:
                 tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
         return ""
 
-    @property
-    def code(self) -> set[str]:
-        """The files of data/code/ that stages hang on."""
-        return {path for stage in self.stages.values() for path in _code(stage)}
-
-    def changed_code(self) -> dict[str, set[str]]:
-        """Stage -> files of data/code/ that differ from those it was played with. A stage that was
-        never played has none."""
+    def changed_code(self) -> dict[str, set[tuple[str, str]]]:
+        """Stage -> files of data/code/ that differ from those it was played with, each with the
+        hash of the former one. Stages that were never played, or have another command, are left
+        out."""
         changed = {
-            name: {path for path, dep in _code(stage).items() if _is_other(dep)}
+            name: {
+                (path, dep.hash_info.value) for path, dep in _code(stage).items() if _differs(dep)
+            }
             for name, stage in self.stages.items()
+            if not stage.cmd_changed
         }
         return {name: files for name, files in changed.items() if files}
 
@@ -91,12 +90,13 @@ class StageRecords:
 
 def _code(stage: PipelineStage) -> dict[str, Dependency]:
     """Inputs in data/code/ by their paths."""
-    paths = {Path(dep.fs_path).relative_to(Path.cwd()): dep for dep in stage.deps}
-    return {str(path): dep for path, dep in paths.items() if path.parent == DIGESTS}
+    paths = {Path(dep.fs_path): dep for dep in stage.deps}
+    here = DIGESTS.absolute()
+    return {str(DIGESTS / path.name): dep for path, dep in paths.items() if path.parent == here}
 
 
-def _is_other(dep: Dependency) -> bool:
-    return bool(dep.hash_info) and dep.get_hash() != dep.hash_info
+def _differs(dep: Dependency) -> bool:
+    return bool(dep.hash_info) and not (dep.exists and dep.get_hash() == dep.hash_info)
 
 
 def _inputs(stage: PipelineStage) -> dict[str, str | None]:

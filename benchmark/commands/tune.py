@@ -18,6 +18,7 @@ from benchmark.analysis import tuning_trials
 from benchmark.commands.run import option
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
+from benchmark.core.locks import alone, lock_of
 from benchmark.matching import checkpoints
 from benchmark.matching.method_errors import OF_A_METHOD
 from benchmark.season.method_options import configured, method_of
@@ -48,13 +49,16 @@ def main(arguments: argparse.Namespace) -> None:
     if _is_known(params.season, cell, options):
         print(f"{cell.preset} {tuning_trials.spelt(options)}: tried before")
         return
-    try:
-        train_cell(params, cell)
-        trial = _result(cell, options)
-        is_first = not tuning_trials.path(params.season).is_file()
-        tuning_trials.add_trial(params.season, trial)
-    finally:
-        _remove(cell)
+    is_first = not tuning_trials.path(params.season).is_file()
+    with alone(
+        lock_of(f"{cell.folder}.tune"), f"tune {cell.preset} {tuning_trials.spelt(options)}"
+    ):
+        try:
+            train_cell(params, cell)
+            trial = _result(cell, options)
+            tuning_trials.add_trial(params.season, trial)
+        finally:
+            _remove(cell)
     print(f"{cell.preset} {trial['options']}: epoch {trial['epoch']}, rsum {trial['val_rsum']:.1f}")
     if is_first:
         print(f"next: python -m benchmark season {params.season}; then its report reads the trials")

@@ -59,11 +59,11 @@ def _sweep(path: Path) -> None:
     """Remove parts of `path` whose process, on this machine, has ended."""
     for part in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = part.name.removesuffix(PART).rpartition(".")[2]
-        if number.isdecimal() and not _is_another_running(int(number)):
+        if number.isdecimal() and not _may_be_in_use(int(number)):
             _remove(part)
 
 
-def _is_another_running(process: int) -> bool:
+def _may_be_in_use(process: int) -> bool:
     """Whether a process runs, and is not this one, which writes a path once at a time: what has its
     number is of an earlier one, as in a container that was started anew."""
     if process == os.getpid():

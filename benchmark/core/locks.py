@@ -1,7 +1,7 @@
 """One process at a time."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from zc.lockfile import LockError, SimpleLockFile
@@ -18,12 +18,13 @@ def lock_of(folder: str) -> Path:
 def alone(lock_file: Path, verb: str) -> Iterator[None]:
     """Two at once would write the same files. A process gives its lock back when it ends, however
     that is. Raises UserError while another one has it; the file stays empty, and needs no room
-    on a full disk."""
+    on a full disk. A file system without locks, as some of clusters, gives none."""
     lock_file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = SimpleLockFile(str(lock_file))
-    except LockError as error:
-        expected, found = "one at a time in this folder", "another process"
-        raise UserError(verb, expected, found, "wait for its end") from error
-    with closing(lock):
+    with ExitStack() as held:
+        try:
+            held.enter_context(closing(SimpleLockFile(str(lock_file))))
+        except LockError as error:
+            if isinstance(error.__context__, BlockingIOError):
+                expected, found = "one at a time in this folder", "another process"
+                raise UserError(verb, expected, found, "wait for its end") from error
         yield

@@ -243,9 +243,7 @@ def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.
     inputs = on_split.inputs
     member = score_stream.encoded(on_split.model, inputs, part)
     matrix = np.empty((len(inputs.images), len(inputs.image_of_caption)), np.float32)
-    stream = ScoreStream([member], fusion.mean)
-    stream.keeps = False  # there is one pass
-    for tile in stream:
+    for tile in ScoreStream([member], fusion.mean, passes=1):
         matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
     rows, columns = score_checks.sample(*matrix.shape)
     again = rows, columns, matrix[np.ix_(rows, columns)]

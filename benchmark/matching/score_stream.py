@@ -1,9 +1,9 @@
 """Scores of a split, tile by tile: of one model, or of several as one score.
 
 Tiles are cut along a grid that never changes, so that the bits of a score do not depend on the
-memory that is allowed. Scores that fit into it are kept there for the next pass, others on the
-disk; what that has no room for is computed again. As in scoring.py, a method is given the items in
-an order drawn at random.
+memory that is allowed. For the next pass, scores that fit into that memory stay in it, others are
+written to the disk, and what the disk has no room for is computed again. As in scoring.py, a method
+is given the items in an order drawn at random.
 """
 
 import os
@@ -18,7 +18,8 @@ from benchmark.core import disk_space
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.matching import kept_scores, scoring
+from benchmark.matching import scoring
+from benchmark.matching.kept_scores import FOLDER, ScoresOnDisk
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol.score_tiles import Tile, spans
 from methods import Encoding, Matcher
@@ -93,17 +94,23 @@ def allowed_memory() -> float:
 
 class ScoreStream:
     """Tiles (protocol/score_tiles.py) of the scores of one or more models, which `fuse` makes one.
-    They can be passed several times. During the first pass `lookers` are called with the number of
-    each model and its scores."""
+    They can be passed `passes` times, or more often at some cost. During the first pass `lookers`
+    are called with the number of each model and its scores."""
 
-    def __init__(self, members: Sequence[Encoded], fuse: Fuse, memory: float | None = None) -> None:
+    def __init__(
+        self,
+        members: Sequence[Encoded],
+        fuse: Fuse,
+        memory: float | None = None,
+        passes: int = 2,
+    ) -> None:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
         allowed = allowed_memory() if memory is None else memory
         size = BYTES * members[0].size * len(members)
-        fits = size <= allowed * 1e6
-        self.kept = [] if fits else kept_scores.ScoresOnDisk()
-        self.keeps = fits or size < disk_space.free_below(kept_scores.FOLDER) / 2
+        fits, has_room = size <= allowed * 1e6, size < disk_space.free_below(FOLDER) / 2
+        self.keeps = passes > 1 and (fits or has_room)
+        self.kept = ScoresOnDisk() if self.keeps and not fits else []
         self.is_first = True
 
     def __iter__(self) -> Iterator[Tile]:

@@ -140,7 +140,7 @@ function claims() {
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
   const rows = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => [
-    claim.statement + (claim.elsewhere ? " (the same comparison here)" : ""), claim.paper,
+    claim.statement + (claim.elsewhere ? " (said of other data)" : ""), claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
     claim.on_test_set,
     { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),

@@ -1,7 +1,7 @@
 """Why not the printed number? From the rsum of a paper's main row to ours, in steps.
 
 A step compares with another row of the paper that lacks one thing: how much more that thing gains
-in the paper than here. What no row explains is drawn as unexplained, and the caption says
+in the paper than here. What is in none of these steps is drawn as elsewhere, and the caption says
 all that is known to differ.
 """
 
@@ -50,7 +50,7 @@ class Gap:
     unplayed: list[str]  # steps that the paper has rows for, and that were not played
 
     @property
-    def unexplained(self) -> float:
+    def elsewhere(self) -> float:
         return self.printed - self.here - sum(value for _, value in self.steps)
 
 
@@ -133,23 +133,14 @@ def caption(gap: Gap) -> str:
     """What is known to differ, and which steps of the paper were not played; empty where nothing
     is."""
     missing = gap.printed - gap.here
-    sentences = [f"Of {missing:.1f} points between the two, {_lost(gap, missing)}."]
+    steps = f"{missing - gap.elsewhere:.1f} in the steps that were played"
+    sentences = [f"Printed less ours is {missing:.1f}: {steps}, {gap.elsewhere:.1f} elsewhere."]
     if gap.differs:
         what = "; ".join(gap.differs)
         sentences.append(f"Known to differ, by how much no cell here measures: {what}.")
     if gap.unplayed:
         sentences.append(f"Steps that were not played: {'; '.join(gap.unplayed)}.")
     return " ".join(sentences) if len(sentences) > 1 else ""
-
-
-def _lost(gap: Gap, missing: float) -> str:
-    """Where the points that are missing are lost: a step is what one row of the paper gains over
-    another, less what it gains here."""
-    lost = missing - gap.unexplained
-    if lost * missing >= 0:
-        return f"{lost:.1f} are lost in the steps that were played, {gap.unexplained:.1f} elsewhere"
-    more = f"the steps that were played gain {abs(lost):.1f} more here"
-    return f"{gap.unexplained:.1f} are lost elsewhere, since {more}"
 
 
 def alt_text(gap: Gap) -> str:
@@ -159,7 +150,7 @@ def alt_text(gap: Gap) -> str:
     return (
         f"Bars from the printed to our rsum of {gap.title}: {gap.printed:.1f} printed on "
         f"{gap.place}, {gap.here:.1f} here{ends}; of the gap of {gap.printed - gap.here:.1f}, "
-        f"{', '.join([*steps, f'{gap.unexplained:.1f} unexplained'])}"
+        f"{', '.join([*steps, f'{gap.elsewhere:.1f} elsewhere'])}"
     )
 
 
@@ -170,12 +161,12 @@ def bars(gap: Gap) -> list[Step]:
     for what, value in gap.steps:
         steps.append(Step(what, level, level - value, COLOURS[1] if value > 0 else COLOURS[2]))
         level -= value
-    steps.append(Step("unexplained", level, gap.here, "#bbbbbb", is_known=False))
+    steps.append(Step("elsewhere", level, gap.here, "#bbbbbb", is_known=False))
     return [*steps, Step("here", 0, gap.here, COLOURS[0])]
 
 
 def waterfall(gap: Gap) -> Figure:
-    """The printed number, the steps, what is unexplained, and ours."""
+    """The printed number, the steps, what is lost elsewhere, and ours."""
     steps = bars(gap)
     height = TOP + ROW * len(steps) + BOTTOM
     with drawing():

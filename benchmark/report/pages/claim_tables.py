@@ -39,7 +39,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     run = [verdict for verdict in verdicts if verdict.conclusion != Conclusion.NOT_RUN]
     compared = [tested.comparison for verdict in run for tested in verdict.tested]
     intervals = [INTERVAL, *[OF_THESE_TRAININGS] * any(map(has_dagger, compared))]
-    numbers = ["seeds", "here", "difference", *intervals, "p", "p, Holm", "printed"]
+    numbers = ["seeds", "here", "difference", *intervals, "p", "p after Holm", "printed"]
     return Table(
         title=title,
         heads=[*WORDS, *numbers, "remark"],

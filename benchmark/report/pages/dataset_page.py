@@ -208,7 +208,7 @@ def _feature_sentences(board: Board) -> list[str]:
         sentence if of == every else f"{sentence} ({', '.join(map(code, sorted(of)))})"
         for sentence, of in methods.items()
     ]
-    return [*(f"{escaped(note)}" for note in board.card["notes"]), *(f"{line}." for line in used)]
+    return [*map(escaped, board.card["notes"]), *(f"{line}." for line in used)]
 
 
 def _image_features(record: Record) -> str:

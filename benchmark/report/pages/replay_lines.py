@@ -10,8 +10,8 @@ from benchmark.report.markdown import escaped
 
 
 def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
-    """One sentence per replay, per change of code without one of all cells, and per way in which
-    the records were computed."""
+    """One sentence per way in which the records were computed, per replay, and per change of code
+    that stages followed without being played."""
     ways = Counter(
         _way(outcome.record.numerics)
         for board in boards
@@ -28,10 +28,11 @@ def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
 
 
 def _relocked(relock: Relock) -> str:
-    replay = f"{relock.cells} cells of {relock.replayed}, fingerprint {relock.fingerprint}"
+    cells = f"{relock.cells} cell{'s' * (relock.cells > 1)} of the season {relock.replayed}"
     return (
-        f"{relock.stages} stages were played with former code of {', '.join(relock.code)}: "
-        f"a replay of {replay}, with the later code gave the same bytes"
+        f"Stages that were not played anew when code changed: {relock.stages}. With the later code "
+        f"{cells} left the same bytes, fingerprint {relock.fingerprint}. Changed: "
+        f"{', '.join(relock.code)}"
     )
 
 
