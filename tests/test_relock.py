@@ -75,7 +75,8 @@ def test_locks_follow_the_code_of_what_was_played_again(season, capsys):
     assert stale_cells() == {("vse", "train-0"), ("vse", "evaluate-0")}
     (noted,) = read_relocks("small")
     assert (noted.stages, noted.cells, noted.replayed) == (2, 1, "small")
-    assert noted.code == ["evaluate-scan", "train-scan"]
+    files = [change.file for change in noted.code]
+    assert files == ["data/code/evaluate-scan.txt", "data/code/train-scan.txt"]
     (line,) = replay_lines("small", [])
     assert line.startswith("Stages that were not played anew when code changed: 2. With the later ")
     assert "1 cell of the season small left" in line and "evaluate-scan, train-scan" in line

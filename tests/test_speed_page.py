@@ -15,7 +15,7 @@ def test_hours_are_operations_and_pairs_over_rates(monkeypatch):
     """A peak of 1e12, half of it reached; 2e6 pairs of a second of 1e-3, half of it products."""
     monkeypatch.setattr(extrapolation, "PEAK", 1e12)
     monkeypatch.setattr(extrapolation, "SHARE", 0.5)
-    sizes = [{"images": 1000, "captions": 2000, "product_seconds": 0.5, "seconds": 2.0}]
+    sizes = [{"images": 1000, "captions": 2000, "product_seconds": 1.0, "seconds": 2.0}]
     one, many = hours(sizes, 1), hours(sizes, 64)
     pairs = 1e6 * 5e6
     assert one["product of 256 numbers"] == pytest.approx(2 * pairs * 512 / 0.5e12 / 3600)

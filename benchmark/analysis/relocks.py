@@ -1,6 +1,7 @@
 """Changes of code that a season's locks followed without its stages being played anew."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,6 +12,14 @@ from benchmark.core.json_objects import read_object
 FILE = "relocks.json"  # in results/<season>/
 
 
+class Change(NamedTuple):
+    """A file of data/code/ that had changed, with the hashes by which DVC knows it."""
+
+    file: str
+    former: str
+    present: str
+
+
 class Relock(BaseModel):
     """One change, and the replay that showed it to change no result: results/<season>/relocks.json
     holds a list."""
@@ -18,7 +27,7 @@ class Relock(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     stages: int  # of the season, whose locks name the new code
-    code: list[str]  # files of data/code/ that had changed
+    code: list[Change]
     replayed: str  # a season
     cells: int  # of it, that were played again with the new code
     fingerprint: str  # of the machine that played them

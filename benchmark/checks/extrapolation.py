@@ -23,7 +23,7 @@ GPUS = (1, 64)
 PEAK, LINK = 67e12, 64e9  # operations and bytes per second
 # Assumed: the share of the peak that large products reach, and the cores beside each GPU.
 SHARE, CORES = 0.7, 16
-PASSES = 2  # the scores do not fit into memory: each pass computes them again
+PASSES = 2  # the scores fit neither into memory nor on the disk: each pass computes them again
 HOUR = 3600
 WORDS = (SHORTEST + LONGEST) / 2  # of a caption
 
@@ -52,10 +52,10 @@ def hours(sizes: list[dict], gpus: int) -> dict[str, float]:
     """Hours of each part of one evaluation with as many GPUs.
 
     What follows the product runs on the host: seconds per pair are those of the largest size that
-    was measured, without its products.
+    was measured, without its product; its scores were on the disk for the second pass.
     """
     pairs, largest = PICTURES * CAPTIONS, sizes[-1]
-    of_pair = largest["seconds"] - PASSES * largest["product_seconds"]
+    of_pair = largest["seconds"] - largest["product_seconds"]
     of_pair /= largest["images"] * largest["captions"]
     embedding = PASSES * pairs * 2 * evaluation_sizes.SIZE
     region_word = PASSES * pairs * 2 * REGIONS * WORDS * SIZE

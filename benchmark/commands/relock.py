@@ -16,7 +16,7 @@ later, ask for a new training.
 import argparse
 from pathlib import Path
 
-from benchmark.analysis.relocks import Relock, note_relock
+from benchmark.analysis.relocks import Change, Relock, note_relock, read_relocks
 from benchmark.commands import play, stage_records, verify
 from benchmark.commands.project_folder import season_here
 from benchmark.commands.verify import Replayed
@@ -33,7 +33,7 @@ from benchmark.season.season_files import SEASONS
 
 RECORD, COST = "record.json", "cost.json"
 
-Changes = dict[str, set[tuple[str, str]]]  # stage -> files of data/code/ and their former hashes
+Changes = dict[str, set[Change]]  # by stage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +44,8 @@ def main(arguments: argparse.Namespace) -> int:
     params = season_here(arguments.season)
     with alone(play.PLAYING, "relock, or play,"):
         code = _code()
-        shown = _shown(params, arguments.cells)
-        changes = {season: _changes(season) for season in _seasons()}
+        shown = _shown(params, arguments.cells) | _shown_before()
+        stale = {season: _changes(season) for season in _seasons()}
         played = verify.replayed(arguments)
         print(verify.table(played))
         _check_same(played)
@@ -53,8 +53,8 @@ def main(arguments: argparse.Namespace) -> int:
             raise UserError(
                 "relock", "code that stays while cells are played", "edits", "try again"
             )
-        for season, of_season in changes.items():
-            same = {stage: files for stage, files in of_season.items() if files <= shown}
+        for season, of_season in stale.items():
+            same = {stage: changes for stage, changes in of_season.items() if changes <= shown}
             if same:
                 _follow(season, same, played)
             print(f"{season}: {len(same)} of {len(of_season)} stages with former code follow")
@@ -67,13 +67,20 @@ def _code() -> dict[str, str]:
     return {path.name: path.read_text() for path in code_digests.DIGESTS.iterdir()}
 
 
-def _shown(params: Params, pattern: str) -> set[tuple[str, str]]:
+def _shown(params: Params, pattern: str) -> set[Change]:
     """The changes of code that cells show to be one of no byte, if they leave the same bytes."""
     cells = {**params.cells, **params.fusions}
     chosen = [cells[key] for key in cells_like(params, pattern, "--cells")]
     addresses = [stage_records.evaluation_of(params.season, cell) for cell in chosen]
     with stage_records.opened(addresses) as records:
         return set().union(*records.changed_code().values())
+
+
+def _shown_before() -> set[Change]:
+    """Those that earlier replays have shown."""
+    return {
+        change for name in _seasons() for relock in read_relocks(name) for change in relock.code
+    }
 
 
 def _changes(season: str) -> Changes:
@@ -113,7 +120,7 @@ def _follow(season: str, stages: Changes, played: Replayed) -> None:
     """Note it, and let the locks of stages name the present code."""
     relock = Relock(
         stages=len(stages),
-        code=sorted({Path(file).stem for files in stages.values() for file, _ in files}),
+        code=sorted(set().union(*stages.values())),
         replayed=played.params.season,
         cells=len(played.after),
         fingerprint=fingerprint(),

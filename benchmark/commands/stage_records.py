@@ -13,6 +13,7 @@ from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from tqdm import tqdm
 
+from benchmark.analysis.relocks import Change
 from benchmark.core.errors import UserError
 from benchmark.core.records import Record, read_record
 from benchmark.season.code_digests import DIGESTS
@@ -66,18 +67,15 @@ class StageRecords:
                 tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
         return ""
 
-    def changed_code(self) -> dict[str, set[tuple[str, str]]]:
-        """Stage -> files of data/code/ that differ from those it was played with, each with the
-        hash of the former one. Stages that were never played, or have another command, are left
-        out."""
+    def changed_code(self) -> dict[str, set[Change]]:
+        """Stage -> files of data/code/ that differ from those it was played with. Stages that were
+        never played, or have another command, are left out."""
         changed = {
-            name: {
-                (path, dep.hash_info.value) for path, dep in _code(stage).items() if _differs(dep)
-            }
+            name: set(_changes(stage))
             for name, stage in self.stages.items()
             if not stage.cmd_changed
         }
-        return {name: files for name, files in changed.items() if files}
+        return {name: changes for name, changes in changed.items() if changes}
 
     def relock(self, names: Iterable[str]) -> None:
         """Let the locks of stages name the code that is there, as if it had played them."""
@@ -95,8 +93,11 @@ def _code(stage: PipelineStage) -> dict[str, Dependency]:
     return {str(DIGESTS / path.name): dep for path, dep in paths.items() if path.parent == here}
 
 
-def _differs(dep: Dependency) -> bool:
-    return bool(dep.hash_info) and not (dep.exists and dep.get_hash() == dep.hash_info)
+def _changes(stage: PipelineStage) -> Iterator[Change]:
+    for path, dep in _code(stage).items():
+        former, present = dep.hash_info.value, dep.get_hash().value if dep.exists else ""
+        if former and former != present:
+            yield Change(path, former, present)
 
 
 def _inputs(stage: PipelineStage) -> dict[str, str | None]:

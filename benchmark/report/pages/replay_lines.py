@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmark.analysis.boards import Board
 from benchmark.analysis.relocks import Relock, read_relocks
@@ -32,7 +33,7 @@ def _relocked(relock: Relock) -> str:
     return (
         f"Stages that were not played anew when code changed: {relock.stages}. With the later code "
         f"{cells} left the same bytes, fingerprint {relock.fingerprint}. Changed: "
-        f"{', '.join(relock.code)}"
+        f"{', '.join(sorted({Path(change.file).stem for change in relock.code}))}"
     )
 
 
