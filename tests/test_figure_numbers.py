@@ -413,7 +413,7 @@ class TestCosts:
     def test_without_any_training_the_other_panel_is_drawn(self):
         shown = [price("fusion", None), price("trained")]
         said = quality_and_cost.not_shown(shown, timed_otherwise=1)
-        assert said.endswith(" measured: fusion. Left out: 1 preset that was timed otherwise.")
+        assert said.endswith(" 0.0 s there: fusion. Left out: 1 preset that was timed otherwise.")
         assert quality_and_cost.not_shown(shown[1:], timed_otherwise=0) == ""
         left, right = quality_and_cost.quality_and_cost([price("fusion", None)]).axes
         assert not lines(left, "o") and lines(right, "o")

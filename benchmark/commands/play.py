@@ -19,12 +19,11 @@ from pathlib import Path
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, check_jobs, run_command
 from benchmark.commands.play_summary import told_cells, told_failures, told_report
-from benchmark.commands.project_folder import season_here
+from benchmark.commands.project_folder import alone_here, season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
 from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
-from benchmark.core.locks import alone
 from benchmark.season.parameter_files import active_season, cells_like
 from benchmark.season.parameters import Params
 
@@ -53,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
     with stage_records.opened(targets) as records:
         if arguments.dry:
             return _show(records)
-        with alone(PLAYING, "play"), _workers(arguments) as workers:
+        with alone_here(PLAYING, "play"), _workers(arguments) as workers:
             tasks = _tasks(params, records)
             failed = task_queue.play(tasks, workers, records)
     causes = task_queue.causes(failed, tasks)

@@ -1,8 +1,12 @@
 """Whether the working folder is a clone of the project, and which season is played in it."""
 
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmark.core.errors import UserError
+from benchmark.core.locks import alone
 from benchmark.core.suggestions import suggested
 from benchmark.season.parameter_files import PARAMS, active_season, read_params
 from benchmark.season.parameters import Params
@@ -29,6 +33,19 @@ def check_project() -> None:
         expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
         outer = next(filter(_is_project, Path.cwd().parents), "the project's folder")
         raise UserError(Path.cwd(), expected, "another folder", f"run it in {outer}")
+
+
+@contextmanager
+def alone_here(lock_file: Path, verb: str) -> Iterator[None]:
+    """As `alone`, and who is refused is told which process has the lock."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(alone(lock_file, verb))
+        except UserError as error:
+            process = f"process {lock_file.read_text().strip()}"
+            raise UserError(error.where, error.expected, process, error.do) from error
+        lock_file.write_text(f"{os.getpid()}\n")
+        yield
 
 
 def _is_project(folder: Path) -> bool:

@@ -18,12 +18,11 @@ from pathlib import Path
 
 from benchmark.analysis.relocks import Change, Relock, note_relock, read_relocks
 from benchmark.commands import play, stage_records, verify
-from benchmark.commands.project_folder import season_here
+from benchmark.commands.project_folder import alone_here, season_here
 from benchmark.commands.verify import Replayed
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
 from benchmark.core.fingerprint import fingerprint
-from benchmark.core.locks import alone
 from benchmark.core.records import read_record
 from benchmark.season import code_digests
 from benchmark.season.parameter_files import PARAMS, cells_like
@@ -42,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     params = season_here(arguments.season)
-    with alone(play.PLAYING, "relock, or play,"):
+    with alone_here(play.PLAYING, "relock, or play,"):
         code = _code()
         shown = _shown(params, arguments.cells) | _shown_before()
         stale = {season: _changes(season) for season in _seasons()}

@@ -28,13 +28,12 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_queue
 from benchmark.commands.local_workers import Processes, check_jobs
-from benchmark.commands.project_folder import season_here
+from benchmark.commands.project_folder import alone_here, season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
 from benchmark.core.array_files import read_parquet
 from benchmark.core.fingerprint import fingerprint
-from benchmark.core.locks import alone
 from benchmark.core.machine import machine
 from benchmark.core.records import read_record
 from benchmark.report.__main__ import write_report
@@ -139,7 +138,7 @@ def replayed(arguments: argparse.Namespace) -> Replayed:
     tasks = longest_first(tasks_of(params, chosen), seconds_of(params.cells))
     folder = SCRATCH / params.season
     lock = SCRATCH / f"{params.season}.lock"
-    with alone(lock, f"verify {params.season}"), _scratch(folder, params):
+    with alone_here(lock, f"verify {params.season}"), _scratch(folder, params):
         with Processes(arguments.jobs) as workers:
             failed = task_queue.play(tasks, workers)
         after = {key: _played(params, key) for key in chosen}
