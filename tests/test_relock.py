@@ -9,7 +9,7 @@ from report_seasons import leave_figures_empty
 from test_play import InThisProcess
 
 from benchmark.__main__ import main
-from benchmark.analysis.relocks import read_relocks
+from benchmark.analysis.relocks import Relock, Shown, note_relock, read_relocks
 from benchmark.commands import play, relock, verify
 from benchmark.encode import drawn_pretraining
 from benchmark.report.pages.replay_lines import replay_lines
@@ -74,17 +74,37 @@ def test_locks_follow_the_code_of_what_was_played_again(season, capsys):
     assert status == 0 and "small: 2 of 4 stages with former code follow" in said
     assert stale_cells() == {("vse", "train-0"), ("vse", "evaluate-0")}
     (noted,) = read_relocks("small")
-    assert (noted.stages, noted.cells, noted.replayed) == (2, 1, "small")
+    assert (noted.stages, [shown[:2] for shown in noted.replays]) == (2, [("small", 1)])
     files = [change.file for change in noted.code]
     assert files == ["data/code/evaluate-scan.txt", "data/code/train-scan.txt"]
     (line,) = replay_lines("small", [])
     assert line.startswith("Stages that were not played anew when code changed: 2. With the later ")
-    assert "1 cell of the season small left" in line and "evaluate-scan, train-scan" in line
+    assert (
+        "1 cell of the season small (fingerprint " in line and "evaluate-scan, train-scan" in line
+    )
     assert relocked(capsys)[0] == 0
     assert stale_cells() == set()
     assert [noted.stages for noted in read_relocks("small")] == [2, 2]
     assert "small: 0 of 0 stages" in relocked(capsys)[1]
     assert len(read_relocks("small")) == 2
+
+
+def test_what_an_earlier_replay_showed_counts_and_is_named(season, capsys):
+    earlier = Shown("other", 3, "f")
+    with repository():
+        of_vse = {stage: of for stage, of in relock._changes("small").items() if "vse" in stage}
+    code = sorted(set().union(*of_vse.values()))
+    note_relock("small", Relock(stages=2, code=code, replays=[earlier]))
+    assert relocked(capsys, "--cells", "*scan*")[0] == 0
+    assert stale_cells() == set()
+    noted = read_relocks("small")[-1]
+    assert noted.stages == 4 and [shown[:2] for shown in noted.replays] == [
+        ("other", 3),
+        ("small", 1),
+    ]
+    assert (
+        "3 cells of the season other (fingerprint f) and 1 cell of" in replay_lines("small", [])[-1]
+    )
 
 
 def test_a_replay_shows_nothing_of_other_former_code(season, capsys):

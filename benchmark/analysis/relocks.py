@@ -20,17 +20,23 @@ class Change(NamedTuple):
     present: str
 
 
+class Shown(NamedTuple):
+    """A replay with the present code that left the same bytes."""
+
+    season: str
+    cells: int  # of it, that were played again
+    fingerprint: str  # of the machine
+
+
 class Relock(BaseModel):
-    """One change, and the replay that showed it to change no result: results/<season>/relocks.json
-    holds a list."""
+    """Changes of code, and the replays that together showed that they change no result:
+    results/<season>/relocks.json holds a list."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    stages: int  # of the season, whose locks name the new code
+    stages: int  # of the season, whose locks name the present code
     code: list[Change]
-    replayed: str  # a season
-    cells: int  # of it, that were played again with the new code
-    fingerprint: str  # of the machine that played them
+    replays: list[Shown]
 
 
 def read_relocks(season: str) -> list[Relock]:

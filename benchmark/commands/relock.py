@@ -16,7 +16,7 @@ later, ask for a new training.
 import argparse
 from pathlib import Path
 
-from benchmark.analysis.relocks import Change, Relock, note_relock, read_relocks
+from benchmark.analysis.relocks import Change, Relock, Shown, note_relock, read_relocks
 from benchmark.commands import play, stage_records, verify
 from benchmark.commands.project_folder import alone_here, season_here
 from benchmark.commands.verify import Replayed
@@ -43,7 +43,7 @@ def main(arguments: argparse.Namespace) -> int:
     params = season_here(arguments.season)
     with alone_here(play.PLAYING, "relock, or play,"):
         code = _code()
-        shown = _shown(params, arguments.cells) | _shown_before()
+        reached = _reached(params, arguments.cells)
         stale = {season: _changes(season) for season in _seasons()}
         played = verify.replayed(arguments)
         print(verify.table(played))
@@ -52,10 +52,12 @@ def main(arguments: argparse.Namespace) -> int:
             raise UserError(
                 "relock", "code that stays while cells are played", "edits", "try again"
             )
+        replay = Shown(params.season, len(played.after), fingerprint())
+        shown = _shown_before() | dict.fromkeys(reached, [replay])
         for season, of_season in stale.items():
-            same = {stage: changes for stage, changes in of_season.items() if changes <= shown}
+            same = {stage: of for stage, of in of_season.items() if of <= shown.keys()}
             if same:
-                _follow(season, same, played)
+                _follow(season, same, shown)
             print(f"{season}: {len(same)} of {len(of_season)} stages with former code follow")
     return 0
 
@@ -66,8 +68,8 @@ def _code() -> dict[str, str]:
     return {path.name: path.read_text() for path in code_digests.DIGESTS.iterdir()}
 
 
-def _shown(params: Params, pattern: str) -> set[Change]:
-    """The changes of code that cells show to be one of no byte, if they leave the same bytes."""
+def _reached(params: Params, pattern: str) -> set[Change]:
+    """The changes of code that the chosen cells hang on."""
     cells = {**params.cells, **params.fusions}
     chosen = [cells[key] for key in cells_like(params, pattern, "--cells")]
     addresses = [stage_records.evaluation_of(params.season, cell) for cell in chosen]
@@ -75,11 +77,10 @@ def _shown(params: Params, pattern: str) -> set[Change]:
         return set().union(*records.changed_code().values())
 
 
-def _shown_before() -> set[Change]:
-    """Those that earlier replays have shown."""
-    return {
-        change for name in _seasons() for relock in read_relocks(name) for change in relock.code
-    }
+def _shown_before() -> dict[Change, list[Shown]]:
+    """Changes that earlier replays have shown to change no byte, with these."""
+    relocks = [relock for season in _seasons() for relock in read_relocks(season)]
+    return {change: relock.replays for relock in relocks for change in relock.code}
 
 
 def _changes(season: str) -> Changes:
@@ -115,15 +116,10 @@ def _left(folder: Path) -> dict[str, object]:
     return found
 
 
-def _follow(season: str, stages: Changes, played: Replayed) -> None:
+def _follow(season: str, stages: Changes, shown: dict[Change, list[Shown]]) -> None:
     """Note it, and let the locks of stages name the present code."""
-    relock = Relock(
-        stages=len(stages),
-        code=sorted(set().union(*stages.values())),
-        replayed=played.params.season,
-        cells=len(played.after),
-        fingerprint=fingerprint(),
-    )
-    note_relock(season, relock)
+    code = sorted(set().union(*stages.values()))
+    replays = sorted({replay for change in code for replay in shown[change]})
+    note_relock(season, Relock(stages=len(stages), code=code, replays=replays))
     with stage_records.opened([stage_records.all_of(season)]) as records:
         records.relock(stages)

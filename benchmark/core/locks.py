@@ -17,8 +17,8 @@ def lock_of(folder: str) -> Path:
 @contextmanager
 def alone(lock_file: Path, verb: str) -> Iterator[None]:
     """Two at once would write the same files. A process gives its lock back when it ends, however
-    that is. Raises UserError while another one has it; the file stays empty, and needs no room
-    on a full disk. A file system without locks, as some of clusters, gives none."""
+    that is. Raises UserError while another one has it. Nothing is written, as the disk may be full.
+    Where the file system knows no locks, as on some clusters, nobody is refused."""
     lock_file.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         try:

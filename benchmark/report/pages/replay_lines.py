@@ -29,11 +29,15 @@ def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
 
 
 def _relocked(relock: Relock) -> str:
-    cells = f"{relock.cells} cell{'s' * (relock.cells > 1)} of the season {relock.replayed}"
+    cells = [
+        f"{replay.cells} cell{'s' * (replay.cells > 1)} of the season {replay.season} (fingerprint "
+        f"{replay.fingerprint})"
+        for replay in relock.replays
+    ]
+    files = sorted({Path(change.file).stem for change in relock.code})
     return (
         f"Stages that were not played anew when code changed: {relock.stages}. With the later code "
-        f"{cells} left the same bytes, fingerprint {relock.fingerprint}. Changed: "
-        f"{', '.join(sorted({Path(change.file).stem for change in relock.code}))}"
+        f"{' and '.join(cells)} left the same bytes. Changed: {', '.join(files)}"
     )
 
 
