@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles import fusion as naive
 from tiny_cells import (
     CAPTIONS,
     IMAGES,
@@ -34,7 +35,6 @@ from benchmark.data.feature_folders import fingerprint, write_card
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import split_inputs
-from benchmark.protocol import fusion
 from benchmark.season.parameters import Cell
 
 EVALUATED = (
@@ -191,7 +191,7 @@ def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeyp
     members = two_members()
     matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
     scores = scored(fusion_of(*members, how="adaptive"), *members, monkeypatch=monkeypatch)
-    expected = fusion.adaptive(matrices)
+    expected = naive.adaptive(matrices)
     for way in ("i2t", "t2i"):
         np.testing.assert_allclose(scores[way], expected[way], rtol=1e-6)
     assert not np.allclose(scores["i2t"], scores["t2i"].T, rtol=1e-3)
@@ -224,7 +224,7 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
         own = np.searchsorted(
             np.flatnonzero(images), whole.split("test").image_of_caption[captions]
         )
-        scores = fusion.HOW[how](parts)
+        scores = getattr(naive, how)(parts)
         expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
         assert found["t2i"].to_numpy()[captions].tolist() == expected
         best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
@@ -232,7 +232,7 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
             int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
         ]
         assert found["i2t"].to_numpy()[images].tolist() == expected
-        shares = fusion.weights(parts), fusion.weights(matrices)[:, images]
+        shares = naive.weights(parts), naive.weights(matrices)[:, images]
         others += not np.allclose(*shares)
     assert others  # weights among all items are others than those within a fold
 
@@ -256,7 +256,7 @@ def test_parts_of_one_training_can_be_fused(monkeypatch):
     assert records[0].parameters == parameters + records[1].parameters  # each training once
     adaptive = fusion_of(cell, cell, how="adaptive", parts=("product", "nearness"))
     found = scored(adaptive, cell, monkeypatch=monkeypatch)
-    np.testing.assert_allclose(found["t2i"], fusion.adaptive([product, nearness])["t2i"], rtol=1e-5)
+    np.testing.assert_allclose(found["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
 
 
 def test_a_fusion_with_a_failed_member_fails():

@@ -1,9 +1,10 @@
 """Late fusion against Eqs. 6.8 to 6.11 of the CycleMatch paper, by hand."""
 
 import numpy as np
-import pytest
+from oracles import fusion as naive
 
 from benchmark.protocol import fusion
+from benchmark.protocol.score_tiles import Pairing, Tile
 
 # Two images and three captions.
 FIRST = np.array([[0.5, -0.5, 0.3], [-0.2, 0.4, 0.0]], np.float32)
@@ -11,26 +12,50 @@ SECOND = np.array([[0.1, 0.1, -0.9], [0.6, 0.2, 0.2]], np.float32)
 THIRD = np.array([[-1.0, 0.1, 0.4], [0.2, -0.3, 0.6]], np.float32)
 
 
+def tile_of(score: np.ndarray) -> Tile:
+    images, captions = score.shape
+    return Tile(np.arange(images), np.arange(captions), {"i2t": score})
+
+
+def weights(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndarray]:
+    images, captions = scores[0].shape
+    areas = fusion.Areas(len(scores), Pairing(np.arange(images), np.arange(captions), *fold_of))
+    for number, score in enumerate(scores):
+        areas.add(number, tile_of(score))
+    return areas.weights()
+
+
+def adaptive(scores: list[np.ndarray], *fold_of: np.ndarray) -> dict[str, np.ndarray]:
+    """All scores as one tile, (I, C) by name."""
+    tile = tile_of(scores[0])
+    return fusion.fused(scores, weights(scores, *fold_of), tile.rows, tile.columns)
+
+
+def average(scores: list[np.ndarray]) -> Tile:
+    tile = tile_of(scores[0])
+    return Tile(tile.rows, tile.columns, fusion.mean(scores, tile.rows, tile.columns))
+
+
 def test_average_is_the_mean_in_both_directions():
-    fused = fusion.average([FIRST, SECOND, THIRD])
+    fused = average([FIRST, SECOND, THIRD])
     expected = [[-0.4 / 3, -0.3 / 3, -0.2 / 3], [0.2, 0.1, 0.8 / 3]]
-    np.testing.assert_allclose(fused["i2t"], expected, atol=1e-7)
-    np.testing.assert_allclose(fused["t2i"], np.transpose(expected), atol=1e-7)
+    np.testing.assert_allclose(fused.of("i2t"), expected, atol=1e-7)
+    np.testing.assert_allclose(fused.of("t2i"), expected, atol=1e-7)
 
 
 def test_weights_are_inverse_positive_areas_normalised():
     # Areas of image 0: 0.5 + 0.3 = 0.8 and 0.1 + 0.1 = 0.2, so 1.25 and 5; of image 1: 0.4 and 1.
-    weights = fusion.weights([FIRST, SECOND])
-    np.testing.assert_allclose(weights, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
+    of_images = weights([FIRST, SECOND])["i2t"]
+    np.testing.assert_allclose(of_images, [[0.2, 1 / 1.4], [0.8, 0.4 / 1.4]], atol=1e-6)
     # With areas 0.5 and 0.8 of the third: 1.25, 5, 2 of 8.25; 2.5, 1, 1.25 of 4.75.
-    weights = fusion.weights([FIRST, SECOND, THIRD])
+    of_images = weights([FIRST, SECOND, THIRD])["i2t"]
     expected = [[1.25 / 8.25, 2.5 / 4.75], [5 / 8.25, 1 / 4.75], [2 / 8.25, 1.25 / 4.75]]
-    np.testing.assert_allclose(weights, expected, atol=1e-6)
-    np.testing.assert_allclose(weights.sum(0), 1)
+    np.testing.assert_allclose(of_images, expected, atol=1e-6)
+    np.testing.assert_allclose(of_images.sum(0), 1)
 
 
 def test_adaptive_scores_of_images_by_hand():
-    fused = fusion.adaptive([FIRST, SECOND])["i2t"]
+    fused = adaptive([FIRST, SECOND])["i2t"]
     expected = [
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],
         [(-0.2 + 0.4 * 0.6) / 1.4, (0.4 + 0.4 * 0.2) / 1.4, (0.4 * 0.2) / 1.4],
@@ -40,51 +65,43 @@ def test_adaptive_scores_of_images_by_hand():
 
 def test_adaptive_scores_of_captions_have_weights_of_their_own():
     # Areas of captions: 0.5, 0.4, 0.3 in the first score, 0.7, 0.3, 0.2 in the second.
-    fused = fusion.adaptive([FIRST, SECOND])["t2i"]
+    fused = adaptive([FIRST, SECOND])["t2i"]
     expected = [
         [(0.7 * 0.5 + 0.5 * 0.1) / 1.2, (0.7 * -0.2 + 0.5 * 0.6) / 1.2],
         [(0.3 * -0.5 + 0.4 * 0.1) / 0.7, (0.3 * 0.4 + 0.4 * 0.2) / 0.7],
         [(0.2 * 0.3 + 0.3 * -0.9) / 0.5, (0.2 * 0.0 + 0.3 * 0.2) / 0.5],
     ]
-    assert fused.shape == (3, 2)
-    np.testing.assert_allclose(fused, expected, atol=1e-6)
+    np.testing.assert_allclose(fused, np.transpose(expected), atol=1e-6)
 
 
-def test_three_scores_are_fused_like_two():
-    fused = fusion.adaptive([FIRST, SECOND, THIRD])
-    for way, scores in (
-        ("i2t", [FIRST, SECOND, THIRD]),
-        ("t2i", [FIRST.T, SECOND.T, THIRD.T]),
-    ):
-        for q in range(len(scores[0])):
-            inverse = [1 / sum(max(0.0, float(s)) for s in score[q]) for score in scores]
-            for i in range(len(scores[0][0])):
-                parts = zip(inverse, scores, strict=True)
-                expected = sum(w / sum(inverse) * float(score[q, i]) for w, score in parts)
-                assert fused[way][q, i] == pytest.approx(expected, abs=1e-6)
+def test_three_scores_are_fused_as_in_the_equations():
+    scores = [FIRST, SECOND, THIRD]
+    fused, expected = adaptive(scores), naive.adaptive(scores)
+    np.testing.assert_allclose(fused["i2t"], expected["i2t"], atol=1e-6)
+    np.testing.assert_allclose(fused["t2i"].T, expected["t2i"], atol=1e-6)
 
 
-@pytest.mark.parametrize("how", fusion.HOW)
-def test_one_score_stays_as_it_is(how):
-    fused = fusion.HOW[how]([FIRST])
-    assert np.array_equal(fused["i2t"], FIRST) and np.array_equal(fused["t2i"], FIRST.T)
+def test_one_score_stays_as_it_is():
+    assert np.array_equal(average([FIRST]).of("t2i"), FIRST)
+    fused = adaptive([FIRST])
+    assert np.array_equal(fused["i2t"], FIRST) and np.array_equal(fused["t2i"], FIRST)
 
 
 def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
     """The limit of Eq. 6.10 for a small area; nothing is divided by zero."""
     flat = -np.ones((2, 3), np.float32)
-    fused = fusion.adaptive([FIRST, flat])
+    fused = adaptive([FIRST, flat])
     np.testing.assert_allclose(fused["i2t"], flat, atol=1e-6)
-    np.testing.assert_allclose(fused["t2i"], flat.T, atol=1e-6)
-    both = fusion.adaptive([flat, 3 * flat])  # of two such scores each takes half
+    np.testing.assert_allclose(fused["t2i"], flat, atol=1e-6)
+    both = adaptive([flat, 3 * flat])  # of two such scores each takes half
     np.testing.assert_allclose(both["i2t"], 2 * flat)
-    np.testing.assert_allclose(fusion.weights([flat, np.zeros((2, 3))]), 0.5)
+    np.testing.assert_allclose(weights([flat, np.zeros((2, 3))])["i2t"], 0.5)
 
 
 def test_scores_are_not_changed_and_keep_their_type():
     scores = [FIRST.copy(), SECOND.copy()]
-    for fuse in fusion.HOW.values():
-        assert all(matrix.dtype == np.float32 for matrix in fuse(scores).values())
+    for fused in (average(scores).scores, adaptive(scores)):
+        assert all(matrix.dtype == np.float32 for matrix in fused.values())
     assert np.array_equal(scores[0], FIRST) and np.array_equal(scores[1], SECOND)
 
 
@@ -115,33 +132,26 @@ def test_the_paper_share_is_among_those_tried():
     assert 0.3 in fusion.ALPHAS and fusion.ALPHAS[0] == 0 and fusion.ALPHAS[-1] == 1
 
 
-@pytest.mark.parametrize("how", ["adaptive", "average"])
-def test_folds_are_fused_one_by_one(how):
+def test_folds_are_fused_one_by_one():
     """Four images and seven captions in two folds, which lie mixed among the captions."""
     rng = np.random.default_rng(0)
     scores = [rng.normal(size=(4, 7)).astype(np.float32) for _ in range(3)]
-    of_image, of_caption = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0, 0, 1, 0])
-    found = fusion.within_folds(scores, of_image, of_caption, how)
-    for fold in (0, 1):
-        rows, columns = np.ix_(of_image == fold, of_caption == fold)
-        expected = fusion.HOW[how]([score[rows, columns] for score in scores])
-        assert np.array_equal(found["i2t"][rows, columns], expected["i2t"])
-        assert np.array_equal(found["t2i"].T[rows, columns], expected["t2i"].T)
-    apart = np.not_equal.outer(of_image, of_caption)
-    assert np.array_equal(np.isneginf(found["i2t"]), apart)
-    assert np.array_equal(np.isneginf(found["t2i"]), apart.T)
+    fold_of = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0, 0, 1, 0])
+    fused, expected = adaptive(scores, *fold_of), naive.within_folds(scores, *fold_of)
+    within = np.equal.outer(*fold_of)
+    np.testing.assert_allclose(fused["i2t_fold"][within], expected["i2t"][within], rtol=1e-5)
+    np.testing.assert_allclose(fused["t2i_fold"][within], expected["t2i"].T[within], rtol=1e-5)
 
 
 def test_one_fold_is_all_there_is():
-    found = fusion.within_folds([FIRST, SECOND], np.zeros(2), np.zeros(3), "adaptive")
-    whole = fusion.adaptive([FIRST, SECOND])
-    assert all(np.array_equal(found[way], whole[way]) for way in ("i2t", "t2i"))
+    fused = adaptive([FIRST, SECOND], np.zeros(2), np.zeros(3))
+    assert all(np.array_equal(fused[f"{way}_fold"], fused[way]) for way in ("i2t", "t2i"))
 
 
 def test_a_query_has_other_weights_in_a_fold_than_among_all():
     """By hand: image 0 and its fold's captions 0 and 1 alone; areas 0.5 and 0.2."""
-    found = fusion.within_folds([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]), "adaptive")
+    fused = adaptive([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]))
     share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
     expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
-    np.testing.assert_allclose(found["i2t"][0, :2], expected, atol=1e-6)
-    assert not np.allclose(fusion.adaptive([FIRST, SECOND])["i2t"][0, :2], expected, atol=1e-3)
+    np.testing.assert_allclose(fused["i2t_fold"][0, :2], expected, atol=1e-6)
+    assert not np.allclose(fused["i2t"][0, :2], expected, atol=1e-3)

@@ -13,6 +13,7 @@ from torch import nn
 from benchmark.core.devices import begin, make_deterministic
 from benchmark.core.provenance import read_provenance
 from benchmark.evaluate import __main__ as evaluate
+from benchmark.matching import tile_workers
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
@@ -124,6 +125,14 @@ def test_weights_of_the_cpu_rank_alike_on_a_gpu(kind):
         evaluate.evaluate_cell(params_of(device=device), cell)
         ranks.append((RESULTS / "scores/ranks.parquet").read_bytes())
     assert ranks[0] == ranks[1]
+
+
+def test_no_byte_hangs_on_how_many_score_a_cell(monkeypatch):
+    written = []
+    for workers in ("1", "3"):
+        monkeypatch.setenv(tile_workers.WORKERS, workers)
+        written.append(played("scan"))
+    assert written[0] == written[1]
 
 
 def test_two_cells_on_one_device_do_not_count_each_others_memory():

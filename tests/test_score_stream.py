@@ -34,7 +34,7 @@ class Counting:
         rng = np.random.default_rng(0)
         orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
         mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
-        return Encoded(self.similarity, *((x,) for x in mixed), *orders)
+        return Encoded(self, "", *((x,) for x in mixed), *orders)
 
 
 @pytest.fixture(autouse=True)

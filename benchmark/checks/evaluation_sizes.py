@@ -61,7 +61,8 @@ def made_up_encodings(owners: np.ndarray) -> Encoded:
     y = normalize(0.3 * x[owners] + torch.randn(len(owners), SIZE) / SIZE**0.5, dim=1)
     rng = np.random.default_rng(0)
     orders = rng.permutation(images), rng.permutation(len(owners))
-    return Encoded(lambda a, b: a[0] @ b[0].T, (x[orders[0]],), (y[orders[1]],), *orders)
+    model = SimpleNamespace(similarity=lambda a, b: a[0] @ b[0].T)
+    return Encoded(model, "", (x[orders[0]],), (y[orders[1]],), *orders)
 
 
 def product(x: Tensor, y: Tensor) -> None:

@@ -8,7 +8,9 @@ is given the items in an order drawn at random.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,18 +20,18 @@ from benchmark.core import disk_space
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.matching import scoring
+from benchmark.matching import scoring, tile_workers
 from benchmark.matching.kept_scores import FOLDER, ScoresOnDisk
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol.score_tiles import Tile, spans
 from methods import Encoding, Matcher
 
 IMAGE_TILE, CAPTION_TILE = 512, 1024
-ORDER = 20170711  # seed of the orders in which items are scored
 BYTES = 4  # of a score
 MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the encodings
 DEFAULT_MEMORY = 512.0
 
+Span = tuple[slice, slice]  # rows and columns of a tile
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
 
 
@@ -37,7 +39,8 @@ Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows
 class Encoded:
     """A model with the encodings of a split, and what they and its scores cost."""
 
-    similarity: scoring.Similarity
+    model: Matcher
+    part: str  # one of the model's `scores`; "": its similarity
     images: Encoding
     captions: Encoding
     image_order: np.ndarray  # (I,) the image that each row of the encodings shows
@@ -48,6 +51,20 @@ class Encoded:
     def size(self) -> int:
         return len(self.image_order) * len(self.caption_order)
 
+    @property
+    def device(self) -> torch.device:
+        return self.images[0].device
+
+    def on(self, device: torch.device) -> "Encoded":
+        """The same on another device; itself on its own."""
+        if device == self.device:
+            return self
+        images, captions = (
+            tuple(x.to(device) for x in encoding) for encoding in (self.images, self.captions)
+        )
+        model = deepcopy(self.model).to(device)
+        return replace(self, model=model, images=images, captions=captions)
+
     @torch.inference_mode()
     def scores(self, rows: slice, columns: slice) -> np.ndarray:
         """(r, c) float32."""
@@ -55,32 +72,25 @@ class Encoded:
             tuple(x[span] for x in encoding)
             for encoding, span in ((self.images, rows), (self.captions, columns))
         )
-        return self.similarity(images, captions).float().cpu().numpy()
+        similarity = scoring.similarity_of(self.model, self.part)
+        return similarity(images, captions).float().cpu().numpy()
 
 
 @torch.inference_mode()
 def encoded(model: Matcher, inputs: SplitInputs, part: str = "") -> Encoded:
     """`part` names one of the model's `scores`; "" stands for its similarity."""
-    counts, rng = (len(inputs.images), len(inputs.image_of_caption)), np.random.default_rng(ORDER)
-    orders = [rng.permutation(count) for count in counts]
-    mixed = inputs.reordered(*map(torch.from_numpy, orders))
+    image_order, caption_order = scoring.orders(len(inputs.images), len(inputs.image_of_caption))
+    mixed = inputs.reordered(image_order, caption_order)
     started = now(inputs.device)
     images = scoring.encode_images(model, mixed)
     imaged = now(inputs.device)
     captions = scoring.encode_captions(model, mixed)
-    seconds = imaged - started, now(inputs.device) - imaged
-    return Encoded(
-        scoring.similarity_of(model, part),
-        images,
-        captions,
-        *orders,
-        {
-            name: spent / count
-            for name, spent, count in zip(
-                ("per_image", "per_caption"), seconds, counts, strict=True
-            )
-        },
-    )
+    seconds = {
+        "per_image": (imaged - started) / len(image_order),
+        "per_caption": (now(inputs.device) - imaged) / len(caption_order),
+    }
+    orders = image_order.numpy(), caption_order.numpy()
+    return Encoded(model, part, images, captions, *orders, seconds)
 
 
 def allowed_memory() -> float:
@@ -111,6 +121,7 @@ class ScoreStream:
         fits, has_room = size <= allowed * 1e6, size < disk_space.free_below(FOLDER) / 2
         self.keeps = passes > 1 and (fits or has_room)
         self.kept = ScoresOnDisk() if self.keeps and not fits else []
+        self.workers = tile_workers.allowed_workers()
         self.is_first = True
 
     def __iter__(self) -> Iterator[Tile]:
@@ -124,19 +135,41 @@ class ScoreStream:
 
     def _parts(self) -> Iterator[tuple[list[np.ndarray], np.ndarray, np.ndarray]]:
         """The scores (r, c) of each model, their images (r,) and captions (c,)."""
-        first = self.members[0]
-        bar = ProgressBar(self._grid(), desc="score", unit="tile", leave=False)
-        for place, (rows, columns) in enumerate(bar):
+        first, grid = self.members[0], self._grid()
+        bar = ProgressBar(grid, desc="score", unit="tile", leave=False)
+        for (rows, columns), parts in zip(bar, self._scores_of(grid), strict=True):
             images, captions = first.image_order[rows], first.caption_order[columns]
-            is_there = place < len(self.kept)
-            parts = self.kept[place] if is_there else self._scored(rows, columns)
-            if self.keeps and not is_there:
-                self._keep(parts)
             for member, scores in enumerate(parts if self.is_first else ()):
                 for look in self.lookers:
                     look(member, Tile(images, captions, {"i2t": scores}))
             yield parts, images, captions
         self.is_first = False
+
+    def _scores_of(self, grid: list[Span]) -> Iterator[list[np.ndarray]]:
+        """The scores (r, c) of each model, for every tile: those that are kept, then the others."""
+        yield from (self.kept[place] for place in range(len(self.kept)))
+        rest = grid[len(self.kept) :]
+        if not rest:
+            return
+        for parts, seconds in tile_workers.in_order(self._scorers(), rest):
+            if self.keeps:
+                self._keep(parts)
+            if self.is_first:
+                self._count(seconds)
+            yield parts
+
+    def _scorers(self) -> list[Callable[[Span], tuple[list[np.ndarray], list[float]]]]:
+        """What each worker computes a tile with: the models, on its device."""
+        scorers = []
+        for device in tile_workers.devices_of(self.workers, self.members[0].device):
+            members = [member.on(device) for member in self.members]
+            scorers.append(tile_workers.cast_as_here(partial(_scored, members), device))
+        return scorers
+
+    def _count(self, seconds: list[float]) -> None:
+        """Add what a tile took of each model, of all workers together."""
+        for member, spent in zip(self.members, seconds, strict=True):
+            member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent / member.size
 
     def _keep(self, parts: list[np.ndarray]) -> None:
         try:
@@ -144,18 +177,17 @@ class ScoreStream:
         except OSError:  # another process has filled the disk
             self.keeps = False
 
-    def _grid(self) -> list[tuple[slice, slice]]:
+    def _grid(self) -> list[Span]:
         captions = spans(len(self.members[0].caption_order), CAPTION_TILE)
         images = spans(len(self.members[0].image_order), IMAGE_TILE)
         return [(rows, columns) for rows in images for columns in captions]
 
-    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
-        parts = []
-        for member in self.members:
-            device = member.images[0].device
-            started = now(device)
-            parts.append(member.scores(rows, columns))
-            if self.is_first:
-                spent = (now(device) - started) / member.size
-                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
-        return parts
+
+def _scored(members: list[Encoded], tile: Span) -> tuple[list[np.ndarray], list[float]]:
+    """The scores (r, c) of each model, and the seconds that they took."""
+    parts, seconds = [], []
+    for member in members:
+        started = now(member.device)
+        parts.append(member.scores(*tile))
+        seconds.append(now(member.device) - started)
+    return parts, seconds

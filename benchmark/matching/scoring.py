@@ -15,6 +15,7 @@ from benchmark.core.devices import now
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol.score_tiles import spans
 from methods import Encoding, Matcher
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
@@ -40,7 +41,7 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
 
     `part` names one of the model's `scores`; "" stands for its similarity.
     """
-    image_order, caption_order = _orders(len(inputs.images), len(inputs.image_of_caption))
+    image_order, caption_order = orders(len(inputs.images), len(inputs.image_of_caption))
     mixed = inputs.reordered(image_order, caption_order)
     started = now(inputs.device)
     images = encode_images(model, mixed)
@@ -63,7 +64,7 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
 def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
     """Scores (N, P) float32 of every phrase with the proposals of its image, on the host."""
     scores = torch.full(inputs.ious.shape, torch.nan)
-    drawn, proposals = _orders(*inputs.ious.shape)
+    drawn, proposals = orders(*inputs.ious.shape)
     order = drawn[inputs.image_of_phrase[drawn].argsort(stable=True)]
     images, counts = inputs.image_of_phrase[order].unique_consecutive(return_counts=True)
     for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
@@ -93,23 +94,23 @@ def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
 
 def encode_images(model: Matcher, inputs: SplitInputs) -> Encoding:
     """Encodings of all images, in order."""
-    chunks = _chunks(len(inputs.images), ENCODE_CHUNK)
+    chunks = spans(len(inputs.images), ENCODE_CHUNK)
     return joined([model.encode_images(inputs.images_at(rows)) for rows in chunks])
 
 
 def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
     """Encodings of all captions, in order."""
-    chunks = _chunks(len(inputs.image_of_caption), ENCODE_CHUNK)
+    chunks = spans(len(inputs.image_of_caption), ENCODE_CHUNK)
     return joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
 
 
 def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tensor, Tensor]]:
     """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
     queries, (Q,) on the host in an order drawn at random, and their scores."""
-    image_order, order = _orders(len(inputs.images), len(inputs.image_of_caption))
+    image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
     with torch.inference_mode():
         captions = encode_captions(model, inputs.reordered(image_order, order))
-    for rows in _chunks(len(order), ENCODE_CHUNK):
+    for rows in spans(len(order), ENCODE_CHUNK):
         with torch.inference_mode():  # not around the yield: the mode would leak to the caller
             block = tuple(x[rows] for x in captions)
             scores = model.caption_similarity(block, captions).float()
@@ -125,8 +126,8 @@ def similarity_of(model: Matcher, part: str) -> Similarity:
     return lambda images, captions: model.scores(images, captions)[part]
 
 
-def _orders(first: int, second: int) -> tuple[Tensor, Tensor]:
-    """Random orders of two kinds of items, the same in every run."""
+def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
+    """Random orders of two kinds of items, the same in every run and for every model."""
     rng = np.random.default_rng(ORDER)
     return torch.from_numpy(rng.permutation(first)), torch.from_numpy(rng.permutation(second))
 
@@ -149,7 +150,7 @@ def score_pairs(
     bar = ProgressBar(total=num_captions, unit="caption", desc="score", disable=quiet)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
-        for rows in _chunks(num_images, tile[0]):
+        for rows in spans(num_images, tile[0]):
             matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
         bar.update(len(columns))
     bar.close()
@@ -162,10 +163,6 @@ def _by_length(captions: Encoding) -> Tensor:
     if last.dim() == 1 and not last.is_floating_point():
         return last.argsort(stable=True)
     return torch.arange(len(last), device=last.device)
-
-
-def _chunks(count: int, size: int) -> list[slice]:
-    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def joined(parts: list[Encoding]) -> Encoding:

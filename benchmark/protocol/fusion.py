@@ -5,7 +5,7 @@ the average. Two-branch networks mix the distance of whole images with that of r
 Section 5.6). I = images, C = captions, N = phrases, Q = queries, S = scores to be fused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,51 +13,7 @@ from scipy.sparse import csr_array
 from benchmark.protocol.score_tiles import Pairing, Tile
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
-SMALLEST = (
-    1e-12  # area of a score that is nowhere positive: it gets all the weight, as in the limit
-)
-
-
-def average(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """The mean of scores (I, C), Eq. 6.8: i2t (I, C) and t2i (C, I)."""
-    mean_IC = np.mean(scores, axis=0)
-    return {"i2t": mean_IC, "t2i": mean_IC.T}
-
-
-def adaptive(scores: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """The sum of scores (I, C), weighted for each query, Eqs. 6.9 to 6.11: i2t (I, C), t2i (C, I).
-
-    A score gets more weight the more steeply it falls over the query's items. Image queries and
-    caption queries have different weights, so the two directions differ.
-    """
-    return {
-        "i2t": _adapted(scores),
-        "t2i": _adapted([score_IC.T for score_IC in scores]),
-    }
-
-
-def within_folds(
-    scores: Sequence[np.ndarray],
-    fold_of_image_I: np.ndarray,
-    fold_of_caption_C: np.ndarray,
-    how: str,
-) -> dict[str, np.ndarray]:
-    """Scores (I, C) fused as if each fold were all there is: i2t (I, C), t2i (C, I).
-
-    Pairs of two folds have no score, -inf. The adaptive weight of a query is its fold's: those of
-    Eq. 6.10 depend on the gallery, and 1,000 images are another one than 5,000.
-    """
-    images, captions = len(fold_of_image_I), len(fold_of_caption_C)
-    fused = {
-        "i2t": np.full((images, captions), -np.inf, scores[0].dtype),
-        "t2i": np.full((captions, images), -np.inf, scores[0].dtype),
-    }
-    for fold in np.unique(fold_of_image_I):
-        rows, columns = np.ix_(fold_of_image_I == fold, fold_of_caption_C == fold)
-        of_fold = HOW[how]([score_IC[rows, columns] for score_IC in scores])
-        fused["i2t"][rows, columns] = of_fold["i2t"]
-        fused["t2i"][columns.T, rows.T] = of_fold["t2i"]
-    return fused
+SMALLEST = 1e-12  # area of a score that is nowhere positive: all the weight, as in the limit
 
 
 def weighted(whole_IC: np.ndarray, regions_IC: np.ndarray, alpha: float) -> dict[str, np.ndarray]:
@@ -96,28 +52,6 @@ def mean_of_phrases(
     return np.where((phrases_C > 0) & np.isfinite(mean_IC), mean_IC, whole_IC)
 
 
-def weights(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """Weight of each score for each query, w(q) of Eq. 6.10, (S, Q); sums to 1 over S.
-
-    Each score has one row per query, (Q, items).
-    """
-    area_SQ = np.stack([np.maximum(score_QN, 0).sum(1, dtype=np.float64) for score_QN in scores])
-    return weights_of(area_SQ)
-
-
-def weights_of(area_SQ: np.ndarray) -> np.ndarray:
-    """The same from the positive area of each score over the items of each query."""
-    inverse_SQ = 1 / np.maximum(area_SQ, SMALLEST)
-    return inverse_SQ / inverse_SQ.sum(0)
-
-
-def _adapted(scores: Sequence[np.ndarray]) -> np.ndarray:
-    fused_QN = np.zeros_like(scores[0])
-    for score_QN, weight_Q in zip(scores, weights(scores), strict=True):
-        fused_QN += weight_Q[:, None].astype(score_QN.dtype) * score_QN
-    return fused_QN
-
-
 class Areas:
     """The positive areas (S, Q) of S scores, from tiles of them: of image queries and of caption
     queries, among all items and within their folds."""
@@ -139,9 +73,10 @@ class Areas:
             area_SQ[number, queries[way]] += counted.sum(1 if way == "i2t" else 0)
 
     def weights(self) -> dict[str, np.ndarray]:
-        """w(q) of Eq. 6.10 (S, Q) by name; that of a fold is among its items alone: 1,000 images
-        are another gallery than 5,000."""
-        return {name: weights_of(area_SQ) for name, area_SQ in self.areas.items()}
+        """w(q) of Eq. 6.10 (S, Q) by name, which sums to 1 over S; that of a fold is among its
+        items alone: 1,000 images are another gallery than 5,000."""
+        inverse = {name: 1 / np.maximum(area_SQ, SMALLEST) for name, area_SQ in self.areas.items()}
+        return {name: inverse_SQ / inverse_SQ.sum(0) for name, inverse_SQ in inverse.items()}
 
 
 def mean(
@@ -157,7 +92,8 @@ def fused(
     rows: np.ndarray,
     columns: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """The scores (r, c) of a tile, weighted for each query, by name."""
+    """The scores (r, c) of a tile, weighted for each query, Eq. 6.11, by name: i2t, t2i and those
+    within folds. A score gets more weight the more steeply it falls over the query's items."""
     by_name = {}
     for name, weight_SQ in weights.items():
         is_of_images = name.startswith("i2t")
@@ -167,9 +103,3 @@ def fused(
             sum_rc += (weight[:, None] if is_of_images else weight[None, :]) * score_rc
         by_name[name] = sum_rc
     return by_name
-
-
-HOW: dict[str, Callable[[Sequence[np.ndarray]], dict[str, np.ndarray]]] = {
-    "average": average,
-    "adaptive": adaptive,
-}

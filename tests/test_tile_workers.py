@@ -1,0 +1,161 @@
+"""Workers that compute the tiles of one cell's scores side by side."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from tiny_cells import KINDS, RESULTS, cell_of, enter
+from torch import nn
+
+from benchmark.core.errors import UserError
+from benchmark.evaluate import __main__ as evaluate
+from benchmark.matching import score_stream, tile_workers
+from benchmark.matching.score_stream import Encoded, ScoreStream
+from benchmark.matching.tile_workers import in_order
+from benchmark.protocol import fusion
+from benchmark.train import __main__ as train
+from seasons import params_of
+
+CPU = torch.device("cpu")
+FILES = ("ranks.parquet", "similarities.npz", "retrieved.npz", "samples.npz")
+
+
+def before_the_next(item: int) -> int:
+    """Takes the longer, the earlier an item comes."""
+    time.sleep(0.002 * (8 - item))
+    return 10 * item
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 20])
+def test_results_keep_the_order_of_their_items(workers):
+    assert list(in_order([before_the_next] * workers, range(8))) == list(range(0, 80, 10))
+    assert not list(in_order([before_the_next] * workers, []))
+
+
+def test_workers_compute_at_the_same_time():
+    """Each waits until the other has begun."""
+    meeting = threading.Barrier(2, timeout=10)
+    wait = [lambda item: (meeting.wait(), threading.get_ident())[1]] * 2
+    threads = list(in_order(wait, range(6)))
+    assert len(set(threads)) == 2 and threads[0::2] == [threads[0]] * 3
+    assert threading.get_ident() not in threads
+    assert list(in_order([lambda item: threading.get_ident()], [0])) == [threading.get_ident()]
+
+
+def test_workers_are_no_more_than_a_few_tiles_ahead():
+    begun = []
+    results = in_order([begun.append] * 2, range(100))
+    next(results)
+    time.sleep(0.05)
+    assert len(begun) <= 2 * tile_workers.AHEAD + 1
+
+
+def test_an_error_of_a_worker_ends_them_all():
+    def compute(item: int) -> int:
+        if item == 3:
+            raise ValueError("item 3")
+        return item
+
+    before, got = threading.active_count(), []
+    with pytest.raises(ValueError, match="item 3"):
+        for result in in_order([compute] * 3, range(1000)):
+            got.append(result)
+    assert got == [0, 1, 2] and threading.active_count() == before
+
+
+def test_who_stops_looking_leaves_no_thread():
+    before = threading.active_count()
+    results = in_order([before_the_next] * 2, range(8))
+    next(results)
+    assert threading.active_count() == before + 2
+    results.close()
+    assert threading.active_count() == before
+
+
+def test_workers_take_the_gpus_after_the_first_in_a_circle(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    places = tile_workers.devices_of(4, torch.device("cuda:1"))
+    assert [place.index for place in places] == [1, 2, 0, 1]
+    assert [place.index for place in tile_workers.devices_of(2, torch.device("cuda"))] == [0, 1]
+    assert tile_workers.devices_of(2, CPU) == [CPU, CPU]
+
+
+def test_a_model_goes_where_its_worker_computes():
+    """On a device without values: that all parts are there is what can be seen."""
+    model, meta = nn.Linear(3, 3), torch.device("meta")
+    member = Encoded(model, "", (torch.ones(2, 3),), (torch.ones(4, 3),), np.r_[:2], np.r_[:4])
+    there = member.on(meta)
+    assert member.on(CPU) is member and member.model.weight.device == CPU
+    assert there.model.weight.device == there.device == there.captions[0].device == meta
+    assert there.size == member.size
+
+
+def test_how_many_is_a_setting_of_the_machine(monkeypatch):
+    monkeypatch.delenv(tile_workers.WORKERS, raising=False)
+    assert tile_workers.allowed_workers() == 1
+    monkeypatch.setenv(tile_workers.WORKERS, "4")
+    assert tile_workers.allowed_workers() == 4
+    for wrong in ("0", "-1", "two", "1.5", ""):
+        monkeypatch.setenv(tile_workers.WORKERS, wrong)
+        with pytest.raises(UserError) as error:
+            tile_workers.allowed_workers()
+        assert error.value.where == tile_workers.WORKERS
+
+
+def test_workers_compute_in_the_precision_of_the_cell(monkeypatch):
+    monkeypatch.setenv(tile_workers.WORKERS, "2")
+    seen = []
+
+    class Model:
+        def similarity(self, images, captions):
+            scores = images[0] @ captions[0].T
+            seen.append((scores.dtype, torch.is_inference_mode_enabled()))
+            return scores
+
+    encodings = (torch.ones(600, 3),), (torch.ones(1100, 3),)
+    for is_cast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_cast):
+            stream = ScoreStream(
+                [Encoded(Model(), "", *encodings, np.r_[:600], np.r_[:1100])], fusion.mean
+            )
+            stream.survey()
+        assert seen == [(dtype, True)] * 4
+        seen.clear()
+
+
+def test_scores_of_several_models_stay_together(monkeypatch):
+    monkeypatch.setenv(tile_workers.WORKERS, "3")
+    images, captions = torch.randn(600, 4), torch.randn(1100, 4)
+    models = [nn.Bilinear(4, 4, 1, bias=False) for _ in range(2)]
+    for model in models:
+        model.similarity = lambda x, y, model=model: x[0] @ model.weight[0] @ y[0].T
+    encodings = (images,), (captions,), np.arange(600), np.arange(1100)
+    members = [Encoded(model, "", *encodings) for model in models]
+    fused, seen = np.empty((600, 1100)), np.empty((2, 600, 1100))
+    stream = ScoreStream(members, fusion.mean)
+    stream.lookers.append(
+        lambda nth, tile: seen.__setitem__((nth, *np.ix_(tile.rows, tile.columns)), tile.of("i2t"))
+    )
+    for tile in stream:
+        fused[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
+    expected = [(images @ model.weight[0] @ captions.T).detach().numpy() for model in models]
+    np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fused, np.mean(expected, axis=0), rtol=1e-4, atol=1e-5)
+    assert all(member.seconds["per_pair"] > 0 for member in members)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_byte_hangs_on_how_many_there_are(kind, tmp_path, monkeypatch):
+    enter(tmp_path, monkeypatch)
+    monkeypatch.setattr(score_stream, "IMAGE_TILE", 3)
+    monkeypatch.setattr(score_stream, "CAPTION_TILE", 5)
+    cell, written = cell_of(kind), []
+    train.train_cell(params_of(device="cpu"), cell)
+    for workers, memory in ((1, "512"), (2, "512"), (3, "0")):
+        monkeypatch.setenv(tile_workers.WORKERS, str(workers))
+        monkeypatch.setenv(score_stream.MEMORY, memory)
+        evaluate.evaluate_cell(params_of(device="cpu"), cell)
+        written.append([(RESULTS / "scores" / name).read_bytes() for name in FILES])
+    assert written[0] == written[1] == written[2]
