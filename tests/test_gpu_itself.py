@@ -13,7 +13,7 @@ from torch import nn
 from benchmark.core.devices import begin, make_deterministic
 from benchmark.core.provenance import read_provenance
 from benchmark.evaluate import __main__ as evaluate
-from benchmark.matching import tile_workers
+from benchmark.matching import score_stream, tile_workers
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
@@ -128,9 +128,11 @@ def test_weights_of_the_cpu_rank_alike_on_a_gpu(kind):
 
 
 def test_no_byte_hangs_on_how_many_score_a_cell(monkeypatch):
+    monkeypatch.setattr(score_stream, "IMAGE_TILE", 2)
+    monkeypatch.setattr(score_stream, "CAPTION_TILE", 3)
     written = []
-    for workers in ("1", "3"):
-        monkeypatch.setenv(tile_workers.WORKERS, workers)
+    for workers in (1, 2 * torch.cuda.device_count()):
+        monkeypatch.setenv(tile_workers.WORKERS, str(workers))
         written.append(played("scan"))
     assert written[0] == written[1]
 

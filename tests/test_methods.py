@@ -11,7 +11,7 @@ from torch import nn
 
 import methods
 from benchmark import protocol
-from benchmark.matching import scoring
+from benchmark.matching import score_stream, scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.presets import presets
 from benchmark.train.resumable_loop import optimiser_of
@@ -360,7 +360,7 @@ def test_tiles_change_no_score(case):
     with torch.inference_mode():
         whole = model.similarity(images, captions)
         for tile in ((1, 1), (2, 3), (4, 11), (100, 100)):
-            found = scoring.score_pairs(model.similarity, images, captions, quiet=True, tile=tile)
+            found = scoring.score_pairs(model.similarity, images, captions, tile=tile)
             torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-6)
 
 
@@ -542,7 +542,7 @@ def test_a_split_is_scored_in_chunks_of_any_size(case, monkeypatch):
         )
     for chunk in (2, 5):
         monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-        found = scoring.score(model, inputs, quiet=True).matrix
+        found = scoring.score(model, inputs).matrix
         torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-6)
 
 
@@ -553,7 +553,9 @@ def test_a_part_of_a_score_is_scored_by_its_name(case):
         images = model.encode_images(inputs.images_at(slice(None)))
         parts = model.scores(images, model.encode_captions(inputs.captions))
     for name, expected in parts.items():
-        found = scoring.score(model, inputs, quiet=True, part=name).matrix
+        member = score_stream.encoded(model, inputs, name)
+        found = torch.from_numpy(member.scores(slice(None), slice(None)))
+        expected = expected[member.image_order][:, member.caption_order]
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(KeyError, match="nothing"):
-        scoring.score(model, inputs, quiet=True, part="nothing")
+        score_stream.encoded(model, inputs, "nothing").scores(slice(None), slice(None))

@@ -13,7 +13,7 @@ from benchmark.core.errors import UserError
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.matching import score_stream, tile_workers
 from benchmark.matching.score_stream import Encoded, ScoreStream
-from benchmark.matching.tile_workers import in_order
+from benchmark.matching.tile_workers import results_in_order
 from benchmark.protocol import fusion
 from benchmark.train import __main__ as train
 from seasons import params_of
@@ -30,23 +30,52 @@ def before_the_next(item: int) -> int:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 20])
 def test_results_keep_the_order_of_their_items(workers):
-    assert list(in_order([before_the_next] * workers, range(8))) == list(range(0, 80, 10))
-    assert not list(in_order([before_the_next] * workers, []))
+    assert list(results_in_order([before_the_next] * workers, range(8))) == list(range(0, 80, 10))
+    assert not list(results_in_order([before_the_next] * workers, []))
 
 
 def test_workers_compute_at_the_same_time():
-    """Each waits until the other has begun."""
+    """Each waits until the other has begun; they take the items in turn."""
     meeting = threading.Barrier(2, timeout=10)
-    wait = [lambda item: (meeting.wait(), threading.get_ident())[1]] * 2
-    threads = list(in_order(wait, range(6)))
-    assert len(set(threads)) == 2 and threads[0::2] == [threads[0]] * 3
-    assert threading.get_ident() not in threads
-    assert list(in_order([lambda item: threading.get_ident()], [0])) == [threading.get_ident()]
+
+    def worker(name: str):
+        return lambda item: (meeting.wait(), name, threading.get_ident())[1:]
+
+    results = list(results_in_order([worker("a"), worker("b")], range(6)))
+    assert [name for name, _ in results] == ["a", "b"] * 3
+    threads = {thread for _, thread in results}
+    assert len(threads) == len(set(results)) == 2 and threading.get_ident() not in threads
+
+
+def test_a_single_worker_is_the_calling_thread():
+    assert list(results_in_order([lambda item: threading.get_ident()], [0])) == [
+        threading.get_ident()
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_error_ends_the_results_in_silence(workers):
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(results_in_order([lambda item: next(iter(()))] * workers, range(3)))
+
+
+def test_after_an_error_no_worker_begins_another_item():
+    begun, is_over = [], threading.Event()
+
+    def compute(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            raise ValueError("item 0")
+        is_over.wait(1)
+
+    with pytest.raises(ValueError, match="item 0"):
+        list(results_in_order([compute] * 3, range(100)))
+    assert not set(begun) - set(range(4))  # of each worker the first, and what replaced the bad one
 
 
 def test_workers_are_no_more_than_a_few_tiles_ahead():
     begun = []
-    results = in_order([begun.append] * 2, range(100))
+    results = results_in_order([begun.append] * 2, range(100))
     next(results)
     time.sleep(0.05)
     assert len(begun) <= 2 * tile_workers.AHEAD + 1
@@ -60,25 +89,28 @@ def test_an_error_of_a_worker_ends_them_all():
 
     before, got = threading.active_count(), []
     with pytest.raises(ValueError, match="item 3"):
-        for result in in_order([compute] * 3, range(1000)):
+        for result in results_in_order([compute] * 3, range(1000)):
             got.append(result)
     assert got == [0, 1, 2] and threading.active_count() == before
 
 
 def test_who_stops_looking_leaves_no_thread():
     before = threading.active_count()
-    results = in_order([before_the_next] * 2, range(8))
+    results = results_in_order([before_the_next] * 2, range(8))
     next(results)
     assert threading.active_count() == before + 2
     results.close()
     assert threading.active_count() == before
 
 
-def test_workers_take_the_gpus_after_the_first_in_a_circle(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    places = tile_workers.devices_of(4, torch.device("cuda:1"))
-    assert [place.index for place in places] == [1, 2, 0, 1]
-    assert [place.index for place in tile_workers.devices_of(2, torch.device("cuda"))] == [0, 1]
+def test_workers_take_the_gpus_of_the_first_ones_kind_in_turn(monkeypatch):
+    kinds = ["H100", "A100", "H100", "H100"]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: kinds[device.index or 0])
+    places = tile_workers.devices_of(4, torch.device("cuda:2"))
+    assert [place.index for place in places] == [2, 3, 0, 2]
+    assert [place.index for place in tile_workers.devices_of(3, torch.device("cuda"))] == [0, 2, 3]
+    assert tile_workers.devices_of(2, torch.device("cuda:1")) == [torch.device("cuda:1")] * 2
     assert tile_workers.devices_of(2, CPU) == [CPU, CPU]
 
 
@@ -90,6 +122,37 @@ def test_a_model_goes_where_its_worker_computes():
     assert member.on(CPU) is member and member.model.weight.device == CPU
     assert there.model.weight.device == there.device == there.captions[0].device == meta
     assert there.size == member.size
+
+
+def test_each_device_scores_its_tiles_with_one_copy(monkeypatch):
+    """Devices are pretended: a copy on one of them notes what it scores."""
+    gpus = [torch.device("cuda", index) for index in range(2)]
+    copies, scored = [], {}
+    monkeypatch.setenv(tile_workers.WORKERS, "40")  # of six tiles
+    monkeypatch.setattr(tile_workers, "devices_of", lambda count, first: (gpus * 3)[:count])
+    monkeypatch.setattr(tile_workers, "cast_as_here", lambda compute, device: compute)
+
+    class Copy(Encoded):
+        def on(self, device):
+            copies.append(device)
+            return Copied(device)
+
+    class Copied:
+        device = CPU
+
+        def __init__(self, place):
+            self.place = place
+
+        def scores(self, rows, columns):
+            scored.setdefault(self.place, []).append((rows.start, columns.start))
+            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), np.float32)
+
+    encodings = (torch.ones(1200, 3),), (torch.ones(1100, 3),)
+    member = Copy(None, "", *encodings, np.r_[:1200], np.r_[:1100])
+    ScoreStream([member], fusion.mean).survey()
+    assert copies == gpus
+    assert sorted(scored[gpus[0]]) == [(0, 0), (512, 0), (1024, 0)]
+    assert sorted(scored[gpus[1]]) == [(0, 1024), (512, 1024), (1024, 1024)]
 
 
 def test_how_many_is_a_setting_of_the_machine(monkeypatch):
@@ -106,12 +169,13 @@ def test_how_many_is_a_setting_of_the_machine(monkeypatch):
 
 def test_workers_compute_in_the_precision_of_the_cell(monkeypatch):
     monkeypatch.setenv(tile_workers.WORKERS, "2")
-    seen = []
+    seen, threads = [], set()
 
     class Model:
         def similarity(self, images, captions):
             scores = images[0] @ captions[0].T
             seen.append((scores.dtype, torch.is_inference_mode_enabled()))
+            threads.add(threading.get_ident())
             return scores
 
     encodings = (torch.ones(600, 3),), (torch.ones(1100, 3),)
@@ -122,7 +186,9 @@ def test_workers_compute_in_the_precision_of_the_cell(monkeypatch):
             )
             stream.survey()
         assert seen == [(dtype, True)] * 4
+        assert len(threads) == 2 and threading.get_ident() not in threads
         seen.clear()
+        threads.clear()
 
 
 def test_scores_of_several_models_stay_together(monkeypatch):

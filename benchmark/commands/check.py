@@ -192,7 +192,7 @@ def _alone(trial: Trial) -> None:
     with torch.no_grad():
         images = model.encode_images(data.images(IMAGES)[rows])
         captions = model.encode_captions(_at(data.captions(CAPTIONS), columns))
-        again = scoring.score_pairs(model.similarity, images, captions, quiet=True, tile=(1, 2))
+        again = scoring.score_pairs(model.similarity, images, captions, tile=(1, 2))
     _equal(again, whole[rows][:, columns], "scores of the same pairs in another batch")
 
 

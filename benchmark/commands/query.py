@@ -179,7 +179,7 @@ def score_text(
     model = on_split.model
     images = scoring.encode_images(model, on_split.inputs)
     encoded = model.encode_captions(captions)
-    return scoring.score_pairs(model.similarity, images, encoded, quiet=True)[:, 0].cpu()
+    return scoring.score_pairs(model.similarity, images, encoded)[:, 0].cpu()
 
 
 @torch.inference_mode()
@@ -198,7 +198,7 @@ def score_picture(
     model = on_split.model
     captions = scoring.encode_captions(model, on_split.inputs)
     encoded = model.encode_images(images)
-    return scoring.score_pairs(model.similarity, encoded, captions, quiet=True)[0].cpu()
+    return scoring.score_pairs(model.similarity, encoded, captions)[0].cpu()
 
 
 def captions_of(

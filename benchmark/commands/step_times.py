@@ -216,7 +216,7 @@ def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) 
         scoring.score_proposals(model, data)
         return (now(data.device) - started) * counts["phrases"] / len(data.owners)
     images, captions = counts["images"], counts["captions"]
-    scores = scoring.score(model, data, quiet=True)
+    scores = scoring.score(model, data)
     return (
         scores.image_seconds * images / len(data.images)
         + scores.caption_seconds * captions / len(data.owners)

@@ -14,10 +14,12 @@ from benchmark.core.provenance import Provenance
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "gensim", "scikit-learn")
 
 
-def provenance(device: torch.device, seconds: dict[str, float], precision: str) -> Provenance:
-    """The present process on the present machine; memory of a device is that since
-    `devices.begin`. Seconds keep four significant digits: some are of a whole training, some of one
-    pair."""
+def provenance(
+    device: torch.device, seconds: dict[str, float], precision: str, workers: int = 1
+) -> Provenance:
+    """The present process on the present machine; memory of a device, not of further workers', is
+    that since `devices.begin`. Seconds keep four significant digits: some are of a whole training,
+    some of one pair."""
     on_cuda = device.type == "cuda"
     return Provenance(
         git_commit=_commit(),
@@ -28,6 +30,7 @@ def provenance(device: torch.device, seconds: dict[str, float], precision: str) 
         cudnn=_cudnn() if on_cuda else None,
         precision=precision,
         threads=torch.get_num_threads(),
+        workers=workers,
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
         peak_memory_mib=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         peak_device_memory_mib=_mib(torch.cuda.max_memory_allocated(device)) if on_cuda else None,

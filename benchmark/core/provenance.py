@@ -25,6 +25,7 @@ class Provenance(BaseModel):
     cudnn: str | None = None
     precision: str | None = None  # of the season; None in files of before it was kept
     threads: int
+    workers: int = 1  # that were allowed to score it (matching/tile_workers.py)
     seconds: dict[str, float]  # what -> wall time
     peak_memory_mib: float
     peak_device_memory_mib: float | None

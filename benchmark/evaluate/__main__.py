@@ -32,7 +32,7 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import method_errors, score_checks, score_stream, scoring
+from benchmark.matching import method_errors, score_checks, score_stream, scoring, tile_workers
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
 from benchmark.matching.score_stream import ScoreStream
@@ -66,6 +66,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
 
 
 def _evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
+    workers = tile_workers.allowed_workers()
     device = begin(params.device, cell.precision)
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)
@@ -75,7 +76,8 @@ def _evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     folder = Path(cell.folder)
     files = write_scores(folder, result)
     write_record(folder, record_of(params.season, cell, members, data, result, files))
-    write_provenance(folder / "scores/cost.json", provenance(device, seconds, cell.precision))
+    cost = provenance(device, seconds, cell.precision, workers)
+    write_provenance(folder / "scores/cost.json", cost)
     name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
     method_errors.tell(name, result.status, result.reason)
 

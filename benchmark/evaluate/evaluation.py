@@ -1,6 +1,6 @@
 """From the scores of a split to metrics, ranks and samples for figures. Knows no model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -48,11 +48,9 @@ def of_retrieval(
     tiles: Iterable[Tile],
     data: Prepared,
     split: Split,
-    look: Callable[[Tile], None] = lambda tile: None,
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions that the dataset's
-    card names. S is of the scores of image queries. `look` is called with the tiles of the second
-    pass.
+    card names. S is of the scores of image queries.
 
     Raises protocol.RefusedError for scores that are not finite, and where there is nothing to
     distinguish.
@@ -80,7 +78,6 @@ def of_retrieval(
             best.add(tile, tile.of(way))
         distributions.add(tile, pairs)
         similarity.add(tile, tile.of("i2t"))
-        look(tile)
     distributions.finish()
     return _evaluation(distributions, counts, items, similarity, data, split)
 

@@ -45,7 +45,6 @@ def check_retrieval(
         scoring.joined(
             [model.encode_captions(inputs.captions_at(x)) for x in captions.split(CHUNK)]
         ),
-        quiet=True,
         tile=TILE,
     )
     _compare(torch.from_numpy(scores).to(again), again)

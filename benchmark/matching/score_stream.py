@@ -31,7 +31,8 @@ BYTES = 4  # of a score
 MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the encodings
 DEFAULT_MEMORY = 512.0
 
-Span = tuple[slice, slice]  # rows and columns of a tile
+Place = tuple[slice, slice]  # rows and columns of a tile
+Scorer = Callable[[Place], tuple[list[np.ndarray], list[float]]]  # -> scores, seconds by model
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
 
 
@@ -145,26 +146,28 @@ class ScoreStream:
             yield parts, images, captions
         self.is_first = False
 
-    def _scores_of(self, grid: list[Span]) -> Iterator[list[np.ndarray]]:
+    def _scores_of(self, grid: list[Place]) -> Iterator[list[np.ndarray]]:
         """The scores (r, c) of each model, for every tile: those that are kept, then the others."""
         yield from (self.kept[place] for place in range(len(self.kept)))
         rest = grid[len(self.kept) :]
         if not rest:
             return
-        for parts, seconds in tile_workers.in_order(self._scorers(), rest):
+        for parts, seconds in tile_workers.results_in_order(self._scorers(len(rest)), rest):
             if self.keeps:
                 self._keep(parts)
             if self.is_first:
                 self._count(seconds)
             yield parts
 
-    def _scorers(self) -> list[Callable[[Span], tuple[list[np.ndarray], list[float]]]]:
+    def _scorers(self, tiles: int) -> list[Scorer]:
         """What each worker computes a tile with: the models, on its device."""
-        scorers = []
-        for device in tile_workers.devices_of(self.workers, self.members[0].device):
+        workers, first = min(self.workers, tiles), self.members[0].device
+        places = tile_workers.devices_of(workers, first)
+        scorers = {}
+        for device in dict.fromkeys(places):
             members = [member.on(device) for member in self.members]
-            scorers.append(tile_workers.cast_as_here(partial(_scored, members), device))
-        return scorers
+            scorers[device] = tile_workers.cast_as_here(partial(_scored, members), device)
+        return [scorers[device] for device in places]
 
     def _count(self, seconds: list[float]) -> None:
         """Add what a tile took of each model, of all workers together."""
@@ -177,13 +180,13 @@ class ScoreStream:
         except OSError:  # another process has filled the disk
             self.keeps = False
 
-    def _grid(self) -> list[Span]:
+    def _grid(self) -> list[Place]:
         captions = spans(len(self.members[0].caption_order), CAPTION_TILE)
         images = spans(len(self.members[0].image_order), IMAGE_TILE)
         return [(rows, columns) for rows in images for columns in captions]
 
 
-def _scored(members: list[Encoded], tile: Span) -> tuple[list[np.ndarray], list[float]]:
+def _scored(members: list[Encoded], tile: Place) -> tuple[list[np.ndarray], list[float]]:
     """The scores (r, c) of each model, and the seconds that they took."""
     parts, seconds = [], []
     for member in members:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from benchmark.core.devices import now
-from benchmark.core.progress_bars import ProgressBar
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol.score_tiles import spans
@@ -36,11 +35,8 @@ class Scores:
 
 
 @torch.inference_mode()
-def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = "") -> Scores:
-    """Score every image of a split with every caption; the tile size changes no score.
-
-    `part` names one of the model's `scores`; "" stands for its similarity.
-    """
+def score(model: Matcher, inputs: SplitInputs) -> Scores:
+    """Score every image of a split with every caption; the tile size changes no score."""
     image_order, caption_order = orders(len(inputs.images), len(inputs.image_of_caption))
     mixed = inputs.reordered(image_order, caption_order)
     started = now(inputs.device)
@@ -48,7 +44,7 @@ def score(model: Matcher, inputs: SplitInputs, quiet: bool = False, part: str = 
     imaged = now(inputs.device)
     captions = encode_captions(model, mixed)
     captioned = now(inputs.device)
-    matrix = score_pairs(similarity_of(model, part), images, captions, quiet)
+    matrix = score_pairs(model.similarity, images, captions)
     rows, columns = image_order.to(matrix.device), caption_order.to(matrix.device)
     restored = torch.empty_like(matrix)
     restored[rows[:, None], columns] = matrix
@@ -136,7 +132,6 @@ def score_pairs(
     similarity: Similarity,
     images: Encoding,
     captions: Encoding,
-    quiet: bool = False,
     tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
 ) -> Tensor:
     """Scores (I, C) float32 of all pairs, computed in tiles (images, captions).
@@ -147,13 +142,10 @@ def score_pairs(
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
     order = _by_length(captions)
-    bar = ProgressBar(total=num_captions, unit="caption", desc="score", disable=quiet)
     for columns in order.split(tile[1]):
         block = tuple(x[columns] for x in captions)
         for rows in spans(num_images, tile[0]):
             matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
-        bar.update(len(columns))
-    bar.close()
     return matrix
 
 

@@ -1,20 +1,21 @@
 """Workers of one cell: they compute tiles of its scores side by side, a few tiles ahead.
 
-A worker is a thread, since torch lets others go on while it computes. On CUDA each has a GPU of its
-own, as long as there are enough. A tile is computed by one worker alone and tiles keep their order,
-so that on GPUs of one kind, or on a CPU, no bit depends on how many workers there are.
+A worker is a thread, since torch lets others go on while it computes. Workers take GPUs of one
+kind in turn; those on one device share the model. A tile is computed by one worker alone and tiles
+keep their order, so that no bit depends on how many workers there are.
 """
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TypeVar
 
 import torch
 from pydantic import PositiveInt, TypeAdapter, ValidationError
 
+from benchmark.core import devices
 from benchmark.core.errors import UserError
 
 WORKERS = "REMATCH_WORKERS"  # of the machine: threads or GPUs that score one cell
@@ -34,20 +35,23 @@ def allowed_workers() -> int:
 
 
 def devices_of(workers: int, first: torch.device) -> list[torch.device]:
-    """Where each worker computes: on `first`, then on the GPUs after it, in a circle."""
+    """Where each worker computes: on `first`, or on all GPUs of its kind in turn, from it on."""
     if first.type != "cuda":
         return [first] * workers
     start, count = first.index or 0, torch.cuda.device_count()
-    return [torch.device("cuda", (start + worker) % count) for worker in range(workers)]
+    gpus = [torch.device("cuda", (start + step) % count) for step in range(count)]
+    alike = [gpu for gpu in gpus if devices.kind(gpu) == devices.kind(first)]
+    return list(islice(cycle(alike), workers))
 
 
-def in_order(
+def results_in_order(
     computers: Sequence[Callable[[Item], Result]], items: Sequence[Item]
 ) -> Iterator[Result]:
     """What the workers make of the items, which they take in turn; one function for each worker.
     A single worker is the calling thread."""
     if len(computers) == 1:
-        yield from map(computers[0], items)
+        for item in items:
+            yield computers[0](item)
         return
     pools = [ThreadPoolExecutor(1) for _ in computers]
     begun = deque()
@@ -59,8 +63,10 @@ def in_order(
         while begun:
             yield begun.popleft().result()
     finally:
+        for pool in pools:  # all of them before any is waited for: no tile is begun any more
+            pool.shutdown(wait=False, cancel_futures=True)
         for pool in pools:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown()
 
 
 def cast_as_here(

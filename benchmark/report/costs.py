@@ -14,7 +14,7 @@ def has_costs(standing: Standing) -> bool:
 
 def by_setting(board: Board) -> dict[str, list[Standing]]:
     """The ranked presets of a board that have costs, by what their times hang on: machine, how its
-    processor computes, device, threads and versions. Times of different settings cannot be
+    processor computes, device, threads, workers and versions. Times of different settings cannot be
     compared."""
     settings: dict[str, list[Standing]] = {}
     for standing in board.ranked:
@@ -59,7 +59,8 @@ def _setting(standing: Standing) -> str:
 def _of(facts: Provenance, fingerprint: str) -> str:
     on_cpu = f"threads: {facts.threads}, fingerprint {fingerprint}"
     device = on_cpu if facts.device == "cpu" else facts.device
-    return f"{facts.machine}, {device}, torch {facts.packages.get('torch', 'unknown')}"
+    workers = f", workers: {facts.workers}" if facts.workers > 1 else ""
+    return f"{facts.machine}, {device}{workers}, torch {facts.packages.get('torch', 'unknown')}"
 
 
 def _listed(texts: Sequence[str]) -> list[str]:
