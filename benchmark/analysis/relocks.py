@@ -13,30 +13,34 @@ FILE = "relocks.json"  # in results/<season>/
 
 
 class Change(NamedTuple):
-    """A file of data/code/ that had changed, with the hashes by which DVC knows it."""
+    """A file of data/code/ that had changed, with the hashes by which DVC knows it, for stages that
+    compute in one way."""
 
     file: str
     former: str
     present: str
+    numerics: str  # as in "portable, 1 thread"
 
 
-class Shown(NamedTuple):
-    """A replay with the present code that left the same bytes."""
+class Shown(BaseModel):
+    """Changes with which a replay left the same bytes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     season: str
     cells: int  # of it, that were played again
     fingerprint: str  # of the machine
+    code: list[Change]
 
 
 class Relock(BaseModel):
-    """Changes of code, and the replays that together showed that they change no result:
-    results/<season>/relocks.json holds a list."""
+    """What showed that stages would leave the same bytes again: results/<season>/relocks.json holds
+    a list."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     stages: int  # of the season, whose locks name the present code
-    code: list[Change]
-    replays: list[Shown]
+    shown: list[Shown]
 
 
 def read_relocks(season: str) -> list[Relock]:

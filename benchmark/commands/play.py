@@ -19,12 +19,12 @@ from pathlib import Path
 from benchmark.commands import stage_records, task_queue
 from benchmark.commands.local_workers import Processes, check_jobs, run_command
 from benchmark.commands.play_summary import told_cells, told_failures, told_report
-from benchmark.commands.project_folder import alone_here, season_here
+from benchmark.commands.project_folder import alone_here, cells_like_any, season_here
 from benchmark.commands.ray_workers import Cluster
 from benchmark.commands.stage_records import StageRecords
 from benchmark.commands.task_display import counted
 from benchmark.commands.task_order import longest_first, seconds_of
-from benchmark.season.parameter_files import active_season, cells_like
+from benchmark.season.parameter_files import active_season
 from benchmark.season.parameters import Params
 
 PLAYING = Path(".scratch/play.lock")  # of the process that plays here
@@ -33,7 +33,7 @@ PLAYING = Path(".scratch/play.lock")  # of the process that plays here
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("season", nargs="?", help="default: the active one")
     parser.add_argument(
-        "--only", default="*", metavar="PATTERN", help="cells, as in 'shapes-scan*'"
+        "--only", default="*", metavar="PATTERNS", help="cells, as in 'shapes-scan*,*-vse-0'"
     )
     parser.add_argument(
         "--jobs", type=int, help="stages at once; default: one per core, or per GPU of --gpus"
@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{played} played, {records.kept} up to date, {len(causes)} failed")
     for line in told_failures(causes, len(failed) - len(causes)):
         print(line)
-    for line in told_cells(params, cells_like(params, arguments.only, "--only")):
+    for line in told_cells(params, cells_like_any(params, arguments.only, "--only")):
         print(line)
     for line in told_report(params) if arguments.only == "*" and not failed else ():
         print(line)
@@ -87,15 +87,15 @@ def _targets(params: Params, pattern: str) -> list[str]:
         is_active = params.season == active_season()  # which `dvc status` asks for, too
         return ["dvc.yaml:season" if is_active else stage_records.all_of(params.season)]
     cells = {**params.cells, **params.fusions}
-    chosen = [cells[key] for key in cells_like(params, pattern, "--only")]
-    return [stage_records.evaluation_of(params.season, cell) for cell in chosen]
+    chosen = [cells[key] for key in cells_like_any(params, pattern, "--only")]
+    return stage_records.evaluations_of(params.season, chosen)
 
 
 def _tasks(params: Params, records: StageRecords) -> dict[str, task_queue.Task]:
     """One task per stage, by the names of the stages, trainings that take longest first; each
     computes as its cell asks for."""
-    ways = {key: task_queue.numerics_of(c) for key, c in {**params.cells, **params.fusions}.items()}
-    cell_of = {name: _first_argument(stage.cmd) for name, stage in records.stages.items()}
+    ways = task_queue.numerics_by_cell(params)
+    cell_of = {name: records.cell_of(name) for name in records.stages}
     tasks = {
         name: task_queue.Task(
             run_command,
@@ -110,11 +110,6 @@ def _tasks(params: Params, records: StageRecords) -> dict[str, task_queue.Task]:
     return longest_first(
         tasks, {name: known[key] for name, key in trainings.items() if key in known}
     )
-
-
-def _first_argument(command: str) -> str:
-    """Of `python -m MODULE ARGUMENT ...`: of a training or an evaluation, the cell."""
-    return next(iter(command.split()[3:]), "")
 
 
 def _show(records: StageRecords) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.core.errors import UserError
 from benchmark.core.locks import alone
 from benchmark.core.suggestions import suggested
-from benchmark.season.parameter_files import PARAMS, active_season, read_params
+from benchmark.season.parameter_files import PARAMS, active_season, cells_like, read_params
 from benchmark.season.parameters import Params
 from benchmark.season.season_files import SEASON_FILE, SEASONS, season_names
 
@@ -33,6 +33,13 @@ def check_project() -> None:
         expected = f"the project's folder, with {SEASONS}/ and {PARAMS}"
         outer = next(filter(_is_project, Path.cwd().parents), "the project's folder")
         raise UserError(Path.cwd(), expected, "another folder", f"run it in {outer}")
+
+
+def cells_like_any(params: Params, patterns: str, option: str) -> list[str]:
+    """Keys of the cells and fusions that fit one of several patterns, with commas between them.
+    Raises UserError for a pattern that none fits."""
+    fitting = {key for part in patterns.split(",") for key in cells_like(params, part, option)}
+    return [key for key in (*params.cells, *params.fusions) if key in fitting]
 
 
 @contextmanager

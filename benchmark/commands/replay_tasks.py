@@ -15,7 +15,7 @@ PRETRAIN = "pretrain"  # of the network for drawn pictures
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, Task]:
     """Tasks by name: cells are called by their keys, and so are feature sets."""
-    cells = _with_needs(params, chosen)
+    cells = with_needs(params, chosen)
     folders = {folder for cell in cells.values() for folder in _folders(cell)}
     sets = {key: s for key, s in params.feature_sets.items() if s.folder in folders}
     sources = {s.source for s in sets.values()}
@@ -42,7 +42,7 @@ def tasks_of(params: Params, chosen: list[str]) -> dict[str, Task]:
     return tasks
 
 
-def _with_needs(params: Params, chosen: list[str]) -> dict[str, Cell | Fusion]:
+def with_needs(params: Params, chosen: list[str]) -> dict[str, Cell | Fusion]:
     """The chosen cells, members of chosen fusions, and what trainings start from."""
     starts = {cell.checkpoint: key for key, cell in params.cells.items()}
     by_folder = {cell.folder: key for key, cell in params.cells.items()}

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,10 @@ from dvc.stage import PipelineStage
 from tqdm import tqdm
 
 from benchmark.analysis.relocks import Change
+from benchmark.commands.task_display import counted
+from benchmark.commands.task_queue import SHARED_NUMERICS
 from benchmark.core.errors import UserError
+from benchmark.core.numerics import Numerics
 from benchmark.core.records import Record, read_record
 from benchmark.season.code_digests import DIGESTS
 from benchmark.season.parameters import Cell, Fusion
@@ -67,15 +70,26 @@ class StageRecords:
                 tqdm.write(f"{name}: no result: {why(record)}", file=sys.stderr)
         return ""
 
-    def changed_code(self) -> dict[str, set[Change]]:
+    def cell_of(self, name: str) -> str:
+        """The key of the cell that a stage trains or evaluates, of `python -m MODULE CELL ...`."""
+        return next(iter(self.stages[name].cmd.split()[3:]), "")
+
+    def changed_code(self, numerics: Mapping[str, Numerics]) -> dict[str, set[Change]]:
         """Stage -> files of data/code/ that differ from those it was played with. Stages that were
-        never played, or have another command, are left out."""
-        changed = {
-            name: set(_changes(stage))
-            for name, stage in self.stages.items()
-            if not stage.cmd_changed
-        }
-        return {name: changes for name, changes in changed.items() if changes}
+        never played, or have another command, are left out. `numerics` are those of cells."""
+        changed = {}
+        for name, stage in self.stages.items():
+            computed = told(numerics.get(self.cell_of(name), SHARED_NUMERICS))
+            changes = set(_changes(stage, computed))
+            if changes and not stage.cmd_changed:
+                changed[name] = changes
+        return changed
+
+    def other_outputs(self) -> list[str]:
+        """Outputs that are there, and are not what their stages left when they were last played."""
+        outs = [out for stage in self.stages.values() for out in stage.outs if out.exists]
+        made = [out for out in outs if Path(out.fs_path) != DIGESTS.absolute()]
+        return [str(out) for out in made if out.hash_info and out.changed_checksum()]
 
     def relock(self, names: Iterable[str]) -> None:
         """Let the locks of stages name the code that is there, as if it had played them."""
@@ -93,11 +107,14 @@ def _code(stage: PipelineStage) -> dict[str, Dependency]:
     return {str(DIGESTS / path.name): dep for path, dep in paths.items() if path.parent == here}
 
 
-def _changes(stage: PipelineStage) -> Iterator[Change]:
-    for path, dep in _code(stage).items():
-        former, present = dep.hash_info.value, dep.get_hash().value if dep.exists else ""
-        if former and former != present:
-            yield Change(path, former, present)
+def _changes(stage: PipelineStage, numerics: str) -> Iterator[Change]:
+    """None of a stage that was never played; of an input that it did not have then, the former hash
+    is empty."""
+    code = _code(stage)
+    for path, dep in code.items() if any(dep.hash_info for dep in code.values()) else ():
+        former, present = dep.hash_info.value or "", dep.get_hash().value if dep.exists else ""
+        if former != present:
+            yield Change(path, former, present, numerics)
 
 
 def _inputs(stage: PipelineStage) -> dict[str, str | None]:
@@ -109,15 +126,22 @@ def _edited(before: dict[str, str | None], now: dict[str, str | None]) -> list[s
     return [path for path, value in before.items() if now.get(path) != value]
 
 
+def told(numerics: Numerics) -> str:
+    """For notes, as in "portable, 1 thread"."""
+    return f"{numerics.mode}, {counted(numerics.threads, 'thread')}"
+
+
 def all_of(season: str) -> str:
     """The address of a season's last stage, which needs all others."""
     return f"{SEASONS}/{season}/dvc.yaml:metrics"
 
 
-def evaluation_of(season: str, cell: Cell | Fusion) -> str:
-    """The address of the stage that evaluates a cell."""
-    folder = SEASONS / season / "pipelines" / cell.dataset / cell.preset
-    return f"{folder}/dvc.yaml:evaluate-{cell.seed}"
+def evaluations_of(season: str, cells: Iterable[Cell | Fusion]) -> list[str]:
+    """The addresses of the stages that evaluate cells."""
+    pipelines = SEASONS / season / "pipelines"
+    return [
+        f"{pipelines}/{cell.dataset}/{cell.preset}/dvc.yaml:evaluate-{cell.seed}" for cell in cells
+    ]
 
 
 @contextmanager

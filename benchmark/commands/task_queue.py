@@ -12,7 +12,7 @@ from typing import Protocol
 from benchmark.commands.task_display import Display
 from benchmark.core import numerics
 from benchmark.core.numerics import Numerics
-from benchmark.season.parameters import Cell, Fusion
+from benchmark.season.parameters import Cell, Fusion, Params
 
 SHARED_NUMERICS = Numerics(numerics.PORTABLE, threads=1)  # of what no cell decides
 ATTEMPTS = 3  # of a task whose worker dies; it may have died of another task's memory
@@ -158,6 +158,10 @@ def causes(failed: dict[str, str], tasks: dict[str, Task]) -> dict[str, str]:
         for name, reason in failed.items()
         if failed.keys().isdisjoint(tasks[name].needs)
     }
+
+
+def numerics_by_cell(params: Params) -> dict[str, Numerics]:
+    return {key: numerics_of(cell) for key, cell in {**params.cells, **params.fusions}.items()}
 
 
 def numerics_of(cell: Cell | Fusion) -> Numerics:

@@ -4,8 +4,9 @@
     python -m benchmark verify demo --cells '*scan*'  some of them, with what they need
 
 Everything is played in .scratch/verify/<season>; results/ and reports/ stay as they are. The exit
-status is 1 if a cell could not be played, if its numbers lie outside the spread of seeds, or if
-they differ although the machine has the fingerprint of the committed ones.
+status is 1 if a cell could not be played, is not committed or has no spread of seeds to lie in, if
+its numbers lie outside of it, or if they differ although the machine has the fingerprint of the
+committed ones.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from benchmark.analysis.replays import (
 )
 from benchmark.commands import task_queue
 from benchmark.commands.local_workers import Processes, check_jobs
-from benchmark.commands.project_folder import alone_here, season_here
+from benchmark.commands.project_folder import alone_here, cells_like_any, season_here
 from benchmark.commands.replay_tasks import tasks_of
 from benchmark.commands.task_order import longest_first, seconds_of
 from benchmark.core import numerics
@@ -41,7 +42,6 @@ from benchmark.season.parameter_files import (
     LOCAL,
     PARAMS,
     Local,
-    cells_like,
     placed,
     read_local,
     write_local,
@@ -102,7 +102,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def configure_replay(parser: argparse.ArgumentParser) -> None:
     """What is played again."""
     parser.add_argument("season", nargs="?", help="default: the active one")
-    parser.add_argument("--cells", default="*", metavar="PATTERN", help="as in 'shapes-scan*'")
+    parser.add_argument(
+        "--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
 
 
@@ -132,8 +134,8 @@ def replayed(arguments: argparse.Namespace) -> Replayed:
     """Play cells again, as `configure_replay` lets them be chosen."""
     check_jobs(arguments.jobs)
     params = _anchored(season_here(arguments.season))
-    _require_numerics(params)
-    chosen = cells_like(params, arguments.cells, "--cells")
+    require_numerics(params)
+    chosen = cells_like_any(params, arguments.cells, "--cells")
     before = {key: _played(params, key) for key in _cells(params)}
     tasks = longest_first(tasks_of(params, chosen), seconds_of(params.cells))
     folder = SCRATCH / params.season
@@ -147,7 +149,7 @@ def replayed(arguments: argparse.Namespace) -> Replayed:
     return Replayed(params=params, before=before, after=after, failed=failed)
 
 
-def _require_numerics(params: Params) -> None:
+def require_numerics(params: Params) -> None:
     """Those of the season's cells."""
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.analysis.boards import Board
-from benchmark.analysis.relocks import Relock, read_relocks
+from benchmark.analysis.relocks import Change, Relock, read_relocks
 from benchmark.analysis.replays import read_replays
 from benchmark.report.markdown import escaped
 
@@ -29,16 +29,23 @@ def replay_lines(season: str, boards: Sequence[Board]) -> list[str]:
 
 
 def _relocked(relock: Relock) -> str:
-    cells = [
+    shown = [
         f"{replay.cells} cell{'s' * (replay.cells > 1)} of the season {replay.season} (fingerprint "
-        f"{replay.fingerprint})"
-        for replay in relock.replays
+        f"{replay.fingerprint}; {_files(replay.code)})"
+        for replay in relock.shown
     ]
-    files = sorted({Path(change.file).stem for change in relock.code})
     return (
         f"Stages that were not played anew when code changed: {relock.stages}. With the later code "
-        f"{' and '.join(cells)} left the same bytes. Changed: {', '.join(files)}"
+        f"the same bytes were left by {' and by '.join(shown)}"
     )
+
+
+def _files(code: Sequence[Change]) -> str:
+    """By how they computed."""
+    files: dict[str, set[str]] = {}
+    for change in code:
+        files.setdefault(change.numerics, set()).add(Path(change.file).stem)
+    return "; ".join(f"{how}: {', '.join(sorted(names))}" for how, names in sorted(files.items()))
 
 
 def _way(numerics: dict) -> str:
