@@ -231,8 +231,7 @@ class Phase:
 
 
 class Matcher(Protocol):
-    """A published way to score how well an image and a text match. Several threads may score with
-    one model at once: `similarity`, and `scores` where there are parts, change nothing of it."""
+    """A published way to score how well an image and a text match."""
 
     def encode_images(self, images: Tensor) -> Encoding: ...
     def encode_captions(self, captions: Captions) -> Encoding: ...
