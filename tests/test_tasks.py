@@ -203,6 +203,7 @@ def test_workers_end_without_a_word_of_libraries(folder):
 
 
 INTERRUPTED = """
+import signal
 import time
 from pathlib import Path
 from benchmark.commands import task_queue
@@ -215,6 +216,7 @@ def wait():
     Path("late").touch()
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     with Processes(1) as workers:
         task_queue.play({"waits": Task(wait, ())}, workers)
 """
