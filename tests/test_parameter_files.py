@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.commands.project_folder import cells_like_any
 from benchmark.commands.season import completed
 from benchmark.core.errors import UserError
 from benchmark.season.parameter_files import (
@@ -286,3 +287,16 @@ def test_files_of_weights_are_sought_in_the_folder_of_weights():
     assert sets["folder-hglmm_words_news300"].sentence == SentenceEncoder()
     assert sets["drawn-words_trained300"].words.vectors is None
     assert placed(params, Local()) == params
+
+
+def test_cells_are_chosen_by_several_patterns_in_the_order_of_the_season():
+    params = resolve("try", season(presets=[SCAN, TWO_BRANCH]))
+    keys = [*params.cells, *params.fusions]
+    assert cells_like_any(params, "*", "--cells") == keys
+    assert cells_like_any(params, f"{keys[-1]},{keys[0]},{keys[0]}", "--cells") == [
+        keys[0],
+        keys[-1],
+    ]
+    with pytest.raises(UserError) as error:
+        cells_like_any(params, f"{keys[0]},nothing*", "--cells")
+    assert error.value.where == "--cells"

@@ -278,9 +278,10 @@ class TestCheapest:
         found = sentences(board(preset, slower), [])
         assert "training with P (5 s," in line("Cheapest", found)
 
-    def test_what_was_timed_with_other_threads_is_not_compared(self):
+    @pytest.mark.parametrize("what", ["threads", "workers"])
+    def test_what_was_timed_with_other_threads_or_workers_is_not_compared(self, what):
         one = outcome("p", 0, POOR)
-        slow = replace(one, scoring=one.scoring.model_copy(update={"threads": 7}))
+        slow = replace(one, scoring=one.scoring.model_copy(update={what: 7}))
         both = board(standing("a", POOR), builders.standing("p", [slow], "P"))
         assert not [told for told in sentences(both, []) if told.startswith("Cheapest")]
 

@@ -79,7 +79,7 @@ class StageRecords:
         never played, or have another command, are left out. `numerics` are those of cells."""
         changed = {}
         for name, stage in self.stages.items():
-            computed = told(numerics.get(self.cell_of(name), SHARED_NUMERICS))
+            computed = numerics_text(numerics.get(self.cell_of(name), SHARED_NUMERICS))
             changes = set(_changes(stage, computed))
             if changes and not stage.cmd_changed:
                 changed[name] = changes
@@ -126,7 +126,7 @@ def _edited(before: dict[str, str | None], now: dict[str, str | None]) -> list[s
     return [path for path, value in before.items() if now.get(path) != value]
 
 
-def told(numerics: Numerics) -> str:
+def numerics_text(numerics: Numerics) -> str:
     """For notes, as in "portable, 1 thread"."""
     return f"{numerics.mode}, {counted(numerics.threads, 'thread')}"
 

@@ -161,6 +161,7 @@ def causes(failed: dict[str, str], tasks: dict[str, Task]) -> dict[str, str]:
 
 
 def numerics_by_cell(params: Params) -> dict[str, Numerics]:
+    """How cells and fusions ask to be computed, by their keys."""
     return {key: numerics_of(cell) for key, cell in {**params.cells, **params.fusions}.items()}
 
 
