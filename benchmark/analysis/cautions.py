@@ -18,6 +18,7 @@ CAUTIONS = (
     Departure.ENCODER,
     Departure.INPUT,
     Departure.RISING,
+    Departure.EARLY,
     Departure.ADDED,
 )
 UNEQUAL = "unequal settings"
@@ -29,6 +30,7 @@ SAID_AT_ONCE = (  # beside a verdict
     Departure.START,
     Departure.TEXT,
     Departure.INPUT,
+    Departure.EARLY,
     UNEQUAL,
     EVENED,
     TUNED,
