@@ -14,8 +14,8 @@ from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.table_formats import Entry, Table
 
-MOST = 15  # rows of a board that the first page shows whole
-FIRST = 3  # of a longer one it shows so many, the best of each method, and those of no paper
+MOST = 15  # rows of a board that the first page shows whole; of a longer one, the best of each
+# method and those of no paper
 LACKS = "lacks"
 BESIDE = {  # task -> metrics beside that of the ranking
     "retrieval": ("i2t_r1", "t2i_r1"),
@@ -33,12 +33,11 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     places = [
         place
         for place, s in enumerate(standings, start=1)
-        if place <= FIRST or s in best_of_method or s.is_own or s.is_brought
+        if s in best_of_method or s.is_own or s.is_brought
     ]
     shown = [table.rows[place - 1] for place in places]
     left_out = len(table.rows) - len(shown)
-    what = "preset is" if left_out == 1 else "presets are"
-    said = f"{left_out} more {what} on the page of the dataset, and in the figure if played."
+    said = f"{left_out} more {'is' if left_out == 1 else 'are'} on the page of the dataset."
     if not left_out:
         return table, ""
     return replace(table, rows=shown), f"{_chosen(places, standings)} {said}"
@@ -49,7 +48,7 @@ def _chosen(places: Sequence[int], standings: Sequence[Standing]) -> str:
     ranks = ", ".join(map(str, places))
     shown = [standings[place - 1] for place in places]
     others = ", and those of no paper" if any(s.is_own or s.is_brought for s in shown) else ""
-    return f"Rows: the best {FIRST}, the best of every method{others}; they rank {ranks}."
+    return f"Rows: the best of every method{others}; they rank {ranks}."
 
 
 def leaderboard(board: Board) -> Table | None:
