@@ -95,7 +95,7 @@ class TestLeaderboard:
         deviation = np.mean([np.var(of, ddof=1) for of in ranks]) ** 0.5
         said = spread_sentence(several)
         assert f"standard deviation of {deviation:.1f} in rsum, pooled over 2 rows with 4" in said
-        assert said.endswith(f"p {stats.bartlett(*ranks).pvalue:.2g}.")
+        assert f"p {stats.bartlett(*ranks).pvalue:.2g}. So" in said
         assert spread_sentence(board(standing("b", POOR), standing("a", PERFECT))) == ""
         assert spread_sentence(board()) == ""
 

@@ -5,8 +5,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isinf
 
-from benchmark.analysis import comparisons, seed_spread, significance, validity
+from benchmark.analysis import comparisons, seed_spread, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
@@ -105,15 +106,24 @@ def spread_sentence(board: Board) -> str:
     """How far trainings lie apart, and whether rows vary alike; empty where that is not known."""
     metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
     spread = comparisons.spread_of(board, board.ranked[0].task, metric) if board.ranked else None
-    p = seed_spread.alike_p(spread.pool) if spread else None
+    p = seed_spread.alike_p(list(spread.pool.values())) if spread else None
     if p is None:
         return ""
     variance, _, freedom = spread.pooled
-    unlike = ", so some intervals are too wide, others too narrow" * (p < significance.ALPHA)
     return (
         f"Trainings of a row have a standard deviation of {variance**0.5:.1f} in "
         f"{METRICS[metric].heading}, pooled over {len(spread.pool)} rows with {freedom:.0f} "
-        f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}{unlike}."
+        f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}. "
+        f"{_prior_sentence(spread.prior.freedom)}"
+    )
+
+
+def _prior_sentence(freedom: float) -> str:
+    if isinf(freedom):
+        return "So all rows have this spread."
+    return (
+        f"So a row keeps part of its own spread: the common one counts as {freedom:.1f} degrees of "
+        "freedom beside it."
     )
 
 
