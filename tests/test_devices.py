@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from pretended_cuda import on_cuda, pretended
@@ -146,6 +147,14 @@ def test_peak_memory_of_a_cell_does_not_count_the_cell_before_it(monkeypatch):
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", calls.append)
     begin("cuda:0")
     assert calls == [torch.device("cuda:0")]
+
+
+def test_peak_memory_of_the_process_does_not_count_the_cell_before_it():
+    held = np.ones(40_000_000)  # 305 MiB
+    before = machine.devices.peak_memory()
+    del held
+    begin("cpu")
+    assert machine.devices.peak_memory() < before - 200
 
 
 def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):

@@ -270,13 +270,6 @@ def test_negatives_are_random_rows_of_other_groups():
     assert method.another_row(torch.zeros(3)).tolist() == [0, 1, 2]
 
 
-def test_two_pictures_of_a_person_are_no_negatives_but_those_of_a_cluster_are():
-    persons = torch.tensor([1, 1, 1, 1, 0])
-    batch = batch_of(images_of(5), class_ids=persons)
-    assert model_of(lambda1=1.0)._groups(batch) is persons
-    assert model_of(lambda1=1.0, clusters=0.5)._groups(batch) is batch.group_ids
-
-
 def test_dropout_stands_before_the_classifier_only():
     model = model_of(lambda1=1.0, dropout=0.75)
     batch = batch_of(images_of(5), captions=captions_of([8] * 5))  # one place each

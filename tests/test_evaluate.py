@@ -27,11 +27,12 @@ from tiny_cells import (
     write_dataset,
 )
 
+from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import fingerprint, write_card
+from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import split_inputs
@@ -173,6 +174,43 @@ def two_members() -> tuple[Cell, Cell]:
     return first, second
 
 
+def test_a_fusion_of_parts_encodes_their_training_once(monkeypatch):
+    cell = cell_of("two_scores")
+    train_cell(cell)
+    counts = []
+    encoded = scoring.encoded
+    monkeypatch.setattr(
+        scoring, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
+    )
+    fused = fusion_of(cell, cell, parts=("first", "second"))
+    record = evaluated(fused, cell)
+    assert record.status == "ok" and counts == [("first", "second")]
+    assert record.options["of"] == ["two_scores:first", "two_scores:second"]
+    scores = scored(fused, cell, monkeypatch=monkeypatch)["i2t"]
+    first = scored(cell, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
+    cell = cell_of("two_branch")
+    train_cell(cell)
+
+    def scored(*given):
+        raise error
+
+    monkeypatch.setattr(scoring, "encoded", scored)
+    status = guarded(lambda arguments: evaluated(cell), None)
+    assert status == 2 and not Path("results/a/record.json").exists()
+    assert "\nrematch: out of memory: results/a: " in capsys.readouterr().err
+
+
 def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     members = two_members()
     matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
@@ -183,7 +221,9 @@ def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     assert not np.allclose(matrices[0], matrices[1])
     records = [read_record(Path("results") / name) for name in ("a", "b", "fused")]
     assert records[2].parameters == records[0].parameters + records[1].parameters
-    assert set(records[2].options["average"]) == {"scan", "other"}
+    options = records[2].options
+    assert (options["how"], options["of"]) == ("average", ["scan", "other"])
+    assert set(options["presets"]) == {"scan", "other"}
     assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
 
 
@@ -196,7 +236,7 @@ def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeyp
         np.testing.assert_allclose(scores[way], expected[way], rtol=1e-6)
     assert not np.allclose(scores["i2t"], scores["t2i"].T, rtol=1e-3)
     record = read_record(Path("results/fused"))
-    assert set(record.options) == {"adaptive"} and "s2s_r1" not in record.metrics
+    assert record.options["how"] == "adaptive" and "s2s_r1" not in record.metrics
     ranks = ranks_of("results/fused")
     captions = pd.read_parquet(CAPTIONS).query("split == 'test'")
     own = captions["image_id"].str[1:].astype(int).to_numpy() - 17
@@ -282,11 +322,14 @@ def test_features_of_something_else_are_refused():
     write_json(IMAGES / "card.json", card | {"dataset": "other"})
     with pytest.raises(UserError, match="grid/card.json: .*'tiny', found 'other'"):
         train_cell(cell)
-    write_json(IMAGES / "card.json", card | {"items_sha256": fingerprint(["i1", "i0"])})
+    write_json(IMAGES / "card.json", card | {"items_sha256": sha256_of_items(["i1", "i0"])})
     with pytest.raises(UserError, match="grid/card.json: .*other items"):
         train_cell(cell)
     write_json(IMAGES / "card.json", card | {"prepared_sha256": "0" * 64})
     with pytest.raises(UserError, match="grid/card.json: .*features of other tables"):
+        train_cell(cell)
+    write_json(IMAGES / "card.json", [])
+    with pytest.raises(UserError, match="grid/card.json: expected a JSON object, found list"):
         train_cell(cell)
     np.save(IMAGES / "pooled.npy", np.zeros((22, 8), np.float16))
     write_card(IMAGES, card)

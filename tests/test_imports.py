@@ -32,7 +32,7 @@ from feature_files import (
 )
 
 from benchmark.core.files import write_json
-from benchmark.data.feature_folders import fingerprint
+from benchmark.data.feature_folders import sha256_of_items
 from benchmark.encode import feature_formats
 
 WITH_REGIONS = [scan_folder, coco_folder, tsv_file, tsv_folder, npy_regions]
@@ -121,7 +121,7 @@ def test_the_card_tells_what_the_features_were_taken_from():
     listed(*(path.relative_to(RAW).as_posix() for path in ims))
     load("f30k_precomp")
     shas = "\n".join(f"sha of f30k_precomp/{path.name}" for path in ims)
-    assert listed() == {"file": "f30k_precomp", "sha256": fingerprint(shas.split("\n"))}
+    assert listed() == {"file": "f30k_precomp", "sha256": sha256_of_items(shas.split("\n"))}
     listed("boxes_36.tsv", "other")
     load(tsv_file())
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}

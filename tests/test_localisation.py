@@ -11,11 +11,12 @@ import torch
 from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
-from benchmark.data.feature_folders import fingerprint
+from benchmark.data.feature_folders import sha256_of_items
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate import evaluation
-from benchmark.matching import localisation_inputs, scoring
+from benchmark.matching import localisation_inputs, score_checks, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
+from benchmark.protocol import RefusedError
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 from methods import NotApplicableError
@@ -158,8 +159,8 @@ def made() -> Prepared:
     phrases = list(dict.fromkeys(regions["phrase"]))
     np.save(TEXTS / "phrase.npy", rng.normal(size=(len(phrases), 4)).astype(np.float16))
     for folder, items in ((IMAGES, ids[:-1]), (TEXTS, phrases)):
-        card = {"dataset": "d", "encoder": folder.name, "items_sha256": fingerprint(items)}
-        card |= {"regions_sha256": fingerprint(regions["phrase_id"].tolist())}
+        card = {"dataset": "d", "encoder": folder.name, "items_sha256": sha256_of_items(items)}
+        card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
         write_json(folder / "card.json", card)
     return Prepared(images=images, captions=captions, regions=regions, card={}, folder=Path("d"))
 
@@ -267,14 +268,33 @@ def test_every_phrase_meets_the_proposals_of_its_image(inputs):
 
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
     found = scoring.nearest_regions(Dot(), inputs)
-    boxes, wanted = np.load(IMAGES / "boxes.npy"), set(inputs.vector_of_phrase.tolist())
+    boxes, wanted = np.load(IMAGES / "boxes.npy"), sorted(set(inputs.vector_of_phrase.tolist()))
+    assert found.shape == (3, len(wanted))
     for image in range(3):
         there = boxes[image].any(1)
         assert there.sum() == (2 if image == 1 else P)
-        for v in range(4):
+        for place, v in enumerate(wanted):
             products = inputs.proposals[image][:, :4].float() @ inputs.vectors[v].float()
-            expected = float(products[torch.tensor(there)].max()) if v in wanted else np.nan
-            assert float(found[image, v]) == pytest.approx(expected, abs=1e-5, nan_ok=True)
+            expected = float(products[torch.tensor(there)].max())
+            assert float(found[image, place]) == pytest.approx(expected, abs=1e-5)
+    score_checks.check_nearest_regions(Dot(), inputs, found)
+    found = found.clone()
+    found[0, 0] += 1
+    with pytest.raises(RefusedError, match="1 of .* scores differ"):
+        score_checks.check_nearest_regions(Dot(), inputs, found)
+
+
+def test_an_image_without_proposals_has_no_nearest_region_and_nan_is_refused(inputs):
+    boxes = inputs.boxes.clone()
+    boxes[1] = 0
+    bare = replace(inputs, boxes=boxes)
+    found = scoring.nearest_regions(Dot(), bare)
+    assert found[1].isnan().all() and found[[0, 2]].isfinite().all()
+    score_checks.check_nearest_regions(Dot(), bare, found)
+    vectors = inputs.vectors.clone()
+    vectors[inputs.vector_of_phrase[0]] = torch.nan
+    with pytest.raises(RefusedError, match="scores are NaN or infinite"):
+        scoring.nearest_regions(Dot(), replace(inputs, vectors=vectors))
 
 
 def test_a_split_without_phrases_is_not_applicable():

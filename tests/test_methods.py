@@ -11,7 +11,7 @@ from torch import nn
 
 import methods
 from benchmark import protocol
-from benchmark.matching import score_stream, scoring
+from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.presets import presets
 from benchmark.train.resumable_loop import optimiser_of
@@ -542,7 +542,7 @@ def test_a_split_is_scored_in_chunks_of_any_size(case, monkeypatch):
         )
     for chunk in (2, 5):
         monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-        found = scoring.score(model, inputs).matrix
+        found = scoring.score(model, inputs)
         torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-6)
 
 
@@ -552,10 +552,12 @@ def test_a_part_of_a_score_is_scored_by_its_name(case):
     with torch.no_grad():
         images = model.encode_images(inputs.images_at(slice(None)))
         parts = model.scores(images, model.encode_captions(inputs.captions))
-    for name, expected in parts.items():
-        member = score_stream.encoded(model, inputs, name)
-        found = torch.from_numpy(member.scores(slice(None), slice(None)))
+    member = scoring.encoded(model, inputs, (*parts, ""))
+    *scores, whole = map(torch.from_numpy, member.scores(slice(None), slice(None)))
+    for found, expected in zip(scores, parts.values(), strict=True):
         expected = expected[member.image_order][:, member.caption_order]
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    expected = scoring.score(model, inputs)[member.image_order][:, member.caption_order]
+    torch.testing.assert_close(whole, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(KeyError, match="nothing"):
-        score_stream.encoded(model, inputs, "nothing").scores(slice(None), slice(None))
+        scoring.encoded(model, inputs, ("nothing",)).scores(slice(None), slice(None))

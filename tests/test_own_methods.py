@@ -93,6 +93,16 @@ def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, 
         resolve("own", season())
 
 
+@pytest.mark.parametrize("line", ["from layers import X", "import layers", "from .layers import X"])
+def test_a_method_is_one_file(line):
+    """An edit of what lies beside it would change no digest."""
+    Path("own/layers.py").write_text("X = 1\n")
+    source = Path("own/mine.py").read_text()
+    Path("own/mine.py").write_text(f"try:\n    {line}\nexcept ImportError:\n    X = 1\n\n{source}")
+    with refused("own/mine.py", "a method in one file", "an import of own/layers.py"):
+        resolve("own", season())
+
+
 def test_inputs_that_are_none_are_refused():
     source = Path("own/mine.py").read_text()
     for bad in ('Inputs(image="voxels")', "None", "config.nothing"):

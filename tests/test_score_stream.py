@@ -10,7 +10,8 @@ import torch
 
 from benchmark.core.errors import UserError
 from benchmark.matching import kept_scores, score_stream
-from benchmark.matching.score_stream import Encoded, ScoreStream
+from benchmark.matching.score_stream import ScoreStream
+from benchmark.matching.scoring import Encoded
 from benchmark.protocol import fusion
 
 IMAGES, CAPTIONS = 23, 61
@@ -34,7 +35,7 @@ class Counting:
         rng = np.random.default_rng(0)
         orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
         mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
-        return Encoded(self, "", *((x,) for x in mixed), *orders)
+        return Encoded(self, *((x,) for x in mixed), *orders)
 
 
 @pytest.fixture(autouse=True)

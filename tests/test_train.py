@@ -4,6 +4,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,9 @@ from benchmark.data.word_vectors import Words
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.matching.training_identity import identity_of
 from benchmark.season.parameters import Cell
+from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
-from methods import Captions
+from methods import Captions, NotApplicableError, Phase
 
 
 @pytest.fixture(autouse=True)
@@ -270,6 +272,19 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, chan
     assert len(ranks_of()) == 0
     with np.load("results/a/scores/similarities.npz") as arrays:
         assert not arrays.files
+
+
+@pytest.mark.parametrize(
+    ("draws", "owners", "found"),
+    [("images", [3, 3, 3], "2 training images or more, found 1"), ("captions", [0], "found 1")],
+)
+def test_a_single_row_makes_no_batch(draws, owners, found):
+    phase = Phase(epochs=1, learning_rates=(0.1,), batch_size=4, draws=draws)
+    data = SimpleNamespace(train=SimpleNamespace(owners=np.array(owners)))
+    with pytest.raises(NotApplicableError, match=f"^tiny: a batch expects .*{found}$"):
+        train._check_batches(cell_of("scan"), [phase], data)
+    data.train.owners = np.append(owners, 4)
+    train._check_batches(cell_of("scan"), [phase], data)
 
 
 def test_a_test_split_without_captions_is_not_applicable():

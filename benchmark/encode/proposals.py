@@ -26,7 +26,7 @@ from benchmark.core.devices import begin
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
-from benchmark.data.feature_folders import card_of, fingerprint, write_card
+from benchmark.data.feature_folders import card_of, sha256_of_items, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
@@ -81,7 +81,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     device = begin(params.device)
     networks = _networks(params, feature_set, device)
     card = card_of(feature_set, images["image_id"].tolist(), data) | networks.weights
-    card |= {"regions_sha256": fingerprint(data.regions["phrase_id"].tolist())}
+    card |= {"regions_sha256": sha256_of_items(data.regions["phrase_id"].tolist())}
     dataset = raw_dataset(params, feature_set.dataset)
     job = _Job(
         images=images,

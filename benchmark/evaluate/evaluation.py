@@ -29,6 +29,7 @@ class Evaluation:
     similarities: dict[str, np.ndarray] = field(default_factory=dict)
     retrieved: dict[str, np.ndarray] = field(default_factory=dict)
     samples: dict[str, np.ndarray] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # per image, caption and pair
 
     def with_samples(self, more: dict[str, np.ndarray]) -> "Evaluation":
         return replace(self, samples=self.samples | more)

@@ -63,8 +63,12 @@ def sha256_of(modules: Iterable[str]) -> str:
 
 
 def digest(root: Path, modules: Iterable[str]) -> str:
-    """One line per module of the import closure: sha256 of its code, and its path."""
-    lines = [f"{_sha256(_source(root, path))}  {path}" for path in sorted(closure(root, modules))]
+    """One line per module of the import closure: sha256 of its code, and its path below `root`, or
+    the name of a file elsewhere: where that lies decides nothing."""
+    lines = [
+        f"{_sha256(_source(root, path))}  {Path(path).name if os.path.isabs(path) else path}"
+        for path in sorted(closure(root, modules))
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -135,14 +139,22 @@ def _sha256(source: str) -> str:
 
 @cache
 def _imported(source: str) -> frozenset[str]:
-    """Dotted names of this repository that a module imports; `from a import b` gives a and a.b."""
+    """Dotted names of this repository that a module imports."""
+    names = imports_of(source)
+    return frozenset(name for name in names if name.partition(".")[0] in PACKAGES)
+
+
+def imports_of(source: str) -> set[str]:
+    """Dotted names that a module imports; `from a import b` gives a and a.b, `from . import b`
+    gives b."""
     names: set[str] = set()
     for node in _statements(_tree(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name for name in names if name and name.partition(".")[0] in PACKAGES)
+            own = [node.module] if node.module else []
+            names |= {*own, *(".".join([*own, alias.name]) for alias in node.names)}
+    return names
 
 
 def _files_of(root: Path, name: str) -> list[str]:
