@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmark.analysis.claims import claim_p, findings
+from benchmark.analysis.claims import _surer, claim_p, findings
 from benchmark.analysis.grounds import Cause, Ground
 from benchmark.analysis.significance import Estimate
 from benchmark.analysis.verdict_rules import Rule
@@ -25,6 +25,14 @@ def found(*estimates: list[Estimate], rules: list[Rule] | None = None) -> list[l
     rules = rules or [Rule(kind="ordered", margin=0.0)] * len(estimates)
     whole = [[rule] * len(of) for rule, of in zip(rules, estimates, strict=True)]
     return findings(whole, estimates, [[None] * len(of) for of in estimates])
+
+
+class TestScopes:
+    def test_what_is_known_for_other_images_is_known_on_the_test_set(self):
+        """On the test set the interval is shorter, but a few degrees of freedom make p larger."""
+        ((wide,),), ((narrow,),) = found(at(-0.001)), found(at(0.2))
+        assert (wide.conclusion, narrow.conclusion) == ("reversed", "undecided")
+        assert _surer(narrow, wide) is wide and _surer(wide, narrow) is wide
 
 
 class TestAdjustment:

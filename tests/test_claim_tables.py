@@ -354,7 +354,7 @@ def test_conclusions_are_counted_in_words():
     verdicts = [verdict(word, pair) for word in ("holds", "undecided", "undecided")]
     assert counted(verdicts) == "1 holds, 2 are undecided"
     verdicts.append(verdict("does not hold: worse", pair))
-    assert "1 denies a loss that is there" in counted(verdicts)
+    assert "1 claims no loss where there is one" in counted(verdicts)
 
 
 class TestForest:

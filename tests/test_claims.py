@@ -225,46 +225,6 @@ def test_a_claim_about_trained_word_vectors_is_not_tested_with_own_ones(claimed)
     assert verdict.conclusion == "holds"
 
 
-def test_a_fusion_beside_its_weaker_member_says_what_the_other_one_has(claimed):
-    fused = played("f", around(12), fuse={"how": "average", "of": ["a", "b"]})
-    results = board(fused, played("a", around(9)), played("b", around(11)))
-    (of_weaker,) = claimed(results, claim("f", "a"))
-    (of_better,) = claimed(results, claim("f", "b"))
-    assert [said for said in of_weaker.cautions if said.startswith("weaker member")] == [
-        f"weaker member: a; b alone has {quantity(MORE).heading} 11.0"
-    ]
-    assert not [said for said in of_better.cautions if said.startswith("weaker member")]
-
-
-def test_settings_that_a_season_gives_one_of_two_presets_are_named(claimed):
-    def scaled(preset: str, level: float, values: dict, **row: object) -> Standing:
-        facts = {"options": {"epochs": 9, "depth": 1} | values, "scaled": ["batch", "depth"]}
-        cells = [
-            outcome(preset, seed, metrics={MORE: value}, **facts)
-            for seed, value in enumerate(around(level))
-        ]
-        return standing(preset, cells, **row)
-
-    def unequal(*of: Standing) -> list[str]:
-        (verdict,) = claimed(board(*of), claim("a", "b"))
-        return [said for said in verdict.cautions if said.startswith("unequal settings")]
-
-    small = scaled("b", 10, {"batch": 32})
-    assert unequal(scaled("a", 12, {"batch": 128}), small) == ["unequal settings: batch 128 and 32"]
-    assert unequal(scaled("a", 12, {"batch": 32}), small) == []
-    deep = scaled("a", 12, {"batch": 32, "depth": 9}, options={"depth": 4})
-    assert unequal(deep, small) == []  # what the row is about
-    evened = scaled("a", 12, {"batch": 32, "depth": 1}, options={"depth": 4})
-    (verdict,) = claimed(board(evened, small), claim("a", "b"))
-    assert "evened settings: depth" in verdict.cautions
-    assert unequal(scaled("a", 12, {"batch": 128}, start="c"), small) == []
-    by_default = [
-        outcome("b", s, metrics={MORE: x}, options={"batch": 32, "depth": 1})
-        for s, x in enumerate(around(10))
-    ]
-    assert unequal(scaled("a", 12, {"batch": 32}), standing("b", by_default)) == []
-
-
 def test_a_verdict_warns_of_presets_that_are_not_what_the_paper_has(claimed):
     facts = {"weights": "random weights"}
     cells = [
@@ -446,6 +406,22 @@ def test_a_margin_of_time_is_a_share(claimed):
     (verdict,) = claimed(results, claim("a", "b", metric="per_pair", printed=[6.0, 10.0]))
     assert verdict.tested[0].rule.margin == pytest.approx(1.2)
     assert (verdict.conclusion, verdict.tested[0].size) == ("no difference beyond the margin", None)
+
+
+def test_times_of_unlike_machines_decide_nothing(claimed):
+    cells = {
+        name: [
+            outcome(name, seed, seconds={"per_pair": 1e-6 * level}, numerics={"fingerprint": kind})
+            for seed, level in enumerate(around(mean, 0.03))
+        ]
+        for name, mean, kind in (("a", 3, "x"), ("b", 6, "y"), ("c", 6, "x"))
+    }
+    results = board(*(standing(name, of) for name, of in cells.items()))
+    made = [claim("a", other, metric="per_pair", printed=[6.0, 10.0]) for other in "bc"]
+    (unlike,), (alike,) = (claimed(results, of) for of in made)
+    assert (unlike.conclusion, unlike.cause) == ("undecided", "unlike machines")
+    assert unlike.reason == "timed in 2 settings, of machine, threads or versions"
+    assert alike.conclusion == "holds"
 
 
 def test_the_printed_effect_comes_from_the_table(claimed):

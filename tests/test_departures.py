@@ -7,7 +7,7 @@ from builders import board, outcome, standing
 
 from benchmark.analysis import comparisons, image_noise
 from benchmark.analysis.boards import Outcome
-from benchmark.analysis.convergence import TOLERANCE, gain, is_rising
+from benchmark.analysis.convergence import TOLERANCE, gain, is_best_early, is_rising
 from benchmark.analysis.departures import Departure, departures, is_convergence_known, near_chance
 
 
@@ -53,6 +53,32 @@ class TestConvergence:
         for _ in range(300):
             rising += gain(curve(list(250 + rng.normal(0, 0.5, 24)))) > TOLERANCE
         assert rising <= 6
+
+
+class TestBestEarly:
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            ([90, 100, 98, 97, 96, 95, 94, 93], True),
+            ([90, 98, 100, 97, 96, 95, 94, 93], False),  # the third of eight
+            ([90, 100, 98, 97, 97, 98, 99, 99.5], False),  # came back
+            ([90, 100, 98], None),
+            ([0, 0, 0, 0], None),
+        ],
+    )
+    def test_it_is_the_first_quarter_and_a_fall(self, values, expected):
+        assert is_best_early(outcome("a", history=curve(values))) is expected
+
+    def test_half_of_the_trainings_make_a_mark(self):
+        early, late = curve([100, 90, 80, 70]), curve([70, 80, 99.9, 100, 100, 100])
+        assert departures(*self.of(early, late))[Departure.EARLY] == (
+            "1 of 2 trainings were best in the first quarter of their epochs, and fell"
+        )
+        assert Departure.EARLY not in departures(*self.of(early, late, late))
+
+    def of(self, *histories: pd.DataFrame) -> tuple:
+        cell = standing("b", [outcome("b", s, history=h) for s, h in enumerate(histories)])
+        return board(cell), cell
 
 
 def network(name: str, **more: object) -> dict:

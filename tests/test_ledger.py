@@ -347,18 +347,26 @@ def test_photographs_come_before_drawings():
 
 
 @pytest.mark.parametrize(
-    ("splits", "said"),
+    ("conclusion", "said"),
     [
-        (("drawn", "official"), ""),
-        (("drawn", "drawn"), " 1 of those that hold does so on drawings only."),
+        ("holds", "1 that hold"),
+        ("reversed", "1 that turn out the other way round"),
+        ("no difference beyond the margin", "1 with no difference"),
+        ("undecided", ""),
     ],
 )
-def test_claims_that_hold_on_drawings_alone_are_counted(splits, said):
-    told = [season(f"s{n}", judged("holds"), split=split) for n, split in enumerate(splits)]
-    assert (
-        opening(told, ledger(told))[0]
-        == f"Of 1 tested claim, 1 holds, 1 of them by less than printed.{said}"
+def test_claims_that_drawings_alone_decide_are_counted(conclusion, said):
+    def opened(*splits: str) -> str:
+        told = [season(f"s{n}", judged(conclusion), split=split) for n, split in enumerate(splits)]
+        return opening(told, ledger(told))[0]
+
+    assert opened("drawn", "drawn").endswith(
+        f" On drawings only: {said}." if said else "undecided."
     )
+    assert "drawings" not in opened("drawn", "official")
+    told = [season("s", judged(conclusion), split="drawn")]
+    told += [season("t", judged("undecided"), split="official")]
+    assert ("On drawings only" in opening(told, ledger(told))[0]) == bool(said)
 
 
 def test_the_claim_that_fails_in_most_tests_is_named_whatever_its_group():

@@ -33,15 +33,16 @@ def test_cells_without_a_result_share_a_line_if_they_share_a_reason(params):
     ]
 
 
-def test_the_report_is_named_with_the_highest_rsums_of_each_task(params):
+def test_the_report_is_named_with_the_best_presets_of_each_task(params):
     last = "report: reports/try/README.md; to explore: python -m benchmark site"
     assert [*told_report(params)] == [last]
     for preset, rsum in {"a": 1.0, "b": 12.34, "c": 9.0, "d": 8.0}.items():
         write_json(Path(f"reports/try/metrics/open/{preset}.json"), {"rsum": rsum, "i2t_r1": 0.1})
-    write_json(Path("reports/try/metrics/open/boxes.json"), {"rsum": 99.0, "p2r_r1": 20.0})
+    for preset, (rsum, r1) in {"boxes": (99.0, 20.0), "more": (90.0, 21.0)}.items():
+        write_json(Path(f"reports/try/metrics/open/{preset}.json"), {"rsum": rsum, "p2r_r1": r1})
     assert [*told_report(params)] == [
         "open, retrieval, highest rsum of 4: b 12.3, c 9.0, d 8.0",
-        "open, localisation, highest rsum of 1: boxes 99.0",
+        "open, localisation, highest p2r R@1 of 2: more 21.0, boxes 20.0",
         last,
     ]
     activate("demo")

@@ -72,6 +72,9 @@ def test_a_picture_has_the_features_that_its_feature_folder_has(standardise, tmp
         )
         assert again.shape == stored[9:10].shape
         np.testing.assert_allclose(again.float(), stored[9:10].astype(float), atol=0.02)
+    still = np.ones((4, 1))
+    stored = np.full((4, 1), -0.25)  # of a channel that varies in other pictures
+    assert query_features._standardised(3 * still[:1], still, stored).tolist() == [[-0.25]]
     imported = feature_set.image.model_copy(update={"features": "x.npy"})
     other = feature_set.model_copy(update={"image": imported})
     with pytest.raises(ValueError, match="features that were encoded here"):

@@ -8,8 +8,9 @@ import pytest
 from builders import board, ids, standing
 from made_ranks import IMAGES, OWNER, any_ranks, outcome, played, prepare, ranks_of
 
+from benchmark.analysis import ranking
 from benchmark.analysis.boards import Standing
-from benchmark.analysis.comparisons import compare
+from benchmark.analysis.comparisons import compare, seed_part
 from benchmark.analysis.ranking import chances_to_be_best, letters_of, rank_letters
 
 
@@ -102,6 +103,19 @@ def test_the_chances_to_be_best_follow_the_order_and_add_up():
     chances = chances_to_be_best(board(*presets))
     assert sum(chances) == pytest.approx(1)
     assert chances[0] > chances[1] > chances[2] == 0
+
+
+def test_a_single_training_of_a_fusion_is_as_unsure_as_one_training():
+    """Three trainings say more of the mean of a member than one says of its fusion's."""
+    member = shifted("m", 5)
+    fuse = {"how": "average", "of": ["m:visual", "m:textual"]}
+    fused = standing("f", shifted("f", 5).outcomes[:1], fuse=fuse)
+    pool = [played(name, 9.0) for name in "abc"]
+    results = board(member, fused, *pool)
+    parts = {s.preset: seed_part(results, s, "rsum") for s in results.ranked}
+    effects, _ = ranking._effects(results, results.ranked, parts)
+    of = dict(zip([s.preset for s in results.ranked], effects.max(1), strict=True))
+    assert of["f"] == pytest.approx(3**0.5 * of["m"])
 
 
 class TestTasks:

@@ -11,6 +11,7 @@ from report_seasons import CAPTIONS, IMAGES, enter_played_season
 from zc.lockfile import LockFile
 
 from benchmark.__main__ import main
+from benchmark.analysis.replays import Agreement, Replay
 from benchmark.commands import task_queue, verify
 from benchmark.core.files import read_json, write_json
 from benchmark.season.parameter_files import Local, read_local, read_params, write_local
@@ -54,6 +55,16 @@ def test_rows_that_were_brought_along_are_not_played_again(season, capsys):
     assert f"of {len(season.cells) + len(season.fusions)} cells: " in told.out
     assert f"the replay's report: {SCRATCH}/reports" in told.out
     assert "mine" not in (SCRATCH / "reports/try/README.md").read_text()
+
+
+def test_where_nothing_is_committed_it_says_so():
+    def said(**agreements: int) -> str:
+        counts = {str(Agreement[kind]): count for kind, count in agreements.items()}
+        replay = Replay(machine="m", fingerprint="f", cells=2, agreements=counts)
+        return verify._summary(replay, [], Path("none")).splitlines()[-1]
+
+    assert said(NEW=2) == "fingerprint f; nothing committed"
+    assert said(NEW=1, IDENTICAL=1) == "fingerprint f, as committed"
 
 
 def test_folders_of_this_machine_stay_what_they_are(season, monkeypatch):

@@ -20,6 +20,7 @@ import pandas as pd
 from benchmark.analysis import record_checks, score_files, split_tables
 from benchmark.analysis.card_checks import read_card
 from benchmark.analysis.rank_files import read_ranks
+from benchmark.analysis.tuning_trials import tried_presets
 from benchmark.core.array_files import check_bytes, read_arrays, read_csv
 from benchmark.core.errors import UserError, checked, corrected_by
 from benchmark.core.json_objects import read_object
@@ -122,8 +123,7 @@ class Standing:
     @cached_property
     def samples_seed(self) -> int | None:
         """The seed whose `samples` are drawn; None where no seed has some."""
-        seeds = (o.record.seed for o in self.played if o.arrays("scores/samples.npz"))
-        return next(seeds, None)
+        return next((o.record.seed for o in self.played if o.arrays("scores/samples.npz")), None)
 
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them lacks it."""
@@ -163,6 +163,7 @@ class Board:
     card: dict  # of the prepared dataset
     standings: list[Standing]
     own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
+    tried: frozenset[str] = frozenset()  # presets with trials on validation
     whole: "Board | None" = None  # of one task: that of all tasks
 
     @cached_property
@@ -197,8 +198,7 @@ class Board:
 
     @property
     def folds(self) -> int:
-        """Number of consecutive parts of the test split that are ranked on their own as well;
-        1: none."""
+        """How many consecutive parts of the test split are ranked on their own as well; 1: none."""
         return self.card.get("folds", 1)
 
     @property
@@ -250,8 +250,8 @@ def _board(params: Params, dataset: str, methods_and_presets: dict) -> Board:
         Standing(preset=preset, row=_row(outcomes[0], methods_and_presets), outcomes=outcomes)
         for preset, outcomes in outcomes_of.items()
     ]
-    own = own_claims(params)
-    return Board(dataset=dataset, card=card, standings=standings, own_claims=own)
+    own, tried = own_claims(params), tried_presets(params.season, dataset)
+    return Board(dataset=dataset, card=card, standings=standings, own_claims=own, tried=tried)
 
 
 def _row(outcome: Outcome, methods_and_presets: dict[str, tuple[str, Preset]]) -> Preset:
@@ -380,8 +380,8 @@ def _check_scores(outcome: Outcome, card: dict, queries: dict[str, np.ndarray]) 
     samples = scores / "samples.npz"
     score_files.check_samples(read_arrays(samples), record, str(samples))
     if record.task == "retrieval" and outcome.has_scores:
-        ways = card.get("ways", ["i2t", "t2i"])
         retrieved, similarities = scores / "retrieved.npz", scores / "similarities.npz"
+        ways = card.get("ways", ["i2t", "t2i"])
         score_files.check_retrieved(read_arrays(retrieved), record, ways, str(retrieved))
         score_files.check_similarities(read_arrays(similarities), str(similarities))
 

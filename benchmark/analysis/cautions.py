@@ -18,18 +18,22 @@ CAUTIONS = (
     Departure.ENCODER,
     Departure.INPUT,
     Departure.RISING,
+    Departure.EARLY,
     Departure.ADDED,
 )
 UNEQUAL = "unequal settings"
 EVENED = "evened settings"
+TUNED = "tuned on one side"
 THESE_IMAGES = "these test images"
 SAID_AT_ONCE = (  # beside a verdict
     Departure.CHANCE,
     Departure.START,
     Departure.TEXT,
     Departure.INPUT,
+    Departure.EARLY,
     UNEQUAL,
     EVENED,
+    TUNED,
 )
 
 
@@ -39,8 +43,8 @@ def cautions(board: Board, compared: Sequence[Comparison], presets: Iterable[str
     named = {
         kind: [s.row.title for s in standings if kind in departures(board, s)] for kind in CAUTIONS
     }
-    of_presets = [f"{kind}: {', '.join(whose)}" for kind, whose in named.items() if whose]
-    of_pair = (_unequal, _evened, _weaker_member, _of_these_images)
+    of_presets = [f"{kind}: {'; '.join(whose)}" for kind, whose in named.items() if whose]
+    of_pair = (_unequal, _evened, _tuned, _weaker_member, _of_these_images)
     of_pairs = [caution(board, comparison) for comparison in compared for caution in of_pair]
     return of_presets + list(dict.fromkeys(filter(None, of_pairs)))
 
@@ -72,6 +76,18 @@ def _evened(board: Board, comparison: Comparison) -> str:
         and records[0].options.get(name) == records[1].options.get(name)
     ]
     return f"{EVENED}: {', '.join(named)}" if named else ""
+
+
+def _tuned(board: Board, comparison: Comparison) -> str:
+    """Which of two presets, or of their methods, had trials on validation alone. Trials of one
+    preset serve its method: against another method they count for all of its presets."""
+    names = (comparison.first, comparison.second)
+    standings = [standing for name in names if (standing := board.standing(name))]
+    tried = [s for s in standings if s.preset in board.tried]
+    if len({s.method for s in standings}) > 1:
+        methods = {s.method for s in board.standings if s.preset in board.tried}
+        tried = [s for s in standings if s.method in methods]
+    return f"{TUNED}: {tried[0].row.title}" if len(standings) == 2 and len(tried) == 1 else ""
 
 
 def _of_one_method(board: Board, comparison: Comparison) -> list[Standing]:

@@ -1,4 +1,5 @@
-"""Whether a training still improved when its budget ended. Knows no torch."""
+"""Whether a training still improved when its budget ended, or was best long before. Knows no
+torch."""
 
 import numpy as np
 import pandas as pd
@@ -7,6 +8,7 @@ from benchmark.analysis.boards import Outcome
 
 SHARE = 3  # the last third of the epochs is looked at
 FEWEST = 3  # or so many, and as many since the rate last changed
+QUARTER = 4  # a training is best early in the first quarter of its epochs
 TOLERANCE = 0.01  # a gain of less than this share of the best value is none
 
 
@@ -37,3 +39,15 @@ def is_rising(outcome: Outcome) -> bool | None:
         return None
     rise = gain(outcome.history)
     return None if rise is None else rise > TOLERANCE
+
+
+def is_best_early(outcome: Outcome) -> bool | None:
+    """Whether the best epoch lies in the first quarter and validation fell afterwards, as where the
+    rate is too high or the model over-fits; None: it has too few epochs to tell."""
+    if outcome.history is None or "val_rsum" not in outcome.history:
+        return None
+    values_E = outcome.history["val_rsum"].to_numpy(dtype=float)
+    if len(values_E) < QUARTER or values_E.max() <= 0:
+        return None
+    is_in_quarter = QUARTER * (values_E.argmax() + 1) <= len(values_E)
+    return bool(is_in_quarter and values_E[-1] < (1 - TOLERANCE) * values_E.max())

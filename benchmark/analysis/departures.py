@@ -4,13 +4,13 @@ Derived when a report is made, so that records which are older than a remark hav
 torch.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
 from benchmark.analysis import comparisons, image_noise, twin_queries
 from benchmark.analysis.boards import Board, Outcome, Standing
-from benchmark.analysis.convergence import is_rising
+from benchmark.analysis.convergence import is_best_early, is_rising
 
 ENOUGH = 3  # trainings
 UNKNOWN = "unknown"
@@ -29,6 +29,7 @@ class Departure(StrEnum):
     PIXELS = "smaller pictures"  # than those that the features were made of
     BUDGET = "budget"  # options that the season scaled
     RISING = "not converged"  # half of the trainings or more still improved when the budget ended
+    EARLY = "best early"  # half of the trainings or more, in the first quarter of their epochs
     CHANCE = "near chance"  # rsum, or its interval, reaches below NEAR_CHANCE times random scores
     START = "below its start"  # validation never came back to that of what it goes on from
     INPUT = "extra input"  # annotated phrases at test time
@@ -82,9 +83,8 @@ def _of_record(standing: Standing) -> dict[Departure, str]:
     }
     scaled = [f"{n} = {record.options[n]}" if n in record.options else n for n in record.scaled]
     other = other_encoder(standing)
-    texts[Departure.ENCODER] = f"sentence vectors: {other}, in the paper {row.sentence}" * bool(
-        other
-    )
+    if other:
+        texts[Departure.ENCODER] = f"sentence vectors: {other}, in the paper {row.sentence}"
     texts[Departure.PIXELS] = _smaller_pictures(standing)
     texts[Departure.BUDGET] = ", ".join(scaled)
     if record.task == "retrieval" and _reads_phrases(standing.outcomes[0]):
@@ -135,11 +135,9 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
     own = comparisons.trainings_of(board, standing)
     if len(own) > 1:
         texts[Departure.ENSEMBLE] = f"{len(own)} trainings: {', '.join(sorted(own))}"
-    rising = _rising(board, own)
-    if rising and 2 * sum(rising) >= len(rising):
-        texts[Departure.RISING] = (
-            f"{sum(rising)} of {len(rising)} trainings still improved at the end"
-        )
+    texts[Departure.RISING] = _most(_judged(board, own, is_rising), "still improved at the end")
+    ended = "were best in the first quarter of their epochs, and fell"
+    texts[Departure.EARLY] = _most(_judged(board, own, is_best_early), ended)
     texts[Departure.START] = _below_start(board, standing)
     count = len(standing.played)
     if count < ENOUGH:
@@ -153,14 +151,24 @@ def _of_trainings(board: Board, standing: Standing) -> dict[Departure, str]:
 
 def is_convergence_known(board: Board, standing: Standing) -> bool:
     """Whether a training of the row tells if it still improved when its budget ended."""
-    return bool(_rising(board, comparisons.trainings_of(board, standing)))
+    return bool(_judged(board, comparisons.trainings_of(board, standing), is_rising))
 
 
-def _rising(board: Board, trainings: Collection[str]) -> list[bool]:
-    """Whether each training of these presets, where that can be told, still improved."""
+def _judged(
+    board: Board, trainings: Collection[str], judge: Callable[[Outcome], bool | None]
+) -> list[bool]:
+    """What is said of each training of these presets, where it can be told."""
     members = [comparisons.known(board, name) for name in trainings]
-    judged = [is_rising(o) for member in members if member for o in member.played]
+    judged = [judge(o) for member in members if member for o in member.played]
     return [is_it for is_it in judged if is_it is not None]
+
+
+def _most(judged: Sequence[bool], what: str) -> str:
+    """How many trainings did so, if half of them or more did."""
+    count = sum(judged)
+    return (
+        f"{count} of {len(judged)} trainings {what}" if count and 2 * count >= len(judged) else ""
+    )
 
 
 def _below_start(board: Board, standing: Standing) -> str:

@@ -2,8 +2,9 @@
 conclusion rests on.
 
 Nothing is concluded where the spread of trainings is not known, where nothing varies, near chance,
-where fine-tuning cost both presets what they began with, where S hangs on its bins, and with fewer
-than 100 test queries in a direction. Knows no torch.
+where fine-tuning cost both presets what they began with, where S depends on the number of bins, of
+times that were taken in different settings, and with fewer than 100 test queries in a direction.
+Knows no torch.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.comparisons import Comparison
 from benchmark.analysis.departures import Departure, departures, is_below_start, other_encoder
 from benchmark.analysis.preset_titles import title_of
+from benchmark.analysis.time_settings import time_settings
 from benchmark.papers.claimed_quantities import is_time, quantity, sides
 from benchmark.papers.printed_tables import Claim
 
@@ -29,6 +31,7 @@ class Cause(StrEnum):
     COARSE_BINS = "coarse bins"  # of S
     NEAR_CHANCE = "near chance"  # a preset has learned next to nothing
     BELOW_START = "below their start"  # fine-tuning cost both presets what they began with
+    OTHER_MACHINE = "unlike machines"  # times hang on them
     FEW_QUERIES = "few test queries"  # boards.MIN_TEST_QUERIES
     UNPLAYABLE = "unplayable"  # no preset plays what the claim is about
     NOT_PLAYED = "not played"  # a preset is not of the season
@@ -110,6 +113,11 @@ def obstacle(board: Board, comparison: Comparison) -> Ground | None:
     if board.is_small(standings[0].task):
         queries = board.test_queries(standings[0].task)
         return Ground(Cause.FEW_QUERIES, f"nothing can be concluded from {queries} test queries")
+    if is_time(comparison.metric):
+        settings = {setting for standing in standings for setting in time_settings(standing)}
+        if len(settings) > 1:
+            reason = f"timed in {len(settings)} settings, of machine, threads or versions"
+            return Ground(Cause.OTHER_MACHINE, reason)
     poor = [s.row.title for s in standings if Departure.CHANCE in departures(board, s)]
     if poor and not is_time(comparison.metric):
         return Ground(Cause.NEAR_CHANCE, f"next to nothing was learned by {' and '.join(poor)}")

@@ -76,14 +76,13 @@ def _effects(
     board: Board, ranked: list[Standing], parts: dict[str, SeedPart]
 ) -> tuple[np.ndarray, np.ndarray]:
     """What each training that varies alone does to each preset, (P, R), as standard deviations, and
-    their degrees of freedom, (R,). A fusion is the mean of what its members vary by."""
+    their degrees of freedom, (R,). What a fusion varies by comes from its members alike."""
     trainings = {s.preset: comparisons.trainings_of(board, s) for s in ranked}
     columns = sorted({training for of_preset in trainings.values() for training in of_preset})
     effects_PR, freedom_R = np.zeros((len(ranked), len(columns))), np.ones(len(columns))
     for row, standing in enumerate(ranked):
-        for training in trainings[standing.preset]:
-            part, column = parts.get(training, parts[standing.preset]), columns.index(training)
-            deviation = np.sqrt(part.weight() * part.main)
-            effects_PR[row, column] = deviation / len(trainings[standing.preset])
-            freedom_R[column] = part.freedom
+        part, own = parts[standing.preset], trainings[standing.preset]
+        here = [columns.index(training) for training in own]
+        effects_PR[row, here] = np.sqrt(part.weight() * part.main / len(own))
+        freedom_R[here] = part.freedom
     return effects_PR, freedom_R

@@ -46,6 +46,12 @@ def read_trials(season: str) -> pd.DataFrame:
     return trials
 
 
+def tried_presets(season: str, dataset: str) -> frozenset[str]:
+    """The presets with a trial on a dataset."""
+    trials = read_trials(season)
+    return frozenset(trials["preset"][trials["dataset"] == dataset])
+
+
 def add_trial(season: str, trial: dict) -> None:
     """Write one more row; rows are kept in the order of their presets, one of those that were tried
     twice. Trials that end together wait for each other."""

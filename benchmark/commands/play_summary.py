@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmark.analysis.boards import RANKED_BY
 from benchmark.commands.stage_records import RECORD, why
 from benchmark.commands.task_display import counted, waiting
 from benchmark.core.files import read_json
 from benchmark.core.records import read_record
+from benchmark.protocol import METRICS
 from benchmark.season.parameter_files import active_season
 from benchmark.season.parameters import Params
 
@@ -38,24 +40,24 @@ def told_cells(params: Params, chosen: list[str]) -> Iterator[str]:
 
 
 def told_report(params: Params) -> Iterator[str]:
-    """The highest rsums of every dataset, the report, and how to explore it."""
+    """The best presets of every dataset, the report, and how to explore it."""
     folder = REPORTS / params.season
     for dataset in params.datasets:
         metrics = {path.stem: read_json(path) for path in (folder / "metrics" / dataset).glob("*")}
-        for task in ("retrieval", "localisation"):
-            yield from _told_task(dataset, task, metrics)
+        for task, metric in RANKED_BY.items():
+            yield from _told_task(dataset, task, metric, metrics)
     option = "" if params.season == active_season() else f" --season {params.season}"
     yield f"report: {folder}/README.md; to explore: python -m benchmark site{option}"
 
 
-def _told_task(dataset: str, task: str, metrics: dict[str, dict]) -> Iterator[str]:
-    """A line, if there are such presets."""
-    rsums = {
-        preset: row["rsum"]
+def _told_task(dataset: str, task: str, metric: str, metrics: dict[str, dict]) -> Iterator[str]:
+    """A line, if there are such presets, ranked as the report ranks them."""
+    values = {
+        preset: row[metric]
         for preset, row in metrics.items()
-        if "rsum" in row and ("p2r_r1" in row) == (task == "localisation")
+        if metric in row and ("p2r_r1" in row) == (task == "localisation")
     }
-    best = sorted(rsums, key=lambda preset: (-rsums[preset], preset))[:SHOWN]
+    best = sorted(values, key=lambda preset: (-values[preset], preset))[:SHOWN]
     if best:
-        rows = ", ".join(f"{preset} {rsums[preset]:.1f}" for preset in best)
-        yield f"{dataset}, {task}, highest rsum of {len(rsums)}: {rows}"
+        rows = ", ".join(f"{preset} {values[preset]:.1f}" for preset in best)
+        yield f"{dataset}, {task}, highest {METRICS[metric].heading} of {len(values)}: {rows}"

@@ -87,10 +87,11 @@ def _rows(features: np.ndarray) -> np.ndarray:
 
 def _standardised(features: np.ndarray, raw: np.ndarray, stored: np.ndarray) -> np.ndarray:
     """stored = (raw - mean) / deviation in every channel, so that mean and deviation follow from
-    the means and deviations of both; a channel that does not vary here is zero."""
+    the means and deviations of both. A channel that does not vary here has what is stored for it:
+    nothing tells its deviation."""
     spread = stored.std(0)
     is_constant = (spread < CONSTANT) | (raw.std(0) < CONSTANT)
     deviation = raw.std(0) / np.where(is_constant, 1.0, spread)
     mean = raw.mean(0) - deviation * stored.mean(0)
     scaled = (features - mean) / np.where(is_constant, 1.0, deviation)
-    return np.where(is_constant, 0.0, scaled)
+    return np.where(is_constant, stored.mean(0), scaled)

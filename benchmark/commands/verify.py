@@ -251,7 +251,10 @@ def _summary(replay: Replay, others: list[str], folder: Path) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in replay.agreements.items())
     numbers = f"of {replay.cells} cells: {counts}"
     known = f"fingerprint {replay.fingerprint}"
-    known += f"; committed: {', '.join(others)}" if others else ", as committed"
+    if set(replay.agreements) == {str(Agreement.NEW)}:
+        known += "; nothing committed"
+    else:
+        known += f"; committed: {', '.join(others)}" if others else ", as committed"
     report = folder / "reports"
     where = f"\nthe replay's report: {report}" if report.is_dir() else ""
     return f"{numbers}\n{known}{where}"

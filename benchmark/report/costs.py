@@ -1,10 +1,9 @@
 """What a preset costs: seconds of training and of a query."""
 
-from collections.abc import Sequence
 from statistics import median
 
 from benchmark.analysis.boards import Board, Standing
-from benchmark.core.provenance import Provenance
+from benchmark.analysis.time_settings import time_settings
 
 
 def has_costs(standing: Standing) -> bool:
@@ -13,13 +12,11 @@ def has_costs(standing: Standing) -> bool:
 
 
 def by_setting(board: Board) -> dict[str, list[Standing]]:
-    """The ranked presets of a board that have costs, by what their times hang on: machine, how its
-    processor computes, device, threads, workers and versions. Times of different settings cannot be
-    compared."""
+    """The ranked presets of a board that have costs, by the settings that their times hang on."""
     settings: dict[str, list[Standing]] = {}
     for standing in board.ranked:
         if has_costs(standing):
-            settings.setdefault(_setting(standing), []).append(standing)
+            settings.setdefault("; ".join(time_settings(standing)), []).append(standing)
     return settings
 
 
@@ -45,23 +42,3 @@ def query_seconds(standing: Standing) -> float:
         outcome.scoring.seconds[encoding] + items * outcome.scoring.seconds["per_pair"]
         for outcome in standing.played
     )
-
-
-def _setting(standing: Standing) -> str:
-    texts = [
-        _of(facts, outcome.record.numerics.get("fingerprint", "unknown"))
-        for outcome in standing.played
-        for facts in (*outcome.trainings, outcome.scoring)
-    ]
-    return "; ".join(_listed(texts))
-
-
-def _of(facts: Provenance, fingerprint: str) -> str:
-    on_cpu = f"threads: {facts.threads}, fingerprint {fingerprint}"
-    device = on_cpu if facts.device == "cpu" else facts.device
-    workers = f", workers: {facts.workers}" if facts.workers > 1 else ""
-    return f"{facts.machine}, {device}{workers}, torch {facts.packages.get('torch', 'unknown')}"
-
-
-def _listed(texts: Sequence[str]) -> list[str]:
-    return sorted(dict.fromkeys(texts))

@@ -25,8 +25,8 @@ VERBS = {  # of one claim, and of several
     Conclusion.HOLDS: ("holds", "hold"),
     Conclusion.REVERSED: ("is reversed", "are reversed"),
     Conclusion.NO_DIFFERENCE: ("shows no difference", "show no difference"),
-    Conclusion.BETTER: ("denies a gain that is there", "deny gains that are there"),
-    Conclusion.WORSE: ("denies a loss that is there", "deny losses that are there"),
+    Conclusion.BETTER: ("claims no gain where there is one", "claim no gain where there is one"),
+    Conclusion.WORSE: ("claims no loss where there is one", "claim no loss where there is one"),
     Conclusion.UNDECIDED: ("is undecided", "are undecided"),
     Conclusion.NOT_RUN: ("was not run", "were not run"),
 }

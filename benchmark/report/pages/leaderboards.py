@@ -15,7 +15,7 @@ from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.table_formats import Entry, Table
 
 MOST = 15  # rows of a board that the first page shows whole
-FIRST = 5  # of a longer one it shows so many, the best, and those that are no paper's
+FIRST = 3  # of a longer one it shows so many, the best of each method, and those of no paper
 LACKS = "lacks"
 BESIDE = {  # task -> metrics beside that of the ranking
     "retrieval": ("i2t_r1", "t2i_r1"),
@@ -29,24 +29,27 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     if table is None or len(table.rows) <= MOST:
         return table, ""
     standings = [*board.ranked, *(s for s in board.standings if not s.played)]
+    best_of_method = {s.method: s for s in reversed(board.ranked)}.values()
     places = [
         place
         for place, s in enumerate(standings, start=1)
-        if place <= FIRST or s.is_own or s.is_brought
+        if place <= FIRST or s in best_of_method or s.is_own or s.is_brought
     ]
     shown = [table.rows[place - 1] for place in places]
     left_out = len(table.rows) - len(shown)
     what = "preset is" if left_out == 1 else "presets are"
     said = f"{left_out} more {what} on the page of the dataset, and in the figure if played."
-    return replace(table, rows=shown), (said + _below(places)) * bool(left_out)
+    if not left_out:
+        return table, ""
+    return replace(table, rows=shown), f"{_chosen(places, standings)} {said}"
 
 
-def _below(places: Sequence[int]) -> str:
-    """Which places of the board the rows have that are not among the best."""
-    others = [str(place) for place in places if place > FIRST]
-    where = f"The last {len(others)} rows are no paper's, at places {', '.join(others)}."
-    one = f"The last row is no paper's, at place {''.join(others)}."
-    return f" {one if len(others) == 1 else where}" * bool(others)
+def _chosen(places: Sequence[int], standings: Sequence[Standing]) -> str:
+    """Which rows a cut board has, and their ranks on the whole one."""
+    ranks = ", ".join(map(str, places))
+    shown = [standings[place - 1] for place in places]
+    others = ", and those of no paper" if any(s.is_own or s.is_brought for s in shown) else ""
+    return f"Rows: the best {FIRST}, the best of every method{others}; they rank {ranks}."
 
 
 def leaderboard(board: Board) -> Table | None:

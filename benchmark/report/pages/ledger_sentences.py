@@ -59,14 +59,25 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
 
 
 def _on_drawings(rows: Sequence[LedgerRow]) -> str:
-    """How many of the claims that hold rest on drawings alone."""
-    hold = [row for row in rows if row.group in (Group.REPLICATED, Group.SMALLER)]
-    drawn = sum(
-        all(f.is_drawn for f in row.findings if f.judged.conclusion == Conclusion.HOLDS)
-        for row in hold
-    )
-    do = "does" if drawn == 1 else "do"
-    return f" {drawn} of those that hold {do} so on drawings only." * bool(drawn)
+    """How many of the claims that are decided rest on drawings alone."""
+    kinds = {
+        "that hold": (Group.REPLICATED, Group.SMALLER),
+        "with no difference": (Group.NULL,),
+        "that turn out the other way round": (Group.REVERSED,),
+        "that deny a difference": (Group.UNLIKE,),
+    }
+    drawn = {
+        what: sum(_is_drawn(row) for row in rows if row.group in groups)
+        for what, groups in kinds.items()
+    }
+    named = ", ".join(f"{count} {what}" for what, count in drawn.items() if count)
+    return f" On drawings only: {named}." if named else ""
+
+
+def _is_drawn(row: LedgerRow) -> bool:
+    """Whether every test that decides the claim is on drawings."""
+    open_ones = (Conclusion.UNDECIDED, Conclusion.NOT_RUN)
+    return all(f.is_drawn for f in row.findings if f.judged.conclusion not in open_ones)
 
 
 def _shared(rows: Sequence[LedgerRow]) -> str:
@@ -104,8 +115,8 @@ def _failure(rows: Sequence[LedgerRow]) -> str:
     most = min(failing, key=_clearness)
     statement = most.claim.statement.rstrip(".")
     also = sum(_clearness(row)[:2] == _clearness(most)[:2] for row in failing) - 1
-    beside = f" (and {also} other{'s' * (also > 1)} as often)" * bool(also)
-    return f'What fails in most tests{beside}: "{statement}"; {surprise(most)}'
+    beside = f" ({also} other{'s fail' if also > 1 else ' fails'} as often)" if also else ""
+    return f'The claim that fails most often{beside}: "{statement}"; {surprise(most)}'
 
 
 def _clearness(row: LedgerRow) -> tuple[int, int, int]:

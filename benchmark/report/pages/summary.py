@@ -27,6 +27,7 @@ CAUSES = {  # of claims that neither seeds nor images would decide
     Cause.BELOW_START: "fine-tuning failed in",
     Cause.COARSE_BINS: "S hangs on its bins in",
     Cause.NO_SPREAD: "nothing varies in",
+    Cause.OTHER_MACHINE: "times are of unlike machines in",
 }
 NEITHER = "neither alone decides"
 DENIED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE)
@@ -115,7 +116,7 @@ def _level(board: Board) -> str:
     chance += ", unadjusted" * bool(chances and names)
     if not names:
         return f"{chance}; every other preset is distinguishable from it"
-    return f"{chance}; not distinguishable from it: {_listed(names)}"
+    return f"{chance}; not distinguishable from it: {_listed(names, '; ')}"
 
 
 def _cheapest(board: Board) -> str:
@@ -126,13 +127,13 @@ def _cheapest(board: Board) -> str:
         return ""
     trained = [standing for standing in timed if standing.played[0].trainings]
     queries = _fastest(timed, query_seconds, lambda s: f"{three_digits(1e3 * s)} ms")
-    said = [f"a query is fastest with {_listed(queries, named=CHEAPEST)}"]
+    said = [f"a query is fastest with {_listed(queries, '; ', CHEAPEST)}"]
     if trained:
         trainings = _fastest(trained, partial(training_seconds, board), "{:.0f} s".format)
-        said.append(f"training with {_listed(trainings, named=CHEAPEST)}")
+        said.append(f"{_listed(trainings, '; ', CHEAPEST)}")
     others = len(board.ranked) - len(timed)
     of = f", of the {len(timed)} presets that were timed alike" * bool(others)
-    return f"Cheapest{of}: {', '.join(said)}."
+    return f"Cheapest{of}: {'; to train: '.join(said)}."
 
 
 def _fastest(
