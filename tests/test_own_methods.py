@@ -16,8 +16,9 @@ from benchmark.papers.own_claims import OWN
 from benchmark.season.parameter_files import read_params, write_params
 from benchmark.season.parameters import DatasetSettings, OwnClaim
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve, unused_keys
+from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season
+from benchmark.season.season_keys import unused_keys
 
 PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
 

@@ -346,7 +346,5 @@ def test_a_file_of_boxes_that_is_missing_is_named(stage):
     with pytest.raises(UserError) as caught:
         stage(how="file", boxes="boxes")
     assert (caught.value.where, caught.value.found) == ("raw/boxes/p4.npz", "neither")
-    with pytest.raises(UserError) as caught:
-        stage(how="file")
-    assert caught.value.where == "params.yaml: proposals: how: file"
-    assert "in `boxes`" in caught.value.expected and caught.value.found == "none"
+    with pytest.raises(ValueError, match="`boxes`, a folder of the raw folder, beside `how: file`"):
+        ProposalEncoder(how="file")

@@ -92,7 +92,7 @@ def on_split(
     )
     takes = Inputs(image="pooled", text="tokens", **(offers or {}))
     facts = {"takes": takes, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
-    facts |= {"model": model(len(vocabulary)), "grid_positions": None}
+    facts |= {"model": model(len(vocabulary)), "parts": ("",), "grid_positions": None}
     return ModelOnSplit(**facts | changes)
 
 
@@ -324,6 +324,7 @@ def of_sentences() -> ModelOnSplit:
     )
     return ModelOnSplit(
         model=Sentences(1),
+        parts=("",),
         takes=Inputs(image="pooled", text="sentence"),
         inputs=inputs,
         vocabulary=None,

@@ -23,7 +23,6 @@ from torchvision.ops import roi_align
 
 from benchmark import encoders
 from benchmark.core.devices import begin
-from benchmark.core.errors import UserError
 from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
 from benchmark.data.feature_folders import card_of, sha256_of_items, write_card
@@ -36,7 +35,6 @@ from benchmark.encode.resumable_arrays import chunks, identity, scratch_array, s
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameter_files import PARAMS
 from benchmark.season.parameters import FeatureSet, Params, ProposalEncoder
 
 CHUNK = 16  # images encoded at once, and at most lost when a run is killed
@@ -143,13 +141,6 @@ def _proposer(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path)
         return lambda pictures, ids: faster_rcnn.proposals_of(detector, pictures, count)
     if settings.how == "selective_search":
         return lambda pictures, ids: [selective_search(picture, count) for picture in pictures]
-    if settings.boxes is None:
-        raise UserError(
-            where=f"{PARAMS}: proposals: how: file",
-            expected="a folder of the raw folder in `boxes`",
-            found="none",
-            do="name it in the season",
-        )
     return partial(_boxes_of_files, raw / settings.boxes, count)
 
 
