@@ -102,7 +102,7 @@ def test_the_readme_names_every_command():
 
 def test_what_a_newcomer_needs_is_on_the_first_screen():
     screen = "\n".join(text_of("README.md").splitlines()[:FOLD])
-    needed = ("make repro", "make test", "reports/ledger.png", "reports/demo/README.md")
+    needed = ("make repro", "make test", "reports/papers.png", "reports/demo/README.md")
     needed += ("#your-pictures", "#your-method", "#your-embeddings", "#the-papers-season")
     needed += ("#limits", "CITATION.cff", "Apache-2.0", "docs/faq.md")
     assert [each for each in needed if each not in screen] == []

@@ -55,6 +55,7 @@ from benchmark.report.pages.ledger_sentences import (
     order_line,
     trust_line,
 )
+from benchmark.report.papers_figure import papers_figure
 from datasets import people, shapes
 
 CLAIM = papers()["scan"].claims[0]
@@ -369,6 +370,22 @@ def test_claims_that_drawings_alone_decide_are_counted(conclusion, said):
     assert ("On drawings only" in opening(told, ledger(told))[0]) == bool(said)
 
 
+def test_a_bar_has_a_part_for_each_group_and_its_claims_on_drawings():
+    second = [claim for claim in papers()["scan"].claims if claim.presets][1]
+    rows = ledger([season("s", judged("holds"), judged("reversed", second.id), split="drawn")])
+    figure = papers_figure(rows)
+    bars = [bar for bar in figure.axes[0].patches if bar.get_width()]
+    scan = list(papers()).index("scan")
+    of_scan = [bar for bar in bars if round(bar.get_y() + bar.get_height() / 2) == scan]
+    widths = [(bar.get_width(), bar.get_hatch()) for bar in of_scan]
+    untested = sum(row.paper == "scan" for row in rows) - 2
+    assert widths == [(1, "////"), (1, "////"), (untested, None)]
+    assert sum(bar.get_width() for bar in bars) == len(rows)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    said = ["smaller: holds, by less than printed", "reversed: the opposite", "untested"]
+    assert labels == [*said, "on drawings only"]
+
+
 def test_the_claim_that_fails_in_most_tests_is_named_whatever_its_group():
     """One is reversed in one of two tests, the other one shows no difference in two of two."""
     first, second = [claim for claim in papers()["scan"].claims if claim.presets][:2]
@@ -514,7 +531,10 @@ class TestPages:
 
     def test_the_same_files_give_the_same_bytes(self, written):
         first = contents(ROOT)
-        assert {"reports/ledger.png", "reports/ledger.svg", "reports/fidelity.md"} <= set(first)
+        pictures = {
+            f"reports/{name}.{kind}" for name in ("papers", "ledger") for kind in ("png", "svg")
+        }
+        assert pictures | {"reports/fidelity.md"} <= set(first)
         write_ledger()
         assert contents(ROOT) == first
 
@@ -554,5 +574,5 @@ def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monke
         target.parent.mkdir(parents=True)
         target.write_bytes(path.read_bytes())
     write_ledger()
-    for name in ("README.md", "fidelity.md", "ledger.svg"):
+    for name in ("README.md", "fidelity.md", "papers.svg", "ledger.svg"):
         assert (ROOT / name).read_bytes() == (COMMITTED / name).read_bytes(), name

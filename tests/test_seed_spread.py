@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
-from benchmark.analysis import seed_spread
+from benchmark.analysis import seed_spread, significance
 from benchmark.analysis.seed_spread import Sample, Variance, alike_p, spread, variance_of
 
 
@@ -65,6 +65,68 @@ def test_wide_presets_are_set_aside_one_after_the_other():
     found = spread(groups, groups)
     assert set(found.own) == {"wide", "wider"}
     assert found.pooled.freedom == 48 and found.pooled.variance < 2
+
+
+def test_presets_that_vary_alike_have_the_pooled_variance():
+    same = {name: sample([n, n + 1.0, n + 2.0]) for n, name in enumerate("abcd")}
+    found = spread(same, same)
+    assert np.isinf(found.prior.freedom) and found.part("a", 3) == found.part("new", 3)
+    assert found.part("a", 3)[1:] == (1.0, 0.0, 8, False)
+
+
+def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
+    """By hand, with s0^2 and d0 as of a search over the equations of Smyth (2004)."""
+    variances = [0.2, 0.5, 1.0, 3.0, 9.0, 20.0, 40.0, 0.1]
+    deviation = np.sqrt(variances)
+    groups = {f"p{n}": sample([-d, 0.0, d]) for n, d in enumerate(deviation)}
+    logs = np.log(variances) - special.digamma(1) + np.log(1)
+    wanted = np.var(logs, ddof=1) - special.polygamma(1, 1.0)
+    halves = np.linspace(0.01, 20, 2_000_000)
+    half = halves[np.abs(special.polygamma(1, halves) - wanted).argmin()]
+    common = np.exp(logs.mean() + special.digamma(half) - np.log(half))
+    found = spread(groups, groups)
+    assert found.own == {}
+    assert found.prior[::2] == pytest.approx((common, 2 * half), rel=1e-4)
+    for n, variance in enumerate(variances):
+        part = found.part(f"p{n}", 3)
+        moderated = (2 * half * common + 2 * variance) / (2 * half + 2)
+        expected = (variance, 2) if variance > moderated else (moderated, 2 * half + 2)
+        assert (part.variance, part.freedom) == pytest.approx(expected, rel=1e-4)
+        assert part.is_own
+    single = found.part("new", 1)
+    assert (single.variance, single.freedom) == pytest.approx((common, 2 * half), rel=1e-4)
+
+
+@pytest.mark.parametrize(("freedom", "within"), [(3.0, (2.0, 4.5)), (10.0, (6.0, 20.0))])
+def test_how_unlike_presets_are_is_found_again(freedom, within):
+    """Simulated: variances s0^2 d0 / chi^2(d0) of 400 presets with three trainings."""
+    rng = np.random.default_rng(3)
+    found = [
+        seed_spread.common_variance(
+            [
+                Variance(variance * rng.chisquare(2) / 2, 0.0, 2)
+                for variance in 4.0 * freedom / rng.chisquare(freedom, 400)
+            ]
+        )
+        for _ in range(20)
+    ]
+    assert within[0] < np.median([d0 for _, d0 in found]) < within[1]
+    assert np.median([variance for variance, _ in found]) == pytest.approx(4.0, rel=0.15)
+
+
+def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
+    """Six presets vary with 12.4, sixteen with 2.7: one pooled variance gives 26% false alarms."""
+    rng, alarms, runs = np.random.default_rng(4), 0, 600
+    for _ in range(runs):
+        wide = {f"w{n}": drawn(rng, 3, 12.4**0.5) for n in range(6)}
+        steady = {f"s{n}": drawn(rng, 4, 2.7**0.5) for n in range(16)}
+        found = spread(wide | steady, wide | steady)
+        pair = [wide["w0"], wide["w1"]]
+        parts = [found.part(name, 3) for name in ("w0", "w1")]
+        doubt = seed_spread.doubt(*pair, parts, 0)
+        estimate = significance.on_other_images(pair[0].mean - pair[1].mean, doubt)
+        alarms += estimate.p() < 0.05
+    assert 0.02 < alarms / runs < 0.11
 
 
 def test_presets_that_vary_alike_are_seldom_set_aside():

@@ -125,6 +125,12 @@ class LedgerRow:
     lacks: dict[str, list[str]]  # why it was not -> the seasons where it was not
 
     @property
+    def rests_on_drawings(self) -> bool:
+        """Whether the claim is decided, and by tests on drawings alone."""
+        deciding = [f for f in self.findings if f.judged.conclusion != Conclusion.UNDECIDED]
+        return bool(deciding) and all(finding.is_drawn for finding in deciding)
+
+    @property
     def group(self) -> Group:
         conclusions = {finding.judged.conclusion for finding in self.findings}
         if not conclusions:

@@ -1,19 +1,26 @@
-"""How far trainings with different seeds lie apart: one variance per dataset, over all presets.
+"""How far trainings with different seeds lie apart, from all presets of a dataset together.
 
 Three trainings tell a variance badly (two degrees of freedom), the trainings of all presets tell
-it well, if they vary alike. So presets with a training of their own are pooled. A preset that
-varies more than the others (Cochran's test, step by step) keeps its own variance; so do fusions,
-which have no training of their own, and presets whose trainings are all the same, such as CCA.
-Knows no torch.
+it well, if they vary alike. So presets with a training of their own are pooled, and as far as they
+do not vary alike, each is drawn to the common variance only in part: the variances of presets are
+taken to be s0^2 d0 / chi^2(d0), and a preset with d degrees of freedom and variance s^2 has
+(d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom (G. K. Smyth, Statistical Applications
+in Genetics and Molecular Biology 3(1), 2004). d0 is infinite where the variances differ by no more
+than chance makes them. Where it is not, a preset that varies more than that keeps its own variance:
+the common one would call it steadier than it is (tests/test_seed_spread.py has how often).
+
+A preset that varies far more than the others (Cochran's test, step by step) keeps its own variance;
+so do fusions, which have no training of their own, and presets whose trainings are all the same,
+such as CCA. Knows no torch.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from benchmark.analysis.significance import Doubt, SeedPart
 
@@ -58,14 +65,36 @@ class Spread:
 
     pooled: Variance | None  # None: no preset has two trainings that differ
     own: dict[str, Variance]  # by preset: outliers, fusions, and what never varies
-    pool: tuple[Variance, ...] = ()  # of each preset that is pooled
+    pool: dict[str, Variance] = field(default_factory=dict)  # of each preset that is pooled
+
+    @cached_property
+    def prior(self) -> Variance | None:
+        """The variance that presets have in common; its freedom is d0, infinite where they vary
+        alike, and where they are too few to tell. None without a pool."""
+        if self.pooled is None:
+            return None
+        variance, freedom = common_variance(list(self.pool.values()))
+        if np.isinf(freedom) or self.pooled.freedom < CARRIES:
+            return self.pooled._replace(freedom=np.inf)
+        return Variance(variance, self.pooled.interaction, freedom)
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
         """What the mean of so many trainings inherits; None where their spread is not known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
-        is_carried = self.pooled and (trainings > 1 or self.pooled.freedom >= CARRIES)
-        return SeedPart((trainings,), *self.pooled, is_own=False) if is_carried else None
+        if self.pooled is None or trainings == 1 and self.pooled.freedom < CARRIES:
+            return None
+        if np.isinf(self.prior.freedom):
+            return SeedPart((trainings,), *self.pooled, is_own=False)
+        if preset not in self.pool:
+            return SeedPart((trainings,), *self._no_surer(self.prior), is_own=False)
+        own, moderated = self.pool[preset], _pooled([self.prior, self.pool[preset]])
+        wider = max(own, self._no_surer(moderated), key=lambda v: v.variance)
+        return SeedPart((trainings,), *wider, is_own=True)
+
+    def _no_surer(self, variance: Variance) -> Variance:
+        """No variance is known better than by all trainings together."""
+        return variance._replace(freedom=min(variance.freedom, self.pooled.freedom))
 
 
 def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
@@ -83,8 +112,8 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
         elif len(sample.values) >= OWN:
             own[preset] = variance
     own |= _outliers(pool)
-    left = tuple(variance for preset, variance in pool.items() if preset not in own)
-    return Spread(pooled=_pooled(left), own=own, pool=left)
+    left = {preset: variance for preset, variance in pool.items() if preset not in own}
+    return Spread(pooled=_pooled(left.values()), own=own, pool=left)
 
 
 def own_spread(samples: Mapping[str, Sample]) -> Spread:
@@ -174,6 +203,30 @@ def _pooled(variances: Collection[Variance]) -> Variance | None:
         interaction=sum(v.freedom * v.interaction for v in variances) / freedom,
         freedom=freedom,
     )
+
+
+def common_variance(variances: Sequence[Variance]) -> tuple[float, float]:
+    """s0^2 and d0 of Smyth (2004), Section 6.2: from the mean and the variance of the logarithms.
+
+    d0 is infinite where these vary no more than those of equal variances would, and where fewer
+    than two variances are above zero.
+    """
+    known = [v for v in variances if v.variance > 0]
+    if len(known) < 2:
+        return 0.0, np.inf
+    half_P = np.array([v.freedom for v in known]) / 2
+    logs_P = np.log([v.variance for v in known]) - special.digamma(half_P) + np.log(half_P)
+    excess = float(np.var(logs_P, ddof=1) - special.polygamma(1, half_P).mean())
+    if excess <= 0:
+        return float(np.exp(logs_P.mean())), np.inf
+    half = _trigamma_inverse(excess)
+    return float(np.exp(logs_P.mean() + special.digamma(half) - np.log(half))), 2 * half
+
+
+def _trigamma_inverse(value: float) -> float:
+    """The x above zero whose trigamma is `value`: it lies between 1 / x and 1 / x + 1 / x^2."""
+    low, high = 1 / value, (1 + np.sqrt(1 + 4 * value)) / (2 * value)
+    return float(optimize.brentq(lambda x: special.polygamma(1, x) - value, low, high))
 
 
 def alike_p(variances: Sequence[Variance]) -> float | None:

@@ -31,7 +31,7 @@ from benchmark.analysis.boards import Board
 from benchmark.core.files import atomic
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "8", "H")
 DASHES = ("-", "--", "-.", ":")
 GREY = "#767676"  # of context: zero lines, the papers' curves
 WIDTH = 10.0  # inches

@@ -54,7 +54,8 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         figure=quality_and_cost(prices),
         alt=_alt(board.card["title"], prices),
         caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
-        "split. The line joins the presets that no other one beats in both."
+        "split. The line joins the presets that no other one beats in both; bars are the standard "
+        "deviation over seeds."
         + not_shown(prices, left_out),
     )
 

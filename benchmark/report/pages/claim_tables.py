@@ -223,10 +223,9 @@ def own_first(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]
 def adjusted_alone(verdicts: Sequence[Verdict]) -> str:
     """Why two presets of an own claim may share a rank group; empty where none was tested."""
     is_tested = any(verdict.tested for verdict in own_first(verdicts)[0])
-    return (
-        "Own claims are adjusted for each other only, rank groups for all pairs of a board: the "
-        "presets of a claim that holds may share a letter."
-    ) * is_tested
+    if not is_tested:
+        return ""
+    return "Own claims are adjusted for each other only: their presets may share a letter."
 
 
 def has_dagger(comparison: Comparison) -> bool:

@@ -5,8 +5,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isinf
 
-from benchmark.analysis import comparisons, seed_spread, significance, validity
+from benchmark.analysis import comparisons, seed_spread, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
@@ -14,8 +15,8 @@ from benchmark.report.pages import result_tables
 from benchmark.report.pages.claim_tables import DAGGER
 from benchmark.report.table_formats import Entry, Table
 
-MOST = 15  # rows of a board that the first page shows whole
-FIRST = 3  # of a longer one it shows so many, the best of each method, and those of no paper
+MOST = 15  # rows of a board that the first page shows whole; of a longer one, the best of each
+# method and those of no paper
 LACKS = "lacks"
 BESIDE = {  # task -> metrics beside that of the ranking
     "retrieval": ("i2t_r1", "t2i_r1"),
@@ -33,12 +34,11 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     places = [
         place
         for place, s in enumerate(standings, start=1)
-        if place <= FIRST or s in best_of_method or s.is_own or s.is_brought
+        if s in best_of_method or s.is_own or s.is_brought
     ]
     shown = [table.rows[place - 1] for place in places]
     left_out = len(table.rows) - len(shown)
-    what = "preset is" if left_out == 1 else "presets are"
-    said = f"{left_out} more {what} on the page of the dataset, and in the figure if played."
+    said = f"{left_out} more {'is' if left_out == 1 else 'are'} on the page of the dataset."
     if not left_out:
         return table, ""
     return replace(table, rows=shown), f"{_chosen(places, standings)} {said}"
@@ -49,7 +49,7 @@ def _chosen(places: Sequence[int], standings: Sequence[Standing]) -> str:
     ranks = ", ".join(map(str, places))
     shown = [standings[place - 1] for place in places]
     others = ", and those of no paper" if any(s.is_own or s.is_brought for s in shown) else ""
-    return f"Rows: the best {FIRST}, the best of every method{others}; they rank {ranks}."
+    return f"Rows: the best of every method{others}; they rank {ranks}."
 
 
 def leaderboard(board: Board) -> Table | None:
@@ -106,15 +106,24 @@ def spread_sentence(board: Board) -> str:
     """How far trainings lie apart, and whether rows vary alike; empty where that is not known."""
     metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
     spread = comparisons.spread_of(board, board.ranked[0].task, metric) if board.ranked else None
-    p = seed_spread.alike_p(spread.pool) if spread else None
+    p = seed_spread.alike_p(list(spread.pool.values())) if spread else None
     if p is None:
         return ""
     variance, _, freedom = spread.pooled
-    unlike = ", so some intervals are too wide, others too narrow" * (p < significance.ALPHA)
     return (
         f"Trainings of a row have a standard deviation of {variance**0.5:.1f} in "
         f"{METRICS[metric].heading}, pooled over {len(spread.pool)} rows with {freedom:.0f} "
-        f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}{unlike}."
+        f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}. "
+        f"{_prior_sentence(spread.prior.freedom)}"
+    )
+
+
+def _prior_sentence(freedom: float) -> str:
+    if isinf(freedom):
+        return "So all rows have this spread."
+    return (
+        f"So a row keeps part of its own spread: the common one counts as {freedom:.1f} degrees of "
+        "freedom beside it."
     )
 
 

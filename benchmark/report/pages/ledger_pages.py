@@ -31,8 +31,10 @@ PAPER_OF = {  # file of fidelity/ -> paper whose method it is
 }
 
 
-def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt: str) -> str:
-    """reports/README.md; `alt` says what its figure shows."""
+def ledger_page(
+    seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alts: Mapping[str, str]
+) -> str:
+    """reports/README.md; `alts` say what its figures show: papers and ledger."""
     by_group = {group: [row for row in rows if row.group == group] for group in Group}
     tested = [row for row in rows if row.findings]
     leaders = [
@@ -43,7 +45,7 @@ def ledger_page(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], alt:
     ]
     return filled(
         "ledger.md.j2",
-        alt=alt,
+        alts=alts,
         seasons=seasons,
         counts={group: len(of_group) for group, of_group in by_group.items()},
         total=len(rows),

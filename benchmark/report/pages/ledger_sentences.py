@@ -67,17 +67,11 @@ def _on_drawings(rows: Sequence[LedgerRow]) -> str:
         "that deny a difference": (Group.UNLIKE,),
     }
     drawn = {
-        what: sum(_is_drawn(row) for row in rows if row.group in groups)
+        what: sum(row.rests_on_drawings for row in rows if row.group in groups)
         for what, groups in kinds.items()
     }
     named = ", ".join(f"{count} {what}" for what, count in drawn.items() if count)
     return f" On drawings only: {named}." if named else ""
-
-
-def _is_drawn(row: LedgerRow) -> bool:
-    """Whether every test that decides the claim is on drawings."""
-    open_ones = (Conclusion.UNDECIDED, Conclusion.NOT_RUN)
-    return all(f.is_drawn for f in row.findings if f.judged.conclusion not in open_ones)
 
 
 def _shared(rows: Sequence[LedgerRow]) -> str:
