@@ -8,6 +8,7 @@ import forks
 import numpy as np
 import pytest
 from builders import outcome, standing
+from oracles import whole_matrices
 from report_seasons import enter_played_season, record_of
 
 from benchmark import protocol
@@ -97,10 +98,10 @@ def measured(rng: np.random.Generator) -> dict:
     scores = {"i2t": rng.uniform(-1, 1, (6, 12))}
     scores["t2i"] = scores["i2t"].T
     ranks = protocol.retrieval_ranks(scores, relevant)
-    found = protocol.retrieval_metrics(ranks) | protocol.tie_gap(scores, relevant, ranks)
+    found = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(scores, relevant, ranks)
     found |= protocol.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
     found |= protocol.overlap_interval(found["overlap_s"], rng.uniform(0, 1, 50))
-    within = protocol.fold_ranks(scores, relevant, owners, folds=2)
+    within = whole_matrices.fold_ranks(scores, relevant, owners, folds=2)
     found |= protocol.fold_metrics(within, owners, folds=2)
     found |= protocol.rank_metrics("s2s", rng.integers(0, 9, 12))
     ious, proposals = rng.uniform(0, 1, (9, 4)), rng.normal(size=(9, 4))

@@ -6,6 +6,7 @@ The references are loops over the definitions, or numpy over all scores at once.
 import numpy as np
 import pytest
 from oracles import fusion as naive
+from oracles import whole_matrices
 
 from benchmark import protocol
 from benchmark.checks.evaluation_sizes import made_up_split
@@ -66,11 +67,11 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
         scores = scores.astype(np.float64)
     both = {"i2t": scores, "t2i": scores.T}
     ranks = protocol.retrieval_ranks(both, matched)
-    expected = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, matched, ranks)
+    expected = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(both, matched, ranks)
     of_scores = protocol.score_metrics(scores[matched], scores[~matched])
     mean = of_scores.pop("mean_unmatched")
     assert found.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
-    replicates = distribution_overlap.replicates(
+    replicates = whole_matrices.replicates(
         scores,
         split.group_of_image,
         split.group_of_caption,
@@ -130,7 +131,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
     ranks = protocol.retrieval_ranks(whole, matched)
     ranks |= {
         f"{way}_fold": of_way
-        for way, of_way in protocol.fold_ranks(
+        for way, of_way in whole_matrices.fold_ranks(
             {way: np.nan_to_num(matrix, neginf=0.0) for way, matrix in within.items()},
             matched,
             split.image_of_caption,
@@ -160,7 +161,7 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
             best.add(one, one.of(way))
         by_query = protocol.by_query(way, scores), protocol.by_query(way, relevant)
         assert counts.ranks.tolist() == protocol.positive_ranks(*by_query).tolist()
-        assert counts.optimistic.tolist() == protocol.optimistic_ranks(*by_query).tolist()
+        assert counts.optimistic.tolist() == whole_matrices.optimistic_ranks(*by_query).tolist()
         assert best.items.tolist() == [items[:4] for items in best_items(*by_query)]
         assert (counts.ties > 0).any()
 
