@@ -122,12 +122,12 @@ class TestLeaderboard:
         own = standing("y", POOR, method="examples/y.py")
         cut, said = first_page(board(*of_papers, brought, own))
         assert [row["preset"] for row in texts(cut)] == ["P00", "Z", "Y"]
-        assert said.startswith("Rows: the best of every method, and those of no paper; they rank ")
-        assert f"rank 1, {MOST + 1}, {MOST + 2}. {MOST - 1} more are on the page" in said
+        assert said.startswith("Rows: the best of every method, and those of no paper: ranks ")
+        assert f"ranks 1, {MOST + 1}, {MOST + 2}. {MOST - 1} more are on the dataset's page" in said
         others = [standing(f"o{n:02}", POOR, method=f"m{n}") for n in range(MOST - 1)]
         cut, said = first_page(board(*of_papers[:2], *others))
-        assert len(cut.rows) == MOST and said.startswith("Rows: the best of every method; they ")
-        assert "1 more is on the page" in said
+        assert len(cut.rows) == MOST and said.startswith("Rows: the best of every method: ranks ")
+        assert "1 more is on the dataset's page" in said
 
     def test_an_interval_over_the_test_images_only_has_a_dagger(self):
         single = board(standing("a", PERFECT))

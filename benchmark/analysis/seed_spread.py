@@ -27,6 +27,8 @@ from benchmark.analysis.significance import Doubt, SeedPart
 OWN = 3  # trainings from which a preset's own variance is used, where it is not of the pool
 CARRIES = 6  # degrees of freedom of a pool that speaks for presets with a single training:
 # three presets with three, so that it shows whether presets vary alike
+TELLS = 8  # degrees of freedom of a pool that shows how unlike presets vary: four with three;
+# of fewer, d0 is so unsure that prediction intervals cover 93% (tests/simulated_trainings.py)
 OUTLIER = 0.01  # p below which a preset varies more than the others
 
 
@@ -74,7 +76,7 @@ class Spread:
         if self.pooled is None:
             return None
         variance, freedom = common_variance(list(self.pool.values()))
-        if np.isinf(freedom) or self.pooled.freedom < CARRIES:
+        if np.isinf(freedom) or self.pooled.freedom < TELLS:
             return self.pooled._replace(freedom=np.inf)
         return Variance(variance, self.pooled.interaction, freedom)
 

@@ -38,7 +38,7 @@ def first_page(board: Board) -> tuple[Table | None, str]:
     ]
     shown = [table.rows[place - 1] for place in places]
     left_out = len(table.rows) - len(shown)
-    said = f"{left_out} more {'is' if left_out == 1 else 'are'} on the page of the dataset."
+    said = f"{left_out} more {'is' if left_out == 1 else 'are'} on the dataset's page."
     if not left_out:
         return table, ""
     return replace(table, rows=shown), f"{_chosen(places, standings)} {said}"
@@ -49,7 +49,7 @@ def _chosen(places: Sequence[int], standings: Sequence[Standing]) -> str:
     ranks = ", ".join(map(str, places))
     shown = [standings[place - 1] for place in places]
     others = ", and those of no paper" if any(s.is_own or s.is_brought for s in shown) else ""
-    return f"Rows: the best of every method{others}; they rank {ranks}."
+    return f"Rows: the best of every method{others}: ranks {ranks}."
 
 
 def leaderboard(board: Board) -> Table | None:
