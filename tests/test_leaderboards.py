@@ -95,9 +95,17 @@ class TestLeaderboard:
         deviation = np.mean([np.var(of, ddof=1) for of in ranks]) ** 0.5
         said = spread_sentence(several)
         assert f"standard deviation of {deviation:.1f} in rsum, pooled over 2 rows with 4" in said
-        assert f"p {stats.bartlett(*ranks).pvalue:.2g}. So" in said
+        assert f"p {stats.bartlett(*ranks).pvalue:.2g}. So few rows do not tell" in said
         assert spread_sentence(board(standing("b", POOR), standing("a", PERFECT))) == ""
         assert spread_sentence(board()) == ""
+
+    def test_rows_that_vary_far_more_are_named(self):
+        ranks = {"a": (5, 1, 1, 1), "b": (1, 5, 1, 1), "c": (1, 1, 5, 1), "d": (1, 1, 1, 5)}
+        steady = [standing(name, *of) for name, of in ranks.items()]
+        said = spread_sentence(board(*steady, standing("wide", PERFECT, POOR, PERFECT, POOR)))
+        deviation = np.std([600, 0, 600, 0], ddof=1)
+        assert "pooled over 4 rows with 12" in said and "So all these rows have" in said
+        assert said.endswith(f"Not pooled, as they vary far more: WIDE ({deviation:.1f}).")
 
     def test_rows_that_could_not_be_compared_are_of_no_group(self):
         one = board(standing("b", POOR), standing("a", PERFECT))
