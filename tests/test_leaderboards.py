@@ -239,6 +239,17 @@ class TestRankFigure:
         (axes,) = rank_intervals([first, second], "rsum").axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B"]
 
+    def test_a_band_is_behind_rows_that_cannot_be_told_apart_from_the_best(self):
+        def places(*presets: Standing) -> list[float]:
+            figure = rank_intervals(rank_rows(board(*presets), "rsum"), "rsum")
+            said = "not told apart from the best" in titles(figure)
+            assert said == bool(figure.axes[0].patches)
+            return [band.get_y() + 0.5 for band in figure.axes[0].patches]
+
+        best = [standing("a", PERFECT, PERFECT, 1), standing("b", PERFECT, 1, PERFECT)]
+        assert places(*best, standing("c", POOR, POOR, 11)) == [0, 1]
+        assert places(standing("a", PERFECT), standing("c", POOR)) == []  # not compared
+
     def test_where_nothing_is_known_of_trainings_convergence_is_not_said(self):
         brought = standing("b", POOR, method="brought", family="brought")
         figure = rank_intervals(rank_rows(board(standing("a", PERFECT), brought), "rsum"), "rsum")

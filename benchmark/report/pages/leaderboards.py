@@ -125,8 +125,8 @@ def _prior_sentence(spread: Spread) -> str:
     if isinf(spread.prior.freedom):
         return "So all these rows have this spread."
     return (
-        f"So a row keeps part of its own spread: the common one counts as {spread.prior.freedom:.1f} "
-        "degrees of freedom beside it."
+        "So a row keeps part of its own spread: the common one counts as "
+        f"{spread.prior.freedom:.1f} degrees of freedom beside it."
     )
 
 
