@@ -42,18 +42,18 @@ def targets(root: Path) -> dict[str, list[str]]:
         "train": [f"methods/{name}.py" for name in methods],
         "evaluate": [f"methods/{name}.py" for name in methods],
     }
-    found = {
+    entries = {
         f"{stage}-{Path(module).stem}": [f"benchmark/{stage}/__main__.py", module]
         for stage, modules in by_name.items()
         for module in modules
     }
     encode = "benchmark/encode/__main__.py"
-    found |= {f"encode-{kind}": [encode, f"benchmark/encode/{kind}.py"] for kind in KINDS}
+    entries |= {f"encode-{kind}": [encode, f"benchmark/encode/{kind}.py"] for kind in KINDS}
     for name in _names(root, "benchmark/encoders"):
-        found[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
-    found |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
-    found["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
-    return found | {stage: [f"benchmark/{stage}/__main__.py"] for stage in ("train", "evaluate")}
+        entries[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
+    entries |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
+    entries["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
+    return entries | {stage: [f"benchmark/{stage}/__main__.py"] for stage in ("train", "evaluate")}
 
 
 def sha256_of(modules: Iterable[str]) -> str:
