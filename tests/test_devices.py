@@ -1,6 +1,7 @@
 """Where a stage computes: names that are refused, precision, clocks, memory, and what goes on where
 after a kill. Nothing here needs a GPU."""
 
+import resource
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -151,10 +152,16 @@ def test_peak_memory_of_a_cell_does_not_count_the_cell_before_it(monkeypatch):
 
 def test_peak_memory_of_the_process_does_not_count_the_cell_before_it():
     held = np.ones(40_000_000)  # 305 MiB
-    before = machine.devices.peak_memory()
+    before = devices.peak_memory()
     del held
     begin("cpu")
-    assert machine.devices.peak_memory() < before - 200
+    assert devices.peak_memory() < before - 200
+
+
+def test_where_a_system_tells_no_peak_it_is_that_since_the_start(monkeypatch):
+    of_process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    monkeypatch.setattr(Path, "read_text", lambda path, **how: "Name:\tpython\nVmRSS:\t 1 kB\n")
+    assert devices.peak_memory() == pytest.approx(of_process, rel=0.05)
 
 
 def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):

@@ -191,6 +191,20 @@ def test_a_fusion_of_parts_encodes_their_training_once(monkeypatch):
     np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
 
 
+def test_scores_keep_the_order_in_which_a_fusion_names_them(monkeypatch):
+    """Figures name the weights by it."""
+    parted, other = cell_of("two_scores"), cell_of("two_scores", folder="results/b")
+    for cell in (parted, other):
+        train_cell(cell)
+    first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
+    parts = ("second", "first", "second")
+    fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
+    evaluated(fused, parted, other)
+    weights = np.load("results/fused/scores/samples.npz")["weights_i2t"]
+    expected = naive.weights([np.sin(first), first, np.sin(first)])
+    np.testing.assert_allclose(weights, expected, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -126,10 +126,12 @@ def test_distances_are_those_of_unit_vectors():
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     expected = np.linalg.norm(x[:, None] - x[None], axis=-1)
     np.testing.assert_allclose(fusion.distance(x @ x.T), expected, atol=1e-7)
-    assert fusion.distance(np.array([1.0000001]))[0] == 0
+    assert fusion.distance(np.array([1.0000001, 1.004])).tolist() == [0, 0]  # as bfloat16 rounds
     assert np.isnan(fusion.distance(np.array([np.nan, 1.0]))).tolist() == [True, False]
     with pytest.raises(RefusedError, match="need cosines, found scores from -3 to 2"):
         fusion.distance(np.array([2.0, np.nan, -3.0]))
+    with pytest.raises(RefusedError, match="need cosines"):
+        fusion.distance(np.array([0.5, 1.02]))
 
 
 def test_the_paper_share_is_among_those_tried():

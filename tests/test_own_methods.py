@@ -95,12 +95,27 @@ def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, 
 
 
 @pytest.mark.parametrize("line", ["from layers import X", "import layers", "from .layers import X"])
-def test_a_method_is_one_file(line):
+@pytest.mark.parametrize("file", ["own/layers.py", "own/layers/__init__.py", "layers/more.py"])
+def test_a_method_is_one_file(line, file):
     """An edit of what lies beside it would change no digest."""
-    Path("own/layers.py").write_text("X = 1\n")
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text("X = 1\n")
     source = Path("own/mine.py").read_text()
     Path("own/mine.py").write_text(f"try:\n    {line}\nexcept ImportError:\n    X = 1\n\n{source}")
-    with refused("own/mine.py", "a method in one file", "an import of own/layers.py"):
+    with refused("own/mine.py", "a method in one file", f"an import of {file}"):
+        resolve("own", season())
+
+
+def test_files_named_like_the_standard_library_s_are_not_imported():
+    Path("own/statistics.py").write_text("raise AssertionError\n")
+    source = Path("own/mine.py").read_text()
+    Path("own/mine.py").write_text(f"import statistics\n\n{source}")
+    assert resolve("own", season()).cells
+
+
+def test_a_preset_names_an_encoder_that_there_is():
+    Path("own/mine.yaml").write_text(PRESETS + "  sentence: hglmn\n")
+    with refused("season own: preset mine_wide: sentence", "one of bilstm_max, hglmm", "hglmm?"):
         resolve("own", season())
 
 

@@ -461,7 +461,7 @@ def test_settings_of_features_that_are_not_made_are_named():
 def test_an_encoder_that_is_none_is_refused(field):
     """Its module would be looked for hours later, and misspelt settings would count for nothing."""
     if field == "sentence_of":
-        tried, where = season(presets=[TWO_BRANCH], sentence_of={TWO_BRANCH: "hglm"}), TWO_BRANCH
+        tried = season(presets=[TWO_BRANCH], sentence_of={TWO_BRANCH: "hglm"})
         where = f"sentence_of.{TWO_BRANCH}"
     else:
         tried = with_dataset(season(), "folder", **{field: {"hglm": SentenceEncoder()}})

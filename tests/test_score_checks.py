@@ -7,6 +7,8 @@ from tiny_cells import cell_of, enter, evaluated, ranks_of, train_cell, write_da
 from benchmark.matching import score_checks, scoring
 from benchmark.protocol import RefusedError
 
+CPU = torch.device("cpu")
+
 
 @pytest.fixture(autouse=True)
 def work(tmp_path, monkeypatch):
@@ -40,9 +42,18 @@ def test_the_order_of_the_file_tells_nothing(monkeypatch):
 
 
 def test_a_single_score_has_no_spread():
-    score_checks._compare(torch.ones(1, 1), torch.ones(1, 1))
+    score_checks._compare(torch.ones(1, 1), torch.ones(1, 1), CPU)
     with pytest.raises(RefusedError, match="1 of 1 scores differ"):
-        score_checks._compare(torch.ones(1, 1), torch.zeros(1, 1))
+        score_checks._compare(torch.ones(1, 1), torch.zeros(1, 1), CPU)
+
+
+def test_scores_on_the_host_are_as_exact_as_the_device_that_made_them(monkeypatch):
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: kind == "cuda")
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda kind: torch.bfloat16)
+    first, again = torch.tensor([1.0, -1.0]), torch.tensor([1.01, -1.0])
+    score_checks._compare(first, again, torch.device("cuda:0"))
+    with pytest.raises(RefusedError, match="1 of 2 scores differ"):
+        score_checks._compare(first, again, CPU)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])

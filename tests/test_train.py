@@ -346,6 +346,16 @@ def test_clusters_take_the_place_of_groups():
     assert checkpoint_of().sizes.classes == 3
 
 
+def test_no_method_is_blamed_for_a_small_machine(monkeypatch):
+    def step(self, *given):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(resumable_loop.Run, "step", step)
+    with pytest.raises(MemoryError, match="results/a: "):
+        train_cell(cell_of("two_branch"))
+    assert not Path("data/checkpoints/a.pt").exists()
+
+
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
     """Epoch, optimiser, and (factor, learning rate) of every group, of each step once."""
     seen, original = [], resumable_loop.Run.step

@@ -26,7 +26,7 @@ from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.season import networks
 from benchmark.season.parameters import FeatureSet, Params
-from benchmark.season.season_files import SEASONS
+from benchmark.season.season_files import SEASON_FILE, SEASONS
 from datasets import DataError
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
@@ -105,7 +105,7 @@ def training_times(params: Params, shapes: SeasonShapes) -> dict:
 def _season(params: Params) -> dict:
     return {
         "name": params.season,
-        "file": str(SEASONS / params.season / "season.yaml"),
+        "file": str(SEASONS / params.season / SEASON_FILE),
         "trainings": len(params.cells),
         "fusions": len(params.fusions),
     }

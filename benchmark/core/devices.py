@@ -35,12 +35,12 @@ def _forget_peak_memory() -> None:
 def peak_memory() -> float:
     """The most MiB that the process held since `begin`; where a system cannot tell, since its
     start."""
-    try:
-        held = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    (kibibytes,) = re.findall(r"^VmHWM:\s*(\d+) kB$", held, re.MULTILINE)
-    return int(kibibytes) / 1024
+    told = ""
+    with suppress(OSError):
+        told = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    held = re.search(r"^VmHWM:\s*(\d+) kB$", told, re.MULTILINE)
+    kibibytes = int(held[1]) if held else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes / 1024
 
 
 def pick(device: str) -> torch.device:

@@ -1,6 +1,8 @@
 """Trained cells as they are evaluated: their checkpoints, models, and inputs of a split."""
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -66,17 +68,15 @@ class ModelOnSplit:
 
 
 def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
-    """The cell itself, or the trainings that a fusion takes scores of, each once. Raises UserError
-    without a checkpoint."""
+    """The cell itself, or the trainings that a fusion takes scores of, in its order: one with
+    neighbouring parts is there once. Raises UserError without a checkpoint."""
     if isinstance(cell, Cell):
         return [trained_cell(cell)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}
-    parts: dict[str, tuple[str, ...]] = {}
-    for folder, part in zip(cell.members, cell.parts, strict=True):
-        parts[folder] = (*parts.get(folder, ()), part)
+    named = zip(cell.members, cell.parts, strict=True)
     return [
-        trained_cell(entry(by_folder, folder, "trained cell"), of_cell)
-        for folder, of_cell in parts.items()
+        trained_cell(entry(by_folder, folder, "trained cell"), tuple(part for _, part in parts))
+        for folder, parts in groupby(named, key=itemgetter(0))
     ]
 
 

@@ -43,7 +43,7 @@ def check_retrieval(
         _captions(model, inputs, picked.columns),
         tile=TILE,
     )
-    _compare(torch.from_numpy(picked.scores).to(again), again)
+    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
 
 
 @torch.inference_mode()
@@ -51,7 +51,7 @@ def check_sentences(model: Matcher, inputs: SplitInputs, picked: Picked) -> None
     """The same for captions with captions."""
     rows, columns = (_captions(model, inputs, each) for each in (picked.rows, picked.columns))
     again = scoring.score_pairs(model.caption_similarity, rows, columns, tile=TILE)
-    _compare(torch.from_numpy(picked.scores).to(again), again)
+    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
 
 
 def _captions(model: Matcher, inputs: SplitInputs, rows: np.ndarray) -> Encoding:
@@ -70,7 +70,7 @@ def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) 
         regions = scoring.joined([model.encode_images(some) for some in proposals.split(CHUNK)])
         phrase = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[row : row + 1]))
         again.append(model.similarity(regions, phrase).float().T.cpu())
-    _compare(matrix_NP[rows], torch.cat(again))
+    _compare(matrix_NP[rows], torch.cat(again), inputs.device)
 
 
 @torch.inference_mode()
@@ -87,14 +87,13 @@ def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tens
         regions = scoring.joined([model.encode_images(some) for some in proposals])
         again.append(scoring.score_pairs(model.similarity, regions, texts, tile=TILE).amax(0).cpu())
     if again:
-        _compare(nearest_IV[images][:, phrases], torch.stack(again))
+        _compare(nearest_IV[images][:, phrases], torch.stack(again), inputs.device)
 
 
-def _compare(first: Tensor, again: Tensor) -> None:
-    """Values that are not finite are the protocol's to refuse."""
-    device = again.device.type
-    is_cast = torch.is_autocast_enabled(device)
-    precision = torch.get_autocast_dtype(device) if is_cast else torch.float32
+def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
+    """Scores that `device` computed. Values that are not finite are the protocol's to refuse."""
+    is_cast = torch.is_autocast_enabled(device.type)
+    precision = torch.get_autocast_dtype(device.type) if is_cast else torch.float32
     first, again = first.double(), again.double()  # differences of large scores would overflow
     spread = first.std(correction=0)  # 0 of a single score
     rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * spread

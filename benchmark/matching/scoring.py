@@ -216,4 +216,7 @@ def _cat(tensors: list[Tensor]) -> Tensor:
         return torch.cat(tensors)
     width = max(x.shape[1] for x in tensors)
     inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
-    return torch.cat([pad(x, (*inner, 0, width - x.shape[1])) for x in tensors])
+    padded = [
+        x if x.shape[1] == width else pad(x, (*inner, 0, width - x.shape[1])) for x in tensors
+    ]
+    return torch.cat(padded)

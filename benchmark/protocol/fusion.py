@@ -14,7 +14,7 @@ from benchmark.protocol.ranks import RefusedError
 from benchmark.protocol.score_tiles import Pairing, Tile
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
-ROUNDING = 1e-5  # of a cosine
+ROUNDING = 0.01  # of a cosine, in bfloat16, too
 SMALLEST = 1e-12  # area of a score that is nowhere positive: all the weight, as in the limit
 
 

@@ -65,11 +65,11 @@ def sha256_of(modules: Iterable[str]) -> str:
 def digest(root: Path, modules: Iterable[str]) -> str:
     """One line per module of the import closure: sha256 of its code, and its path below `root`, or
     the name of a file elsewhere: where that lies decides nothing."""
-    lines = [
-        f"{_sha256(_source(root, path))}  {Path(path).name if os.path.isabs(path) else path}"
-        for path in sorted(closure(root, modules))
-    ]
-    return "\n".join(lines) + "\n"
+    named = sorted(
+        (Path(path).name if os.path.isabs(path) else path, _sha256(_source(root, path)))
+        for path in closure(root, modules)
+    )
+    return "".join(f"{sha256}  {name}\n" for name, sha256 in named)
 
 
 def closure(root: Path, modules: Iterable[str]) -> set[str]:

@@ -1,6 +1,7 @@
 """From the names and options of a cell to its method and the frozen `Config` of it."""
 
 import os
+import sys
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -64,11 +65,14 @@ def _imports_beside(path: str) -> str:
     """A file in its folder, or in the present one, that a method imports: no digest would tell of a
     change of it. Empty where there is none."""
     names = code_digests.imports_of(Path(path).read_text(encoding="utf-8"))
-    firsts = sorted({name.partition(".")[0] for name in names} - set(code_digests.PACKAGES))
-    folders = dict.fromkeys((Path(path).parent, Path()))
-    ends = [end for first in firsts for end in (f"{first}.py", f"{first}/__init__.py")]
-    files = (folder / end for folder in folders for end in ends)
-    return str(next((file for file in files if file.is_file()), ""))
+    firsts = {name.partition(".")[0] for name in names}
+    firsts -= {*code_digests.PACKAGES, *sys.stdlib_module_names}
+    for folder in dict.fromkeys((Path(path).parent, Path())):
+        for first in sorted(firsts):
+            files = [folder / f"{first}.py", *sorted((folder / first).rglob("*.py"))]
+            if beside := next((file for file in files if file.is_file()), None):
+                return str(beside)
+    return ""
 
 
 def _line_in(path: str, error: BaseException) -> str:

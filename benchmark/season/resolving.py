@@ -82,7 +82,7 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
     _check_rows(name, season)
     _check_claims(name, season, known)
     check_keys(name, season, known)
-    check_encoders(name, season)
+    check_encoders(name, season, known)
 
 
 def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:

@@ -65,17 +65,19 @@ def called(season: Season, method: str) -> str:
     return next((name for name, file in season.methods.items() if file == method), method)
 
 
-def check_encoders(name: str, season: Season) -> None:
+def check_encoders(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
     """Whatever names an encoder of sentences names one that there is."""
     encoders = sentence_encoders()
     named = {f"sentence_of.{key}": encoder for key, encoder in season.sentence_of.items()}
+    named |= {f"preset {preset}: sentence": row.sentence for preset, (_, row) in known.items()}
     for dataset, settings in season.datasets.items():
         for field, keys in (("sentence", settings.sentence), ("phrases", settings.phrases)):
             named |= {f"datasets.{dataset}.{field}.{key}": key for key in keys}
     for field, encoder in named.items():
-        if encoder not in encoders:
-            found, do = suggested(encoder, encoders), "correct it in the season file"
-            raise UserError(f"season {name}: {field}", f"one of {', '.join(encoders)}", found, do)
+        if encoder and encoder not in encoders:
+            found = suggested(encoder, encoders)
+            expected = f"one of {', '.join(encoders)}"
+            raise UserError(f"season {name}: {field}", expected, found, "correct the name")
 
 
 def sentence_encoders() -> list[str]:
