@@ -171,9 +171,9 @@ class TestSeveralPresets:
 
 def test_a_single_preset_is_tested_on_a_difference_of_metrics(claimed):
     metrics = [{"mean_matched": x, "mean_unmatched": 0.1} for x in around(0.5, 0.01)]
-    one = standing("a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)])
+    preset = standing("a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)])
     made = claim("a", metric="mean_matched - mean_unmatched", printed=[0.9, 0.2])
-    (verdict,) = claimed(board(one), made)
+    (verdict,) = claimed(board(preset), made)
     assert (verdict.conclusion, verdict.tested[0].comparison.second) == ("holds", "")
     assert verdict.tested[0].comparison.difference == pytest.approx(0.4)
     assert verdict.tested[0].printed == pytest.approx(0.7)
@@ -362,9 +362,9 @@ class TestWhereItWasSaid:
 
     def test_of_a_difference_of_metrics_both_are_of_the_folds(self, claimed):
         metrics = {"i2t_r1": 1.0, "t2i_r1": 2.0, "fold_i2t_r1": 3.0, "fold_t2i_r1": 4.0}
-        one = standing("a", [outcome("a", 0, metrics=metrics)])
-        one.played[0].record.metrics.update(metrics)
-        results = board(one, folds=5)
+        preset = standing("a", [outcome("a", 0, metrics=metrics)])
+        preset.played[0].record.metrics.update(metrics)
+        results = board(preset, folds=5)
         made = claim("a", metric="t2i_r1 - i2t_r1", place="mscoco_1k/test")
         assert claims.comparability.metric_at(results, made.place, made.metric) == (
             "fold_t2i_r1 - fold_i2t_r1"

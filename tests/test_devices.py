@@ -265,9 +265,9 @@ def test_a_training_goes_on_where_it_began(first, then, goes_on, tmp_path, monke
 def test_other_kinds_of_gpus_are_other_devices(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gpus(1, monkeypatch)
-    one = train._scratch(cell_of("scan"), {}, torch.device("cuda"))
+    scratch = train._scratch(cell_of("scan"), {}, torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: "Made-up 9001")
-    assert train._scratch(cell_of("scan"), {}, torch.device("cuda")) != one
+    assert train._scratch(cell_of("scan"), {}, torch.device("cuda")) != scratch
 
 
 def test_costs_of_a_cell_on_the_cpu_name_its_precision(tmp_path, monkeypatch):

@@ -67,11 +67,11 @@ def test_test_scores_that_are_not_finite_are_a_failed_record():
 def test_evaluating_twice_gives_the_same_bytes(kind):
     cell = cell_of(kind)
     train_cell(cell)
-    found = []
+    runs = []
     for _ in range(2):
         assert evaluated(cell).status == "ok"
-        found.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
-    assert found[0] == found[1]
+        runs.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
+    assert runs[0] == runs[1]
 
 
 def rank_of(scores: np.ndarray, image: int) -> int:
@@ -124,9 +124,9 @@ def test_a_record_tells_what_was_played(monkeypatch):
 def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected):
     cell = cell_of(kind).model_copy(update={"network": "vgg19"})
     train_cell(cell)
-    found = evaluated(cell).deviations
-    assert len(found) == len(expected)
-    assert all(sentence.startswith(start) for sentence, start in zip(found, expected, strict=True))
+    told = evaluated(cell).deviations
+    assert len(told) == len(expected)
+    assert all(sentence.startswith(start) for sentence, start in zip(told, expected, strict=True))
 
 
 def test_sentences_are_queries_of_methods_that_embed_text():
@@ -160,9 +160,9 @@ def test_sentences_are_scored_in_blocks_of_any_size(chunk, monkeypatch):
     train_cell(cell)
     whole = evaluated(cell).metrics
     monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-    found = evaluated(cell).metrics
-    assert found.keys() == whole.keys() and found.pop("overlap_range") == whole.pop("overlap_range")
-    assert found == pytest.approx(whole, rel=1e-5)
+    parts = evaluated(cell).metrics
+    assert parts.keys() == whole.keys() and parts.pop("overlap_range") == whole.pop("overlap_range")
+    assert parts == pytest.approx(whole, rel=1e-5)
     assert not torch.is_inference_mode_enabled()
 
 
@@ -254,9 +254,9 @@ def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeyp
     ranks = ranks_of("results/fused")
     captions = pd.read_parquet(CAPTIONS).query("split == 'test'")
     own = captions["image_id"].str[1:].astype(int).to_numpy() - 17
-    found = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
+    of_captions = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
     for c, image in enumerate(own):
-        assert found[c] == rank_of(scores["t2i"][c], image)
+        assert of_captions[c] == rank_of(scores["t2i"][c], image)
 
 
 @pytest.mark.parametrize("how", ["adaptive", "average"])
@@ -271,7 +271,7 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
     fold_of_caption = fold_of_image[whole.split("test").image_of_caption]
     scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
     ranks, others = ranks_of("results/fused"), 0
-    found = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
+    within = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
     for fold in range(3):
         images, captions = fold_of_image == fold, fold_of_caption == fold
         parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
@@ -280,12 +280,12 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
         )
         scores = getattr(naive, how)(parts)
         expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
-        assert found["t2i"].to_numpy()[captions].tolist() == expected
+        assert within["t2i"].to_numpy()[captions].tolist() == expected
         best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
         expected = [
             int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
         ]
-        assert found["i2t"].to_numpy()[images].tolist() == expected
+        assert within["i2t"].to_numpy()[images].tolist() == expected
         shares = naive.weights(parts), naive.weights(matrices)[:, images]
         others += not np.allclose(*shares)
     assert others  # weights among all items are others than those within a fold
@@ -303,14 +303,14 @@ def test_parts_of_one_training_can_be_fused(monkeypatch):
     assert (nearness <= 1).all() and not np.allclose(product, nearness)
     scan = scored(other, monkeypatch=monkeypatch)["i2t"]
     three = fusion_of(cell, cell, other, parts=("product", "nearness", ""))
-    found = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
-    np.testing.assert_allclose(found, (product + nearness + scan) / 3, rtol=1e-5)
+    fused = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(fused, (product + nearness + scan) / 3, rtol=1e-5)
     records = [read_record(Path("results") / name) for name in ("fused", "b")]
     parameters = checkpoint_of().parameters
     assert records[0].parameters == parameters + records[1].parameters  # each training once
     adaptive = fusion_of(cell, cell, how="adaptive", parts=("product", "nearness"))
-    found = scored(adaptive, cell, monkeypatch=monkeypatch)
-    np.testing.assert_allclose(found["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
+    scores = scored(adaptive, cell, monkeypatch=monkeypatch)
+    np.testing.assert_allclose(scores["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
 
 
 def test_a_fusion_with_a_failed_member_fails():

@@ -85,6 +85,6 @@ def test_a_truncated_file_is_refused(folder):
 
 
 def test_values_beyond_float16_are_clipped():
-    found = as_float16(np.array([1.5, 7e4, -1e9, np.nan], np.float32))
-    assert found.dtype == np.float16
-    assert found[:3].tolist() == [1.5, 65504, -65504] and np.isnan(found[3])
+    clipped = as_float16(np.array([1.5, 7e4, -1e9, np.nan], np.float32))
+    assert clipped.dtype == np.float16
+    assert clipped[:3].tolist() == [1.5, 65504, -65504] and np.isnan(clipped[3])

@@ -108,9 +108,9 @@ class TestLeaderboard:
         assert said.endswith(f"Not pooled, as they vary far more: WIDE ({deviation:.1f}).")
 
     def test_rows_that_could_not_be_compared_are_of_no_group(self):
-        one = board(standing("b", POOR), standing("a", PERFECT))
+        single = board(standing("b", POOR), standing("a", PERFECT))
         several = board(standing("b", POOR, POOR, 11), standing("a", PERFECT, PERFECT, 1))
-        assert [row["group"] for row in texts(leaderboard(one))] == ["-", "-"]
+        assert [row["group"] for row in texts(leaderboard(single))] == ["-", "-"]
         assert [row["group"] for row in texts(leaderboard(several))] == ["a", "b"]
         brought = standing("b", POOR, method="brought", family="brought")
         beside = board(standing("a", PERFECT, PERFECT, 1), brought)  # of one row alone
@@ -270,8 +270,8 @@ class TestGap:
         assert [step.what for step in bars(gap)] == ["printed, flickr30k", "elsewhere", "here"]
 
     def test_a_step_is_what_the_gap_of_the_other_row_is_smaller(self):
-        found = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
-        gap = gap_of(found, SCAN, SCAN.main)
+        two_rows = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
+        gap = gap_of(two_rows, SCAN, SCAN.main)
         ((what, value),) = gap.steps
         assert "hard negatives" in what and value == pytest.approx(452.2 - 380.8)
         assert gap.elsewhere == pytest.approx(380.8)

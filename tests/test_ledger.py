@@ -321,8 +321,8 @@ def test_boards_of_one_dataset_say_what_of_their_budgets_differs():
     ]
     alike = [season(name, dataset="d", title="D", budgets=few) for name in "st"]
     assert budget_notes(alike)[0].endswith("with the same budget for the 2 rows that they share.")
-    one = {"A": {"epochs": "3"}}
-    of_one = budget_notes([season(name, dataset="d", budgets=one) for name in "st"])
+    single = {"A": {"epochs": "3"}}
+    of_one = budget_notes([season(name, dataset="d", budgets=single) for name in "st"])
     assert of_one[0].endswith("with the same budget for the 1 row that they share.")
     assert budget_notes([season("s", title="D"), season("t", title="D")]) == []
 

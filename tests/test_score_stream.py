@@ -65,16 +65,16 @@ def full_disk(monkeypatch, tiles: int) -> None:
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_no_bit_hangs_on_where_scores_are_kept(members, monkeypatch):
-    found = []
+    matrices = []
     for memory, tiles, passes in ((512, 0, 1), (0, 35, 1), (1e-3, 35, 1), (0, 0, 3)):
         full_disk(monkeypatch, tiles)
         models = [Counting(seed) for seed in range(members)]
         stream = ScoreStream([model.encoded() for model in models], fusion.mean, memory)
-        found += [whole(stream), whole(stream), whole(stream)]
+        matrices += [whole(stream), whole(stream), whole(stream)]
         assert [model.pairs for model in models] == [passes * IMAGES * CAPTIONS] * members
-    assert all(np.array_equal(matrix, found[0]) for matrix in found)
+    assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(matrices[0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_what_a_full_disk_does_not_hold_is_computed_again(monkeypatch):

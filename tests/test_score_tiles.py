@@ -62,7 +62,7 @@ def distribution_arrays(scores, matched, range) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     scores, matched, split, data = gallery(kind)
-    found = evaluation.of_retrieval(in_disorder(tile, i2t=scores), data, split)
+    by_tiles = evaluation.of_retrieval(in_disorder(tile, i2t=scores), data, split)
     if kind in ("far", "alike"):  # single precision is too coarse for bins between the scores
         scores = scores.astype(np.float64)
     both = {"i2t": scores, "t2i": scores.T}
@@ -70,7 +70,7 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     expected = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(both, matched, ranks)
     of_scores = protocol.score_metrics(scores[matched], scores[~matched])
     mean = of_scores.pop("mean_unmatched")
-    assert found.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
+    assert by_tiles.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
     replicates = whole_matrices.replicates(
         scores,
         split.group_of_image,
@@ -79,14 +79,14 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
         of_scores["overlap_range"],
     )
     expected |= of_scores | protocol.overlap_interval(of_scores["overlap_s"], replicates)
-    assert {name: found.metrics[name] for name in expected} == expected
-    for way, (_, of_way) in found.ranks.items():
+    assert {name: by_tiles.metrics[name] for name in expected} == expected
+    for way, (_, of_way) in by_tiles.ranks.items():
         assert of_way.tolist() == ranks[way].tolist()
     for name, array in distribution_arrays(scores, matched, of_scores["overlap_range"]).items():
-        assert found.similarities[name].dtype == array.dtype
-        assert found.similarities[name].tolist() == array.tolist(), name
-    assert found.samples["overlap_replicates"].tolist() == replicates.astype(np.float32).tolist()
-    for way, best in found.retrieved.items():
+        assert by_tiles.similarities[name].dtype == array.dtype
+        assert by_tiles.similarities[name].tolist() == array.tolist(), name
+    assert by_tiles.samples["overlap_replicates"].tolist() == replicates.astype(np.float32).tolist()
+    for way, best in by_tiles.retrieved.items():
         assert best.tolist() == best_items(both[way], protocol.by_query(way, matched)), way
 
 
@@ -114,8 +114,8 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         groups = split.group_of_image, split.group_of_caption, split.image_of_caption
         areas = fusion.Areas(2, Pairing.of(*groups, 3))
         for number, tiles in enumerate(parts):
-            for one in tiles:
-                areas.add(number, one)
+            for block in tiles:
+                areas.add(number, block)
         weights = areas.weights()
         np.testing.assert_allclose(weights["i2t"], naive.weights([first, second]))
         np.testing.assert_allclose(weights["t2i"], naive.weights([first.T, second.T]))
@@ -127,7 +127,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         Tile(a.rows, a.columns, fuse([a.of("i2t"), b.of("i2t")], rows=a.rows, columns=a.columns))
         for a, b in zip(*parts, strict=True)
     ]
-    found = evaluation.of_retrieval(tiles, data, split)
+    by_tiles = evaluation.of_retrieval(tiles, data, split)
     ranks = protocol.retrieval_ranks(whole, matched)
     ranks |= {
         f"{way}_fold": of_way
@@ -138,7 +138,7 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
             3,
         ).items()
     }
-    assert {way: of_way.tolist() for way, (_, of_way) in found.ranks.items()} == {
+    assert {way: of_way.tolist() for way, (_, of_way) in by_tiles.ranks.items()} == {
         way: of_way.tolist() for way, of_way in ranks.items()
     }
 
@@ -150,15 +150,15 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
     scores = rng.integers(0, 3, (6, 7)).astype(np.float32)
     relevant = of_image[:, None] == of_caption[None]
     pairing, tiles = Pairing(of_image, of_caption), in_disorder(tile, i2t=scores)
-    found = overview(tiles, pairing, ["i2t", "t2i"])
-    assert sorted(zip(found.images, found.captions, strict=True)) == list(
+    overall = overview(tiles, pairing, ["i2t", "t2i"])
+    assert sorted(zip(overall.images, overall.captions, strict=True)) == list(
         zip(*map(np.ndarray.tolist, np.nonzero(relevant)), strict=True)
     )
     for way in ("i2t", "t2i"):
-        counts, best = RankCounts(way, found, pairing), BestItems(way, pairing, 4)
-        for one in tiles:
-            counts.add(one, one.of(way))
-            best.add(one, one.of(way))
+        counts, best = RankCounts(way, overall, pairing), BestItems(way, pairing, 4)
+        for block in tiles:
+            counts.add(block, block.of(way))
+            best.add(block, block.of(way))
         by_query = protocol.by_query(way, scores), protocol.by_query(way, relevant)
         assert counts.ranks.tolist() == protocol.positive_ranks(*by_query).tolist()
         assert counts.optimistic.tolist() == whole_matrices.optimistic_ranks(*by_query).tolist()

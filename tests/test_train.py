@@ -341,8 +341,8 @@ def test_batches_hold_what_the_phase_asks_for():
 
 def test_clusters_take_the_place_of_groups():
     seen = batches_seen(cell_of("pixels", epochs=1, clusters=0.5))
-    found = torch.cat([batch.class_ids for batch in seen])
-    assert sorted(set(found.tolist())) == [0, 1, 2]  # half as many as there are groups
+    class_ids = torch.cat([batch.class_ids for batch in seen])
+    assert sorted(set(class_ids.tolist())) == [0, 1, 2]  # half as many as there are groups
     assert checkpoint_of().sizes.classes == 3
 
 
@@ -371,22 +371,22 @@ def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
 
 
 def test_each_group_learns_at_its_share_of_the_rate(monkeypatch):
-    found = rates_seen(cell_of("pixels", epochs=2), monkeypatch)
+    steps = rates_seen(cell_of("pixels", epochs=2), monkeypatch)
     shares = [(0.1, pytest.approx(0.005)), (1.0, 0.05)]
-    assert found == [(0, "Adam", shares), (1, "Adam", shares)]
+    assert steps == [(0, "Adam", shares), (1, "Adam", shares)]
 
 
 def test_each_epoch_has_the_rate_and_optimiser_of_its_phase(monkeypatch):
-    found = rates_seen(cell_of("two_phases"), monkeypatch)
+    steps = rates_seen(cell_of("two_phases"), monkeypatch)
     rates = [(0, "Adam", 0.1), (1, "Adam", 0.01), (2, "SGD", 0.1), (3, "SGD", 0.1)]
-    assert found == [(epoch, name, [(1.0, rate)]) for epoch, name, rate in rates]
+    assert steps == [(epoch, name, [(1.0, rate)]) for epoch, name, rate in rates]
 
 
 def test_frozen_parameters_stay_and_the_others_learn():
     train_cell(cell_of("pixels"))
-    found, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
+    state, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
     words = Words.read(KNOWN)
     expected = np.vstack([np.zeros((1, 2)), words.rows(["a", "dog", "green", "red", "runs"])])
-    np.testing.assert_array_equal(found["words.weight"].numpy(), expected.astype(np.float32))
+    np.testing.assert_array_equal(state["words.weight"].numpy(), expected.astype(np.float32))
     moved = "trunk.0.0.weight"
-    assert not torch.equal(found[f"image_network.{moved}"], kept[moved])
+    assert not torch.equal(state[f"image_network.{moved}"], kept[moved])
