@@ -10,7 +10,7 @@ from builders import board, outcome, standing
 from made_claims import LESS, MORE, around, claim, judge, played
 from scipy import stats
 
-from benchmark.analysis import claims, comparisons, image_noise
+from benchmark.analysis import claims, comparisons, image_noise, season_claims
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.claims import Verdict, counts, verdicts
 from benchmark.analysis.comparisons import Comparison
@@ -53,6 +53,10 @@ def test_the_interval_of_all_trainings_decides(claimed, kind, gap, spread, concl
     half = stats.t.ppf(0.975, 4) * stdev(first) * (2 / 3) ** 0.5
     ends = verdict.tested[0].comparison.interval
     assert ends == pytest.approx((gap - half, gap + half))
+    rests_on_p = conclusion in ("reversed", "does not hold: better", "does not hold: worse")
+    rests_on_p |= (kind, conclusion) == ("ordered", "holds")
+    adjusted_p = verdict.tested[0].on_other_images.adjusted_p
+    assert season_claims._p(verdict) == (adjusted_p if rests_on_p else None)
 
 
 def test_where_less_is_better_the_smaller_one_beats_the_larger(claimed):

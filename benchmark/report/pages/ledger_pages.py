@@ -50,6 +50,7 @@ def ledger_page(
         counts={group: len(of_group) for group, of_group in by_group.items()},
         total=len(rows),
         tested=len(tested),
+        stricter=ledger_sentences.stricter(rows),
         opening=ledger_sentences.opening(seasons, rows),
         budgets=ledger_sentences.budget_notes(seasons),
         orders=[(order, order_table(order)) for order in board_orders(seasons)],
