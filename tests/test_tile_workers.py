@@ -88,11 +88,11 @@ def test_an_error_of_a_worker_ends_them_all():
             raise ValueError("item 3")
         return item
 
-    before, got = threading.active_count(), []
+    before, received = threading.active_count(), []
     with pytest.raises(ValueError, match="item 3"):
         for result in results_in_order([compute] * 3, range(1000)):
-            got.append(result)
-    assert got == [0, 1, 2] and threading.active_count() == before
+            received.append(result)
+    assert received == [0, 1, 2] and threading.active_count() == before
 
 
 def test_who_stops_looking_leaves_no_thread():
