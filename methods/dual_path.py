@@ -313,7 +313,7 @@ class Model(nn.Module):
         text_ND = self.activate(self._text_features(ids_NL))
         text_BD, terms = text_ND[:B], {}
         if c.lambda1:
-            wrong_B = another_row(self._groups(batch))
+            wrong_B = another_row(batch.group_ids)
             wrong_text_BD = text_ND[B:] if pooled else text_BD[wrong_B]
             term = ranking(image_BD, text_BD, image_BD[wrong_B], wrong_text_BD, c.margin)
             terms["rank"] = c.lambda1 * term
@@ -326,11 +326,6 @@ class Model(nn.Module):
     def _instance(self, f_BD: Tensor, class_B: Tensor) -> Tensor:
         """Eqs. 5 and 6 for images, 7 and 8 for texts."""
         return F.cross_entropy(wide(self.share(self.dropout(f_BD))), class_B)
-
-    def _groups(self, batch: Batch) -> Tensor:
-        """(B,) image / text groups: two pictures of one person are no negatives."""
-        clustered = batch.class_ids is None or self.config.clusters
-        return batch.group_ids if clustered else batch.class_ids
 
     @torch.no_grad()
     def _hardest_of_pool(self, views: list[Tensor], batch: Batch) -> Tensor:

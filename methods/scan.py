@@ -53,7 +53,7 @@ class Config:
     attention: bool = True  # Section 3.1; False, with pooling "sum": Sum-Max, Eqs. 9 and 10
     pooling: str = "avg"  # Eqs. 5 to 8: "lse" or "avg"; Table 4: "sum" or "max"
     lambda1: Weight = 9.0  # Eq. 3 inverse temperature; Table 1: 9 for t-i, 4 for i-t
-    lambda2: Weight = 6.0  # Eq. 5; Table 1: 6 for t-i LSE, 5 for i-t LSE
+    lambda2: Rate = 6.0  # Eq. 5; Table 1: 6 for t-i LSE, 5 for i-t LSE
     regions: Size = 36  # appendix B, the most salient ones
     normalise_images: bool = True  # Eq. 1; Table 4: False
     bidirectional: bool = True  # Section 3.4; Table 4: False

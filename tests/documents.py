@@ -17,7 +17,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 def blocks(text: str, kind: str) -> list[str]:
     """The fenced blocks of a kind, such as bash or yaml."""
-    return [content for found, content in BLOCK.findall(text) if found == kind]
+    return [content for language, content in BLOCK.findall(text) if language == kind]
 
 
 def commands(text: str) -> list[list[str]]:

@@ -32,9 +32,9 @@ class TinyNetwork(nn.Module):
         self.norm = nn.BatchNorm2d(IMAGE_SIZE)
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        found = self.norm(self.convolution(pixels)).relu()
-        corner = found[:, :, 0, 0]  # so that a mirror image is another
-        return found.mean((2, 3)) + corner, found
+        maps = self.norm(self.convolution(pixels)).relu()
+        corner = maps[:, :, 0, 0]  # so that a mirror image is another
+        return maps.mean((2, 3)) + corner, maps
 
 
 def model_of(**options) -> method.Model:

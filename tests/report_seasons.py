@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from oracles import whole_matrices
 from PIL import Image
 
 from benchmark import protocol
@@ -174,7 +175,7 @@ def play(
     scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
     both = {"i2t": scores, "t2i": scores.T}
     ranks = protocol.retrieval_ranks(both, relevant)
-    metrics = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, relevant, ranks)
+    metrics = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(both, relevant, ranks)
     metrics |= protocol.score_metrics(scores[relevant], scores[~relevant])
     replicates = rng.normal(metrics["overlap_s"], 0.01, distribution_overlap.RESAMPLES)
     metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)

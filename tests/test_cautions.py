@@ -84,4 +84,4 @@ def test_trials_of_one_side_are_named(tried, said, methods, claimed):
     (verdict,) = claimed(results, claim("a", "b"))
     if tried == ["c"] and len(set(methods)) > 1:
         said = ["tuned on one side: a"]
-    assert [one for one in verdict.cautions if one.startswith("tuned")] == said
+    assert [caution for caution in verdict.cautions if caution.startswith("tuned")] == said

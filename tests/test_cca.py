@@ -61,21 +61,21 @@ def test_scores_are_cosines_of_the_scaled_solution(regulariser, power):
     y = (texts - texts.mean(0)) @ y_map * correlations**power
     norms = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(y, axis=1)
     ((_, batch),) = chunks(images, texts)
-    found = model.similarity(
+    scores = model.similarity(
         model.encode_images(torch.from_numpy(images)), model.encode_captions(batch)
     )
-    np.testing.assert_allclose(found.numpy(), x @ y.T / norms, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(scores.numpy(), x @ y.T / norms, rtol=1e-6, atol=1e-6)
 
 
 def test_projections_of_the_training_rows_have_the_canonical_correlations():
     images, texts = training_rows()
     model = fitted(images, texts, regulariser=FREE, power=0.0)
     x, y = images @ model.image_map.numpy(), texts @ model.text_map.numpy()
-    found = np.corrcoef(x.T, y.T)
+    correlations = np.corrcoef(x.T, y.T)
     expected, _, _ = solved(images, texts, FREE)
     assert np.all(np.diff(expected) < 0) and expected[2] > 0.5
-    np.testing.assert_allclose(np.diag(found[:TEXT_SIZE, TEXT_SIZE:]), expected, atol=1e-6)
-    for view in (found[:TEXT_SIZE, :TEXT_SIZE], found[TEXT_SIZE:, TEXT_SIZE:]):
+    np.testing.assert_allclose(np.diag(correlations[:TEXT_SIZE, TEXT_SIZE:]), expected, atol=1e-6)
+    for view in (correlations[:TEXT_SIZE, :TEXT_SIZE], correlations[TEXT_SIZE:, TEXT_SIZE:]):
         np.testing.assert_allclose(view, np.eye(TEXT_SIZE), atol=1e-6)
     np.testing.assert_allclose(x.var(0), 1, atol=1e-5)
 
@@ -154,8 +154,8 @@ def test_half_precision_leaves_the_projections_whole():
     model = fitted(images, texts).float()
     x = torch.from_numpy(images)
     with torch.autocast("cpu", torch.bfloat16):
-        (found,) = model.encode_images(x)
-    assert torch.equal(found, model.encode_images(x)[0])
+        (projected,) = model.encode_images(x)
+    assert torch.equal(projected, model.encode_images(x)[0])
 
 
 def test_caption_similarity_is_the_cosine_of_sentences():
@@ -163,9 +163,9 @@ def test_caption_similarity_is_the_cosine_of_sentences():
     model = fitted(images, texts)
     ((_, batch),) = chunks(images, texts)
     (encoded,) = model.encode_captions(batch)
-    found = model.caption_similarity((encoded[:6],), (encoded,))
-    torch.testing.assert_close(found, encoded[:6] @ encoded.T)
-    torch.testing.assert_close(found.diagonal(), torch.ones(6, dtype=torch.float64))
+    cosines = model.caption_similarity((encoded[:6],), (encoded,))
+    torch.testing.assert_close(cosines, encoded[:6] @ encoded.T)
+    torch.testing.assert_close(cosines.diagonal(), torch.ones(6, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(

@@ -226,9 +226,9 @@ def test_the_interval_of_one_seed_is_over_the_images_and_called_so():
     single = compared("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
     head = "95% over test images, these trainings only"
     table = claims_table("t", [verdict("undecided", single, compared("b", "c"))])
-    one, three = rows(table)
-    assert (one["95% interval"], one[head]) == ("-", f"[+1.0{GAP}+3.5]")
-    assert (three["95% interval"], three[head]) == (f"[+1.0{GAP}+3.5]", "-")
+    of_one, of_three = rows(table)
+    assert (of_one["95% interval"], of_one[head]) == ("-", f"[+1.0{GAP}+3.5]")
+    assert (of_three["95% interval"], of_three[head]) == (f"[+1.0{GAP}+3.5]", "-")
     assert head not in claims_table("t", [verdict("holds", compared("a", "b"))]).heads
 
 

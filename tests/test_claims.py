@@ -10,7 +10,7 @@ from builders import board, outcome, standing
 from made_claims import LESS, MORE, around, claim, judge, played
 from scipy import stats
 
-from benchmark.analysis import claims, comparisons, image_noise
+from benchmark.analysis import claims, comparisons, image_noise, season_claims
 from benchmark.analysis.boards import Board, Standing
 from benchmark.analysis.claims import Verdict, counts, verdicts
 from benchmark.analysis.comparisons import Comparison
@@ -53,6 +53,10 @@ def test_the_interval_of_all_trainings_decides(claimed, kind, gap, spread, concl
     half = stats.t.ppf(0.975, 4) * stdev(first) * (2 / 3) ** 0.5
     ends = verdict.tested[0].comparison.interval
     assert ends == pytest.approx((gap - half, gap + half))
+    rests_on_p = conclusion in ("reversed", "does not hold: better", "does not hold: worse")
+    rests_on_p |= (kind, conclusion) == ("ordered", "holds")
+    adjusted_p = verdict.tested[0].on_other_images.adjusted_p
+    assert season_claims._p(verdict) == (adjusted_p if rests_on_p else None)
 
 
 def test_where_less_is_better_the_smaller_one_beats_the_larger(claimed):
@@ -171,9 +175,9 @@ class TestSeveralPresets:
 
 def test_a_single_preset_is_tested_on_a_difference_of_metrics(claimed):
     metrics = [{"mean_matched": x, "mean_unmatched": 0.1} for x in around(0.5, 0.01)]
-    one = standing("a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)])
+    preset = standing("a", [outcome("a", seed, metrics=m) for seed, m in enumerate(metrics)])
     made = claim("a", metric="mean_matched - mean_unmatched", printed=[0.9, 0.2])
-    (verdict,) = claimed(board(one), made)
+    (verdict,) = claimed(board(preset), made)
     assert (verdict.conclusion, verdict.tested[0].comparison.second) == ("holds", "")
     assert verdict.tested[0].comparison.difference == pytest.approx(0.4)
     assert verdict.tested[0].printed == pytest.approx(0.7)
@@ -362,9 +366,9 @@ class TestWhereItWasSaid:
 
     def test_of_a_difference_of_metrics_both_are_of_the_folds(self, claimed):
         metrics = {"i2t_r1": 1.0, "t2i_r1": 2.0, "fold_i2t_r1": 3.0, "fold_t2i_r1": 4.0}
-        one = standing("a", [outcome("a", 0, metrics=metrics)])
-        one.played[0].record.metrics.update(metrics)
-        results = board(one, folds=5)
+        preset = standing("a", [outcome("a", 0, metrics=metrics)])
+        preset.played[0].record.metrics.update(metrics)
+        results = board(preset, folds=5)
         made = claim("a", metric="t2i_r1 - i2t_r1", place="mscoco_1k/test")
         assert claims.comparability.metric_at(results, made.place, made.metric) == (
             "fold_t2i_r1 - fold_i2t_r1"

@@ -55,7 +55,7 @@ def test_images_that_are_alike_leave_no_gaps():
 
 def test_clusters_that_stayed_empty_are_no_classes(monkeypatch):
     """Scikit-learn does not promise that every cluster has a member."""
-    found = SimpleNamespace(fit_predict=lambda features: np.array([5, 0, 3, 3, 5], np.int32))
-    monkeypatch.setattr(pseudo_classes, "KMeans", lambda *given, **settings: found)
+    stub = SimpleNamespace(fit_predict=lambda features: np.array([5, 0, 3, 3, 5], np.int32))
+    monkeypatch.setattr(pseudo_classes, "KMeans", lambda *given, **settings: stub)
     labels = cluster(np.zeros((5, 2), np.float16), 4, seed=0)
     assert (labels.tolist(), labels.dtype) == ([2, 0, 1, 1, 2], np.int64)

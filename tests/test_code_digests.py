@@ -100,6 +100,15 @@ def test_a_digest_changes_with_the_modules_of_its_stage_alone(root, file, change
     assert (digest(root, first) != before) == changed
 
 
+def test_a_file_elsewhere_has_the_digest_of_its_code_wherever_it_lies(root, tmp_path):
+    paths = [tmp_path / name / "own.py" for name in ("here", "there", "other")]
+    for path, text in zip(paths, ("X = 1\n", "X = 1\n", "X = 2\n"), strict=True):
+        path.parent.mkdir()
+        path.write_text(text)
+    first, second, other = (digest(root, [str(path)]) for path in paths)
+    assert first == second != other and str(tmp_path) not in first
+
+
 def test_digests_are_files_of_equal_bytes(tmp_path):
     for folder in ("a", "b"):
         write_digests(ROOT, tmp_path / folder)

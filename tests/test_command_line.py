@@ -169,9 +169,9 @@ def test_doctor_is_content_with_the_demo(capsys):
     main(["season", "demo"])
     capsys.readouterr()
     assert main(["doctor", "--quick", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["datasets"]["shapes"]["present"]
-    assert found["networks"]["shapes drawn_cnn"]["present"]
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["datasets"]["shapes"]["present"]
+    assert findings["networks"]["shapes drawn_cnn"]["present"]
 
 
 def test_doctor_tells_what_is_missing_and_where_to_get_it(capsys, tmp_path):

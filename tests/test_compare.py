@@ -39,27 +39,27 @@ def changed(season, direction: str = "t2i") -> query_changes.Changes:
 
 @pytest.mark.parametrize(("direction", "count"), [("t2i", CAPTIONS), ("i2t", IMAGES)])
 def test_queries_are_compared_one_by_one(season, direction, count):
-    found = changed(season, direction)
+    change = changed(season, direction)
     first, second = ranks(FIRST, direction), ranks(SECOND, direction)
     means = [(sum(a) / 2, sum(b) / 2) for a, b in zip(first.T, second.T, strict=True)]
-    assert list(zip(found.queries["first"], found.queries["second"], strict=True)) == means
-    assert found.won == sum(a < b for a, b in means) > found.lost == sum(a > b for a, b in means)
-    assert (len(found.queries), found.seeds) == (count, 2)
+    assert list(zip(change.queries["first"], change.queries["second"], strict=True)) == means
+    assert change.won == sum(a < b for a, b in means) > change.lost == sum(a > b for a, b in means)
+    assert (len(change.queries), change.seeds) == (count, 2)
     steps = [np.log((1 + b) / (1 + a)) for a, b in means]
-    moved = found.moved_most(1)
+    moved = change.moved_most(1)
     assert moved.index.tolist() == [int(np.argmax(steps)), int(np.argmin(steps))]
 
 
 def test_shares_of_lengths_and_words_are_means_of_their_queries(season, monkeypatch):
     monkeypatch.setattr(query_changes, "LEAST", 3)
-    found = changed(season)
+    change = changed(season)
     table = prepared_tables.read("open").captions
     hits = 100 * (ranks(FIRST) == 0).mean(0)
     texts = [tokenise(text) for text in table["text"]]
-    by_length = found.by_length()
+    by_length = change.by_length()
     assert by_length["queries"].sum() == CAPTIONS
     assert (by_length["first"] * by_length["queries"]).sum() == pytest.approx(hits.sum())
-    by_word = found.by_word().set_index("word")
+    by_word = change.by_word().set_index("word")
     assert "evil" in by_word.index and "text" not in by_word.index  # all captions have "text"
     with_word = [hit for hit, words in zip(hits, texts, strict=True) if "evil" in words]
     assert by_word.loc["evil", "queries"] == len(with_word) == CAPTIONS / 2

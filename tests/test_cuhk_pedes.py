@@ -86,14 +86,14 @@ def test_tables(raw):
     assert tables.regions.empty
 
 
-@pytest.mark.parametrize(("number", "found"), [(None, 10), (2, 2), (1, 1), (30, 10)])
-def test_captions_per_image(raw, number, found):
+@pytest.mark.parametrize(("number", "kept"), [(None, 10), (2, 2), (1, 1), (30, 10)])
+def test_captions_per_image(raw, number, kept):
     captions = cuhk_pedes.read(raw, Options(captions_per_image=number)).captions
     assert (
         captions[captions["image_id"] == "Market/10_c1s1"]["text"].tolist()
-        == (sentences(10, 2)[:found])
+        == (sentences(10, 2)[:kept])
     )
-    assert len(captions) == 20 * min(number or 2, 2) + found
+    assert len(captions) == 20 * min(number or 2, 2) + kept
 
 
 def test_irregularities_are_told(raw):

@@ -73,9 +73,9 @@ def test_terms_are_the_papers(variant, k):
     model, batch = model_of(variant=variant, margin=0.3, alpha=1.7, top_k=k), batch_of(1)
     terms = model.loss(batch)
     given = oracle_inputs(model, batch)
-    for name, found in terms.items():
+    for name, term in terms.items():
         expected = getattr(naive, name)(*given, IMAGE_IDS, 0.3, 1.7, k)
-        assert found.item() == pytest.approx(expected, abs=1e-10)
+        assert term.item() == pytest.approx(expected, abs=1e-10)
         assert expected > 0.01
 
 
@@ -133,9 +133,9 @@ def test_terms_of_the_hand_example(monkeypatch, name, v, t, kinds, k):
     model = model_of(margin=naive.HAND_MARGIN, alpha=naive.HAND_ALPHA, top_k=k)
     monkeypatch.setattr(model, "from_images", lambda images: v)
     monkeypatch.setattr(model, "from_texts", lambda captions: t)
-    found = model.loss(batch_of(0, naive.HAND_IDS))
+    terms = model.loss(batch_of(0, naive.HAND_IDS))
     expected = naive.HAND_EXPECTED[*kinds, k]
-    assert found[name].item() == pytest.approx(expected, abs=1e-12)
+    assert terms[name].item() == pytest.approx(expected, abs=1e-12)
     rest = (*kinds, naive.HAND_IDS, naive.HAND_MARGIN, naive.HAND_ALPHA, k)
     assert naive.ranking(naive.HAND_X, naive.HAND_Y, *rest) == pytest.approx(expected, abs=1e-12)
 
@@ -177,8 +177,8 @@ def test_a_repeated_image_is_one_negative(variant):
     }
     model = model_of(variant=variant, margin=1e6, top_k=5)
     slots = {name: term * 3 * 5 for name, term in model.loss(batch_of(4, [2, 2, 5])).items()}
-    for name, found in slots.items():
-        assert found.item() / 1e6 == pytest.approx(expected[name], abs=1e-4)
+    for name, count in slots.items():
+        assert count.item() / 1e6 == pytest.approx(expected[name], abs=1e-4)
 
 
 @pytest.mark.parametrize("variant", TRAINED)
@@ -240,11 +240,11 @@ def test_sentences_are_compared_where_the_module_says(variant, embed):
     model, batch = model_of(variant=variant), batch_of(6)
     _, g, _, ts = oracle_inputs(model, batch)
     captions = model.encode_captions(batch.captions)
-    found = model.caption_similarity(captions, captions)
+    similarities = model.caption_similarity(captions, captions)
     vectors = [getattr(naive, embed)(g, t) for t in ts]
     for b, x in enumerate(vectors):
         for c, y in enumerate(vectors):
-            assert found[b, c].item() == pytest.approx(naive.s(x, y), abs=1e-10)
+            assert similarities[b, c].item() == pytest.approx(naive.s(x, y), abs=1e-10)
 
 
 @pytest.mark.parametrize("variant", method.VARIANTS)
@@ -295,11 +295,11 @@ def test_running_statistics_are_those_of_real_features(variant):
     dual.load_state_dict(model.state_dict())
     for each in (model, dual):
         each.loss(batch_of(9))
-    found, expected = dict(model.named_buffers()), dict(dual.named_buffers())
+    buffers, expected = dict(model.named_buffers()), dict(dual.named_buffers())
     for name in expected:
         if "running" in name:
-            assert torch.equal(found[name], expected[name]), name
-            assert not torch.equal(found[name], model_of().get_buffer(name)), name
+            assert torch.equal(buffers[name], expected[name]), name
+            assert not torch.equal(buffers[name], model_of().get_buffer(name)), name
 
 
 def test_full_size_networks_have_the_papers_parameters():

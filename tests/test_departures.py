@@ -85,7 +85,7 @@ def network(name: str, **more: object) -> dict:
     return {"image_features": {"settings": {"network": name}}} | more
 
 
-def found(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
+def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
     preset = standing("a", list(cells), **(row or {}))
     return departures(board(preset, *others, **card), preset)
 
@@ -93,7 +93,7 @@ def found(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: 
 class TestDepartures:
     def test_a_preset_as_in_the_paper_has_none(self):
         cells = [outcome("a", seed, **network("resnet50")) for seed in range(3)]
-        assert found(*cells, row={"network": "resnet50"}) == {}
+        assert departs(*cells, row={"network": "resnet50"}) == {}
 
     def test_an_old_record_says_what_its_preset_and_encoder_say(self):
         """It has no sentence on the paper's network, nor on random weights."""
@@ -102,14 +102,14 @@ class TestDepartures:
             outcome("a", s, deviations=["image features: mobile"], **network("mobile", **text))
             for s in range(3)
         ]
-        said = found(*old, row={"network": "resnet50"})
+        said = departs(*old, row={"network": "resnet50"})
         assert said == {
             Departure.FEATURES: "image features: mobile, in the paper resnet50",
             Departure.TEXT: "sentence vectors: random weights, in the paper pretrained ones",
         }
 
     def test_a_record_without_any_facts_is_read(self):
-        assert list(found(*(outcome("a", seed) for seed in range(3)))) == []
+        assert list(departs(*(outcome("a", seed) for seed in range(3)))) == []
 
     def test_sentences_of_the_record_are_sorted_by_kind(self):
         lines = [
@@ -118,7 +118,7 @@ class TestDepartures:
             "image features standardised with training statistics",
             "word vectors: trained on the training captions",
         ]
-        said = found(*(outcome("a", seed, deviations=lines) for seed in range(3)))
+        said = departs(*(outcome("a", seed, deviations=lines) for seed in range(3)))
         assert said == {
             Departure.FEATURES: f"{lines[0]}; {lines[2]}",
             Departure.REGIONS: lines[1],
@@ -131,27 +131,27 @@ class TestDepartures:
         for folder in folders:
             facts = {"text_features": {"encoder": folder}}
             cells = [outcome("a", seed, **facts) for seed in range(3)]
-            departures.append(found(*cells, row={"sentence": "bilstm_max"}))
+            departures.append(departs(*cells, row={"sentence": "bilstm_max"}))
         line = "sentence vectors: hglmm_1000, in the paper bilstm_max"
         assert departures == [{Departure.ENCODER: line}, {}, {}]
 
     def test_the_budget_is_what_the_season_scaled(self):
         facts = {"scaled": ["epochs", "width"], "options": {"epochs": 3}}
-        said = found(*(outcome("a", seed, **facts) for seed in range(3)))
+        said = departs(*(outcome("a", seed, **facts) for seed in range(3)))
         assert said == {Departure.BUDGET: "epochs = 3, width"}
 
     def test_phrases_are_an_extra_input_of_retrieval_alone(self):
         facts = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
         cells = [outcome("a", seed, **facts) for seed in range(3)]
-        assert list(found(*cells)) == [Departure.INPUT]
+        assert list(departs(*cells)) == [Departure.INPUT]
         cells = [outcome("a", seed, task="localisation", **facts) for seed in range(3)]
-        assert found(*cells) == {}
+        assert departs(*cells) == {}
 
     def test_an_ensemble_names_its_trainings_and_two_scores_of_one_are_none(self):
         cells = [outcome("a", seed) for seed in range(3)]
-        both = found(*cells, row={"fuse": {"how": "average", "of": ["b", "c"]}})
+        both = departs(*cells, row={"fuse": {"how": "average", "of": ["b", "c"]}})
         assert both == {Departure.ENSEMBLE: "2 trainings: b, c"}
-        assert found(*cells, row={"fuse": {"how": "average", "of": ["b:x", "b:y"]}}) == {}
+        assert departs(*cells, row={"fuse": {"how": "average", "of": ["b:x", "b:y"]}}) == {}
 
     def test_trainings_that_still_rise_are_counted_also_for_a_fusion(self):
         rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
@@ -163,7 +163,7 @@ class TestDepartures:
         }
         cells = [outcome("a", seed) for seed in range(3)]
         row = {"fuse": {"how": "average", "of": ["b:x", "b:y"]}}
-        assert list(found(*cells, row=row, others=(member,))) == [Departure.RISING]
+        assert list(departs(*cells, row=row, others=(member,))) == [Departure.RISING]
         few = standing(
             "b", [outcome("b", s, history=h) for s, h in enumerate([rising] + [flat] * 2)]
         )
@@ -195,12 +195,12 @@ class TestDepartures:
         start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]
         after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
         cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
-        said = found(*cells, row={"start": "s"}, others=(standing("s", start),))
+        said = departs(*cells, row={"start": "s"}, others=(standing("s", start),))
         assert said == {Departure.START: "best validation rsum: seed 0: 159.0, begun at 160.0"}
-        assert found(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
-        assert found(*cells) == {}
+        assert departs(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
+        assert departs(*cells) == {}
         without = [outcome("a", seed) for seed in range(3)]
-        assert found(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
+        assert departs(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
 
     @pytest.mark.parametrize(
         ("pixels", "stage", "is_said"), [(128, 2, True), (256, 2, False), (128, 1, False)]
@@ -214,7 +214,7 @@ class TestDepartures:
             "trained from pictures of 128 pixels a side, in crops of 112, "
             "after features of pictures of 224"
         )
-        said = found(*(outcome("a", seed, **facts) for seed in range(3)))
+        said = departs(*(outcome("a", seed, **facts) for seed in range(3)))
         assert said == ({Departure.PIXELS: line} if is_said else {})
 
     @pytest.mark.parametrize(("rsum", "is_near_chance"), [(95.9, True), (96.1, False)])
@@ -224,22 +224,22 @@ class TestDepartures:
         """Of 100 images random scores rank 1, 5 and 10 % that high, in both directions."""
         cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
         expected = [f"rsum {rsum} is less than 3 times the 32.0 of random scores"] * is_near_chance
-        assert list(found(*cells).values()) == expected
-        assert [*found(*cells)] == [Departure.CHANCE] * is_near_chance
+        assert list(departs(*cells).values()) == expected
+        assert [*departs(*cells)] == [Departure.CHANCE] * is_near_chance
 
     @pytest.mark.parametrize(("low", "is_near_chance"), [(95.9, True), (96.1, False)])
     def test_so_is_what_cannot_be_told_from_that(self, low, is_near_chance, monkeypatch):
         monkeypatch.setattr(comparisons, "interval", lambda *of: (low, 150.0))
         cells = [outcome("a", seed, metrics={"rsum": 120.0}) for seed in range(3)]
         said = "the interval of rsum, 95.9 to 150.0, reaches below 3 times random scores"
-        assert found(*cells) == ({Departure.CHANCE: said} if is_near_chance else {})
+        assert departs(*cells) == ({Departure.CHANCE: said} if is_near_chance else {})
 
     def test_an_own_method_has_no_paper_to_differ_from(self):
         lines = ["image features: drawn", "regions: a grid", "word vectors: trained"]
         facts = {"deviations": lines, "text_features": {"encoder": "hglmm_8"}}
         facts |= {"history": curve([50, 70, 90, 100])}
         said = {
-            method: [*found(*cells, row={"sentence": "mean_words"})]
+            method: [*departs(*cells, row={"sentence": "mean_words"})]
             for method in ("mine.py", "scan")
             for cells in [[outcome("a", seed, method=method, **facts) for seed in range(3)]]
         }
@@ -247,8 +247,8 @@ class TestDepartures:
         assert said == {"mine.py": [Departure.RISING], "scan": [*from_paper, Departure.RISING]}
 
     def test_of_what_was_brought_along_there_is_one_set_of_scores(self):
-        assert found(outcome("a", 0, family="brought")) == {}
-        assert [*found(outcome("a", 0))] == [Departure.FEW]
+        assert departs(outcome("a", 0, family="brought")) == {}
+        assert [*departs(outcome("a", 0))] == [Departure.FEW]
 
     @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
     def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(self, images, rsum):
@@ -273,7 +273,7 @@ class TestDepartures:
         cells = [outcome("a", seed) for seed in range(3)]
         later = cells[2].trainings[0].model_copy(update={"git_commit": "fedcba987654"})
         object.__setattr__(cells[2], "trainings", (later,))
-        said = found(*cells)
+        said = departs(*cells)
         assert [*said] == [Departure.ADDED]
         assert said[Departure.ADDED].startswith("seed 2: another commit than the first seed")
 
@@ -282,7 +282,7 @@ class TestDepartures:
         unknown = cell.scoring.model_copy(update={"git_commit": "unknown"})
         object.__setattr__(cell, "scoring", unknown)
         leakage = {"items": {"pictures": {"test": 0}, "near_pictures": {"test": 7}}}
-        assert found(cell, leakage=leakage) == {
+        assert departs(cell, leakage=leakage) == {
             Departure.FEW: "1 training of 3",
             Departure.SPLIT: "7 test pictures have a twin in another split",
             Departure.COMMIT: "the commit of its code is not known",

@@ -1,10 +1,12 @@
 """Where a stage computes: names that are refused, precision, clocks, memory, and what goes on where
 after a kill. Nothing here needs a GPU."""
 
+import resource
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from pretended_cuda import on_cuda, pretended
@@ -148,6 +150,20 @@ def test_peak_memory_of_a_cell_does_not_count_the_cell_before_it(monkeypatch):
     assert calls == [torch.device("cuda:0")]
 
 
+def test_peak_memory_of_the_process_does_not_count_the_cell_before_it():
+    held = np.ones(40_000_000)  # 305 MiB
+    before = devices.peak_memory()
+    del held
+    begin("cpu")
+    assert devices.peak_memory() < before - 200
+
+
+def test_where_a_system_tells_no_peak_it_is_that_since_the_start(monkeypatch):
+    of_process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    monkeypatch.setattr(Path, "read_text", lambda path, **how: "Name:\tpython\nVmRSS:\t 1 kB\n")
+    assert devices.peak_memory() == pytest.approx(of_process, rel=0.05)
+
+
 def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
     gpus(1, monkeypatch)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 << 20)
@@ -249,9 +265,9 @@ def test_a_training_goes_on_where_it_began(first, then, goes_on, tmp_path, monke
 def test_other_kinds_of_gpus_are_other_devices(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gpus(1, monkeypatch)
-    one = train._scratch(cell_of("scan"), {}, torch.device("cuda"))
+    scratch = train._scratch(cell_of("scan"), {}, torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: "Made-up 9001")
-    assert train._scratch(cell_of("scan"), {}, torch.device("cuda")) != one
+    assert train._scratch(cell_of("scan"), {}, torch.device("cuda")) != scratch
 
 
 def test_costs_of_a_cell_on_the_cpu_name_its_precision(tmp_path, monkeypatch):

@@ -51,44 +51,44 @@ def test_an_impulse_reaches_its_own_position_and_the_next(at, reached):
     nn.init.ones_(pair.weight)
     x = torch.zeros(1, pair.in_channels, 8, dtype=torch.float64)
     x[:, :, at] = 1
-    found = pair(pad(x))
-    assert found.shape[-1] == 8
-    assert set(found.abs().sum((0, 1)).nonzero()[:, 0].tolist()) == reached
+    response = pair(pad(x))
+    assert response.shape[-1] == 8
+    assert set(response.abs().sum((0, 1)).nonzero()[:, 0].tolist()) == reached
 
 
 @pytest.mark.parametrize("options", [{}, OFFICIAL, {"text_pooling": "max"}, {"text_layers": 1}])
 def test_text_features_are_the_papers(options):
     model, captions = model_of(**options).eval(), captions_of([3, 8, 1, 5, 10])
-    (found,) = model.encode_captions(captions)
+    (encoded,) = model.encode_captions(captions)
     for c, offset in enumerate([2, 0, 3, 1, 0]):  # centred: (8 - n) // 2; the last is clipped
         expected = unit(naive_text(model, words_of(captions, c), offset))
-        np.testing.assert_allclose(plain(found[c]), expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
 
 
 def test_left_alignment_starts_at_the_first_position():
     model, captions = model_of(alignment="left").eval(), captions_of([3, 8])
-    (found,) = model.encode_captions(captions)
+    (encoded,) = model.encode_captions(captions)
     for c in range(2):
         expected = unit(naive_text(model, words_of(captions, c), 0))
-        np.testing.assert_allclose(plain(found[c]), expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
     trained = model.train()._placed(captions)
     assert trained[0].tolist() == [*words_of(captions, 0), 0, 0, 0, 0, 0]
 
 
 def test_features_of_all_offsets_are_summed():
     model, captions = model_of(test_offsets="all", **OFFICIAL).eval(), captions_of([3, 8, 1, 10])
-    (found,) = model.encode_captions(captions)
+    (encoded,) = model.encode_captions(captions)
     for c, offsets in enumerate([6, 1, 8, 1]):
         words = words_of(captions, c)
         expected = unit(sum(naive_text(model, words, offset) for offset in range(offsets)))
-        np.testing.assert_allclose(plain(found[c]), expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", [{}, OFFICIAL])
 def test_image_features_are_the_papers(options):
     model, images = model_of(**options).eval(), images_of(3)
-    (found,) = model.encode_images(images)
-    for x, y in zip(plain(images), plain(found), strict=True):
+    (encoded,) = model.encode_images(images)
+    for x, y in zip(plain(images), plain(encoded), strict=True):
         np.testing.assert_allclose(y, unit(naive_head(x, model.image_head)), rtol=0, atol=1e-10)
 
 
@@ -203,8 +203,8 @@ def test_ranking_loss_of_the_hand_example():
         *(naive.HAND_IMAGES, naive.HAND_TEXTS),
         *(naive.HAND_WRONG_IMAGES, naive.HAND_WRONG_TEXTS),
     )
-    found = method.ranking(*map(torch.from_numpy, quadruples), 1.0)
-    assert found.item() == pytest.approx(naive.HAND_RANK, abs=1e-12)
+    loss = method.ranking(*map(torch.from_numpy, quadruples), 1.0)
+    assert loss.item() == pytest.approx(naive.HAND_RANK, abs=1e-12)
     slow = naive.mean([naive.quadruple(*row, 1.0) for row in zip(*quadruples, strict=True)])
     assert slow == pytest.approx(naive.HAND_RANK, abs=1e-12)
 
@@ -213,8 +213,8 @@ def test_instance_loss_of_the_hand_example():
     model = model_of(embedding_size=2).eval()
     model.share.weight = nn.Parameter(torch.from_numpy(naive.HAND_SHARE))
     features, classes = torch.from_numpy(naive.HAND_FEATURES), torch.tensor(naive.HAND_CLASSES)
-    found = model._instance(features, classes).item()
-    assert found == pytest.approx(naive.HAND_INSTANCE, abs=1e-12)
+    loss = model._instance(features, classes).item()
+    assert loss == pytest.approx(naive.HAND_INSTANCE, abs=1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, OFFICIAL])
@@ -270,13 +270,6 @@ def test_negatives_are_random_rows_of_other_groups():
     assert method.another_row(torch.zeros(3)).tolist() == [0, 1, 2]
 
 
-def test_two_pictures_of_a_person_are_no_negatives_but_those_of_a_cluster_are():
-    persons = torch.tensor([1, 1, 1, 1, 0])
-    batch = batch_of(images_of(5), class_ids=persons)
-    assert model_of(lambda1=1.0)._groups(batch) is persons
-    assert model_of(lambda1=1.0, clusters=0.5)._groups(batch) is batch.group_ids
-
-
 def test_dropout_stands_before_the_classifier_only():
     model = model_of(lambda1=1.0, dropout=0.75)
     batch = batch_of(images_of(5), captions=captions_of([8] * 5))  # one place each
@@ -310,7 +303,7 @@ def pooled_batch() -> Batch:
 def test_pool_gives_the_hardest_caption_of_another_image(options):
     model, batch = model_of(lambda1=1.0, negatives="pool", **options), pooled_batch()
     torch.manual_seed(4)
-    found = model._hardest_of_pool([batch.images], batch)
+    hardest = model._hardest_of_pool([batch.images], batch)
     assert model.training and model.text_cnn.training
     torch.manual_seed(4)
     placed = model._placed(batch.pool)
@@ -324,7 +317,7 @@ def test_pool_gives_the_hardest_caption_of_another_image(options):
     ids = batch.group_ids.tolist(), batch.pool_ids.tolist()
     chosen = naive.hardest_of_pool(images, ids[0], texts, ids[1])
     assert len(set(chosen)) > 1
-    assert (found == placed[chosen]).all()
+    assert (hardest == placed[chosen]).all()
 
 
 def test_pool_negatives_are_encoded_again_with_gradients():
@@ -339,8 +332,8 @@ def test_pool_negatives_are_encoded_again_with_gradients():
     expected = method.ranking(image, matched, image[wrong], text, 3.0)
     assert terms["rank"].item() == pytest.approx(expected.item(), abs=1e-10)
     weight = model.text_cnn[0].residual[0].weight
-    found = torch.autograd.grad(terms["rank"], weight)[0]
-    torch.testing.assert_close(found, torch.autograd.grad(expected, weight)[0])
+    gradient = torch.autograd.grad(terms["rank"], weight)[0]
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected, weight)[0])
 
 
 def test_choosing_from_the_pool_cuts_no_gradient_in_bfloat16():

@@ -76,7 +76,7 @@ def test_image_batch_norms_are_frozen_and_the_others_are_not():
 
 def test_test_images_are_averaged_with_their_mirror_images():
     model, images = model_of(**STAGE_2).eval(), pixels_of(3)
-    (found,) = model.encode_images(images)
+    (encoded,) = model.encode_images(images)
     for i in range(3):
         sides = []
         for mirrored in (False, True):
@@ -85,7 +85,7 @@ def test_test_images_are_averaged_with_their_mirror_images():
             pooled, _ = model.image_network(torch.from_numpy(crop)[None])
             sides.append(naive_head(plain(pooled[0]), model.image_head))
         assert not np.allclose(*sides)
-        np.testing.assert_allclose(plain(found[i]), unit(sum(sides) / 2), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(plain(encoded[i]), unit(sum(sides) / 2), rtol=0, atol=1e-10)
 
 
 def test_training_crops_are_random_windows_of_each_image_mirrored_or_not():
@@ -108,8 +108,8 @@ def test_training_crops_are_random_windows_of_each_image_mirrored_or_not():
 
 
 def window(image: Tensor, top: int, left: int, mirrored: bool) -> Tensor:
-    found = image[:, top : top + 14, left : left + 14]
-    return found.flip(-1) if mirrored else found
+    crop = image[:, top : top + 14, left : left + 14]
+    return crop.flip(-1) if mirrored else crop
 
 
 def test_training_sees_one_random_crop_and_test_the_same_views_always():
@@ -136,12 +136,12 @@ def test_scores_are_cosines():
     model = model_of().eval()
     captions = model.encode_captions(captions_of([3, 8, 1]))
     images = model.encode_images(images_of(2))
-    for found, left, right in (
+    for scores, left, right in (
         (model.similarity(images, captions), images[0], captions[0]),
         (model.caption_similarity(captions, captions), captions[0], captions[0]),
     ):
         slow = [[naive.cosine(plain(x), plain(y)) for y in right] for x in left]
-        np.testing.assert_allclose(plain(found), slow, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(plain(scores), slow, rtol=0, atol=1e-10)
 
 
 def test_inputs_follow_the_options():

@@ -58,8 +58,8 @@ class Stub(nn.Module):
             self.norm.running_var.copy_(torch.tensor([0.5, 2.0, 3.0]))
 
     def forward(self, pixels):
-        found = torch.nn.functional.avg_pool2d(torch.relu(self.norm(self.look(pixels))), 4)
-        return (found.mean((2, 3)) - self.pooled_mean) / self.pooled_deviation, found
+        maps = torch.nn.functional.avg_pool2d(torch.relu(self.norm(self.look(pixels))), 4)
+        return (maps.mean((2, 3)) - self.pooled_mean) / self.pooled_deviation, maps
 
 
 def pictures_of(mirrored: bool = False) -> dict[str, Image.Image]:
@@ -127,24 +127,24 @@ def stage(monkeypatch):
     return run
 
 
-def on_grid(found: dict[str, np.ndarray]) -> np.ndarray:
+def on_grid(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Regions (I, 4, 4, F) where they were before the salient ones came first."""
-    grid = np.empty_like(found["regions"])
-    positions = found["positions"][:, :, None].astype(np.int64)
-    np.put_along_axis(grid, positions, found["regions"], axis=1)
+    grid = np.empty_like(arrays["regions"])
+    positions = arrays["positions"][:, :, None].astype(np.int64)
+    np.put_along_axis(grid, positions, arrays["regions"], axis=1)
     return grid.reshape(len(grid), 4, 4, -1)
 
 
 def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
-    found = stage(flip=False)
+    arrays = stage(flip=False)
     pixels = np.stack([np.asarray(x) for x in pictures_of().values()])[:11]  # not the unused one
     with torch.no_grad():
         pooled, maps = Stub().eval()(torch.tensor(pixels).permute(0, 3, 1, 2) / 255)
-    np.testing.assert_allclose(found["pooled"], pooled, atol=2e-3)
+    np.testing.assert_allclose(arrays["pooled"], pooled, atol=2e-3)
     grid = maps.unfold(2, 2, 2).unfold(3, 2, 2).mean((4, 5))  # 4 x 4 of 8 x 8
-    np.testing.assert_allclose(on_grid(found), grid.permute(0, 2, 3, 1), atol=2e-3)
-    assert found["regions"].dtype == np.float16
-    assert set(found) == {"pooled", "regions", "positions"}
+    np.testing.assert_allclose(on_grid(arrays), grid.permute(0, 2, 3, 1), atol=2e-3)
+    assert arrays["regions"].dtype == np.float16
+    assert set(arrays) == {"pooled", "regions", "positions"}
     ids = [f"p{n}" for n in range(11)]
     assert read_array(FOLDER, "regions", "tiny", ids).shape == (11, 16, 3)
     card = json.loads((FOLDER / "card.json").read_text())
@@ -153,12 +153,12 @@ def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
 
 def test_salient_regions_come_first(stage):
     """So that the first k regions of a grid mean what the first k boxes of a detector do."""
-    found = stage()
-    norms = np.linalg.norm(found["regions"].astype(np.float32), axis=2)
+    arrays = stage()
+    norms = np.linalg.norm(arrays["regions"].astype(np.float32), axis=2)
     assert (np.diff(norms, axis=1) < 2e-3).all()
     assert norms[:, 0].min() > norms[:, -1].max() / 2 and np.ptp(norms) > 0.1
-    assert (np.sort(found["positions"], axis=1) == np.arange(16)).all()
-    assert (found["positions"] != found["positions"][0]).any()  # picture by picture
+    assert (np.sort(arrays["positions"], axis=1) == np.arange(16)).all()
+    assert (arrays["positions"] != arrays["positions"][0]).any()  # picture by picture
 
 
 def test_grids_of_a_picture_and_of_its_mirror_image_line_up(stage):
@@ -289,14 +289,14 @@ def test_what_a_kill_before_the_first_mark_left_is_not_used(stage, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(resumable_arrays, "write_json", dies)
         stage()
-    found = stage(data=data_of(SPLITS[:9]))
-    assert found["pooled"].shape == (9, 3)
+    arrays = stage(data=data_of(SPLITS[:9]))
+    assert arrays["pooled"].shape == (9, 3)
 
 
 def test_standardised_by_the_training_split(stage):
-    raw, found = stage(standardise=False), stage(standardise=True)
+    raw, standardised = stage(standardise=False), stage(standardise=True)
     for name in ("pooled", "regions"):
-        before, after = raw[name].astype(np.float64), found[name].astype(np.float64)
+        before, after = raw[name].astype(np.float64), standardised[name].astype(np.float64)
         axes = tuple(range(before.ndim - 1))
         live, dead = after[..., :2], after[..., 2]
         np.testing.assert_allclose(live[:6].mean(axes), 0, atol=2e-3)
@@ -311,10 +311,10 @@ def test_standardised_by_the_training_split(stage):
 @pytest.mark.parametrize("flip", [False, True])
 def test_pixels_are_the_pictures_themselves(stage, flip):
     """Squashed to their own size and never mirrored, in the order of the table."""
-    found = stage(pixels=32, flip=flip)
+    arrays = stage(pixels=32, flip=flip)
     expected = np.stack([np.asarray(x) for x in pictures_of().values()][:11])
-    assert found["pixels"].dtype == np.uint8
-    assert (found["pixels"] == expected.transpose(0, 3, 1, 2)).all()
+    assert arrays["pixels"].dtype == np.uint8
+    assert (arrays["pixels"] == expected.transpose(0, 3, 1, 2)).all()
     assert stage(pixels=8)["pixels"].shape == (11, 3, 8, 8)
     assert read_array(FOLDER, "pixels", "tiny", [f"p{n}" for n in range(11)]).shape[1] == 3
 
@@ -340,12 +340,12 @@ def cell_with(backbone: str) -> Cell:
 def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     """What training from pixels goes on from is what made pooled.npy."""
     settings = {"input_size": 32, "pixels": 32, "flip": False, "standardise": standardise}
-    found = stage(network=random_network, **settings)
+    arrays = stage(network=random_network, **settings)
     network = retrieval_inputs.image_network(cell_with("drawn_cnn")).eval()
     with torch.no_grad():
-        pooled, maps = network(torch.from_numpy(found["pixels"]).float() / 255)
-    np.testing.assert_allclose(pooled, found["pooled"], atol=5e-3)
-    assert np.ptp(found["pooled"]) > 0.5
+        pooled, maps = network(torch.from_numpy(arrays["pixels"]).float() / 255)
+    np.testing.assert_allclose(pooled, arrays["pooled"], atol=5e-3)
+    assert np.ptp(arrays["pooled"]) > 0.5
     if standardise:
         np.testing.assert_allclose(pooled[:6].mean(0), 0, atol=2e-3)
     assert maps.shape[:2] == (11, 4)
@@ -399,8 +399,8 @@ def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
     encode_captions(words, "word2vec", words=settings)
     corpus = [["a", "dog", "runs"], ["a", "red", "dog"]]
     assert calls == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
-    found = Words.read(FOLDER)
-    assert (found.words, found.vectors.tolist()) == (WORDS.words, WORDS.vectors.tolist())
+    written = Words.read(FOLDER)
+    assert (written.words, written.vectors.tolist()) == (WORDS.words, WORDS.vectors.tolist())
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["vectors"], card["epochs"], card["items"]) == ("made up", 3, 3)
     assert (card["dataset"], card["encoder"]) == ("tiny", "stub")
@@ -416,9 +416,9 @@ def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
 def test_sentence_features_are_written_in_the_order_of_the_captions():
     for _ in range(2):  # the second time the folder is replaced
         encode_captions(sentences, "mean_words", write_words(), sentence=SentenceEncoder())
-        found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
+        features = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
         expected = [[2, 1], [8 / 3, 0], [4, -2], [0, 0]]
-        np.testing.assert_allclose(found, expected, atol=2e-3)
+        np.testing.assert_allclose(features, expected, atol=2e-3)
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["vectors"], card["tokens"], card["known_tokens"]) == ("made up", 8, 6)
 
@@ -426,10 +426,10 @@ def test_sentence_features_are_written_in_the_order_of_the_captions():
 def test_sentence_features_are_standardised_by_the_training_captions():
     settings = SentenceEncoder(standardise=True)
     encode_captions(sentences, "mean_words", write_words(), sentence=settings)
-    found = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
+    features = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
     mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])  # of captions b and a
     expected = (np.array([[2, 1], [8 / 3, 0], [4, -2], [0, 0]]) - mean) / deviation
-    np.testing.assert_allclose(found, expected, atol=5e-3)
+    np.testing.assert_allclose(features, expected, atol=5e-3)
 
 
 def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
@@ -456,8 +456,8 @@ def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
     )  # fmt: skip
     phrases.encode(PARAMS, feature_set, data)
     assert seen == {"texts": ["a dog", "the cat", "a wug"], "is_train": [True, True, False]}
-    found = read_array(Path(feature_set.folder), "phrase", "tiny", seen["texts"])
-    np.testing.assert_allclose(found, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
+    features = read_array(Path(feature_set.folder), "phrase", "tiny", seen["texts"])
+    np.testing.assert_allclose(features, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
 
 
 @pytest.mark.parametrize("regions", [[], [("p8", "a wug")]])  # none at all; of a test image alone

@@ -27,11 +27,12 @@ from tiny_cells import (
     write_dataset,
 )
 
+from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import fingerprint, write_card
+from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import split_inputs
@@ -66,11 +67,11 @@ def test_test_scores_that_are_not_finite_are_a_failed_record():
 def test_evaluating_twice_gives_the_same_bytes(kind):
     cell = cell_of(kind)
     train_cell(cell)
-    found = []
+    runs = []
     for _ in range(2):
         assert evaluated(cell).status == "ok"
-        found.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
-    assert found[0] == found[1]
+        runs.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
+    assert runs[0] == runs[1]
 
 
 def rank_of(scores: np.ndarray, image: int) -> int:
@@ -123,9 +124,9 @@ def test_a_record_tells_what_was_played(monkeypatch):
 def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected):
     cell = cell_of(kind).model_copy(update={"network": "vgg19"})
     train_cell(cell)
-    found = evaluated(cell).deviations
-    assert len(found) == len(expected)
-    assert all(sentence.startswith(start) for sentence, start in zip(found, expected, strict=True))
+    told = evaluated(cell).deviations
+    assert len(told) == len(expected)
+    assert all(sentence.startswith(start) for sentence, start in zip(told, expected, strict=True))
 
 
 def test_sentences_are_queries_of_methods_that_embed_text():
@@ -159,9 +160,9 @@ def test_sentences_are_scored_in_blocks_of_any_size(chunk, monkeypatch):
     train_cell(cell)
     whole = evaluated(cell).metrics
     monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-    found = evaluated(cell).metrics
-    assert found.keys() == whole.keys() and found.pop("overlap_range") == whole.pop("overlap_range")
-    assert found == pytest.approx(whole, rel=1e-5)
+    parts = evaluated(cell).metrics
+    assert parts.keys() == whole.keys() and parts.pop("overlap_range") == whole.pop("overlap_range")
+    assert parts == pytest.approx(whole, rel=1e-5)
     assert not torch.is_inference_mode_enabled()
 
 
@@ -171,6 +172,57 @@ def two_members() -> tuple[Cell, Cell]:
     for cell in (first, second):
         train_cell(cell)
     return first, second
+
+
+def test_a_fusion_of_parts_encodes_their_training_once(monkeypatch):
+    cell = cell_of("two_scores")
+    train_cell(cell)
+    counts = []
+    encoded = scoring.encoded
+    monkeypatch.setattr(
+        scoring, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
+    )
+    fused = fusion_of(cell, cell, parts=("first", "second"))
+    record = evaluated(fused, cell)
+    assert record.status == "ok" and counts == [("first", "second")]
+    assert record.options["of"] == ["two_scores:first", "two_scores:second"]
+    scores = scored(fused, cell, monkeypatch=monkeypatch)["i2t"]
+    first = scored(cell, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
+
+
+def test_scores_keep_the_order_in_which_a_fusion_names_them(monkeypatch):
+    """Figures name the weights by it."""
+    parted, other = cell_of("two_scores"), cell_of("two_scores", folder="results/b")
+    for cell in (parted, other):
+        train_cell(cell)
+    first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
+    parts = ("second", "first", "second")
+    fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
+    evaluated(fused, parted, other)
+    weights = np.load("results/fused/scores/samples.npz")["weights_i2t"]
+    expected = naive.weights([np.sin(first), first, np.sin(first)])
+    np.testing.assert_allclose(weights, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
+    cell = cell_of("two_branch")
+    train_cell(cell)
+
+    def scored(*given):
+        raise error
+
+    monkeypatch.setattr(scoring, "encoded", scored)
+    status = guarded(lambda arguments: evaluated(cell), None)
+    assert status == 2 and not Path("results/a/record.json").exists()
+    assert "\nrematch: out of memory: results/a: " in capsys.readouterr().err
 
 
 def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
@@ -183,7 +235,9 @@ def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     assert not np.allclose(matrices[0], matrices[1])
     records = [read_record(Path("results") / name) for name in ("a", "b", "fused")]
     assert records[2].parameters == records[0].parameters + records[1].parameters
-    assert set(records[2].options["average"]) == {"scan", "other"}
+    options = records[2].options
+    assert (options["how"], options["of"]) == ("average", ["scan", "other"])
+    assert set(options["presets"]) == {"scan", "other"}
     assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
 
 
@@ -196,13 +250,13 @@ def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeyp
         np.testing.assert_allclose(scores[way], expected[way], rtol=1e-6)
     assert not np.allclose(scores["i2t"], scores["t2i"].T, rtol=1e-3)
     record = read_record(Path("results/fused"))
-    assert set(record.options) == {"adaptive"} and "s2s_r1" not in record.metrics
+    assert record.options["how"] == "adaptive" and "s2s_r1" not in record.metrics
     ranks = ranks_of("results/fused")
     captions = pd.read_parquet(CAPTIONS).query("split == 'test'")
     own = captions["image_id"].str[1:].astype(int).to_numpy() - 17
-    found = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
+    of_captions = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
     for c, image in enumerate(own):
-        assert found[c] == rank_of(scores["t2i"][c], image)
+        assert of_captions[c] == rank_of(scores["t2i"][c], image)
 
 
 @pytest.mark.parametrize("how", ["adaptive", "average"])
@@ -217,7 +271,7 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
     fold_of_caption = fold_of_image[whole.split("test").image_of_caption]
     scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
     ranks, others = ranks_of("results/fused"), 0
-    found = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
+    within = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
     for fold in range(3):
         images, captions = fold_of_image == fold, fold_of_caption == fold
         parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
@@ -226,12 +280,12 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
         )
         scores = getattr(naive, how)(parts)
         expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
-        assert found["t2i"].to_numpy()[captions].tolist() == expected
+        assert within["t2i"].to_numpy()[captions].tolist() == expected
         best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
         expected = [
             int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
         ]
-        assert found["i2t"].to_numpy()[images].tolist() == expected
+        assert within["i2t"].to_numpy()[images].tolist() == expected
         shares = naive.weights(parts), naive.weights(matrices)[:, images]
         others += not np.allclose(*shares)
     assert others  # weights among all items are others than those within a fold
@@ -249,14 +303,14 @@ def test_parts_of_one_training_can_be_fused(monkeypatch):
     assert (nearness <= 1).all() and not np.allclose(product, nearness)
     scan = scored(other, monkeypatch=monkeypatch)["i2t"]
     three = fusion_of(cell, cell, other, parts=("product", "nearness", ""))
-    found = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
-    np.testing.assert_allclose(found, (product + nearness + scan) / 3, rtol=1e-5)
+    fused = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(fused, (product + nearness + scan) / 3, rtol=1e-5)
     records = [read_record(Path("results") / name) for name in ("fused", "b")]
     parameters = checkpoint_of().parameters
     assert records[0].parameters == parameters + records[1].parameters  # each training once
     adaptive = fusion_of(cell, cell, how="adaptive", parts=("product", "nearness"))
-    found = scored(adaptive, cell, monkeypatch=monkeypatch)
-    np.testing.assert_allclose(found["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
+    scores = scored(adaptive, cell, monkeypatch=monkeypatch)
+    np.testing.assert_allclose(scores["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
 
 
 def test_a_fusion_with_a_failed_member_fails():
@@ -282,11 +336,14 @@ def test_features_of_something_else_are_refused():
     write_json(IMAGES / "card.json", card | {"dataset": "other"})
     with pytest.raises(UserError, match="grid/card.json: .*'tiny', found 'other'"):
         train_cell(cell)
-    write_json(IMAGES / "card.json", card | {"items_sha256": fingerprint(["i1", "i0"])})
+    write_json(IMAGES / "card.json", card | {"items_sha256": sha256_of_items(["i1", "i0"])})
     with pytest.raises(UserError, match="grid/card.json: .*other items"):
         train_cell(cell)
     write_json(IMAGES / "card.json", card | {"prepared_sha256": "0" * 64})
     with pytest.raises(UserError, match="grid/card.json: .*features of other tables"):
+        train_cell(cell)
+    write_json(IMAGES / "card.json", [])
+    with pytest.raises(UserError, match="grid/card.json: expected a JSON object, found list"):
         train_cell(cell)
     np.save(IMAGES / "pooled.npy", np.zeros((22, 8), np.float16))
     write_card(IMAGES, card)

@@ -163,8 +163,8 @@ def test_features_of_another_network_are_those_of_its_pictures(squeezenet):
         right = slice(column * side // 6, -(-(column + 1) * side // 6))
         same = slice(side - right.stop, side - right.start)
         expected = (seen[:, down, right].mean((1, 2)) + mirrored[:, down, same].mean((1, 2))) / 2
-        found = regions[1, 6 * row + column]  # b.png is the second by name
-        np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
+        region = regions[1, 6 * row + column]  # b.png is the second by name
+        np.testing.assert_allclose(region, expected, rtol=2e-3, atol=1e-3)
 
 
 def test_features_of_another_network_can_be_imported(squeezenet):

@@ -42,7 +42,7 @@ def test_rows_that_are_gone_are_removed():
 
 
 @pytest.mark.parametrize(
-    ("found", "where"),
+    ("metrics", "where"),
     [
         ({"d": {"../../up": {"rsum": 1.0}}}, "../../up"),
         ({"d": {"/up": {"rsum": 1.0}}}, "/up"),
@@ -52,9 +52,9 @@ def test_rows_that_are_gone_are_removed():
         ([], ""),
     ],
 )
-def test_what_no_report_has_changes_nothing(found, where):
+def test_what_no_report_has_changes_nothing(metrics, where):
     write_metrics(FOLDER)
-    write_json(FOLDER / "metrics.json", found)
+    write_json(FOLDER / "metrics.json", metrics)
     before = everything()
     with refused(f"metrics.json{': ' * bool(where)}", do="benchmark report --season try") as error:
         write_metrics(FOLDER)

@@ -72,13 +72,13 @@ def official(detector: FasterRCNN, picture: Image.Image) -> dict[str, torch.Tens
 
 def test_proposals_come_by_objectness_in_pixels_of_the_picture():
     detector = tiny()
-    found = faster_rcnn.proposals_of(detector, PICTURES, 20)
-    for boxes, picture in zip(found, PICTURES, strict=True):
+    proposals = faster_rcnn.proposals_of(detector, PICTURES, 20)
+    for boxes, picture in zip(proposals, PICTURES, strict=True):
         expected = official(detector, picture)["proposals"]
         assert len(expected) > 20 and boxes.dtype == np.float32
         np.testing.assert_allclose(boxes, expected[:20], rtol=1e-5, atol=1e-4)
         assert (boxes >= 0).all() and (boxes <= np.array([*picture.size] * 2) + 1e-3).all()
-    assert found[1][:, 2:].max() > 64  # not in the pixels of the resized picture
+    assert proposals[1][:, 2:].max() > 64  # not in the pixels of the resized picture
 
 
 def test_if_there_are_fewer_proposals_all_are_given():
@@ -90,8 +90,8 @@ def test_features_are_those_of_the_box_head():
     detector = tiny()
     expected = [official(detector, picture) for picture in PICTURES]
     boxes = [seen["proposals"][:7].numpy() for seen in expected]
-    found = faster_rcnn.features_of(detector, PICTURES, boxes)
-    for features, seen in zip(found, expected, strict=True):
+    described = faster_rcnn.features_of(detector, PICTURES, boxes)
+    for features, seen in zip(described, expected, strict=True):
         assert features.shape == (7, 1024) and features.dtype == np.float32
         np.testing.assert_allclose(features, seen["features"][:7], atol=1e-4)
         assert np.ptp(features, axis=0).max() > 0.01  # boxes differ
@@ -133,14 +133,14 @@ def test_proposals_and_features_come_from_one_look_at_a_picture():
     proposals, features = faster_rcnn.proposals_and_features_of(detector, PICTURES[:2], more, 5)
     hook.remove()
     assert len(looks) == 2
-    for found, expected in zip(
+    for proposed, expected in zip(
         proposals, faster_rcnn.proposals_of(detector, PICTURES[:2], 5), strict=True
     ):
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(proposed, expected)
     boxes = [np.concatenate(both) for both in zip(proposals, more, strict=True)]
     apart = faster_rcnn.features_of(detector, PICTURES[:2], boxes)
-    for found, expected in zip(features, apart, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for described, expected in zip(features, apart, strict=True):
+        np.testing.assert_array_equal(described, expected)
 
 
 def test_features_of_a_picture_do_not_depend_on_the_others():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmark.core.errors import UserError
-from benchmark.data.feature_folders import as_float16, fingerprint, read_array
+from benchmark.data.feature_folders import as_float16, read_array, sha256_of_items
 
 IDS = ["a", "b", "c"]
 
@@ -16,7 +16,7 @@ IDS = ["a", "b", "c"]
 def folder(tmp_path) -> Path:
     path = tmp_path / "tiny"
     path.mkdir()
-    card = {"dataset": "pets", "encoder": "tiny", "items": 3, "items_sha256": fingerprint(IDS)}
+    card = {"dataset": "pets", "encoder": "tiny", "items": 3, "items_sha256": sha256_of_items(IDS)}
     (path / "card.json").write_text(json.dumps(card))
     np.save(path / "pooled.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
     return path
@@ -37,7 +37,7 @@ def test_features_come_back_as_written(folder):
 
 
 def test_order_is_part_of_the_fingerprint():
-    assert fingerprint(IDS) != fingerprint(IDS[::-1])
+    assert sha256_of_items(IDS) != sha256_of_items(IDS[::-1])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_truncated_file_is_refused(folder):
 
 
 def test_values_beyond_float16_are_clipped():
-    found = as_float16(np.array([1.5, 7e4, -1e9, np.nan], np.float32))
-    assert found.dtype == np.float16
-    assert found[:3].tolist() == [1.5, 65504, -65504] and np.isnan(found[3])
+    clipped = as_float16(np.array([1.5, 7e4, -1e9, np.nan], np.float32))
+    assert clipped.dtype == np.float16
+    assert clipped[:3].tolist() == [1.5, 65504, -65504] and np.isnan(clipped[3])

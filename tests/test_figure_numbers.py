@@ -316,8 +316,8 @@ class TestAttention:
         assert shown[0].get_gridspec().get_geometry() == (4, word_to_region_attention.COLUMNS)
 
     def test_attention_of_zero_everywhere_can_be_drawn(self):
-        found = word_to_region_attention.brightness(np.zeros((2, 2)), 4, 4)
-        assert found == pytest.approx(np.full((4, 4), word_to_region_attention.DARKEST))
+        brightness = word_to_region_attention.brightness(np.zeros((2, 2)), 4, 4)
+        assert brightness == pytest.approx(np.full((4, 4), word_to_region_attention.DARKEST))
 
 
 class TestPhraseBoxes:
@@ -330,19 +330,19 @@ class TestPhraseBoxes:
             (30.0, 20.0, 50.0, 40.0): 0.0,  # side by side: half-open boxes share no pixel
             (0.0, 0.0, 100.0, 100.0): 0.04,
         }
-        found = boxes.iou(np.array(list(cases)), truth)
-        assert found == pytest.approx(list(cases.values()))
+        overlaps = boxes.iou(np.array(list(cases)), truth)
+        assert overlaps == pytest.approx(list(cases.values()))
         assert boxes.iou(np.zeros(4), np.zeros(4)) == 0
 
     def test_boxes_stand_at_their_places_in_the_smaller_picture(self):
         """A picture of 600 x 900 is drawn with a third of its sides."""
-        one = phrase_boxes.Located(
+        dog = phrase_boxes.Located(
             phrase="a dog",
             picture=Image.new("RGB", (600, 900)),
             truth=np.array([0.0, 0.0, 600.0, 900.0]),
             chosen=np.array([[150.0, 300.0, 450.0, 600.0]]),
         )
-        figure = phrase_boxes.phrase_boxes([one], ["best"])
+        figure = phrase_boxes.phrase_boxes([dog], ["best"])
         (axes,) = figure.axes
         assert axes.images[0].get_array().shape == (300, 200, 3)
         true, best = (patch.get_bbox().extents for patch in axes.patches)
@@ -427,9 +427,9 @@ class TestCosts:
             for t, r in points
             if not any(u <= t and s >= r and (u, s) != (t, r) for u, s in points)
         }
-        found = [points[place] for place in quality_and_cost.front(times, rsums)]
-        assert set(found) == best and len(found) == len(best)
-        assert found == sorted(found)
+        front = [points[place] for place in quality_and_cost.front(times, rsums)]
+        assert set(front) == best and len(front) == len(best)
+        assert front == sorted(front)
 
     def test_every_preset_is_in_the_legend_even_with_an_underscore(self):
         titles = [f"_preset {number}" for number in range(73)]
@@ -502,11 +502,11 @@ class TestForest:
         assert "difference of S" in second.get_xlabel()
 
     def test_it_grows_with_its_rows_and_their_labels(self):
-        one, many = (forest.forest([forest_row("a")] * count) for count in (1, 60))
-        grown = many.get_figheight() - one.get_figheight()
+        single, many = (forest.forest([forest_row("a")] * count) for count in (1, 60))
+        grown = many.get_figheight() - single.get_figheight()
         assert grown == pytest.approx(59 * (forest.GAP + forest.LINE), rel=0.1)
         long = forest.forest([forest_row("word " * 30)])
-        assert long.get_figheight() > one.get_figheight()
+        assert long.get_figheight() > single.get_figheight()
 
 
 class TestTraining:

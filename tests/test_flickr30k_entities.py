@@ -123,10 +123,10 @@ def test_what_is_left_out_is_counted(raw):
 
 
 def test_archive_and_folders_give_the_same_tables(loose, zipped):
-    one, other = flickr30k_entities.read(loose), flickr30k_entities.read(zipped)
+    of_folders, of_archive = flickr30k_entities.read(loose), flickr30k_entities.read(zipped)
     for name in ("images", "captions", "regions"):
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
-    assert one.notes == other.notes
+        pd.testing.assert_frame_equal(getattr(of_folders, name), getattr(of_archive, name))
+    assert of_folders.notes == of_archive.notes
 
 
 def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):

@@ -124,10 +124,10 @@ def test_irregularities_are_told(zipped):
 
 
 def test_extracted_equals_zipped(zipped, extracted):
-    one, other = flickr8k.read(zipped), flickr8k.read(extracted)
-    assert one.images.equals(other.images)
-    assert one.captions.equals(other.captions)
-    assert one.notes == other.notes
+    of_archives, of_folders = flickr8k.read(zipped), flickr8k.read(extracted)
+    assert of_archives.images.equals(of_folders.images)
+    assert of_archives.captions.equals(of_folders.captions)
+    assert of_archives.notes == of_folders.notes
 
 
 def test_folder_called_images(extracted):

@@ -202,4 +202,4 @@ def test_both_files_of_proposals_give_the_same_boxes(play):
 def test_regions_and_phrases_weigh_in_on_whole_images(play):
     record = record_of(play, "entities, mat", "two_branch_weighted")
     assert record.task == "retrieval" and 0 <= record.metrics["alpha"] <= 1
-    assert set(record.options["weighted"]) == set(WHOLE_AND_PHRASES[:2])
+    assert set(record.options["presets"]) == set(WHOLE_AND_PHRASES[:2])

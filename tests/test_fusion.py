@@ -1,9 +1,10 @@
 """Late fusion against Eqs. 6.8 to 6.11 of the CycleMatch paper, by hand."""
 
 import numpy as np
+import pytest
 from oracles import fusion as naive
 
-from benchmark.protocol import fusion
+from benchmark.protocol import RefusedError, fusion
 from benchmark.protocol.score_tiles import Pairing, Tile
 
 # Two images and three captions.
@@ -125,7 +126,12 @@ def test_distances_are_those_of_unit_vectors():
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     expected = np.linalg.norm(x[:, None] - x[None], axis=-1)
     np.testing.assert_allclose(fusion.distance(x @ x.T), expected, atol=1e-7)
-    assert fusion.distance(np.array([1.0000001]))[0] == 0
+    assert fusion.distance(np.array([1.0000001, 1.004])).tolist() == [0, 0]  # as bfloat16 rounds
+    assert np.isnan(fusion.distance(np.array([np.nan, 1.0]))).tolist() == [True, False]
+    with pytest.raises(RefusedError, match="need cosines, found scores from -3 to 2"):
+        fusion.distance(np.array([2.0, np.nan, -3.0]))
+    with pytest.raises(RefusedError, match="need cosines"):
+        fusion.distance(np.array([0.5, 1.02]))
 
 
 def test_the_paper_share_is_among_those_tried():

@@ -144,11 +144,11 @@ def test_scores_and_losses_lie_on_the_device_and_have_24_bits_under_autocast(cas
     model, is_trained = on_cuda(model_of(case)), bool(case.phases)
     with pretended(autocast=True):
         with torch.no_grad():
-            found = scored(model.eval(), case)
+            tensors = scored(model.eval(), case)
         if is_trained:
             (batch,) = inputs_of(case).batches(*([x] for x in drawn(case)))
-            found += model.train().loss(batch).values()
-    for values in found:
+            tensors += model.train().loss(batch).values()
+    for values in tensors:
         assert isinstance(values, OnCuda) and values.dtype == torch.float32
 
 

@@ -32,7 +32,7 @@ from feature_files import (
 )
 
 from benchmark.core.files import write_json
-from benchmark.data.feature_folders import fingerprint
+from benchmark.data.feature_folders import sha256_of_items
 from benchmark.encode import feature_formats
 
 WITH_REGIONS = [scan_folder, coco_folder, tsv_file, tsv_folder, npy_regions]
@@ -54,26 +54,26 @@ def expected_mean(image_id: str) -> list[float]:
 @pytest.mark.parametrize("write", WITH_REGIONS)
 def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, monkeypatch):
     monkeypatch.setattr(feature_formats, "BLOCK", block)
-    found = load(write())
-    assert set(found) == {"pooled", "regions"}
-    assert found["regions"].dtype == found["pooled"].dtype == np.float16
-    assert found["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
-    np.testing.assert_allclose(found["pooled"], [expected_mean(x) for x in USED], rtol=1e-3)
+    features = load(write())
+    assert set(features) == {"pooled", "regions"}
+    assert features["regions"].dtype == features["pooled"].dtype == np.float16
+    assert features["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
+    np.testing.assert_allclose(features["pooled"], [expected_mean(x) for x in USED], rtol=1e-3)
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("write", POOLED_ONLY)
 def test_pooled_features_come_in_the_order_of_the_images(write, block, monkeypatch):
     monkeypatch.setattr(feature_formats, "BLOCK", block)
-    found = load(write())
-    assert set(found) == {"pooled"}
-    assert found["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
+    features = load(write())
+    assert set(features) == {"pooled"}
+    assert features["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
 
 
 @pytest.mark.parametrize("write", [scan_folder, tsv_file, mat_with_json])
 def test_channels_are_standardised_by_the_training_images(write):
-    found = load(write(), standardise=True)
-    for name, values in found.items():
+    features = load(write(), standardise=True)
+    for name, values in features.items():
         plain = {"pooled": [expected_mean(x) for x in USED], "regions": regions_of(USED)}[name]
         if write is mat_with_json:
             plain = first_of(USED)
@@ -90,8 +90,8 @@ def test_a_tsv_calls_images_by_the_number_at_the_end_of_their_file(file):
     images = images_of(file)
     if file:
         images["image_id"] = [f"image{row}" for row in range(len(images))]
-    found = load(tsv_file(), images)
-    assert found["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
+    features = load(tsv_file(), images)
+    assert features["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
 
 
 def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
@@ -101,8 +101,8 @@ def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
     path.with_name("feats_ids.txt").unlink()
     write_json_of(ids, path.with_name("dataset.json"))
     write_json_of(ids[::-1], RAW / "dataset_flickr30k.json")
-    found = load("fc7/feats.mat", images_of("pictures/{}.jpg"))
-    assert found["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
+    features = load("fc7/feats.mat", images_of("pictures/{}.jpg"))
+    assert features["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
 
 
 def test_the_card_tells_what_the_features_were_taken_from():
@@ -121,7 +121,7 @@ def test_the_card_tells_what_the_features_were_taken_from():
     listed(*(path.relative_to(RAW).as_posix() for path in ims))
     load("f30k_precomp")
     shas = "\n".join(f"sha of f30k_precomp/{path.name}" for path in ims)
-    assert listed() == {"file": "f30k_precomp", "sha256": fingerprint(shas.split("\n"))}
+    assert listed() == {"file": "f30k_precomp", "sha256": sha256_of_items(shas.split("\n"))}
     listed("boxes_36.tsv", "other")
     load(tsv_file())
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}

@@ -95,14 +95,22 @@ class TestLeaderboard:
         deviation = np.mean([np.var(of, ddof=1) for of in ranks]) ** 0.5
         said = spread_sentence(several)
         assert f"standard deviation of {deviation:.1f} in rsum, pooled over 2 rows with 4" in said
-        assert f"p {stats.bartlett(*ranks).pvalue:.2g}. So" in said
+        assert f"p {stats.bartlett(*ranks).pvalue:.2g}. So few rows do not tell" in said
         assert spread_sentence(board(standing("b", POOR), standing("a", PERFECT))) == ""
         assert spread_sentence(board()) == ""
 
+    def test_rows_that_vary_far_more_are_named(self):
+        ranks = {"a": (5, 1, 1, 1), "b": (1, 5, 1, 1), "c": (1, 1, 5, 1), "d": (1, 1, 1, 5)}
+        steady = [standing(name, *of) for name, of in ranks.items()]
+        said = spread_sentence(board(*steady, standing("wide", PERFECT, POOR, PERFECT, POOR)))
+        deviation = np.std([600, 0, 600, 0], ddof=1)
+        assert "pooled over 4 rows with 12" in said and "So all these rows have" in said
+        assert said.endswith(f"Not pooled, as they vary far more: WIDE ({deviation:.1f}).")
+
     def test_rows_that_could_not_be_compared_are_of_no_group(self):
-        one = board(standing("b", POOR), standing("a", PERFECT))
+        single = board(standing("b", POOR), standing("a", PERFECT))
         several = board(standing("b", POOR, POOR, 11), standing("a", PERFECT, PERFECT, 1))
-        assert [row["group"] for row in texts(leaderboard(one))] == ["-", "-"]
+        assert [row["group"] for row in texts(leaderboard(single))] == ["-", "-"]
         assert [row["group"] for row in texts(leaderboard(several))] == ["a", "b"]
         brought = standing("b", POOR, method="brought", family="brought")
         beside = board(standing("a", PERFECT, PERFECT, 1), brought)  # of one row alone
@@ -231,6 +239,17 @@ class TestRankFigure:
         (axes,) = rank_intervals([first, second], "rsum").axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B"]
 
+    def test_a_band_is_behind_rows_that_cannot_be_told_apart_from_the_best(self):
+        def places(*presets: Standing) -> list[float]:
+            figure = rank_intervals(rank_rows(board(*presets), "rsum"), "rsum")
+            said = "not told apart from the best" in titles(figure)
+            assert said == bool(figure.axes[0].patches)
+            return [band.get_y() + 0.5 for band in figure.axes[0].patches]
+
+        best = [standing("a", PERFECT, PERFECT, 1), standing("b", PERFECT, 1, PERFECT)]
+        assert places(*best, standing("c", POOR, POOR, 11)) == [0, 1]
+        assert places(standing("a", PERFECT), standing("c", POOR)) == []  # not compared
+
     def test_where_nothing_is_known_of_trainings_convergence_is_not_said(self):
         brought = standing("b", POOR, method="brought", family="brought")
         figure = rank_intervals(rank_rows(board(standing("a", PERFECT), brought), "rsum"), "rsum")
@@ -251,8 +270,8 @@ class TestGap:
         assert [step.what for step in bars(gap)] == ["printed, flickr30k", "elsewhere", "here"]
 
     def test_a_step_is_what_the_gap_of_the_other_row_is_smaller(self):
-        found = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
-        gap = gap_of(found, SCAN, SCAN.main)
+        two_rows = board(standing("scan_i2t_avg", POOR), standing("scan_all_negatives", POOR))
+        gap = gap_of(two_rows, SCAN, SCAN.main)
         ((what, value),) = gap.steps
         assert "hard negatives" in what and value == pytest.approx(452.2 - 380.8)
         assert gap.elsewhere == pytest.approx(380.8)

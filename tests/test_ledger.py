@@ -53,6 +53,7 @@ from benchmark.report.pages.ledger_sentences import (
     leader_line,
     opening,
     order_line,
+    stricter,
     trust_line,
 )
 from benchmark.report.papers_figure import papers_figure
@@ -150,6 +151,21 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
     assert row(*mixed).group == Group.REPLICATED
     beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
     assert row(*beside_undecided).group == Group.SMALLER
+
+
+def test_a_claim_with_several_tests_has_several_chances():
+    """One of two tests at p 0.03 is one of 0.06 with Bonferroni's adjustment over both."""
+    lucky, sure = judged("holds", p=0.03), judged("holds", p=0.02)
+    failed, within = judged("reversed", p=0.03), judged("no difference beyond the margin")
+    undecided = judged("undecided")
+    assert row(lucky, undecided).stricter_group == Group.UNDECIDED
+    assert row(lucky).stricter_group == row(sure, undecided).stricter_group == Group.SMALLER
+    assert row(lucky, within).stricter_group == row(lucky, failed, within).stricter_group == "null"
+    assert stricter([row(sure), row(lucky)]) == ""
+    rows = [row(lucky, undecided), row(sure, undecided), row(failed, undecided), row(within)]
+    assert stricter(rows).endswith(
+        "1 of the 2 claims that hold would not and 1 of the 2 claims that fail would not."
+    )
 
 
 def test_what_claims_no_difference_cannot_be_smaller_than_printed():
@@ -321,8 +337,8 @@ def test_boards_of_one_dataset_say_what_of_their_budgets_differs():
     ]
     alike = [season(name, dataset="d", title="D", budgets=few) for name in "st"]
     assert budget_notes(alike)[0].endswith("with the same budget for the 2 rows that they share.")
-    one = {"A": {"epochs": "3"}}
-    of_one = budget_notes([season(name, dataset="d", budgets=one) for name in "st"])
+    single = {"A": {"epochs": "3"}}
+    of_one = budget_notes([season(name, dataset="d", budgets=single) for name in "st"])
     assert of_one[0].endswith("with the same budget for the 1 row that they share.")
     assert budget_notes([season("s", title="D"), season("t", title="D")]) == []
 

@@ -11,11 +11,12 @@ import torch
 from benchmark import protocol
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
-from benchmark.data.feature_folders import fingerprint
+from benchmark.data.feature_folders import sha256_of_items
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate import evaluation
-from benchmark.matching import localisation_inputs, scoring
+from benchmark.matching import localisation_inputs, score_checks, scoring
 from benchmark.matching.localisation_inputs import phrase_inputs
+from benchmark.protocol import RefusedError
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 from methods import NotApplicableError
@@ -45,10 +46,10 @@ def test_ious_count_pixels():
     boxes, truths = some_boxes(rng, (4, 6)), some_boxes(rng, (10,))
     boxes[2, 3:] = 0  # an image with three proposals
     image = rng.integers(0, 4, 10)
-    found = localisation_inputs.proposal_ious(boxes, image, truths)
+    ious = localisation_inputs.proposal_ious(boxes, image, truths)
     expected = [[naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert np.isnan(found[image == 2, 3:]).all() and (image == 2).any()
+    np.testing.assert_allclose(ious, expected, rtol=1e-6)
+    assert np.isnan(ious[image == 2, 3:]).all() and (image == 2).any()
 
 
 def test_many_rows_are_done_in_chunks_without_a_seam(monkeypatch):
@@ -62,9 +63,9 @@ def test_many_rows_are_done_in_chunks_without_a_seam(monkeypatch):
 def test_an_iou_of_exactly_one_half_is_right():
     truth = np.array([[0, 0, 10, 10]], np.float32)
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
-    found = localisation_inputs.proposal_ious(boxes, np.array([0]), truth)
-    assert found.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), found).tolist() == [1]
+    ious = localisation_inputs.proposal_ious(boxes, np.array([0]), truth)
+    assert ious.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
+    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).tolist() == [1]
 
 
 def naive_rank(scores, ious) -> int:
@@ -95,9 +96,9 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
     chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
     assert metrics["p2r_chance_r1"] == pytest.approx(100 * np.mean(chances))
-    found = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
-    assert found == pytest.approx({key: metrics[key] for key in found})
-    assert set(found) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
+    recalls = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
+    assert recalls == pytest.approx({key: metrics[key] for key in recalls})
+    assert set(recalls) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
 
 def test_training_and_evaluation_call_the_same_proposals_right():
@@ -158,8 +159,8 @@ def made() -> Prepared:
     phrases = list(dict.fromkeys(regions["phrase"]))
     np.save(TEXTS / "phrase.npy", rng.normal(size=(len(phrases), 4)).astype(np.float16))
     for folder, items in ((IMAGES, ids[:-1]), (TEXTS, phrases)):
-        card = {"dataset": "d", "encoder": folder.name, "items_sha256": fingerprint(items)}
-        card |= {"regions_sha256": fingerprint(regions["phrase_id"].tolist())}
+        card = {"dataset": "d", "encoder": folder.name, "items_sha256": sha256_of_items(items)}
+        card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
         write_json(folder / "card.json", card)
     return Prepared(images=images, captions=captions, regions=regions, card={}, folder=Path("d"))
 
@@ -266,15 +267,34 @@ def test_every_phrase_meets_the_proposals_of_its_image(inputs):
 
 
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
-    found = scoring.nearest_regions(Dot(), inputs)
-    boxes, wanted = np.load(IMAGES / "boxes.npy"), set(inputs.vector_of_phrase.tolist())
+    nearest = scoring.nearest_regions(Dot(), inputs)
+    boxes, wanted = np.load(IMAGES / "boxes.npy"), sorted(set(inputs.vector_of_phrase.tolist()))
+    assert nearest.shape == (3, len(wanted))
     for image in range(3):
         there = boxes[image].any(1)
         assert there.sum() == (2 if image == 1 else P)
-        for v in range(4):
+        for place, v in enumerate(wanted):
             products = inputs.proposals[image][:, :4].float() @ inputs.vectors[v].float()
-            expected = float(products[torch.tensor(there)].max()) if v in wanted else np.nan
-            assert float(found[image, v]) == pytest.approx(expected, abs=1e-5, nan_ok=True)
+            expected = float(products[torch.tensor(there)].max())
+            assert float(nearest[image, place]) == pytest.approx(expected, abs=1e-5)
+    score_checks.check_nearest_regions(Dot(), inputs, nearest)
+    nearest = nearest.clone()
+    nearest[0, 0] += 1
+    with pytest.raises(RefusedError, match="1 of .* scores differ"):
+        score_checks.check_nearest_regions(Dot(), inputs, nearest)
+
+
+def test_an_image_without_proposals_has_no_nearest_region_and_nan_is_refused(inputs):
+    boxes = inputs.boxes.clone()
+    boxes[1] = 0
+    bare = replace(inputs, boxes=boxes)
+    nearest = scoring.nearest_regions(Dot(), bare)
+    assert nearest[1].isnan().all() and nearest[[0, 2]].isfinite().all()
+    score_checks.check_nearest_regions(Dot(), bare, nearest)
+    vectors = inputs.vectors.clone()
+    vectors[inputs.vector_of_phrase[0]] = torch.nan
+    with pytest.raises(RefusedError, match="scores are NaN or infinite"):
+        scoring.nearest_regions(Dot(), replace(inputs, vectors=vectors))
 
 
 def test_a_split_without_phrases_is_not_applicable():

@@ -11,7 +11,7 @@ from torch import nn
 
 import methods
 from benchmark import protocol
-from benchmark.matching import score_stream, scoring
+from benchmark.matching import scoring
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.season.presets import presets
 from benchmark.train.resumable_loop import optimiser_of
@@ -84,8 +84,8 @@ class TinyNetwork(nn.Module):
 
     def forward(self, pixels):
         assert pixels.dtype.is_floating_point and 0 <= pixels.min() and pixels.max() <= 1
-        found = self.norm(self.convolution(pixels - 0.5)).relu()
-        return found.mean((2, 3)), found
+        maps = self.norm(self.convolution(pixels - 0.5)).relu()
+        return maps.mean((2, 3)), maps
 
 
 def model_of(case: Case, seed: int = 0) -> nn.Module:
@@ -360,8 +360,8 @@ def test_tiles_change_no_score(case):
     with torch.inference_mode():
         whole = model.similarity(images, captions)
         for tile in ((1, 1), (2, 3), (4, 11), (100, 100)):
-            found = scoring.score_pairs(model.similarity, images, captions, tile=tile)
-            torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-6)
+            tiled = scoring.score_pairs(model.similarity, images, captions, tile=tile)
+            torch.testing.assert_close(tiled, whole, rtol=1e-5, atol=1e-6)
 
 
 # On a CPU these start from an approximation by the processor: see benchmark/core/numerics.py.
@@ -388,10 +388,10 @@ def test_order_and_company_of_items_change_no_score(case):
         whole = model.similarity(model.encode_images(images), model.encode_captions(captions))
         for kept in (slice(None), slice(2, 4)):
             i, c = rows[kept], columns[kept]
-            found = model.similarity(
+            scores = model.similarity(
                 model.encode_images(images[i]), model.encode_captions(at(captions, c))
             )
-            torch.testing.assert_close(found, whole[i][:, c], rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(scores, whole[i][:, c], rtol=1e-5, atol=1e-6)
 
 
 def before_norm(model: nn.Module) -> set[str]:
@@ -465,13 +465,13 @@ def recalls_of(model: nn.Module, batch: Batch | RegionBatch) -> dict[str, float]
 @torch.no_grad()
 def found_regions(model: nn.Module, batch: RegionBatch) -> float:
     """Percent of the phrases whose best proposal of their picture is near to the true region."""
-    phrases, found = model.encode_captions(batch.phrases), []
+    phrases, hits = model.encode_captions(batch.phrases), []
     for row, picture in enumerate(batch.image_of_row):
         there = ~batch.ious[row].isnan()
         regions = model.encode_images(batch.proposals[picture][there])
         scores = model.similarity(regions, tuple(x[[row]] for x in phrases))[:, 0]
-        found.append(batch.ious[row][there][scores.argmax()] >= 0.5)
-    return 100 * float(torch.stack(found).float().mean())
+        hits.append(batch.ious[row][there][scores.argmax()] >= 0.5)
+    return 100 * float(torch.stack(hits).float().mean())
 
 
 @pytest.mark.parametrize("case", TRAINED, indirect=True)
@@ -542,8 +542,8 @@ def test_a_split_is_scored_in_chunks_of_any_size(case, monkeypatch):
         )
     for chunk in (2, 5):
         monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-        found = scoring.score(model, inputs).matrix
-        torch.testing.assert_close(found, whole, rtol=1e-5, atol=1e-6)
+        scores = scoring.score(model, inputs)
+        torch.testing.assert_close(scores, whole, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("case", PART_SCORING[:1], indirect=True)
@@ -552,10 +552,12 @@ def test_a_part_of_a_score_is_scored_by_its_name(case):
     with torch.no_grad():
         images = model.encode_images(inputs.images_at(slice(None)))
         parts = model.scores(images, model.encode_captions(inputs.captions))
-    for name, expected in parts.items():
-        member = score_stream.encoded(model, inputs, name)
-        found = torch.from_numpy(member.scores(slice(None), slice(None)))
+    member = scoring.encoded(model, inputs, (*parts, ""))
+    *scores, whole = map(torch.from_numpy, member.scores(slice(None), slice(None)))
+    for matrix, expected in zip(scores, parts.values(), strict=True):
         expected = expected[member.image_order][:, member.caption_order]
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(matrix, expected, rtol=1e-5, atol=1e-6)
+    expected = scoring.score(model, inputs)[member.image_order][:, member.caption_order]
+    torch.testing.assert_close(whole, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(KeyError, match="nothing"):
-        score_stream.encoded(model, inputs, "nothing").scores(slice(None), slice(None))
+        scoring.encoded(model, inputs, ("nothing",)).scores(slice(None), slice(None))

@@ -8,6 +8,7 @@ import forks
 import numpy as np
 import pytest
 from builders import outcome, standing
+from oracles import whole_matrices
 from report_seasons import enter_played_season, record_of
 
 from benchmark import protocol
@@ -97,27 +98,27 @@ def measured(rng: np.random.Generator) -> dict:
     scores = {"i2t": rng.uniform(-1, 1, (6, 12))}
     scores["t2i"] = scores["i2t"].T
     ranks = protocol.retrieval_ranks(scores, relevant)
-    found = protocol.retrieval_metrics(ranks) | protocol.tie_gap(scores, relevant, ranks)
-    found |= protocol.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
-    found |= protocol.overlap_interval(found["overlap_s"], rng.uniform(0, 1, 50))
-    within = protocol.fold_ranks(scores, relevant, owners, folds=2)
-    found |= protocol.fold_metrics(within, owners, folds=2)
-    found |= protocol.rank_metrics("s2s", rng.integers(0, 9, 12))
+    numbers = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(scores, relevant, ranks)
+    numbers |= protocol.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
+    numbers |= protocol.overlap_interval(numbers["overlap_s"], rng.uniform(0, 1, 50))
+    within = whole_matrices.fold_ranks(scores, relevant, owners, folds=2)
+    numbers |= protocol.fold_metrics(within, owners, folds=2)
+    numbers |= protocol.rank_metrics("s2s", rng.integers(0, 9, 12))
     ious, proposals = rng.uniform(0, 1, (9, 4)), rng.normal(size=(9, 4))
     ious[:3, 2:] = np.nan
     lost = protocol.localisation_ranks(proposals, ious)
-    return found | protocol.localisation_metrics(lost, ious)
+    return numbers | protocol.localisation_metrics(lost, ious)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_number_of_a_record_is_declared_and_in_its_range(seed):
-    found = measured(np.random.default_rng(seed))
-    assert set(found) - set(METRICS) == SETTINGS | INTERVAL | {"fold_values"}
+    numbers = measured(np.random.default_rng(seed))
+    assert set(numbers) - set(METRICS) == SETTINGS | INTERVAL | {"fold_values"}
     times = {"per_pair", "per_image", "per_caption", "per_batch"}
-    assert set(METRICS) - set(found) == times
-    for name in set(found) & set(METRICS):
+    assert set(METRICS) - set(numbers) == times
+    for name in set(numbers) & set(METRICS):
         low, high = METRICS[name].range
-        assert low <= found[name] <= high, name
+        assert low <= numbers[name] <= high, name
 
 
 @pytest.mark.parametrize("metric", RANK_METRICS, ids=lambda metric: metric.name)
@@ -201,7 +202,7 @@ class TestStandings:
     """What a record lacks has no mean; it is not the mean of the seeds that have it."""
 
     def test_a_metric_that_a_seed_lacks_has_no_mean(self):
-        found = standing(
+        preset = standing(
             "a",
             [
                 outcome("a", 0, metrics={"rsum": 1.0, "i2t_r1": 2.0}),
@@ -209,12 +210,12 @@ class TestStandings:
                 outcome("a", 2, status="failed"),
             ],
         )
-        assert (found.values("rsum"), found.mean("rsum")) == ([1.0, 2.0], 1.5)
-        assert (found.values("i2t_r1"), found.mean("i2t_r1")) == ([], None)
-        assert found.means() == {"rsum": 1.5}
+        assert (preset.values("rsum"), preset.mean("rsum")) == ([1.0, 2.0], 1.5)
+        assert (preset.values("i2t_r1"), preset.mean("i2t_r1")) == ([], None)
+        assert preset.means() == {"rsum": 1.5}
 
     def test_folds_that_a_seed_lacks_are_none(self):
         values = {"fold_values": {"i2t_r1": [10.0, 20.0]}}
-        found = standing("a", [outcome("a", seed, metrics=values) for seed in (0, 1)])
-        assert found.by_fold("i2t_r1") == [[10.0, 20.0], [10.0, 20.0]]
-        assert found.by_fold("i2t_r5") == []
+        preset = standing("a", [outcome("a", seed, metrics=values) for seed in (0, 1)])
+        assert preset.by_fold("i2t_r1") == [[10.0, 20.0], [10.0, 20.0]]
+        assert preset.by_fold("i2t_r5") == []

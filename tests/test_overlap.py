@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from oracles import ranking as naive
+from oracles import whole_matrices
 from scipy.stats import binom, ks_2samp, norm
 
 from benchmark.protocol import (
@@ -150,7 +151,7 @@ def resampled(scores: np.ndarray, times: list[int], bins: int) -> float:
 def test_replicates_are_those_of_literal_resampling(seed, bins):
     times = [[1, 1, 1, 1], [3, 0, 1, 0], [2, 1, 0, 1], [0, 3, 1, 0], [0, 0, 2, 2]]
     scores = some_scores(seed)
-    replicates = distribution_overlap.replicates(
+    replicates = whole_matrices.replicates(
         scores, np.arange(len(scores)), OWNERS, np.array(times), (-1.0, 1.0), bins
     )
     expected = [resampled(scores, row, bins) for row in times]
@@ -165,14 +166,14 @@ def test_every_image_once_is_s_itself(range):
     once = np.ones((1, 4), dtype=np.int64)
     for bins in (4, 50, 200):
         expected = overlap(scores[relevant], scores[~relevant], bins, range)
-        (replicate,) = distribution_overlap.replicates(
+        (replicate,) = whole_matrices.replicates(
             scores, np.arange(len(scores)), OWNERS, once, range, bins
         )
         assert replicate == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_resample_of_one_image_has_no_s():
-    replicates = distribution_overlap.replicates(
+    replicates = whole_matrices.replicates(
         some_scores(0), np.arange(4), OWNERS, np.array([[0, 4, 0, 0]]), (-1.0, 1.0)
     )
     assert np.isnan(replicates).all()
@@ -181,7 +182,7 @@ def test_a_resample_of_one_image_has_no_s():
 def test_rounding_beyond_a_cosine_is_clipped_in_replicates():
     scores = np.array([[1 + 2e-7, 1.0], [-1 - 2e-7, -1.0]], np.float32)
     owners, once = np.array([0, 1]), np.ones((1, 2))
-    assert distribution_overlap.replicates(
+    assert whole_matrices.replicates(
         scores, np.arange(len(scores)), owners, once, (-1.0, 1.0)
     ).tolist() == [1.0]
 
@@ -207,7 +208,7 @@ def test_the_interval_covers_the_true_overlap():
     for _ in range(runs):
         scores = np.clip(rng.normal(distance * matched, deviation), -1, 1)
         estimate = overlap(scores[matched], scores[~matched])
-        replicates = distribution_overlap.replicates(
+        replicates = whole_matrices.replicates(
             scores, np.arange(len(scores)), owners, drawn, distribution_overlap.COSINE_RANGE
         )
         low, high = distribution_overlap.interval(estimate, replicates)
@@ -277,7 +278,7 @@ def test_of_extreme_scores_the_interval_contains_s_or_there_is_none(name):
     matched = relevance(np.arange(images), owners)
     unmatched = scores[~matched] if images > 1 else scores[matched]
     estimate = overlap(scores[matched], unmatched)
-    replicates = distribution_overlap.replicates(
+    replicates = whole_matrices.replicates(
         scores,
         np.arange(images),
         owners,

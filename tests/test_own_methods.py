@@ -16,8 +16,9 @@ from benchmark.papers.own_claims import OWN
 from benchmark.season.parameter_files import read_params, write_params
 from benchmark.season.parameters import DatasetSettings, OwnClaim
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve, unused_keys
+from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, read_season
+from benchmark.season.season_keys import unused_keys
 
 PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
 
@@ -90,6 +91,31 @@ def test_seeds_and_changes_name_the_method_as_the_season_does():
 def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, found):
     Path("own/mine.py").write_text(text)
     with refused(where, expected, found, kind=UserError):
+        resolve("own", season())
+
+
+@pytest.mark.parametrize("line", ["from layers import X", "import layers", "from .layers import X"])
+@pytest.mark.parametrize("file", ["own/layers.py", "own/layers/__init__.py", "layers/more.py"])
+def test_a_method_is_one_file(line, file):
+    """An edit of what lies beside it would change no digest."""
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text("X = 1\n")
+    source = Path("own/mine.py").read_text()
+    Path("own/mine.py").write_text(f"try:\n    {line}\nexcept ImportError:\n    X = 1\n\n{source}")
+    with refused("own/mine.py", "a method in one file", f"an import of {file}"):
+        resolve("own", season())
+
+
+def test_files_named_like_the_standard_library_s_are_not_imported():
+    Path("own/statistics.py").write_text("raise AssertionError\n")
+    source = Path("own/mine.py").read_text()
+    Path("own/mine.py").write_text(f"import statistics\n\n{source}")
+    assert resolve("own", season()).cells
+
+
+def test_a_preset_names_an_encoder_that_there_is():
+    Path("own/mine.yaml").write_text(PRESETS + "  sentence: hglmn\n")
+    with refused("season own: preset mine_wide: sentence", "one of bilstm_max, hglmm", "hglmm?"):
         resolve("own", season())
 
 

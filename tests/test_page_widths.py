@@ -87,6 +87,6 @@ def test_no_table_is_wider_than_a_page(tmp_path):
         timeout=300,
         check=True,
     )
-    found = json.loads(re.search(r"<body>(.*)</body>", done.stdout, flags=re.DOTALL).group(1))
-    assert found[0][0] == "probe"  # or the test could not fail
-    assert found[1:] == []
+    too_wide = json.loads(re.search(r"<body>(.*)</body>", done.stdout, flags=re.DOTALL).group(1))
+    assert too_wide[0][0] == "probe"  # or the test could not fail
+    assert too_wide[1:] == []

@@ -225,11 +225,11 @@ def test_about_half_of_the_persons_have_relatives():
 def test_what_is_not_there_has_no_colour():
     rng = np.random.default_rng(0)
     somebody = [draw_person(rng) for _ in range(200)]
-    relations = [other for one in somebody for other in people_drawing.relatives(one, rng)]
-    for one in (*somebody, *relations):
-        assert (one.hat == NONE) == (one.hat_colour == NONE)
-        assert (one.bag == NONE) == (one.bag_colour == NONE)
-        for kind, value in asdict(one).items():
+    relations = [other for someone in somebody for other in people_drawing.relatives(someone, rng)]
+    for someone in (*somebody, *relations):
+        assert (someone.hat == NONE) == (someone.hat_colour == NONE)
+        assert (someone.bag == NONE) == (someone.bag_colour == NONE)
+        for kind, value in asdict(someone).items():
             assert value in VALUES[kind] or (value == NONE and kind.endswith("_colour"))
 
 
@@ -246,17 +246,17 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
     rng = np.random.default_rng(1)
     hidden = 0
     for _ in range(30):
-        one, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
-        if getattr(one, kind) == NONE and kind.endswith("_colour"):
+        someone, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
+        if getattr(someone, kind) == NONE and kind.endswith("_colour"):
             continue
-        value = people_drawing._others(kind, getattr(one, kind), rng)[0]
-        other = people_drawing._changed(one, kind, value, rng)
-        found = gap(draw(one, how), draw(other, how))
-        if kind in visible(one, how):
-            assert found > 12, (one, other, how)
+        value = people_drawing._others(kind, getattr(someone, kind), rng)[0]
+        other = people_drawing._changed(someone, kind, value, rng)
+        difference = gap(draw(someone, how), draw(other, how))
+        if kind in visible(someone, how):
+            assert difference > 12, (someone, other, how)
         else:
             hidden += 1
-            assert found == 0
+            assert difference == 0
     assert (hidden > 0) == (kind in ("glasses", "shoes"))
 
 
@@ -269,7 +269,7 @@ def test_the_first_picture_of_a_person_shows_everything(entries):
 
 def test_persons_look_different_in_the_same_view(entries):
     persons = list(dict.fromkeys(entry.person for entry in entries))
-    drawn = [draw(one, view()) for one in persons]
+    drawn = [draw(someone, view()) for someone in persons]
     assert min(gap(a, b) for a, b in combinations(drawn, 2)) > 8
 
 
@@ -382,18 +382,18 @@ def named(colour):
     return COLOURS.get(colour, {colour})
 
 
-def truths(one, how):
+def truths(someone, how):
     """Part -> the words that may be said of it, whole words or pairs of them."""
     from_behind = how.facing == "back"
     return {
-        "top": named(one.top_colour) | PATTERNS[one.pattern] | SLEEVES[one.sleeves],
-        "lower": named(one.lower_colour) | LOWER[one.lower],
-        "shoes": set() if how.cut else named(one.shoes) | {"shoes", "sneakers", "trainers"},
-        "hat": named(one.hat_colour) | HATS[one.hat] if one.hat != NONE else set(),
-        "bag": named(one.bag_colour) | BAGS[one.bag] if one.bag != NONE else set(),
-        "hair": HAIR[one.hair] | {one.hair_length, "hair"},
-        "glasses": set() if from_behind else SIGHT.get(one.glasses, set()),
-        "someone": BUILD[one.build] | SKIN[one.skin] | set(NOUNS["someone"].split("|")),
+        "top": named(someone.top_colour) | PATTERNS[someone.pattern] | SLEEVES[someone.sleeves],
+        "lower": named(someone.lower_colour) | LOWER[someone.lower],
+        "shoes": set() if how.cut else named(someone.shoes) | {"shoes", "sneakers", "trainers"},
+        "hat": named(someone.hat_colour) | HATS[someone.hat] if someone.hat != NONE else set(),
+        "bag": named(someone.bag_colour) | BAGS[someone.bag] if someone.bag != NONE else set(),
+        "hair": HAIR[someone.hair] | {someone.hair_length, "hair"},
+        "glasses": set() if from_behind else SIGHT.get(someone.glasses, set()),
+        "someone": BUILD[someone.build] | SKIN[someone.skin] | set(NOUNS["someone"].split("|")),
     }
 
 
@@ -417,8 +417,8 @@ def mentions(text):
     return mentioned
 
 
-def lies(one, how, text):
-    allowed = truths(one, how)
+def lies(someone, how, text):
+    allowed = truths(someone, how)
     return [(part, word) for part, words in mentions(text) for word in words
             if word not in allowed[part]]  # fmt: skip
 

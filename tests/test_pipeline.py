@@ -265,7 +265,7 @@ def test_every_preset_leaves_the_samples_it_can_give(first, preset):
         assert set(arrays.files) == set(expected)
         for key, shape in expected.items():
             pairs = zip(arrays[key].shape, shape, strict=True)
-            assert all(wanted in (found, None) for found, wanted in pairs), key
+            assert all(wanted in (size, None) for size, wanted in pairs), key
         if "attention" in expected:
             sums = arrays["attention"].sum(-1)
             assert sums[np.isfinite(sums)] == pytest.approx(1, abs=1e-5)

@@ -34,22 +34,22 @@ SQUARE = (20, 30, 52, 62)
 
 
 def test_a_lone_square_is_found_to_the_pixel():
-    found = selective_search(picture_of((SQUARE, RED))).tolist()
-    assert list(SQUARE) in found
-    assert found[0] == [0, 0, 96, 96]  # what was merged last
+    boxes = selective_search(picture_of((SQUARE, RED))).tolist()
+    assert list(SQUARE) in boxes
+    assert boxes[0] == [0, 0, 96, 96]  # what was merged last
 
 
 def test_a_thing_of_two_colours_is_found_with_its_parts():
     left, right = (20, 30, 40, 62), (40, 30, 52, 62)
-    found = selective_search(picture_of((left, RED), (right, BLUE))).tolist()
-    assert {left, right, SQUARE} <= {tuple(box) for box in found}
+    boxes = selective_search(picture_of((left, RED), (right, BLUE))).tolist()
+    assert {left, right, SQUARE} <= {tuple(box) for box in boxes}
 
 
 def test_boxes_of_a_large_photograph_are_in_its_own_pixels():
     box = (100, 75, 300, 225)
-    found = selective_search(picture_of((box, RED), size=(500, 375)))
-    assert iou(np.array(box), found).max() > 0.97
-    assert found[0].tolist() == [0, 0, 500, 375]
+    boxes = selective_search(picture_of((box, RED), size=(500, 375)))
+    assert iou(np.array(box), boxes).max() > 0.97
+    assert boxes[0].tolist() == [0, 0, 500, 375]
     tall = selective_search(picture_of((box, RED), size=(375, 500)))
     assert tall[0].tolist() == [0, 0, 375, 500]
 
@@ -60,13 +60,13 @@ def noise(seed: int = 0, squares: int = 8) -> Image.Image:
 
 
 def test_boxes_differ_lie_inside_and_are_the_same_every_time():
-    found = selective_search(noise())
-    assert found.dtype == np.float32 and len(found) > 40
-    assert len(np.unique(found, axis=0)) == len(found)
-    assert (found[:, :2] >= 0).all() and (found[:, 2:] <= 48).all()
-    assert (found[:, 2:] > found[:, :2]).all()
-    np.testing.assert_array_equal(found, selective_search(noise()))
-    np.testing.assert_array_equal(found[:30], selective_search(noise(), 30))
+    boxes = selective_search(noise())
+    assert boxes.dtype == np.float32 and len(boxes) > 40
+    assert len(np.unique(boxes, axis=0)) == len(boxes)
+    assert (boxes[:, :2] >= 0).all() and (boxes[:, 2:] <= 48).all()
+    assert (boxes[:, 2:] > boxes[:, :2]).all()
+    np.testing.assert_array_equal(boxes, selective_search(noise()))
+    np.testing.assert_array_equal(boxes[:30], selective_search(noise(), 30))
     assert len(selective_search(noise(squares=30))) == 200
 
 
@@ -98,13 +98,13 @@ def naive_grouping(labels: np.ndarray, pixels: np.ndarray) -> set[tuple]:
         return colour + (1 - both / labels.size) + fill
 
     masks = [labels == label for label in np.unique(labels)]
-    found = {box(mask) for mask in masks}
+    boxes = {box(mask) for mask in masks}
     while len(masks) > 1:
         pairs = [pair for pair in combinations(masks, 2) if touch(*pair)]
         a, b = max(pairs, key=lambda pair: similarity(*pair))
         masks = [mask for mask in masks if mask is not a and mask is not b] + [a | b]
-        found.add(box(masks[-1]))
-    return {tuple(map(int, corners)) for corners in found}
+        boxes.add(box(masks[-1]))
+    return {tuple(map(int, corners)) for corners in boxes}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,10 +113,10 @@ def test_grouping_is_that_of_its_definition(seed):
     pixels = rng.integers(0, 256, (24, 20, 3), dtype=np.uint8)
     labels = np.arange(30).reshape(6, 5).repeat(4, axis=0).repeat(4, axis=1)
     labels[rng.random(labels.shape) < 0.1] = 7  # uneven, and in pieces
-    found = segment_boxes._grouped(segment_boxes._Segments.of(labels, pixels))
-    assert len(found) == 59
-    assert {tuple(map(int, box)) for box in found} == naive_grouping(labels, pixels)
-    assert found[-1].tolist() == [0, 0, 20, 24]
+    boxes = segment_boxes._grouped(segment_boxes._Segments.of(labels, pixels))
+    assert len(boxes) == 59
+    assert {tuple(map(int, box)) for box in boxes} == naive_grouping(labels, pixels)
+    assert boxes[-1].tolist() == [0, 0, 20, 24]
 
 
 def test_what_is_named_in_drawn_scenes_is_mostly_among_the_boxes():
@@ -148,9 +148,9 @@ def test_iou_is_that_of_counted_pixels():
             mask[y0:y1, x0:x1] = True
         total = (masks[0] | masks[1]).sum()
         expected[i, j] = (masks[0] & masks[1]).sum() / total if total else 0
-    found = iou(a[:, None].astype(np.float32), b.astype(np.float32))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert found.dtype == np.float32 and (expected > 0.2).any()
+    ious = iou(a[:, None].astype(np.float32), b.astype(np.float32))
+    np.testing.assert_allclose(ious, expected, atol=1e-6)
+    assert ious.dtype == np.float32 and (expected > 0.2).any()
 
 
 def test_a_box_without_area_has_no_iou_not_even_with_itself():
@@ -173,8 +173,8 @@ def boxes_of(folder: Path, image_id: str, count: int = 200) -> np.ndarray:
 def test_npz_boxes_come_by_falling_score(tmp_path):
     boxes = np.array([[0, 0, 4, 4], [1, 2, 30.5, 20], [5, 5, 9, 9], [0, 0, 40, 30]])
     np.savez(tmp_path / "a.npz", boxes=boxes, scores=[0.1, 0.9, 0.1, 0.5])
-    found = boxes_of(tmp_path, "a")
-    assert found.tolist() == boxes[[1, 3, 0, 2]].tolist() and found.dtype == np.float32
+    by_score = boxes_of(tmp_path, "a")
+    assert by_score.tolist() == boxes[[1, 3, 0, 2]].tolist() and by_score.dtype == np.float32
     assert boxes_of(tmp_path, "a", count=2).tolist() == boxes[[1, 3]].tolist()
     boxes[1, 2] = 30
     np.savez(tmp_path / "b.npz", boxes=boxes.astype(np.int16))

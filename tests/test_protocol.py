@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from oracles import whole_matrices
 
 from benchmark import protocol
 from benchmark.train import selection
@@ -81,7 +82,10 @@ def test_each_direction_is_ranked_by_its_own_scores():
     ranks = protocol.retrieval_ranks(scores, relevant)
     assert ranks["i2t"].tolist() == [0, 1, 2]
     assert ranks["t2i"].tolist() == [0, 0, 0, 0]
-    assert protocol.tie_gap(scores, relevant, ranks) == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 0}
+    assert whole_matrices.tie_gap(scores, relevant, ranks) == {
+        "i2t_r1_tie_gap": 0,
+        "t2i_r1_tie_gap": 0,
+    }
 
 
 def test_metrics_have_the_records_keys():
@@ -110,7 +114,7 @@ def test_scores_that_are_not_finite_are_refused_with_their_number(bad, way):
 def test_tie_gap_of_a_literal_matrix():
     relevant = protocol.relevance(np.arange(3), OWNERS)
     scores = of_pairs(SCORES)
-    gap = protocol.tie_gap(scores, relevant, protocol.retrieval_ranks(scores, relevant))
+    gap = whole_matrices.tie_gap(scores, relevant, protocol.retrieval_ranks(scores, relevant))
     # i2t: the tie of image 2 is behind a better caption; t2i: captions 0 and 2 would lead
     assert gap == {"i2t_r1_tie_gap": 0, "t2i_r1_tie_gap": 50}
 
@@ -229,7 +233,7 @@ def test_a_fold_is_a_gallery_of_its_own(seed):
     owners = np.sort(np.concatenate([np.arange(12), rng.integers(0, 12, 9)]))
     scores = rng.integers(0, 9, (12, 21)).astype(np.float32)
     relevant = protocol.relevance(np.arange(12), owners)
-    within = protocol.fold_ranks(of_pairs(scores), relevant, owners, folds=3)
+    within = whole_matrices.fold_ranks(of_pairs(scores), relevant, owners, folds=3)
     parts = []
     for fold in range(3):
         images = slice(4 * fold, 4 * fold + 4)
@@ -247,4 +251,4 @@ def test_a_fold_is_a_gallery_of_its_own(seed):
 
 def test_images_that_cannot_be_divided_evenly_are_refused():
     with pytest.raises(ValueError, match="7 images cannot be divided into 5 equal folds"):
-        protocol.fold_ranks({"i2t": np.eye(7)}, np.eye(7, dtype=bool), np.arange(7), folds=5)
+        whole_matrices.fold_ranks({"i2t": np.eye(7)}, np.eye(7, dtype=bool), np.arange(7), folds=5)

@@ -106,7 +106,7 @@ def test_a_text_is_scored_as_the_caption_that_it_is(scan):
     (cell,) = scan.cells.values()
     trained, data = trained_cell(cell), prepared_tables.read("tiny")
     on_split = model_on_split(trained, data, "test", torch.device("cpu"))
-    matrix = scoring.score(on_split.model, on_split.inputs).matrix
+    matrix = scoring.score(on_split.model, on_split.inputs)
     for caption in (0, 4):
         text = on_split.texts[caption].upper()
         scores = query.score_text(scan, trained, on_split, data, text)
@@ -147,7 +147,7 @@ def test_the_best_captions_of_a_picture_are_told(scan, capsys, monkeypatch):
     (cell,) = scan.cells.values()
     trained, data = trained_cell(cell), prepared_tables.read("tiny")
     on_split = model_on_split(trained, data, "test", torch.device("cpu"))
-    matrix = scoring.score(on_split.model, on_split.inputs).matrix
+    matrix = scoring.score(on_split.model, on_split.inputs)
     best = matrix[20 - int(data.split("test").image_rows[0])].argsort(descending=True)[:5]
     owners = data.captions["image_id"].iloc[data.split("test").caption_rows].tolist()
     assert [line.split(maxsplit=2)[2] for line in lines[1:6]] == [

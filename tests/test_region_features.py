@@ -44,8 +44,8 @@ class Stub(nn.Module):
             self.norm.running_var.copy_(torch.tensor([1.0, 0.25, 4.0]))
 
     def forward(self, pixels):
-        found = torch.nn.functional.avg_pool2d(self.norm(self.mix(pixels)), 4)
-        return found.mean((2, 3)), found
+        maps = torch.nn.functional.avg_pool2d(self.norm(self.mix(pixels)), 4)
+        return maps.mean((2, 3)), maps
 
 
 def detector() -> FasterRCNN:
@@ -157,10 +157,10 @@ def test_a_box_on_the_grid_gets_the_means_of_its_quarters():
     """Every quarter covers 2 x 2 whole numbers of the map, so that nothing is interpolated."""
     picture = noise(64, 64)
     boxes = [(0, 0, 16, 16), (16, 32, 32, 48), (48, 48, 64, 64)]
-    found = aligned(plain_map(), 64, [picture], [np.array(boxes, np.float32)])[0]
+    features = aligned(plain_map(), 64, [picture], [np.array(boxes, np.float32)])[0]
     expected = [quarters(picture, box) for box in boxes]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert found.dtype == np.float32 and np.ptp(found) > 0.05
+    np.testing.assert_allclose(features, expected, atol=1e-5)
+    assert features.dtype == np.float32 and np.ptp(features) > 0.05
 
 
 def test_boxes_are_squashed_with_their_picture():
@@ -169,33 +169,33 @@ def test_boxes_are_squashed_with_their_picture():
     wide = squashed.resize((128, 64), Image.Resampling.NEAREST)
     boxes = np.array([[32, 32, 64, 48], [0, 0, 96, 48]], np.float32)
     narrow = boxes * np.array([0.5, 1, 0.5, 1], np.float32)
-    found = aligned(plain_map(), 64, [wide, squashed], [boxes, narrow[:1]])
-    assert [len(x) for x in found] == [2, 1]
+    features = aligned(plain_map(), 64, [wide, squashed], [boxes, narrow[:1]])
+    assert [len(x) for x in features] == [2, 1]
     seen = wide.resize((64, 64), Image.Resampling.BICUBIC)
-    np.testing.assert_allclose(found[0][0], quarters(seen, (16, 32, 32, 48)), atol=1e-5)
-    np.testing.assert_allclose(found[1][0], quarters(squashed, (16, 32, 32, 48)), atol=1e-5)
+    np.testing.assert_allclose(features[0][0], quarters(seen, (16, 32, 32, 48)), atol=1e-5)
+    np.testing.assert_allclose(features[1][0], quarters(squashed, (16, 32, 32, 48)), atol=1e-5)
 
 
 # The folder -----------------------------------------------------------------------------------
 
 
 def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
-    found = stage()
+    arrays = stage()
     pictures = pictures_of()
-    assert found["boxes"].shape == (10, 8, 4) and found["boxes"].dtype == np.float32
-    assert found["proposals"].shape == (10, 8, 12) and found["proposals"].dtype == np.float16
-    assert found["truths"].shape == (len(NAMED), 12) and found["truths"].dtype == np.float16
+    assert arrays["boxes"].shape == (10, 8, 4) and arrays["boxes"].dtype == np.float32
+    assert arrays["proposals"].shape == (10, 8, 12) and arrays["proposals"].dtype == np.float16
+    assert arrays["truths"].shape == (len(NAMED), 12) and arrays["truths"].dtype == np.float16
     for row, image_id in enumerate(IDS[:10]):
         picture = pictures[f"{image_id}.png"]
         boxes = selective_search(picture, 8)
-        np.testing.assert_array_equal(found["boxes"][row], boxes)
+        np.testing.assert_array_equal(arrays["boxes"][row], boxes)
         expected = aligned(Stub().eval(), 32, [picture], [boxes])[0]
-        np.testing.assert_allclose(found["proposals"][row], expected, atol=2e-3)
+        np.testing.assert_allclose(arrays["proposals"][row], expected, atol=2e-3)
     for row, (image_id, box) in enumerate(zip(NAMED, CORNERS, strict=True)):
         picture = pictures[f"{image_id}.png"]
         expected = aligned(Stub().eval(), 32, [picture], [box[None].astype(np.float32)])[0][0]
         expected *= image_id != "p10"  # of an unused image
-        np.testing.assert_allclose(found["truths"][row], expected, atol=2e-3)
+        np.testing.assert_allclose(arrays["truths"][row], expected, atol=2e-3)
     assert "p10.png" not in stage.opened
     assert read_array(FOLDER, "proposals", "tiny", IDS[:10]).shape == (10, 8, 12)
     card = json.loads((FOLDER / "card.json").read_text())
@@ -226,30 +226,30 @@ def write_boxes(folder: str = "raw/boxes") -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("standardise", [False, True])
 def test_absent_proposals_are_zeros(stage, standardise):
     filed = write_boxes()
-    found = stage(how="file", boxes="boxes", count=4, standardise=standardise)
+    arrays = stage(how="file", boxes="boxes", count=4, standardise=standardise)
     for row, image_id in enumerate(IDS[:10]):
         kept = min(len(filed[image_id]), 4)
-        np.testing.assert_array_equal(found["boxes"][row, :kept], filed[image_id][:kept])
-        assert (found["proposals"][row, :kept] != 0).any(1).all()
-        assert not found["boxes"][row, kept:].any() and not found["proposals"][row, kept:].any()
-    assert not found["truths"][[10, 11]].any() and found["truths"][:10].any(1).all()
+        np.testing.assert_array_equal(arrays["boxes"][row, :kept], filed[image_id][:kept])
+        assert (arrays["proposals"][row, :kept] != 0).any(1).all()
+        assert not arrays["boxes"][row, kept:].any() and not arrays["proposals"][row, kept:].any()
+    assert not arrays["truths"][[10, 11]].any() and arrays["truths"][:10].any(1).all()
 
 
 def test_standardised_by_the_proposals_of_the_training_split(stage):
     filed = write_boxes()
     settings = {"how": "file", "boxes": "boxes", "count": 4}
     raw = stage(**settings, standardise=False)
-    found = stage(**settings, standardise=True)
+    arrays = stage(**settings, standardise=True)
     of_train = [raw["proposals"][n, k] for n in range(5) for k in range(min(len(filed[IDS[n]]), 4))]
     of_train = np.array(of_train, np.float64)
     assert len(of_train) == 11  # 1 + 2 + 0 + 4 + 4: absent ones are left out
     mean, deviation = of_train.mean(0), of_train.std(0)
-    there = found["boxes"].any(-1)
+    there = arrays["boxes"].any(-1)
     expected = (raw["proposals"].astype(float) - mean) / deviation
-    np.testing.assert_allclose(found["proposals"][there], expected[there], atol=5e-3)
+    np.testing.assert_allclose(arrays["proposals"][there], expected[there], atol=5e-3)
     expected = (raw["truths"].astype(float) - mean) / deviation
     named = np.array(NAMED) != "p10"
-    np.testing.assert_allclose(found["truths"][named], expected[named], atol=5e-3)
+    np.testing.assert_allclose(arrays["truths"][named], expected[named], atol=5e-3)
 
 
 @pytest.mark.parametrize("changed, alters_others", [(8, False), (5, False), (1, True)])
@@ -303,23 +303,23 @@ def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
 
 def test_a_dataset_without_phrases_has_proposals_all_the_same(stage):
     data = data_of()
-    found = stage(data=builders.on_disk(data.images, data.captions, data.regions[:0]))
-    assert found["truths"].shape == (0, 12) and found["proposals"].any(-1).sum() == 80
+    arrays = stage(data=builders.on_disk(data.images, data.captions, data.regions[:0]))
+    assert arrays["truths"].shape == (0, 12) and arrays["proposals"].any(-1).sum() == 80
 
 
 # Detectors ------------------------------------------------------------------------------------
 
 
 def test_a_detector_proposes_and_describes(stage):
-    found = stage(how="rpn", network=detector, count=6)
+    arrays = stage(how="rpn", network=detector, count=6)
     own = detector()
     own.transform.min_size = (32,)
     pictures = list(pictures_of().values())[:10]
     boxes = faster_rcnn.proposals_of(own, pictures, 6)
     features = faster_rcnn.features_of(own, pictures, boxes)
-    np.testing.assert_allclose(found["boxes"], np.stack(boxes), atol=1e-4)
-    np.testing.assert_allclose(found["proposals"], np.stack(features), atol=5e-3)
-    assert found["truths"].shape == (len(NAMED), 1024)
+    np.testing.assert_allclose(arrays["boxes"], np.stack(boxes), atol=1e-4)
+    np.testing.assert_allclose(arrays["proposals"], np.stack(features), atol=5e-3)
+    assert arrays["truths"].shape == (len(NAMED), 1024)
 
 
 def test_a_detector_may_propose_for_another_network(stage, monkeypatch):
@@ -330,9 +330,9 @@ def test_a_detector_may_propose_for_another_network(stage, monkeypatch):
         return detector(), {"file": "its own"}
 
     monkeypatch.setattr(faster_rcnn, "load", load)
-    found = stage(how="rpn", count=6)
+    arrays = stage(how="rpn", count=6)
     assert loaded == ["fasterrcnn_resnet50_fpn_v2"]
-    assert found["proposals"].shape == (10, 6, 12) and found["boxes"].any(-1).all()
+    assert arrays["proposals"].shape == (10, 6, 12) and arrays["boxes"].any(-1).all()
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["weights"], card["detector"]) == ({"file": "stub"}, {"file": "its own"})
 
@@ -346,7 +346,5 @@ def test_a_file_of_boxes_that_is_missing_is_named(stage):
     with pytest.raises(UserError) as caught:
         stage(how="file", boxes="boxes")
     assert (caught.value.where, caught.value.found) == ("raw/boxes/p4.npz", "neither")
-    with pytest.raises(UserError) as caught:
-        stage(how="file")
-    assert caught.value.where == "params.yaml: proposals: how: file"
-    assert "in `boxes`" in caught.value.expected and caught.value.found == "none"
+    with pytest.raises(ValueError, match="`boxes`, a folder of the raw folder, beside `how: file`"):
+        ProposalEncoder(how="file")

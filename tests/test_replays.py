@@ -62,8 +62,8 @@ def test_the_spread_covers_the_difference_of_two_seeds():
 def test_the_tasks_of_a_dataset_have_spreads_of_their_own():
     near = [played(100.0 + seed, seed).record for seed in range(2)]
     far = [played(100.0 + 9 * seed, seed, task="localisation").record for seed in range(2)]
-    found = replays.spreads([*near, *far])
-    assert found["d", "localisation"] == pytest.approx(9 * found["d", "retrieval"])
+    spreads = replays.spreads([*near, *far])
+    assert spreads["d", "localisation"] == pytest.approx(9 * spreads["d", "retrieval"])
 
 
 def test_one_seed_has_no_spread():

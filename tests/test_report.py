@@ -151,13 +151,13 @@ def reported(request) -> None:
 
 
 def test_links_and_pictures_of_every_page_resolve(reported):
-    found = markdown_pages()
-    names = {str(path.relative_to(FOLDER)) for path in found}
+    pages = markdown_pages()
+    names = {str(path.relative_to(FOLDER)) for path in pages}
     datasets = {f"datasets/{dataset}.md" for dataset in DATASETS}
     papers = {name for name in names if name.startswith("papers/")}
     assert papers and papers < {f"papers/{path.stem}.md" for path in PAPERS.glob("*.yaml")}
     assert names == papers | datasets | {"README.md", "claims.md", "local/gated.md"}
-    for path in [*found, *FOLDER.parent.glob("*.md")]:
+    for path in [*pages, *FOLDER.parent.glob("*.md")]:
         assert links(path) or path.parent.name == "local", path
         for target in links(path):
             if not target.startswith("https://"):
@@ -180,11 +180,11 @@ def test_every_page_is_reachable_from_the_first(reported):
 
 def test_every_figure_of_the_folder_is_on_a_page_as_picture_and_as_link(drawn):
     """What no page shows would be left behind for ever."""
-    found = {
+    linked = {
         (path.parent / target).resolve() for path in markdown_pages() for target in links(path)
     }
     files = {path.resolve() for path in FOLDER.rglob("*.[ps][nv]g")}
-    assert {path for path in found if path.suffix in (".png", ".svg")} == files
+    assert {path for path in linked if path.suffix in (".png", ".svg")} == files
 
 
 def test_hostile_text_of_records_cards_and_captions_stays_text(drawn):

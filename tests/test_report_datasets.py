@@ -169,8 +169,8 @@ def test_a_failed_cell_is_a_row_with_its_reason(played):
         assert shown_table(text, "rsum").row("Two-branch")["seeds"] == "1 of 2"
     assert "without a result: 2 of 8" in on_readme("open")
     assert "without a result: 1 of 8" in on_readme("gated")
-    found = json.loads((FOLDER / "metrics.json").read_text())
-    assert "two_branch_bidirectional" not in found["open"]
+    metrics = json.loads((FOLDER / "metrics.json").read_text())
+    assert "two_branch_bidirectional" not in metrics["open"]
 
 
 def test_a_cell_that_is_not_applicable_is_a_row_with_its_reason(played):

@@ -71,16 +71,16 @@ class TestMetrics:
         return json.loads((FOLDER / "metrics.json").read_text(), parse_constant=refuse)
 
     def test_they_are_means_over_the_seeds(self, reported):
-        found = self.read()
+        metrics = self.read()
         records = [record_of(FUSION, seed) for seed in (0, 1)]
         for name in ("rsum", "i2t_r1", "t2i_medr", "overlap_s", "i2t_r1_tie_gap"):
-            expected = sum(one["metrics"][name] for one in records) / 2
-            assert found["open"][FUSION][name] == pytest.approx(expected)
+            expected = sum(record["metrics"][name] for record in records) / 2
+            assert metrics["open"][FUSION][name] == pytest.approx(expected)
         assert "overlap_s_low" in records[0]["metrics"]
-        assert not {"overlap_s_low", "overlap_s_high"} & set(found["open"][FUSION])
-        assert set(found) == set(DATASETS)
-        assert set(found["open"]) == {*PRESETS, "claims"}
-        numbers = [x for name in PRESETS for x in found["open"][name].values()]
+        assert not {"overlap_s_low", "overlap_s_high"} & set(metrics["open"][FUSION])
+        assert set(metrics) == set(DATASETS)
+        assert set(metrics["open"]) == {*PRESETS, "claims"}
+        numbers = [x for name in PRESETS for x in metrics["open"][name].values()]
         assert all(isfinite(number) for number in numbers)
 
     def test_the_claims_are_counted(self, reported):
@@ -99,9 +99,9 @@ class TestMetrics:
         for dataset in DATASETS:
             assert page(dataset).count("out of luck") == 4
             assert "No preset has a result" in on_readme(dataset)
-        found = self.read()
-        assert set(found) == set(DATASETS)
-        assert all(set(of_dataset) == {"claims"} for of_dataset in found.values())
+        metrics = self.read()
+        assert set(metrics) == set(DATASETS)
+        assert all(set(of_dataset) == {"claims"} for of_dataset in metrics.values())
         for path in markdown_pages():
             assert_contained(path)
 
@@ -109,7 +109,7 @@ class TestMetrics:
 def test_plots_are_tables_for_dvc(reported):
     curves = pd.read_csv(FOLDER / "plots/training.csv")
     assert list(curves.columns) == ["epoch", "loss", "val_rsum", "cell"]
-    trained = [one for one in PRESETS if one != FUSION]
+    trained = [preset for preset in PRESETS if preset != FUSION]
     named = {
         f"{dataset} {preset} {s}" for dataset in DATASETS for preset in trained for s in (0, 1)
     }
@@ -276,9 +276,9 @@ class TestExport:
         numbers = {name.partition(" ")[0] for name in names if not name.startswith(DATASETS)}
         assert len(numbers) == 23
         assert {"two_branch/2", "scan/5", "cyclematch/6.2", "instance_loss/8"} <= numbers
-        found = report.tables_of(boards.read_boards(played))
-        assert list(found) == names
-        for shown in found.values():
+        tables = report.tables_of(boards.read_boards(played))
+        assert list(tables) == names
+        for shown in tables.values():
             for form in report.FORMATS.values():
                 assert form(shown).count("\n") > len(shown.rows)
         for dataset in DATASETS:
@@ -295,8 +295,8 @@ class TestExport:
         recalls = [f"{way} R@{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
         for row, expected in zip(printed, source["rows"], strict=True):
             cells = [row[heads.index(recall)] for recall in recalls]
-            found = [None if cell == "" else float(cell) for cell in cells]
-            assert found == expected["numbers"]["flickr30k/test"]
+            numbers = [None if cell == "" else float(cell) for cell in cells]
+            assert numbers == expected["numbers"]["flickr30k/test"]
         here = next(row for row in rows if row[2] == "here: Dataset open" and "2 seeds" in row[-1])
         paths = Path("results/try/open/two_branch_bidirectional").glob("*/record.json")
         mean = fmean(json.loads(path.read_text())["metrics"]["i2t_r10"] for path in paths)
@@ -328,16 +328,16 @@ class TestExport:
     def test_outside_tools_find_the_recalls_of_the_records(self, played, capsys):
         assert self.printed(capsys, "--trec", "rankings") == "rankings\n"
         assert not FOLDER.exists()
-        found = {path.name for path in Path("rankings").iterdir()}
+        files = {path.name for path in Path("rankings").iterdir()}
         named = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
         expected = {f"{name}.{way}.run" for name in named for way in ("i2t", "t2i")}
         qrels = {f"{dataset}.{way}.qrels" for dataset in DATASETS for way in ("i2t", "t2i")}
-        assert found == expected | qrels
+        assert files == expected | qrels
         recalls = set()
-        for one in cells(played):
-            metrics = json.loads((Path(one.folder) / "record.json").read_text())["metrics"]
+        for cell in cells(played):
+            metrics = json.loads((Path(cell.folder) / "record.json").read_text())["metrics"]
             for way in ("i2t", "t2i"):
-                success = self.success(one, way)
+                success = self.success(cell, way)
                 assert 100 * success == pytest.approx(metrics[f"{way}_r1"])
                 recalls.add(success)
         assert len(recalls) > 2  # or the test could not fail

@@ -100,17 +100,17 @@ class TestPaperPages:
         assert [row["row"] for row in printed] == [
             " ".join(row["label"].split()) for row in expected
         ]
-        for found, row in zip(printed, expected, strict=True):
-            assert found["setting"] == " ".join(row.get("setting", "").split())
-            assert found["remark"] == " ".join(row.get("note", "").split())
+        for record, row in zip(printed, expected, strict=True):
+            assert record["setting"] == " ".join(row.get("setting", "").split())
+            assert record["remark"] == " ".join(row.get("note", "").split())
             numbers = dict(zip(table["metrics"], row["numbers"][place], strict=True))
             for metric, value in numbers.items():
-                entry = found[METRICS[metric].heading]
+                entry = record[METRICS[metric].heading]
                 assert entry == "-" if value is None else float(entry) == value
             if set(RECALLS) <= set(numbers):
                 terms = [numbers[metric] for metric in RECALLS]
                 total = "-" if None in terms else f"{sum(terms):.1f}"
-                assert found["rsum"] == total
+                assert record["rsum"] == total
 
     def test_own_rows_have_what_was_measured_here_or_a_reason(self, played):
         lose("gated", "scan_t2i_avg", 0, "diverged")

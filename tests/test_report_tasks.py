@@ -279,15 +279,15 @@ def section(text: str, head: str) -> str:
 def rows(text: str) -> list[dict[str, str]]:
     """Of the first table, as a reader sees it."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    found: list[list[str]] = []
+    table: list[list[str]] = []
     for opening, token in zip(tokens, tokens[1:], strict=False):
         if opening.type == "table_close":
             break
         if opening.type == "tr_open":
-            found.append([])
+            table.append([])
         if opening.type in ("th_open", "td_open"):
-            found[-1].append("".join(child.content for child in token.children))
-    heads, *others = found
+            table[-1].append("".join(child.content for child in token.children))
+    heads, *others = table
     return [dict(zip(heads, row, strict=True)) for row in others]
 
 
@@ -480,12 +480,12 @@ class TestOnlyPhrases:
         assert "No preset has a result." in page("README.md")
 
     def test_metrics_are_those_of_every_task(self, boards):
-        found = json.loads(page("metrics.json"))
-        assert set(found["scenes"]) == {
+        metrics = json.loads(page("metrics.json"))
+        assert set(metrics["scenes"]) == {
             *("two_branch_weighted", "two_branch_constraints", BEST, CCA, "claims")
         }
-        assert found["scenes"][BEST]["p2r_r1"] == 75.0
-        assert set(found["nothing"]) == {"claims"}
+        assert metrics["scenes"][BEST]["p2r_r1"] == 75.0
+        assert set(metrics["nothing"]) == {"claims"}
 
 
 def test_claims_on_phrases_have_verdicts(boards):
@@ -498,10 +498,10 @@ def test_claims_on_phrases_have_verdicts(boards):
 
 
 def test_all_tables_can_be_exported(boards):
-    found = report.tables_of(list(boards.values()))
-    assert {"scenes/localisation", "scenes/localisation-cost", "coco/folds"} <= set(found)
-    assert "phrases/leaderboard" not in found
-    for table in found.values():
+    tables = report.tables_of(list(boards.values()))
+    assert {"scenes/localisation", "scenes/localisation-cost", "coco/folds"} <= set(tables)
+    assert "phrases/leaderboard" not in tables
+    for table in tables.values():
         for form in report.FORMATS.values():
             assert form(table)
 

@@ -17,8 +17,9 @@ from benchmark.season.parameters import (
     WordVectors,
 )
 from benchmark.season.presets import Fuse, Preset
-from benchmark.season.resolving import resolve, unused_keys
+from benchmark.season.resolving import resolve
 from benchmark.season.season_files import Season, season_names
+from benchmark.season.season_keys import unused_keys
 from methods import load
 from seasons import (
     FUSION,
@@ -443,8 +444,44 @@ def test_keys_that_change_nothing_are_named():
     unused = unused_keys(tried, resolve("try", tried))
     assert unused == [
         *("options.two_branch_embedding", "options.cycle*", f"seeds_of.{TWO_BRANCH}"),
-        "datasets.folder.changes.cca",
+        *("datasets.folder.changes.cca", "datasets.folder.sentence.hglmm"),
     ]
+
+
+def test_settings_of_features_that_are_not_made_are_named():
+    more = {"features": {"resnet51": "x.npy"}, "sentence": {"hglmm": SentenceEncoder(size=8)}}
+    tried = with_dataset(season(presets=[TWO_BRANCH]), "folder", **more)
+    tried = with_dataset(tried, "folder", phrases={"tfidf": SentenceEncoder()})
+    unused = unused_keys(tried, resolve("try", tried))
+    below = [f"datasets.folder.{key}" for key in ("phrases.tfidf", "features.resnet51")]
+    assert unused == below
+
+
+@pytest.mark.parametrize("field", ["sentence_of", "sentence", "phrases"])
+def test_an_encoder_that_is_none_is_refused(field):
+    """Its module would be looked for hours later, and misspelt settings would count for nothing."""
+    if field == "sentence_of":
+        tried = season(presets=[TWO_BRANCH], sentence_of={TWO_BRANCH: "hglm"})
+        where = f"sentence_of.{TWO_BRANCH}"
+    else:
+        tried = with_dataset(season(), "folder", **{field: {"hglm": SentenceEncoder()}})
+        where = f"datasets.folder.{field}.hglm"
+    error = refused(tried)
+    assert error.where == f"season try: {where}" and "(did you mean hglmm?)" in error.found
+    assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf"
+
+
+@pytest.mark.parametrize("change", ["options", "changes"])
+def test_a_fusion_is_of_the_scores_that_its_members_have_here(change):
+    options = {"cyclematch": {"variant": "latent"}}
+    tried = season(presets=["cyclematch_adaptive"])
+    if change == "options":
+        tried = season(presets=["cyclematch_adaptive"], options=options)
+    else:
+        tried = with_dataset(tried, "folder", changes=options)
+    error = refused(tried)
+    assert error.where == "season try: cyclematch_adaptive: cyclematch:visual"
+    assert error.expected == "a score of cyclematch: latent"
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def on_split(
     )
     takes = Inputs(image="pooled", text="tokens", **(offers or {}))
     facts = {"takes": takes, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
-    facts |= {"model": model(len(vocabulary)), "grid_positions": None}
+    facts |= {"model": model(len(vocabulary)), "parts": ("",), "grid_positions": None}
     return ModelOnSplit(**facts | changes)
 
 
@@ -140,8 +140,8 @@ def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
     ranks = positive_ranks(scores, relevant)
     assert len(set(ranks.tolist())) > 5
     for k in (1, 5, 10):
-        found = [any(relevant[q, item] for item in best[q, :k]) for q in range(40)]
-        assert 100 * sum(found) / 40 == pytest.approx(recall_at(k, ranks))
+        hits = [any(relevant[q, item] for item in best[q, :k]) for q in range(40)]
+        assert 100 * sum(hits) / 40 == pytest.approx(recall_at(k, ranks))
     for row, items in zip(scores, best, strict=True):
         assert row[items].tolist() == sorted(row, reverse=True)[:10]
 
@@ -182,9 +182,9 @@ def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
 def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
     """CycleMatch paper, Eqs. 6.9 and 6.10, one query at a time."""
     scores = [np.random.default_rng(seed).random((4, 9)) for seed in range(3)]
-    found = of_fusion(scores)
+    samples = of_fusion(scores)
     for way, turned in (("i2t", scores), ("t2i", [x.T for x in scores])):
-        weights = found[f"weights_{way}"]
+        weights = samples[f"weights_{way}"]
         assert weights.shape == (3, len(turned[0])) and weights.dtype == np.float32
         for q in range(len(turned[0])):
             inverse = [1 / math.fsum(x[q]) for x in turned]
@@ -194,11 +194,11 @@ def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
 
 def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
     scores = [np.random.default_rng(seed).normal(size=(7, 399)) for seed in range(2)]
-    found = of_fusion(scores)
-    assert found["curve_queries_i2t"].tolist() == [0, 3, 6]
-    assert found["curve_queries_t2i"].tolist() == [0, 199, 398]
-    curves = found["curves_i2t"]
-    assert curves.shape == (2, 3, 200) and found["curves_t2i"].shape == (2, 3, 200)
+    samples = of_fusion(scores)
+    assert samples["curve_queries_i2t"].tolist() == [0, 3, 6]
+    assert samples["curve_queries_t2i"].tolist() == [0, 199, 398]
+    curves = samples["curves_i2t"]
+    assert curves.shape == (2, 3, 200) and samples["curves_t2i"].shape == (2, 3, 200)
     for score, of_score in zip(scores, curves, strict=True):
         for row, curve in zip((0, 3, 6), of_score, strict=True):
             every_second = sorted(score[row], reverse=True)[::2]
@@ -210,12 +210,12 @@ def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
 
 def test_correlation_is_pearsons():
     vectors = features(5, 7)
-    found = figure_samples.correlation(vectors)
-    assert found.shape == (5, 5) and found.dtype == np.float16
+    correlations = figure_samples.correlation(vectors)
+    assert correlations.shape == (5, 5) and correlations.dtype == np.float16
     for i in range(5):
         for j in range(5):
             expected = pearsonr(vectors[i].double(), vectors[j].double()).statistic
-            assert found[i, j] == pytest.approx(expected, abs=1e-3)
+            assert correlations[i, j] == pytest.approx(expected, abs=1e-3)
 
 
 def test_correlation_of_regions_is_that_of_their_means():
@@ -226,39 +226,39 @@ def test_correlation_of_regions_is_that_of_their_means():
 
 
 def test_a_vector_of_equal_numbers_correlates_with_nothing():
-    found = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
-    assert np.isnan(found[0]).all() and found[1, 1] == 1
+    correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1
 
 
 def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(60, 80))
     points[::2] += 4.0
-    found = figure_samples.tsne(points)
-    assert found.shape == (60, 2) and found.dtype == np.float32
-    assert figure_samples.tsne(points.copy()).tobytes() == found.tobytes()
-    distance = np.linalg.norm(found[:, None] - found[None], axis=-1) + 1e9 * np.eye(60)
+    embedding = figure_samples.tsne(points)
+    assert embedding.shape == (60, 2) and embedding.dtype == np.float32
+    assert figure_samples.tsne(points.copy()).tobytes() == embedding.tobytes()
+    distance = np.linalg.norm(embedding[:, None] - embedding[None], axis=-1) + 1e9 * np.eye(60)
     nearest = distance.argmin(1)
     assert (nearest % 2 == np.arange(60) % 2).all()
 
 
 @pytest.mark.parametrize(("points", "size"), [(4, 2), (6, 40), (40, 3)])
 def test_few_points_have_a_map(points, size):
-    found = figure_samples.tsne(np.random.default_rng(0).normal(size=(points, size)))
-    assert found.shape == (points, 2) and np.isfinite(found).all()
+    embedding = figure_samples.tsne(np.random.default_rng(0).normal(size=(points, size)))
+    assert embedding.shape == (points, 2) and np.isfinite(embedding).all()
 
 
 # What only the model can tell -----------------------------------------------------------------
 
 
 def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
-    found = figure_samples.of_model(on_split())
-    assert set(found) == {
+    samples = figure_samples.of_model(on_split())
+    assert set(samples) == {
         *("correlation_before", "correlation_after", "tsne_joint"),
         *("words_captions", "words_drop"),
     }
-    assert found["tsne_joint"].shape == (2 * IMAGES, 2)
-    assert found["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
+    assert samples["tsne_joint"].shape == (2 * IMAGES, 2)
+    assert samples["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
 
 
 def test_the_map_holds_the_images_and_then_their_first_captions():
@@ -272,8 +272,8 @@ def test_the_map_holds_the_images_and_then_their_first_captions():
 
 
 def test_named_scores_name_the_spaces():
-    found = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
-    assert {key for key in found if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
+    samples = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
+    assert {key for key in samples if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
 
 
 def test_pixels_have_no_correlation_before_training():
@@ -282,8 +282,8 @@ def test_pixels_have_no_correlation_before_training():
             return (images.float().mean((2, 3)).repeat(1, 2)[:, :SIZE],)
 
     pixels = torch.arange(IMAGES * 3 * 16).reshape(IMAGES, 3, 4, 4).to(torch.uint8)
-    found = figure_samples.of_model(on_split(Pixels, images=pixels))
-    assert "correlation_before" not in found and "correlation_after" in found
+    samples = figure_samples.of_model(on_split(Pixels, images=pixels))
+    assert "correlation_before" not in samples and "correlation_after" in samples
 
 
 def test_points_that_coincide_have_no_map():
@@ -300,13 +300,13 @@ def test_points_that_coincide_have_no_map():
 
 
 def test_regions_leave_correlations_but_no_map():
-    found = figure_samples.of_model(on_split(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
-    assert set(found) == {"correlation_before", "correlation_after", "words_captions", "words_drop"}
+    left = figure_samples.of_model(on_split(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
+    assert set(left) == {"correlation_before", "correlation_after", "words_captions", "words_drop"}
 
 
 def test_sentence_vectors_have_no_words():
-    found = figure_samples.of_model(of_sentences())
-    assert set(found) == {"correlation_before", "correlation_after", "tsne_joint"}
+    samples = figure_samples.of_model(of_sentences())
+    assert set(samples) == {"correlation_before", "correlation_after", "tsne_joint"}
 
 
 def of_sentences() -> ModelOnSplit:
@@ -324,6 +324,7 @@ def of_sentences() -> ModelOnSplit:
     )
     return ModelOnSplit(
         model=Sentences(1),
+        parts=("",),
         takes=Inputs(image="pooled", text="sentence"),
         inputs=inputs,
         vocabulary=None,
@@ -337,11 +338,11 @@ def of_sentences() -> ModelOnSplit:
 
 def test_a_word_is_worth_its_product_with_the_image():
     model = on_split()
-    found = figure_samples.of_model(model)
-    assert found["words_captions"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert found["words_drop"].shape == (6, 6) and found["words_drop"].dtype == np.float32
+    samples = figure_samples.of_model(model)
+    assert samples["words_captions"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert samples["words_drop"].shape == (6, 6) and samples["words_drop"].dtype == np.float32
     number = {word: i for i, word in enumerate(model.vocabulary.words)}
-    for row, drops in enumerate(found["words_drop"]):
+    for row, drops in enumerate(samples["words_drop"]):
         words, image = tokenise(TEXTS[row]), features()[OWNERS[row]].float()
         assert np.isnan(drops[len(words) :]).all()
         if len(words) == 1:  # without it the caption would be empty
@@ -374,8 +375,8 @@ def test_the_words_of_twelve_captions_are_tried():
         group_of_image=torch.arange(len(features())),
         device=torch.device("cpu"),
     )
-    found = figure_samples.of_model(on_split(inputs=inputs, texts=texts))
-    assert found["words_captions"].tolist() == [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
+    samples = figure_samples.of_model(on_split(inputs=inputs, texts=texts))
+    assert samples["words_captions"].tolist() == [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
 
 
 def test_positions_are_those_of_what_is_fed():
@@ -398,24 +399,24 @@ def attended(vocabulary=None, attention: bool = True) -> dict[str, np.ndarray]:
 
 
 def test_attention_lies_on_the_cells_that_the_regions_come_from():
-    found = attended()
-    assert found["attention_captions"].tolist() == [0, 2, 3, 5]
-    cells = found["attention"]
+    samples = attended()
+    assert samples["attention_captions"].tolist() == [0, 2, 3, 5]
+    cells = samples["attention"]
     assert cells.shape == (4, 6, GRID_CELLS) and cells.dtype == np.float32
-    for n, row in enumerate(found["attention_captions"]):
+    for n, row in enumerate(samples["attention_captions"]):
         words = tokenise(TEXTS[row])
         assert np.isnan(cells[n, len(words) :]).all()
         for w in range(min(len(words), GRID_CELLS - 2)):
             expected = [0.0] * GRID_CELLS
-            expected[found["positions"][OWNERS[row], w + 1]] = 1.0  # region 0 is <start>'s
+            expected[samples["positions"][OWNERS[row], w + 1]] = 1.0  # region 0 is <start>'s
             assert cells[n, w].tolist() == expected
 
 
 def test_words_that_are_not_fed_attend_to_nothing():
-    found = attended(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
-    dog_and_zebra = found["attention"][3]
+    samples = attended(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
+    dog_and_zebra = samples["attention"][3]
     assert np.isnan(dog_and_zebra[[2, 4]]).all()  # "and", "zebra"
-    positions = found["positions"][3]
+    positions = samples["positions"][3]
     assert [int(dog_and_zebra[w].argmax()) for w in (0, 1, 3)] == positions[:3].tolist()
 
 

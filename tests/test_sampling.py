@@ -16,17 +16,17 @@ def epoch(owners: np.ndarray, size: int, per_image: int = 1, seed: int = 0) -> l
 @pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
 @pytest.mark.parametrize("size", [2, 8, 34, 100])
 def test_every_caption_is_drawn_once(owners, size):
-    found = epoch(owners, size)
-    assert sorted(np.concatenate(found).tolist()) == list(range(len(owners)))
-    assert [len(rows) for rows in found[:-1]] == [size] * (len(found) - 1)
+    minibatches = epoch(owners, size)
+    assert sorted(np.concatenate(minibatches).tolist()) == list(range(len(owners)))
+    assert [len(rows) for rows in minibatches[:-1]] == [size] * (len(minibatches) - 1)
 
 
 @pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
 @pytest.mark.parametrize("per_image", [2, 3, 5])
 def test_siblings_are_of_the_same_image_and_different(owners, per_image):
-    found = epoch(owners, 8, per_image)
-    assert [len(rows) for rows in found] == [8 * per_image] * 4 + [2 * per_image]
-    families = np.concatenate(found).reshape(-1, per_image)
+    minibatches = epoch(owners, 8, per_image)
+    assert [len(rows) for rows in minibatches] == [8 * per_image] * 4 + [2 * per_image]
+    families = np.concatenate(minibatches).reshape(-1, per_image)
     assert sorted(families[:, 0].tolist()) == list(range(len(owners)))  # drawn once each
     for drawn, *others in families.tolist():
         assert all(owners[other] == owners[drawn] for other in others)
@@ -83,10 +83,10 @@ def image_epoch(owners: np.ndarray, size: int, seed: int = 0) -> list[np.ndarray
 @pytest.mark.parametrize("owners", [IRREGULAR, SHUFFLED])
 @pytest.mark.parametrize("size", [2, 3, 9, 100])
 def test_every_image_is_drawn_once_with_a_caption_of_its_own(owners, size):
-    found = image_epoch(owners, size)
-    drawn = np.concatenate(found)
+    minibatches = image_epoch(owners, size)
+    drawn = np.concatenate(minibatches)
     last = 9 % size
-    assert [len(rows) for rows in found[:-1]] == [min(size, 9)] * (len(found) - 1)
+    assert [len(rows) for rows in minibatches[:-1]] == [min(size, 9)] * (len(minibatches) - 1)
     if last == 1:
         assert len(set(owners[drawn].tolist())) == len(drawn) == 8
     else:

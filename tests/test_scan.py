@@ -187,9 +187,9 @@ def test_words_are_averaged_gru_states(bidirectional):
 
 def test_first_regions_are_used_and_no_others():
     model, images = model_of(regions=3), images_of()
-    found = model.encode_images(images)
-    torch.testing.assert_close(found[0], normalize(model.project(images), dim=-1)[:, :3])
-    assert found[1].tolist() == [3] * IMAGES
+    encoded = model.encode_images(images)
+    torch.testing.assert_close(encoded[0], normalize(model.project(images), dim=-1)[:, :3])
+    assert encoded[1].tolist() == [3] * IMAGES
     with pytest.raises(NotApplicableError, match="regions: expected 5 or more, found 4"):
         model_of(regions=5).encode_images(images)
 
@@ -371,14 +371,14 @@ def naive_attention(regions, words, lambda1: float, first_stage) -> list[list[fl
 def test_attention_is_the_softmax_over_the_regions(options):
     model, captions = model_of(**options), captions_of(IMAGES)
     images, words = model.encode_images(images_of()), model.encode_captions(captions)
-    found = model.attention(images, words).detach().numpy()
-    assert found.shape == (IMAGES, WORDS, REGIONS)
+    attention = model.attention(images, words).detach().numpy()
+    assert attention.shape == (IMAGES, WORDS, REGIONS)
     first_stage = naive.cosines if model.config.normalise_images else naive.products
     for b, length in enumerate(captions.lengths):
         regions, kept = (x.detach().numpy() for x in (images[0][b], words[0][b, :length]))
         expected = naive_attention(regions, kept, LAMBDA1, first_stage)
-        np.testing.assert_allclose(found[b, :length], expected, atol=1e-10)
-    assert found.std() > 0.01
+        np.testing.assert_allclose(attention[b, :length], expected, atol=1e-10)
+    assert attention.std() > 0.01
 
 
 @pytest.mark.parametrize(

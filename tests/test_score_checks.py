@@ -4,7 +4,10 @@ import pytest
 import torch
 from tiny_cells import cell_of, enter, evaluated, ranks_of, train_cell, write_dataset
 
-from benchmark.matching import score_checks
+from benchmark.matching import score_checks, scoring
+from benchmark.protocol import RefusedError
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -12,7 +15,7 @@ def work(tmp_path, monkeypatch):
     enter(tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("how", ["rows", "chance", "batch", "tile"])
+@pytest.mark.parametrize("how", ["rows", "chance", "batch", "tile", "sentences"])
 def test_scores_of_more_than_a_picture_and_a_text_fail(how):
     cell = cell_of("misbehaves", how=how)
     train_cell(cell)
@@ -36,6 +39,29 @@ def test_the_order_of_the_file_tells_nothing(monkeypatch):
     train_cell(cell)
     metrics = evaluated(cell).metrics
     assert metrics["t2i_r1"] < 50
+
+
+def test_a_single_score_has_no_spread():
+    score_checks._compare(torch.ones(1, 1), torch.ones(1, 1), CPU)
+    with pytest.raises(RefusedError, match="1 of 1 scores differ"):
+        score_checks._compare(torch.ones(1, 1), torch.zeros(1, 1), CPU)
+
+
+def test_scores_on_the_host_are_as_exact_as_the_device_that_made_them(monkeypatch):
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: kind == "cuda")
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda kind: torch.bfloat16)
+    first, again = torch.tensor([1.0, -1.0]), torch.tensor([1.01, -1.0])
+    score_checks._compare(first, again, torch.device("cuda:0"))
+    with pytest.raises(RefusedError, match="1 of 2 scores differ"):
+        score_checks._compare(first, again, CPU)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_encodings_of_any_width_become_one(shape):
+    parts = [torch.ones(2, 4, *shape), torch.ones(1, 6, *shape)]
+    (whole,) = scoring.joined([(part,) for part in parts])
+    assert whole.shape == (3, 6, *shape)
+    assert (whole[:2, :4] == 1).all() and (whole[:2, 4:] == 0).all() and (whole[2] == 1).all()
 
 
 @pytest.mark.parametrize("kind", ["scan", "two_branch", "pixels"])

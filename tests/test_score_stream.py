@@ -10,7 +10,8 @@ import torch
 
 from benchmark.core.errors import UserError
 from benchmark.matching import kept_scores, score_stream
-from benchmark.matching.score_stream import Encoded, ScoreStream
+from benchmark.matching.score_stream import ScoreStream
+from benchmark.matching.scoring import Encoded
 from benchmark.protocol import fusion
 
 IMAGES, CAPTIONS = 23, 61
@@ -34,7 +35,7 @@ class Counting:
         rng = np.random.default_rng(0)
         orders = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
         mixed = (x[order] for x, order in zip((self.images, self.captions), orders, strict=True))
-        return Encoded(self, "", *((x,) for x in mixed), *orders)
+        return Encoded(self, *((x,) for x in mixed), *orders)
 
 
 @pytest.fixture(autouse=True)
@@ -64,16 +65,16 @@ def full_disk(monkeypatch, tiles: int) -> None:
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_no_bit_hangs_on_where_scores_are_kept(members, monkeypatch):
-    found = []
+    matrices = []
     for memory, tiles, passes in ((512, 0, 1), (0, 35, 1), (1e-3, 35, 1), (0, 0, 3)):
         full_disk(monkeypatch, tiles)
         models = [Counting(seed) for seed in range(members)]
         stream = ScoreStream([model.encoded() for model in models], fusion.mean, memory)
-        found += [whole(stream), whole(stream), whole(stream)]
+        matrices += [whole(stream), whole(stream), whole(stream)]
         assert [model.pairs for model in models] == [passes * IMAGES * CAPTIONS] * members
-    assert all(np.array_equal(matrix, found[0]) for matrix in found)
+    assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(matrices[0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_what_a_full_disk_does_not_hold_is_computed_again(monkeypatch):

@@ -6,6 +6,7 @@ The references are loops over the definitions, or numpy over all scores at once.
 import numpy as np
 import pytest
 from oracles import fusion as naive
+from oracles import whole_matrices
 
 from benchmark import protocol
 from benchmark.checks.evaluation_sizes import made_up_split
@@ -61,16 +62,16 @@ def distribution_arrays(scores, matched, range) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
     scores, matched, split, data = gallery(kind)
-    found = evaluation.of_retrieval(in_disorder(tile, i2t=scores), data, split)
+    by_tiles = evaluation.of_retrieval(in_disorder(tile, i2t=scores), data, split)
     if kind in ("far", "alike"):  # single precision is too coarse for bins between the scores
         scores = scores.astype(np.float64)
     both = {"i2t": scores, "t2i": scores.T}
     ranks = protocol.retrieval_ranks(both, matched)
-    expected = protocol.retrieval_metrics(ranks) | protocol.tie_gap(both, matched, ranks)
+    expected = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(both, matched, ranks)
     of_scores = protocol.score_metrics(scores[matched], scores[~matched])
     mean = of_scores.pop("mean_unmatched")
-    assert found.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
-    replicates = distribution_overlap.replicates(
+    assert by_tiles.metrics["mean_unmatched"] == pytest.approx(mean, rel=1e-9)
+    replicates = whole_matrices.replicates(
         scores,
         split.group_of_image,
         split.group_of_caption,
@@ -78,14 +79,14 @@ def test_an_evaluation_by_tiles_is_that_of_the_whole_matrix(kind, tile):
         of_scores["overlap_range"],
     )
     expected |= of_scores | protocol.overlap_interval(of_scores["overlap_s"], replicates)
-    assert {name: found.metrics[name] for name in expected} == expected
-    for way, (_, of_way) in found.ranks.items():
+    assert {name: by_tiles.metrics[name] for name in expected} == expected
+    for way, (_, of_way) in by_tiles.ranks.items():
         assert of_way.tolist() == ranks[way].tolist()
     for name, array in distribution_arrays(scores, matched, of_scores["overlap_range"]).items():
-        assert found.similarities[name].dtype == array.dtype
-        assert found.similarities[name].tolist() == array.tolist(), name
-    assert found.samples["overlap_replicates"].tolist() == replicates.astype(np.float32).tolist()
-    for way, best in found.retrieved.items():
+        assert by_tiles.similarities[name].dtype == array.dtype
+        assert by_tiles.similarities[name].tolist() == array.tolist(), name
+    assert by_tiles.samples["overlap_replicates"].tolist() == replicates.astype(np.float32).tolist()
+    for way, best in by_tiles.retrieved.items():
         assert best.tolist() == best_items(both[way], protocol.by_query(way, matched)), way
 
 
@@ -113,8 +114,8 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         groups = split.group_of_image, split.group_of_caption, split.image_of_caption
         areas = fusion.Areas(2, Pairing.of(*groups, 3))
         for number, tiles in enumerate(parts):
-            for one in tiles:
-                areas.add(number, one)
+            for block in tiles:
+                areas.add(number, block)
         weights = areas.weights()
         np.testing.assert_allclose(weights["i2t"], naive.weights([first, second]))
         np.testing.assert_allclose(weights["t2i"], naive.weights([first.T, second.T]))
@@ -126,18 +127,18 @@ def test_fusions_by_tiles_are_those_of_whole_matrices_also_within_folds(how, til
         Tile(a.rows, a.columns, fuse([a.of("i2t"), b.of("i2t")], rows=a.rows, columns=a.columns))
         for a, b in zip(*parts, strict=True)
     ]
-    found = evaluation.of_retrieval(tiles, data, split)
+    by_tiles = evaluation.of_retrieval(tiles, data, split)
     ranks = protocol.retrieval_ranks(whole, matched)
     ranks |= {
         f"{way}_fold": of_way
-        for way, of_way in protocol.fold_ranks(
+        for way, of_way in whole_matrices.fold_ranks(
             {way: np.nan_to_num(matrix, neginf=0.0) for way, matrix in within.items()},
             matched,
             split.image_of_caption,
             3,
         ).items()
     }
-    assert {way: of_way.tolist() for way, (_, of_way) in found.ranks.items()} == {
+    assert {way: of_way.tolist() for way, (_, of_way) in by_tiles.ranks.items()} == {
         way: of_way.tolist() for way, of_way in ranks.items()
     }
 
@@ -149,18 +150,18 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
     scores = rng.integers(0, 3, (6, 7)).astype(np.float32)
     relevant = of_image[:, None] == of_caption[None]
     pairing, tiles = Pairing(of_image, of_caption), in_disorder(tile, i2t=scores)
-    found = overview(tiles, pairing, ["i2t", "t2i"])
-    assert sorted(zip(found.images, found.captions, strict=True)) == list(
+    overall = overview(tiles, pairing, ["i2t", "t2i"])
+    assert sorted(zip(overall.images, overall.captions, strict=True)) == list(
         zip(*map(np.ndarray.tolist, np.nonzero(relevant)), strict=True)
     )
     for way in ("i2t", "t2i"):
-        counts, best = RankCounts(way, found, pairing), BestItems(way, pairing, 4)
-        for one in tiles:
-            counts.add(one, one.of(way))
-            best.add(one, one.of(way))
+        counts, best = RankCounts(way, overall, pairing), BestItems(way, pairing, 4)
+        for block in tiles:
+            counts.add(block, block.of(way))
+            best.add(block, block.of(way))
         by_query = protocol.by_query(way, scores), protocol.by_query(way, relevant)
         assert counts.ranks.tolist() == protocol.positive_ranks(*by_query).tolist()
-        assert counts.optimistic.tolist() == protocol.optimistic_ranks(*by_query).tolist()
+        assert counts.optimistic.tolist() == whole_matrices.optimistic_ranks(*by_query).tolist()
         assert best.items.tolist() == [items[:4] for items in best_items(*by_query)]
         assert (counts.ties > 0).any()
 

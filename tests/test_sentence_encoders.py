@@ -110,8 +110,8 @@ def test_a_word_that_only_a_test_caption_has_is_not_fitted(name):
 @pytest.mark.parametrize("name", ["mean_words", "tfidf", "bilstm_max"])
 def test_a_caption_without_known_words_is_zero(name):
     captions = [*CAPTIONS[:-2], "never seen", " ... "]
-    found, _ = ENCODERS[name].encode(captions, IS_TRAIN, WORDS, SMALL)
-    assert (found[-2:] == 0).all() and (found[:-2] != 0).any(axis=1).all()
+    vectors, _ = ENCODERS[name].encode(captions, IS_TRAIN, WORDS, SMALL)
+    assert (vectors[-2:] == 0).all() and (vectors[:-2] != 0).any(axis=1).all()
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_an_impossible_size_is_refused(name, size, expected):
 @pytest.mark.parametrize("name", FITTED)
 def test_a_smaller_size_keeps_the_leading_dimensions(name):
     settings = SentenceEncoder(size=5, centres=2)
-    found, facts = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
-    assert found.shape == (50, 5) and 0.3 < facts["variance_kept"] < 1
-    assert (np.diff((found[:40] ** 2).sum(0)) < 0).all()
+    vectors, facts = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
+    assert vectors.shape == (50, 5) and 0.3 < facts["variance_kept"] < 1
+    assert (np.diff((vectors[:40] ** 2).sum(0)) < 0).all()
 
 
 @pytest.mark.parametrize("name", FITTED)
@@ -150,19 +150,19 @@ def test_training_captions_without_words_are_refused(name):
 def test_a_caption_is_the_mean_of_its_known_words():
     words = Words(("dog", "red"), np.array([[1, 2], [4, -2]], dtype=np.float32))
     captions = ["Red dog!", "a dog", "red red dog", "a cat", ""]
-    found, facts = mean_words.encode(captions, np.zeros(5, bool), words, SentenceEncoder())
-    assert found.tolist() == [[2.5, 0.0], [1.0, 2.0], [3.0, np.float32(-2 / 3)], [0, 0], [0, 0]]
+    vectors, facts = mean_words.encode(captions, np.zeros(5, bool), words, SentenceEncoder())
+    assert vectors.tolist() == [[2.5, 0.0], [1.0, 2.0], [3.0, np.float32(-2 / 3)], [0, 0], [0, 0]]
     assert (facts["words"], facts["known_tokens"], facts["tokens"]) == (2, 6, 9)
     assert facts["captions_without_known_words"] == 2
 
 
 def test_tfidf_keeps_the_angles_of_the_weights():
     captions = ["a B", "A", "b", "b zebra"]
-    found, facts = tfidf.encode(captions, np.arange(4) < 2, WORDS, SentenceEncoder())
+    vectors, facts = tfidf.encode(captions, np.arange(4) < 2, WORDS, SentenceEncoder())
     rare = np.log(3 / 2) + 1  # b, in one of two training captions; a, in both, weighs 1
     first = np.array([1, rare]) / np.hypot(1, rare)
     weights = np.stack([first, [1, 0], [0, 1], [0, 1]])
-    np.testing.assert_allclose(found @ found.T, weights @ weights.T, atol=1e-6)
+    np.testing.assert_allclose(vectors @ vectors.T, weights @ weights.T, atol=1e-6)
     assert facts["terms"] == 2
 
 
@@ -208,18 +208,18 @@ def test_expectation_is_the_oracles():
 def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     monkeypatch.setattr(hglmm, "FLOOR", floor)
     x, mixture = samples(50), hglmm.start(samples(50), 3)
-    found, likelihoods = hglmm.fit(x, mixture)
+    fitted, likelihoods = hglmm.fit(x, mixture)
     expected = nested(mixture)
     for _ in range(10):
         expected = naive.em_step(x.tolist(), expected, floor)
-    np.testing.assert_allclose(found.prior, expected[0], rtol=1e-10)
-    assert np.array_equal(found.laplacian, expected[1])
-    np.testing.assert_allclose(found.location, expected[2], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(found.scale, expected[3], rtol=1e-10)
-    assert 0 < found.laplacian.mean() < 1 and len(likelihoods) == 11
-    assert np.ptp(found.prior) > 0.05
-    floors = np.where(found.laplacian, floor, np.sqrt(floor))
-    assert (found.scale >= floors).all() and (found.scale == floors).any() == (floor == 0.9)
+    np.testing.assert_allclose(fitted.prior, expected[0], rtol=1e-10)
+    assert np.array_equal(fitted.laplacian, expected[1])
+    np.testing.assert_allclose(fitted.location, expected[2], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(fitted.scale, expected[3], rtol=1e-10)
+    assert 0 < fitted.laplacian.mean() < 1 and len(likelihoods) == 11
+    assert np.ptp(fitted.prior) > 0.05
+    floors = np.where(fitted.laplacian, floor, np.sqrt(floor))
+    assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (floor == 0.9)
 
 
 def test_the_start_is_uniform_on_random_words_of_both_families():
@@ -297,8 +297,8 @@ def test_information_is_what_the_docstring_says():
             (True, False, 1),
             (True, True, 1),
         ]:
-            found = naive.fisher_information(laplacian, scale, of_scale)
-            assert found == pytest.approx(expected / scale**2, abs=1e-10)
+            information = naive.fisher_information(laplacian, scale, of_scale)
+            assert information == pytest.approx(expected / scale**2, abs=1e-10)
 
 
 @pytest.mark.slow
@@ -306,10 +306,10 @@ def test_gradients_are_the_oracles():
     x, mixture = samples(50), mixture_of(3, 4)
     x[3, 1], x[7, 2] = mixture.location[1, 1], mixture.location[0, 2]  # at the peaks
     assert mixture.laplacian[0, 2] and mixture.laplacian[1, 1] != mixture.laplacian[1, 0]
-    found = hglmm.gradients(x, mixture)
+    gradients = hglmm.gradients(x, mixture)
     for rows in ([0], [3], [7], [5, 5, 9], range(50)):
         expected = naive.fisher_vector(x[rows].tolist(), nested(mixture))
-        total = found[rows].sum(0) / np.sqrt(len(rows))
+        total = gradients[rows].sum(0) / np.sqrt(len(rows))
         np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -318,10 +318,10 @@ def test_gradients_by_hand():
     standard = gaussians(np.zeros((1, 2)), np.ones((1, 2)))
     expected = [[1.0, -2.0, 0.0, 3 / np.sqrt(2)]]
     np.testing.assert_allclose(hglmm.gradients(np.array([[1.0, -2.0]]), standard), expected)
-    one = np.ones((1, 2))
-    wide = hglmm.Mixture(np.ones(1), one > 0, one, 2 * one)
-    found = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
-    assert found.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
+    ones = np.ones((1, 2))
+    wide = hglmm.Mixture(np.ones(1), ones > 0, ones, 2 * ones)
+    gradients = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
+    assert gradients.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
 
 
 def test_locations_come_first_component_by_component():
@@ -358,15 +358,15 @@ def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: i
 def test_all_of_it_is_the_oracles():
     """PCA to all dimensions turns and shifts, which leaves distances alone."""
     captions = [*CAPTIONS[:-2], "w00 unheard", "never seen"]
-    found, facts = hglmm.encode(captions, IS_TRAIN, WORDS, SMALL)
+    vectors, facts = hglmm.encode(captions, IS_TRAIN, WORDS, SMALL)
     expected = oracle_vectors(captions, IS_TRAIN, WORDS, 2)
-    assert found.shape == expected.shape == (50, 12)
-    apart = np.linalg.norm(found[:, None] - found, axis=2)
+    assert vectors.shape == expected.shape == (50, 12)
+    apart = np.linalg.norm(vectors[:, None] - vectors, axis=2)
     wanted = np.linalg.norm(expected[:, None] - expected, axis=2)
     np.testing.assert_allclose(apart, wanted, atol=1e-5)
-    np.testing.assert_allclose(found[:40].mean(0), 0, atol=1e-6)  # the mean is the training one
-    assert np.abs(found[40:].mean(0)).max() > 1e-3
-    assert np.linalg.norm(found[-1]) == pytest.approx(np.linalg.norm(expected[:40].mean(0)), 1e-5)
+    np.testing.assert_allclose(vectors[:40].mean(0), 0, atol=1e-6)  # the mean is the training one
+    assert np.abs(vectors[40:].mean(0)).max() > 1e-3
+    assert np.linalg.norm(vectors[-1]) == pytest.approx(np.linalg.norm(expected[:40].mean(0)), 1e-5)
     assert (facts["fisher_dimensions"], facts["captions_fitted"]) == (12, 40)
     assert facts["captions_without_known_words"] == 1
 
@@ -385,8 +385,8 @@ def test_blocks_do_not_show(monkeypatch):
 
 def test_pca_is_fitted_on_a_limited_number_of_training_captions(monkeypatch):
     monkeypatch.setattr(hglmm, "FIT_AT_MOST", 15)
-    found, facts = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    assert facts["captions_fitted"] == 15 and found.shape == (50, 12)
+    vectors, facts = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    assert facts["captions_fitted"] == 15 and vectors.shape == (50, 12)
     monkeypatch.setattr(hglmm, "FIT_AT_MOST", 10)
     error = refused(hglmm, SentenceEncoder(size=11, centres=2))
     assert error.where == "hglmm: size" and error.expected.startswith("at most 10, ")
@@ -400,9 +400,9 @@ def test_more_centres_than_words_are_refused():
 
 def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
     words = words_of(VOCABULARY, size=50)
-    found, facts = hglmm.encode(CAPTIONS, IS_TRAIN, words, SMALL)
+    vectors, facts = hglmm.encode(CAPTIONS, IS_TRAIN, words, SMALL)
     assert (facts["components"], facts["fisher_dimensions"]) == (19, 2 * 2 * 19)
-    assert np.isfinite(found).all()
+    assert np.isfinite(vectors).all()
 
 
 @pytest.mark.slow
@@ -446,8 +446,8 @@ def encoder_of(hidden: int = 5) -> bilstm_max.Encoder:
 @pytest.mark.parametrize("masked", [True, False])
 def test_bilstm_max_is_a_loop_over_words(masked):
     encoder, sentences = encoder_of(), sentences_of(6, 4, 4, 1)
-    found = encoder(sentences, masked).numpy()
-    for row, sentence in zip(found, sentences, strict=True):
+    vectors = encoder(sentences, masked).numpy()
+    for row, sentence in zip(vectors, sentences, strict=True):
         x = sentence.numpy()
         forward, backward = direction(encoder, "", x), direction(encoder, "_reverse", x[::-1])
         expected = np.concatenate([forward.max(0), backward.max(0)])
@@ -470,22 +470,22 @@ def test_captions_are_framed_where_the_marks_have_vectors():
     framed = Words((*VOCABULARY, "<s>", "</s>"), np.vstack([WORDS.vectors, [[1, 2, 3], [4, 5, 6]]]))
     framed = Words(framed.words, framed.vectors.astype(np.float32))
     captions, settings = ["w03 unheard w07", "w01", "never seen"], SentenceEncoder(hidden=5)
-    found, facts = bilstm_max.encode(captions, np.ones(3, bool), framed, settings)
+    vectors, facts = bilstm_max.encode(captions, np.ones(3, bool), framed, settings)
     assert facts["frame"] == ["<s>", "</s>"]
     encoder, _ = bilstm_max._encoder(3, settings)
     for row, tokens in enumerate((["<s>", "w03", "w07", "</s>"], ["<s>", "w01", "</s>"])):
         x = torch.from_numpy(framed.rows(tokens))
-        np.testing.assert_allclose(found[row], encoder([x], True)[0].detach(), atol=1e-6)
-    assert (found[2] == 0).all()  # not the encoding of the marks alone
+        np.testing.assert_allclose(vectors[row], encoder([x], True)[0].detach(), atol=1e-6)
+    assert (vectors[2] == 0).all()  # not the encoding of the marks alone
     plain, facts = bilstm_max.encode(captions, np.ones(3, bool), WORDS, settings)
-    assert facts["frame"] == [] and not np.allclose(plain[:2], found[:2])
+    assert facts["frame"] == [] and not np.allclose(plain[:2], vectors[:2])
 
 
 def test_captions_come_back_in_order_from_many_batches(monkeypatch):
     whole, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
     monkeypatch.setattr(bilstm_max, "BATCH", 7)
-    found, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    np.testing.assert_allclose(found, whole, atol=1e-6)
+    vectors, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    np.testing.assert_allclose(vectors, whole, atol=1e-6)
     unmasked, _ = bilstm_max.encode(
         CAPTIONS, IS_TRAIN, WORDS, SMALL.model_copy(update={"masked": False})
     )
@@ -496,9 +496,9 @@ def test_random_weights_leave_the_generator_alone():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    found, facts = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
+    vectors, facts = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
     assert torch.equal(torch.rand(2), expected)
-    assert facts["weights"] == "random weights" and found.shape == (50, 6)
+    assert facts["weights"] == "random weights" and vectors.shape == (50, 6)
 
 
 @pytest.mark.parametrize("zipped", [True, False])  # InferSent's files are of the old format
@@ -513,10 +513,10 @@ def test_published_weights_are_used(tmp_path, zipped):
     }
     torch.save(encoder.state_dict(), path, _use_new_zipfile_serialization=zipped)
     settings = SMALL.model_copy(update={"weights": str(path)})
-    found, facts = bilstm_max.encode(["w03"], np.ones(1, bool), WORDS, settings)
+    vectors, facts = bilstm_max.encode(["w03"], np.ones(1, bool), WORDS, settings)
     with torch.no_grad():
         expected = encoder([torch.from_numpy(WORDS.rows(["w03"]))], True)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert facts["weights"] == "infersent1.pkl" and len(facts["sha256"]) == 64
 
 

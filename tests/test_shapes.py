@@ -195,9 +195,9 @@ def test_a_family_differs_in_one_attribute_and_stays_in_one_split():
         assert 1 <= len(family) <= 4
         assert len({entry.split for entry in family}) == 1
         attributes = [differing_attributes(a.scene, b.scene) for a, b in combinations(family, 2)]
-        assert all(len(found) == 1 for found in attributes), attributes
-        assert len({found[0] for found in attributes}) <= 1, attributes
-        pairs.update(found[0] for found in attributes)
+        assert all(len(differing) == 1 for differing in attributes), attributes
+        assert len({differing[0] for differing in attributes}) <= 1, attributes
+        pairs.update(differing[0] for differing in attributes)
         pixels = {drawing.draw(entry.scene).tobytes() for entry in family}
         assert len(pixels) == len(family)
     expected = {"shape", "colour", "size", "pattern", "background", "texture", "place", "count"}
@@ -254,10 +254,10 @@ def pixels(picture, box):
 @pytest.mark.parametrize("pattern", ["plain", "outlined"])
 def test_a_box_is_tight(shape, pattern):
     for column, row, size in ((0, 2, "large"), (1, 1, "small")):
-        one = thing(shape=shape, pattern=pattern, size=size, column=column, row=row)
-        drawn, bare = (np.asarray(drawing.draw(s)) for s in (scene(one), scene()))
+        lone = thing(shape=shape, pattern=pattern, size=size, column=column, row=row)
+        drawn, bare = (np.asarray(drawing.draw(s)) for s in (scene(lone), scene()))
         y, x = np.nonzero((drawn != bare).any(axis=2))
-        assert drawing.box(one) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
+        assert drawing.box(lone) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
 
 
 def test_a_phrase_for_two_things_has_their_common_box():
@@ -338,8 +338,8 @@ def test_writers_tell_no_lies_about_a_lone_thing(writer):
     wrong = {"red", "green", "heart", "moon", "big", "huge", "dotted", "two", "left", "top", "navy"}
     texts = [shapes._caption(told, shapes.WRITERS[writer], rng)[0].lower() for _ in range(200)]
     words = [set(text.replace(".", "").replace(",", "").split()) for text in texts]
-    assert not any(found & wrong for found in words)
-    assert 20 < sum("blue" in found for found in words) < 200  # a part of the scene only
+    assert not any(said & wrong for said in words)
+    assert 20 < sum("blue" in said for said in words) < 200  # a part of the scene only
 
 
 def test_sides_are_those_of_the_beholder():
@@ -364,14 +364,14 @@ def test_counts_are_right():
 
 
 def test_labels_are_the_things_and_its_scenes():
-    one = thing("star", "blue")
-    whole = scene(one, thing("moon", "red"))
-    found = dict(zip(shapes.KINDS, shapes.labels(whole, one), strict=True))
-    assert {kind: shapes.VALUES[kind][i] for kind, i in found.items()} == {
+    star = thing("star", "blue")
+    whole = scene(star, thing("moon", "red"))
+    labels = dict(zip(shapes.KINDS, shapes.labels(whole, star), strict=True))
+    assert {kind: shapes.VALUES[kind][i] for kind, i in labels.items()} == {
         "shape": "star",
         "colour": "blue",
-        "size": one.size,
-        "pattern": one.pattern,
+        "size": star.size,
+        "pattern": star.pattern,
         "background": whole.background,
         "texture": whole.texture,
     }
@@ -380,12 +380,12 @@ def test_labels_are_the_things_and_its_scenes():
 def test_close_ups_show_the_whole_thing():
     rng = np.random.default_rng(0)
     for whole in islice(shapes.labelled_scenes(3), 100):
-        for one in whole.things:
-            picture = shapes.close_up(whole, one, rng)
+        for shown in whole.things:
+            picture = shapes.close_up(whole, shown, rng)
             assert picture.size == (shapes.CLOSE_UP, shapes.CLOSE_UP)
             # Without the thing, the same part of the scene looks different.
-            rest = replace(whole, things=tuple(t for t in whole.things if t is not one))
-            x0, y0, x1, y1 = drawing.box(one)
+            rest = replace(whole, things=tuple(t for t in whole.things if t is not shown))
+            x0, y0, x1, y1 = drawing.box(shown)
             changed = np.any(
                 np.asarray(drawing.draw(whole)) != np.asarray(drawing.draw(rest)), axis=2
             )

@@ -259,7 +259,7 @@ class TestLetters:
         for first, second in combinations(range(size), 2):
             assert set(letters[first]).isdisjoint(letters[second]) == ((first, second) in pairs)
         groups = [{n for n in range(size) if x in letters[n]} for x in set("".join(letters))]
-        assert not any(one < other for one in groups for other in groups)
+        assert not any(group < other for group in groups for other in groups)
         assert "".join(sorted(dict.fromkeys("".join(letters)))) == "".join(
             dict.fromkeys("".join(letters))
         )

@@ -16,14 +16,14 @@ def test_hours_are_operations_and_pairs_over_rates(monkeypatch):
     monkeypatch.setattr(extrapolation, "PEAK", 1e12)
     monkeypatch.setattr(extrapolation, "SHARE", 0.5)
     sizes = [{"images": 1000, "captions": 2000, "product_seconds": 1.0, "seconds": 2.0}]
-    one, many = hours(sizes, 1), hours(sizes, 64)
+    single, many = hours(sizes, 1), hours(sizes, 64)
     pairs = 1e6 * 5e6
-    assert one["product of 256 numbers"] == pytest.approx(2 * pairs * 512 / 0.5e12 / 3600)
+    assert single["product of 256 numbers"] == pytest.approx(2 * pairs * 512 / 0.5e12 / 3600)
     operations = 2 * pairs * 36 * 12.5 * 2 * 1024
-    assert one["SCAN's region-word product"] == pytest.approx(operations / 0.5e12 / 3600)
-    assert one["what follows, on the host"] == pytest.approx(pairs * 1.0 / 2e6 / 16 / 3600)
-    assert one["scores to the host"] == pytest.approx(2 * pairs * 4 / 64e9 / 3600)
-    assert many == pytest.approx({name: value / 64 for name, value in one.items()})
+    assert single["SCAN's region-word product"] == pytest.approx(operations / 0.5e12 / 3600)
+    assert single["what follows, on the host"] == pytest.approx(pairs * 1.0 / 2e6 / 16 / 3600)
+    assert single["scores to the host"] == pytest.approx(2 * pairs * 4 / 64e9 / 3600)
+    assert many == pytest.approx({name: value / 64 for name, value in single.items()})
 
 
 def test_a_page_without_a_mark_is_refused():

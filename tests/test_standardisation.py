@@ -48,8 +48,8 @@ def test_a_file_is_standardised_by_the_rows_that_count(tmp_path, monkeypatch, bl
     write_standardised(
         tmp_path / "raw.npy", tmp_path / "out.npy", Standardiser.of(rows, counted), kept
     )
-    found, measured = np.load(tmp_path / "out.npy"), rows[counted].astype(np.float64)
+    standardised, measured = np.load(tmp_path / "out.npy"), rows[counted].astype(np.float64)
     expected = (rows - measured.mean(0)) / np.where(measured.std(0) > 0, measured.std(0), 1)
-    assert found.dtype == np.float16 and found.shape == rows.shape
-    np.testing.assert_allclose(found[kept], as_float16(expected)[kept], atol=2e-3)
-    assert not found[~kept].any() and found[kept][:, 0].any()
+    assert standardised.dtype == np.float16 and standardised.shape == rows.shape
+    np.testing.assert_allclose(standardised[kept], as_float16(expected)[kept], atol=2e-3)
+    assert not standardised[~kept].any() and standardised[kept][:, 0].any()

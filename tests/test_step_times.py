@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
 import datasets
 from benchmark.commands import data_shapes, step_times
@@ -168,9 +167,6 @@ def test_trainings_that_are_done_are_left_out():
 
 def test_validation_is_scaled_to_the_split_that_will_be_scored(monkeypatch):
     """Of 2 images and 4 captions: one second each for images, captions and pairs."""
-    cost = {"image_seconds": 1.0, "caption_seconds": 1.0, "pair_seconds": 1.0}
-    scores = scoring.Scores(matrix=torch.zeros(2, 4), **cost)
-    monkeypatch.setattr(scoring, "score", lambda *given, **options: scores)
     params = own_method()
     rehearsal = Rehearsal(SeasonShapes(params), [*params.cells.values()][0])
     phase = Phase(epochs=1, learning_rates=(0.1,), batch_size=2, captions_per_image=2)
@@ -180,7 +176,14 @@ def test_validation_is_scaled_to_the_split_that_will_be_scored(monkeypatch):
     rehearsal.cell = rehearsal.cell.model_copy(update={"validation_images": 100})
     fewer = rehearsal.validation()
     assert fewer == {"images": 100, "captions": 500, "phrases": 1500}
-    seconds = step_times._validation_seconds(nn.Module(), data, fewer)
+    cost = {"per_image": 1 / 2, "per_caption": 1 / 4}
+    clock = iter((0.0, 1.0))
+    model = rehearsal.model()
+    split = scoring.Encoded(model, (), (), np.arange(2), np.arange(4), seconds=cost)
+    monkeypatch.setattr(scoring, "encoded", lambda model, inputs: split)
+    monkeypatch.setattr(scoring, "score_pairs", lambda *given: None)
+    monkeypatch.setattr(step_times, "now", lambda device: next(clock))
+    seconds = step_times._validation_seconds(model, data, fewer)
     assert seconds == pytest.approx(100 / 2 + 500 / 4 + 100 * 500 / 8)
 
 

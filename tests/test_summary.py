@@ -100,15 +100,15 @@ def line(start: str, lines: list[str]) -> str:
 
 def test_there_are_seven_lines_where_everything_happened():
     judged = [verdict("holds"), verdict("reversed"), verdict("undecided")]
-    found = sentences(board(standing("a", PERFECT), standing("b", POOR, None)), judged)
-    assert len(found) == 7
-    assert all(found) and not any("\n" in line for line in found)
+    lines = sentences(board(standing("a", PERFECT), standing("b", POOR, None)), judged)
+    assert len(lines) == 7
+    assert all(lines) and not any("\n" in line for line in lines)
 
 
 def test_where_nothing_happened_there_are_fewer_and_none_is_empty():
-    found = sentences(board(standing("a", PERFECT)), [])
-    assert 0 < len(found) < 7
-    assert all(found)
+    lines = sentences(board(standing("a", PERFECT)), [])
+    assert 0 < len(lines) < 7
+    assert all(lines)
 
 
 def test_without_any_result_that_is_said_and_nothing_else():
@@ -128,18 +128,18 @@ class TestSmallTestSets:
 
     @pytest.mark.parametrize("kind", ["images", "captions"])
     def test_that_is_said_first_and_no_winner_is_named(self, kind):
-        found = self.small(standing("a", PERFECT), standing("poor", POOR), **{kind: 99})
-        assert found[0] == self.FEW
-        assert not [line for line in found if line.startswith(("Best", "Matched", "Undecided"))]
+        lines = self.small(standing("a", PERFECT), standing("poor", POOR), **{kind: 99})
+        assert lines[0] == self.FEW
+        assert not [line for line in lines if line.startswith(("Best", "Matched", "Undecided"))]
 
     def test_of_phrases_it_is_said_of_phrases(self):
         presets = standing("a", PERFECT), localiser("p", 20), localiser("q", 1)
-        found = self.small(*presets, phrases=99)
-        assert found[0] == (
+        lines = self.small(*presets, phrases=99)
+        assert lines[0] == (
             "On localising phrases, nothing can be concluded from 99 test queries: 100 are needed."
         )
-        assert not [line for line in found if line.startswith("Best at")]
-        assert line("Best:", found)
+        assert not [line for line in lines if line.startswith("Best at")]
+        assert line("Best:", lines)
 
     def test_a_hundred_are_enough(self):
         assert self.small(standing("a", PERFECT))[0].startswith("Best:")
@@ -153,8 +153,8 @@ class TestBest:
         return [standing(name, *[rank] * seeds, noisy=True) for name, rank in ranks.items()]
 
     def test_it_stands_with_its_interval_and_those_who_cannot_be_told_apart_from_it(self):
-        found = board(*self.presets(poor=POOR, a=PERFECT, b=PERFECT))
-        best = line("Best:", sentences(found, []))
+        standings = board(*self.presets(poor=POOR, a=PERFECT, b=PERFECT))
+        best = line("Best:", sentences(standings, []))
         assert re.search(r"\*\*A\*\*, rsum 565.0 \(95% interval \[4\d\d.\d,.5\d\d.\d\]\)", best)
         assert "; the best with a probability of 50%" in best
         assert best.endswith(", unadjusted; not distinguishable from it: B.")
@@ -178,8 +178,8 @@ class TestBest:
         assert "**A**" in best and "other" not in best and "distinguishable" not in best
 
     def test_it_is_the_mean_over_the_seeds_that_ranks(self):
-        found = board(standing("a", PERFECT, POOR), standing("b", PERFECT, None, PERFECT))
-        assert "**B**, rsum 600.0" in line("Best:", sentences(found, []))
+        standings = board(standing("a", PERFECT, POOR), standing("b", PERFECT, None, PERFECT))
+        assert "**B**, rsum 600.0" in line("Best:", sentences(standings, []))
 
     def test_of_many_that_are_alike_six_are_named(self):
         alike = self.presets(**dict.fromkeys("abcdefghi", PERFECT))
@@ -203,23 +203,23 @@ def localiser(preset: str, hits: int, *, seeds: int = 1) -> Standing:
 class TestLocalising:
     def test_the_best_stands_with_its_interval_chance_and_bound(self):
         """20 of 40 images: about 50 -+ 1.96 sqrt(0.25 / 40) = 50 -+ 15.5"""
-        found = board(standing("a", POOR), localiser("p", 20), localiser("q", 1))
-        told = line("Best at", sentences(found, []))
+        standings = board(standing("a", POOR), localiser("p", 20), localiser("q", 1))
+        told = line("Best at", sentences(standings, []))
         assert told.startswith("Best at localising phrases: **P**, R@1 50.0 (" + THESE)
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", told).groups())
         assert (low, high) == pytest.approx((34.5, 65.5), abs=3)
         assert told.endswith(f"; by chance 7.5, at most 90.0); {NOT_COMPARED}.")
-        best = line("Best:", sentences(found, []))
+        best = line("Best:", sentences(standings, []))
         low, high = map(float, re.search(r"\[(.+),\N{NO-BREAK SPACE}(.+?)\]", best).groups())
         assert "**A**, rsum 0.0" in best and low == 0 < high
 
     def test_those_who_cannot_be_told_apart_are_named(self):
-        found = board(localiser("p", 20, seeds=3), localiser("q", 19, seeds=3))
-        assert line("Best at", sentences(found, [])).endswith("not distinguishable from it: Q.")
+        standings = board(localiser("p", 20, seeds=3), localiser("q", 19, seeds=3))
+        assert line("Best at", sentences(standings, [])).endswith("not distinguishable from it: Q.")
 
     def test_where_nothing_but_phrases_was_asked_nothing_else_is_told(self):
-        found = sentences(board(localiser("p", 20)), [])
-        starts = [line.split()[0] for line in found]
+        lines = sentences(board(localiser("p", 20)), [])
+        starts = [line.split()[0] for line in lines]
         assert starts == ["Best", "None", "Printed"]
 
     def test_where_no_phrase_was_asked_nothing_is_told(self):
@@ -229,8 +229,8 @@ class TestLocalising:
 class TestCheapest:
     def test_a_query_is_encoded_once_and_scored_with_every_caption(self):
         """1 ms and 80 times 0.01 ms; the other takes 2 ms and the same."""
-        found = board(standing("a", PERFECT, per_image=2e-3), standing("b", POOR))
-        cheapest = line("Cheapest", sentences(found, []))
+        standings = board(standing("a", PERFECT, per_image=2e-3), standing("b", POOR))
+        cheapest = line("Cheapest", sentences(standings, []))
         assert "fastest with B (1.80 ms, rsum 0.0)" in cheapest
 
     def test_a_training_costs_what_it_goes_on_from_too(self):
@@ -255,44 +255,44 @@ class TestCheapest:
 
     def test_training_is_all_trainings_together_and_the_least_of_all_is_named(self):
         """0.04 s is kept as 0.0 s, and is less than all others."""
-        found = board(
+        standings = board(
             standing("a", PERFECT, training=[30.0, 31.0]),
             standing("b", POOR, training=[40.0]),
             standing("c", POOR, training=[0.0]),
         )
-        cheapest = line("Cheapest", sentences(found, []))
+        cheapest = line("Cheapest", sentences(standings, []))
         assert "to train: C (0 s, rsum 0.0)" in cheapest
-        found = board(standing("d", PERFECT, training=[3.0, 4.0]), standing("e", POOR))
-        assert "to train: D (7 s, rsum 600.0)" in line("Cheapest", sentences(found, []))
+        standings = board(standing("d", PERFECT, training=[3.0, 4.0]), standing("e", POOR))
+        assert "to train: D (7 s, rsum 600.0)" in line("Cheapest", sentences(standings, []))
 
     def test_times_closer_than_a_tenth_are_a_tie(self):
         times = {"a": 10.0, "b": 10.9, "c": 11.2}
-        found = board(*(standing(name, POOR, training=[t]) for name, t in times.items()))
-        cheapest = line("Cheapest", sentences(found, []))
+        standings = board(*(standing(name, POOR, training=[t]) for name, t in times.items()))
+        cheapest = line("Cheapest", sentences(standings, []))
         assert "to train: A (10 s, rsum 0.0); B (11 s, rsum 0.0)." in cheapest
 
     def test_of_the_times_of_the_seeds_the_median_counts(self):
         played = [outcome("p", seed, POOR, training=[t]) for seed, t in enumerate((1.0, 5.0, 99.0))]
         preset = builders.standing("p", played, "P")
         slower = standing("slow", POOR, training=[9.0])
-        found = sentences(board(preset, slower), [])
-        assert "to train: P (5 s," in line("Cheapest", found)
+        lines = sentences(board(preset, slower), [])
+        assert "to train: P (5 s," in line("Cheapest", lines)
 
     @pytest.mark.parametrize("what", ["threads", "workers"])
     def test_what_was_timed_with_other_threads_or_workers_is_not_compared(self, what):
-        one = outcome("p", 0, POOR)
-        slow = replace(one, scoring=one.scoring.model_copy(update={what: 7}))
+        timed = outcome("p", 0, POOR)
+        slow = replace(timed, scoring=timed.scoring.model_copy(update={what: 7}))
         both = board(standing("a", POOR), builders.standing("p", [slow], "P"))
         assert not [told for told in sentences(both, []) if told.startswith("Cheapest")]
 
     def test_what_another_kind_of_processor_timed_is_not_compared(self):
         """It computes other bytes, as its fingerprint says."""
-        one = outcome("p", 0, POOR, training=[1.0])
+        timed = outcome("p", 0, POOR, training=[1.0])
         numerics = {"mode": "intel", "threads": 1, "fingerprint": "ab12"}
-        other = replace(one, record=one.record.model_copy(update={"numerics": numerics}))
+        other = replace(timed, record=timed.record.model_copy(update={"numerics": numerics}))
         alike = [standing(name, POOR, training=[t]) for name, t in (("a", 9.0), ("b", 8.0))]
-        found = board(*alike, builders.standing("p", [other], "P"))
-        cheapest = line("Cheapest", sentences(found, []))
+        standings = board(*alike, builders.standing("p", [other], "P"))
+        cheapest = line("Cheapest", sentences(standings, []))
         assert cheapest.startswith("Cheapest, of the 2 presets that were timed alike: ")
         assert "to train: B (8 s, rsum 0.0)." in cheapest
 
@@ -373,40 +373,40 @@ def test_the_budget_counts_every_training_once():
 
 class TestPrinted:
     def test_other_features_make_them_orientation(self):
-        found = sentences(board(standing("scan_t2i_avg", PERFECT)), [])
-        assert line("Printed", found).startswith("Printed numbers are for orientation: no paper")
+        lines = sentences(board(standing("scan_t2i_avg", PERFECT)), [])
+        assert line("Printed", lines).startswith("Printed numbers are for orientation: no paper")
 
     def test_presets_that_a_paper_measured_alike_are_counted(self):
         own = standing("scan_t2i_avg", PERFECT, deviations=[])
-        found = sentences(board(own, standing("made_up", POOR, deviations=[])), [])
-        assert line("Printed", found).endswith("compared with ours for 1 preset.")
+        lines = sentences(board(own, standing("made_up", POOR, deviations=[])), [])
+        assert line("Printed", lines).endswith("compared with ours for 1 preset.")
         other = standing("scan_i2t_avg", PERFECT, deviations=[])
-        found = sentences(board(own, other), [])
-        assert line("Printed", found).endswith("compared with ours for 2 presets.")
+        lines = sentences(board(own, other), [])
+        assert line("Printed", lines).endswith("compared with ours for 2 presets.")
 
 
 def test_cells_without_a_result_are_counted_with_the_way_to_the_reasons():
-    found = sentences(board(standing("a", PERFECT, None), standing("b", None)), [])
-    assert line("Cells", found).startswith("Cells without a result: 2 of 3")
-    assert "(datasets/flickr30k.md)" in line("Cells", found)
-    found = sentences(board(standing("c", PERFECT)), [])
-    assert not [one for one in found if one.startswith("Cells")]
+    lines = sentences(board(standing("a", PERFECT, None), standing("b", None)), [])
+    assert line("Cells", lines).startswith("Cells without a result: 2 of 3")
+    assert "(datasets/flickr30k.md)" in line("Cells", lines)
+    lines = sentences(board(standing("c", PERFECT)), [])
+    assert not [text for text in lines if text.startswith("Cells")]
 
 
 def test_titles_and_statements_stay_text():
     hostile = "1. a | b <script>x</script> ](http://evil.example) `c` **d**"
     alike = [standing(name, PERFECT, title=hostile) for name in "ab"]
     judged = [verdict(word, hostile) for word in ("holds", "reversed")]
-    found = sentences(board(*alike), judged)
-    assert sum("script" in one for one in found) >= 3
+    lines = sentences(board(*alike), judged)
+    assert sum("script" in text for text in lines) >= 3
     parser = MarkdownIt("commonmark").enable("table")
-    for number, one in enumerate(found):
-        tokens = parser.parse(f"{number}. {one}\n")
+    for number, text in enumerate(lines):
+        tokens = parser.parse(f"{number}. {text}\n")
         (inline,) = [token for token in tokens if token.type == "inline"]
         kinds = {child.type for child in inline.children}
         assert kinds <= {"text", "strong_open", "strong_close", "link_open", "link_close"}
         hrefs = {child.attrs["href"] for child in inline.children if child.type == "link_open"}
         assert hrefs <= {"claims.md", "datasets/flickr30k.md"}
-        if "script" in one:
+        if "script" in text:
             shown = "".join(child.content for child in inline.children)
             assert hostile in shown

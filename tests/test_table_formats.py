@@ -195,15 +195,15 @@ class TestCsv:
         ]
         heads = ["preset", "group", "seeds", "rsum", "ends", "epochs"]
         table = Table(title="T", heads=heads, rows=rows, ids=["x", "y", "z"])
-        found = pd.read_csv(io.StringIO(as_csv(table))).set_index("id")
-        assert found["preset"].tolist() == [1, 2, 3] and found["group"].tolist() == ["a", "bc", "-"]
-        assert found["seeds"].tolist() == [2, 3, 0]
-        assert found.loc["x", ["rsum", "rsum sd", "rsum note"]].tolist() == [5.0, 1.7, "*"]
-        assert found["rsum"].isna().tolist() == [False, False, True]
-        assert found.loc["z", "rsum note"] == "failed"
-        assert found["ends low"].tolist()[:2] == [-3.1, 1.0] and "ends" not in found
-        assert found.loc["y", "ends note"] == "\N{DAGGER}"
-        assert found.loc["x", ["epochs low", "epochs high"]].tolist() == [2, 4]
+        frame = pd.read_csv(io.StringIO(as_csv(table))).set_index("id")
+        assert frame["preset"].tolist() == [1, 2, 3] and frame["group"].tolist() == ["a", "bc", "-"]
+        assert frame["seeds"].tolist() == [2, 3, 0]
+        assert frame.loc["x", ["rsum", "rsum sd", "rsum note"]].tolist() == [5.0, 1.7, "*"]
+        assert frame["rsum"].isna().tolist() == [False, False, True]
+        assert frame.loc["z", "rsum note"] == "failed"
+        assert frame["ends low"].tolist()[:2] == [-3.1, 1.0] and "ends" not in frame
+        assert frame.loc["y", "ends note"] == "\N{DAGGER}"
+        assert frame.loc["x", ["epochs low", "epochs high"]].tolist() == [2, 4]
         data = json.loads(as_json(table))
         (first, *_, last) = [dict(zip(data["heads"], row, strict=True)) for row in data["rows"]]
         assert (first["id"], first["preset"], first["rsum"], first["seeds"]) == ("x", "1", 5.0, 2)

@@ -107,12 +107,12 @@ def test_only_training_captions_enter_the_dictionary(tmp_path):
     """Vectors may be known of words that only test captions have."""
     known = ("hidden", "seen", "twice", "validation")
     Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
-    found = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"])
-    assert found == Dictionary(words=("<pad>", "seen", "twice"))
+    vocabulary = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"])
+    assert vocabulary == Dictionary(words=("<pad>", "seen", "twice"))
 
 
 def test_a_checkpoints_words_become_the_vocabulary_that_they_were():
     for text, kind in (("tokens", Vocabulary), ("words", Dictionary)):
-        found = vocabulary_from(TAKES[text], ("<pad>", "a"))
-        assert (type(found), found.words) == (kind, ("<pad>", "a"))
+        vocabulary = vocabulary_from(TAKES[text], ("<pad>", "a"))
+        assert (type(vocabulary), vocabulary.words) == (kind, ("<pad>", "a"))
     assert vocabulary_from(TAKES["sentence"], None) is None

@@ -12,7 +12,8 @@ from torch import nn
 from benchmark.core.errors import UserError
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.matching import score_stream, tile_workers
-from benchmark.matching.score_stream import Encoded, ScoreStream
+from benchmark.matching.score_stream import ScoreStream
+from benchmark.matching.scoring import Encoded
 from benchmark.matching.tile_workers import results_in_order
 from benchmark.protocol import fusion
 from benchmark.train import __main__ as train
@@ -87,11 +88,11 @@ def test_an_error_of_a_worker_ends_them_all():
             raise ValueError("item 3")
         return item
 
-    before, got = threading.active_count(), []
+    before, received = threading.active_count(), []
     with pytest.raises(ValueError, match="item 3"):
         for result in results_in_order([compute] * 3, range(1000)):
-            got.append(result)
-    assert got == [0, 1, 2] and threading.active_count() == before
+            received.append(result)
+    assert received == [0, 1, 2] and threading.active_count() == before
 
 
 def test_who_stops_looking_leaves_no_thread():
@@ -117,7 +118,7 @@ def test_workers_take_the_gpus_of_the_first_ones_kind_in_turn(monkeypatch):
 def test_a_model_goes_where_its_worker_computes():
     """On a device without values: that all parts are there is what can be seen."""
     model, meta = nn.Linear(3, 3), torch.device("meta")
-    member = Encoded(model, "", (torch.ones(2, 3),), (torch.ones(4, 3),), np.r_[:2], np.r_[:4])
+    member = Encoded(model, (torch.ones(2, 3),), (torch.ones(4, 3),), np.r_[:2], np.r_[:4])
     there = member.on(meta)
     assert member.on(CPU) is member and member.model.weight.device == CPU
     assert there.model.weight.device == there.device == there.captions[0].device == meta
@@ -145,10 +146,10 @@ def test_each_device_scores_its_tiles_with_one_copy(monkeypatch):
 
         def scores(self, rows, columns):
             scored.setdefault(self.place, []).append((rows.start, columns.start))
-            return np.zeros((rows.stop - rows.start, columns.stop - columns.start), np.float32)
+            return [np.zeros((rows.stop - rows.start, columns.stop - columns.start), np.float32)]
 
     encodings = (torch.ones(1200, 3),), (torch.ones(1100, 3),)
-    member = Copy(None, "", *encodings, np.r_[:1200], np.r_[:1100])
+    member = Copy(None, *encodings, np.r_[:1200], np.r_[:1100])
     ScoreStream([member], fusion.mean).survey()
     assert copies == gpus
     assert sorted(scored[gpus[0]]) == [(0, 0), (512, 0), (1024, 0)]
@@ -182,7 +183,7 @@ def test_workers_compute_in_the_precision_of_the_cell(monkeypatch):
     for is_cast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
         with torch.autocast("cpu", torch.bfloat16, enabled=is_cast):
             stream = ScoreStream(
-                [Encoded(Model(), "", *encodings, np.r_[:600], np.r_[:1100])], fusion.mean
+                [Encoded(Model(), *encodings, np.r_[:600], np.r_[:1100])], fusion.mean
             )
             stream.survey()
         assert seen == [(dtype, True)] * 4
@@ -198,7 +199,7 @@ def test_scores_of_several_models_stay_together(monkeypatch):
     for model in models:
         model.similarity = lambda x, y, model=model: x[0] @ model.weight[0] @ y[0].T
     encodings = (images,), (captions,), np.arange(600), np.arange(1100)
-    members = [Encoded(model, "", *encodings) for model in models]
+    members = [Encoded(model, *encodings) for model in models]
     fused, seen = np.empty((600, 1100)), np.empty((2, 600, 1100))
     stream = ScoreStream(members, fusion.mean)
     stream.lookers.append(

@@ -4,6 +4,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,9 @@ from benchmark.data.word_vectors import Words
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.matching.training_identity import identity_of
 from benchmark.season.parameters import Cell
+from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
-from methods import Captions
+from methods import Captions, NotApplicableError, Phase
 
 
 @pytest.fixture(autouse=True)
@@ -272,6 +274,19 @@ def test_what_a_dataset_cannot_give_is_a_record_that_says_so(kind, options, chan
         assert not arrays.files
 
 
+@pytest.mark.parametrize(
+    ("draws", "owners", "found"),
+    [("images", [3, 3, 3], "2 training images or more, found 1"), ("captions", [0], "found 1")],
+)
+def test_a_single_row_makes_no_batch(draws, owners, found):
+    phase = Phase(epochs=1, learning_rates=(0.1,), batch_size=4, draws=draws)
+    data = SimpleNamespace(train=SimpleNamespace(owners=np.array(owners)))
+    with pytest.raises(NotApplicableError, match=f"^tiny: a batch expects .*{found}$"):
+        train._check_batches(cell_of("scan"), [phase], data)
+    data.train.owners = np.append(owners, 4)
+    train._check_batches(cell_of("scan"), [phase], data)
+
+
 def test_a_test_split_without_captions_is_not_applicable():
     cell = cell_of("scan")
     write_dataset(empty="test")
@@ -326,9 +341,19 @@ def test_batches_hold_what_the_phase_asks_for():
 
 def test_clusters_take_the_place_of_groups():
     seen = batches_seen(cell_of("pixels", epochs=1, clusters=0.5))
-    found = torch.cat([batch.class_ids for batch in seen])
-    assert sorted(set(found.tolist())) == [0, 1, 2]  # half as many as there are groups
+    class_ids = torch.cat([batch.class_ids for batch in seen])
+    assert sorted(set(class_ids.tolist())) == [0, 1, 2]  # half as many as there are groups
     assert checkpoint_of().sizes.classes == 3
+
+
+def test_no_method_is_blamed_for_a_small_machine(monkeypatch):
+    def step(self, *given):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(resumable_loop.Run, "step", step)
+    with pytest.raises(MemoryError, match="results/a: "):
+        train_cell(cell_of("two_branch"))
+    assert not Path("data/checkpoints/a.pt").exists()
 
 
 def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
@@ -346,22 +371,22 @@ def rates_seen(cell: Cell, monkeypatch) -> list[tuple]:
 
 
 def test_each_group_learns_at_its_share_of_the_rate(monkeypatch):
-    found = rates_seen(cell_of("pixels", epochs=2), monkeypatch)
+    steps = rates_seen(cell_of("pixels", epochs=2), monkeypatch)
     shares = [(0.1, pytest.approx(0.005)), (1.0, 0.05)]
-    assert found == [(0, "Adam", shares), (1, "Adam", shares)]
+    assert steps == [(0, "Adam", shares), (1, "Adam", shares)]
 
 
 def test_each_epoch_has_the_rate_and_optimiser_of_its_phase(monkeypatch):
-    found = rates_seen(cell_of("two_phases"), monkeypatch)
+    steps = rates_seen(cell_of("two_phases"), monkeypatch)
     rates = [(0, "Adam", 0.1), (1, "Adam", 0.01), (2, "SGD", 0.1), (3, "SGD", 0.1)]
-    assert found == [(epoch, name, [(1.0, rate)]) for epoch, name, rate in rates]
+    assert steps == [(epoch, name, [(1.0, rate)]) for epoch, name, rate in rates]
 
 
 def test_frozen_parameters_stay_and_the_others_learn():
     train_cell(cell_of("pixels"))
-    found, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
+    state, kept = state_of("results/a"), torch.load(IMAGES / "network.pt", weights_only=True)
     words = Words.read(KNOWN)
     expected = np.vstack([np.zeros((1, 2)), words.rows(["a", "dog", "green", "red", "runs"])])
-    np.testing.assert_array_equal(found["words.weight"].numpy(), expected.astype(np.float32))
+    np.testing.assert_array_equal(state["words.weight"].numpy(), expected.astype(np.float32))
     moved = "trunk.0.0.weight"
-    assert not torch.equal(found[f"image_network.{moved}"], kept[moved])
+    assert not torch.equal(state[f"image_network.{moved}"], kept[moved])

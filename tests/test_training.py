@@ -62,9 +62,9 @@ def test_a_factor_of_zero_freezes_until_a_phase_thaws():
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 def test_optimisers_are_the_phases(optimiser):
     phase = phase_of(optimiser=optimiser, weight_decay=0.01, momentum=0.9, nesterov=True)
-    found = optimiser_of(Small(), phase)
-    assert type(found) is {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimiser]
-    for group in found.param_groups:
+    built = optimiser_of(Small(), phase)
+    assert type(built) is {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimiser]
+    for group in built.param_groups:
         assert group["weight_decay"] == 0.01
         if optimiser == "sgd":
             assert (group["momentum"], group["nesterov"]) == (0.9, True)

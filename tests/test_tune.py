@@ -183,8 +183,8 @@ def test_a_row_without_an_epoch_that_validation_chose_adds_none(season):
     unchosen = builders.outcome("vse", selected_epoch=None, history=RISING, **OF_BOARD)
     write_trials("tiny,vse,epochs=30,2,9.5")
     for outcome in (fused, unchosen):
-        one = builders.board(builders.standing("vse", [outcome]), dataset="tiny")
-        assert len(tuning(season, one).rows) == 1
+        single = builders.board(builders.standing("vse", [outcome]), dataset="tiny")
+        assert len(tuning(season, single).rows) == 1
     lost = builders.outcome("vse", status="failed", selected_epoch=None, **OF_BOARD)
     second = builders.outcome(
         "vse", 1, options={"epochs": 3}, selected_epoch=2, history=RISING, **OF_BOARD

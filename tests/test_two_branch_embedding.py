@@ -82,11 +82,11 @@ def test_terms_are_the_papers(seed, k):
     expected = naive.image_to_text(images, texts, ids.tolist(), margin, k)
     assert method.image_anchor(across, ids, margin, k).item() == pytest.approx(expected, abs=1e-10)
     expected = naive.text_to_image(images, texts, ids.tolist(), margin, k)
-    found = method.sentence_anchor(across, ids, margin, k).item()
-    assert found == pytest.approx(expected, abs=1e-10)
+    term = method.sentence_anchor(across, ids, margin, k).item()
+    assert term == pytest.approx(expected, abs=1e-10)
     expected = naive.text_neighbourhood(texts, ids.tolist(), margin, k)
-    found = text_neighbourhood(within, ids, margin, k).item()
-    assert found == pytest.approx(expected, abs=1e-10)
+    term = text_neighbourhood(within, ids, margin, k).item()
+    assert term == pytest.approx(expected, abs=1e-10)
     assert expected > 0
 
 
@@ -136,10 +136,10 @@ def test_branch_is_the_papers_with_its_batch_norm_statistics():
         for weight in branch.parameters():
             weight.data.add_(torch.rand(weight.shape, generator=generator) / 4)
     model.eval()
-    found = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
+    encoded = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
     given = batch.images, batch.captions.values
     branches = model.image_branch, model.text_branch
-    for branch, inputs, outputs in zip(branches, given, found, strict=True):
+    for branch, inputs, outputs in zip(branches, given, encoded, strict=True):
         first, _, _, last, norm = branch
         parts = (first.weight, first.bias, last.weight, last.bias)
         parts += (norm.running_mean, norm.running_var, norm.weight, norm.bias)
@@ -220,13 +220,13 @@ def test_text_decides_the_inputs(option, text):
 def test_lstm_sentence_is_the_last_state_of_its_words():
     model, captions = model_of(**LSTM).eval(), sentences_of(9, seed=5)
     unsettle(model, seed=6)
-    found = model.encode_captions(captions)[0].detach().numpy()
+    encoded = model.encode_captions(captions)[0].detach().numpy()
     lstm, (first, _, _, last, norm) = model.sentences.lstm, model.text_branch
     weights = plain(lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0)
     layers = plain(first.weight, first.bias, last.weight, last.bias)
     vectors = model.sentences.embed.weight.detach().numpy()
     assert len(set(captions.lengths.tolist())) > 3
-    for ids, length, y in zip(captions.values, captions.lengths, found, strict=True):
+    for ids, length, y in zip(captions.values, captions.lengths, encoded, strict=True):
         state = naive.lstm(vectors[ids[:length].numpy()], *weights)
         expected = naive.embed(state, *layers, *numbers(norm), norm.eps)
         np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-10)
@@ -249,8 +249,8 @@ def test_padding_and_company_change_no_lstm_sentence():
     torch.testing.assert_close(model.encode_captions(wide)[0], together, rtol=1e-12, atol=1e-12)
     for c, length in enumerate(captions.lengths):
         alone = Captions(values=captions.values[[c], :length], lengths=length[None])
-        found = model.encode_captions(alone)[0]
-        torch.testing.assert_close(found, together[[c]], rtol=1e-12, atol=1e-12)
+        encoded = model.encode_captions(alone)[0]
+        torch.testing.assert_close(encoded, together[[c]], rtol=1e-12, atol=1e-12)
 
 
 def test_lstm_is_trained_with_the_branches():
@@ -266,21 +266,21 @@ def test_lstm_is_trained_with_the_branches():
 def test_caption_similarity_is_the_cosine_of_sentences():
     model = model_of().eval()
     (texts,) = captions = model.encode_captions(batch_of(1).captions)
-    found = model.caption_similarity(captions, (texts[:3],))
-    assert found.shape == (7, 3)
+    cosines = model.caption_similarity(captions, (texts[:3],))
+    assert cosines.shape == (7, 3)
     for b in range(7):
         for c in range(3):
             cosine = 1 - naive.distance(*plain(texts[b], texts[c])) ** 2 / 2
-            assert found[b, c].item() == pytest.approx(cosine, abs=1e-10)
+            assert cosines[b, c].item() == pytest.approx(cosine, abs=1e-10)
 
 
 def test_official_branch_normalises_after_the_first_layer():
     model, batch = model_of(**OFFICIAL).eval(), batch_of(3)
     unsettle(model, seed=4)
-    found = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
+    encoded = model.encode_images(batch.images)[0], model.encode_captions(batch.captions)[0]
     given = batch.images, batch.captions.values
     branches = model.image_branch, model.text_branch
-    for branch, inputs, outputs in zip(branches, given, found, strict=True):
+    for branch, inputs, outputs in zip(branches, given, encoded, strict=True):
         first, norm, _, _, last = branch
         (w1,), (w2, b2) = plain(first.weight), plain(last.weight, last.bias)
         for x, y in zip(inputs.numpy(), outputs.detach().numpy(), strict=True):
@@ -306,8 +306,8 @@ def test_official_loss_is_the_codes(seed, k):
     image, sentence, neighbours = naive.official_terms(x, y, 2, 0.4, k)
     assert terms["image_anchor"].item() == pytest.approx(image, abs=1e-10)
     assert terms["sentence_anchor"].item() == pytest.approx(1.5 * sentence, abs=1e-10)
-    found = terms["sentence_neighbourhood"].item()
-    assert found == pytest.approx(0.05 * neighbours, abs=1e-10)
+    term = terms["sentence_neighbourhood"].item()
+    assert term == pytest.approx(0.05 * neighbours, abs=1e-10)
     assert min(image, sentence, neighbours) > 0
 
 

@@ -70,11 +70,11 @@ def regions_of(model: method.Model, batch: RegionBatch, seed: int) -> tuple[list
     for t, row in enumerate(targets):
         allowed[t, naive.positives(ious[row])] = True
     torch.manual_seed(seed)
-    columns, found = draw(allowed, c.augmented + c.neighbourhood_sampling)
+    columns, present = draw(allowed, c.augmented + c.neighbourhood_sampling)
     regions = []
     for t, row in enumerate(targets):
         drawn = [] if c.augmented else [true[row]]
-        for column, there in zip(columns[t].tolist(), found[t].tolist(), strict=True):
+        for column, there in zip(columns[t].tolist(), present[t].tolist(), strict=True):
             drawn.append(proposals[batch.image_of_row[row], column] if there else true[row])
         regions.append(drawn)
     return targets, regions
@@ -121,8 +121,8 @@ def test_terms_by_hand():
     assert method.phrase_anchor(targets, 1.0, 2).item() == pytest.approx(expected, abs=1e-5)
     # x_i = between: north is at sqrt(0.4), west at sqrt(3.2); x_i = east: sqrt(2) and 2.
     hinges = [1 + near - 0.4**0.5, 1 + near - 3.2**0.5, 1 + near - 2**0.5, 0.0]
-    found = method.region_neighbourhood(targets, 1.0, 2).item()
-    assert found == pytest.approx(sum(hinges) / 4, abs=1e-5)
+    term = method.region_neighbourhood(targets, 1.0, 2).item()
+    assert term == pytest.approx(sum(hinges) / 4, abs=1e-5)
     # Rows (east, east) and (west, between) of two chains, a third phrase of the first chain.
     regions, phrases = torch.tensor([east, west, east]), torch.tensor([east, between, north])
     chains = torch.tensor([3, 5, 3])
@@ -130,8 +130,8 @@ def test_terms_by_hand():
     # East, from north at sqrt(2): between at sqrt(0.8).
     far = 3.2**0.5
     hinges = [1 - near, max(0, 1 + far - 2), 1 + far - 2**0.5, 1 + 2**0.5 - near]
-    found = method.image_anchor(regions, phrases, chains, 1.0, 2).item()
-    assert found == pytest.approx(sum(hinges) / 6, abs=1e-5)
+    term = method.image_anchor(regions, phrases, chains, 1.0, 2).item()
+    assert term == pytest.approx(sum(hinges) / 6, abs=1e-5)
 
 
 @pytest.mark.parametrize("chain", IOUS)
@@ -142,9 +142,9 @@ def test_augmented_positives_are_drawn_uniformly_among_near_proposals(chain, opt
     columns = torch.arange(6.0).repeat(draws, 1)[..., None]  # the encoding tells which one it is
     true = torch.full((draws, 1), -1.0)
     torch.manual_seed(0)
-    found = method.positive_regions(true, columns, ious >= 0.7, config)[..., 0].int().tolist()
+    positives = method.positive_regions(true, columns, ious >= 0.7, config)[..., 0].int().tolist()
     allowed = naive.positives(IOUS[chain])
-    for s, counts in enumerate(Counter(column) for column in zip(*found, strict=True)):
+    for s, counts in enumerate(Counter(column) for column in zip(*positives, strict=True)):
         left = len(allowed) - s  # a second one is another one, where there is any
         if left <= 0:
             assert counts == {-1: draws}
@@ -154,18 +154,18 @@ def test_augmented_positives_are_drawn_uniformly_among_near_proposals(chain, opt
             spread = 4.5 * (draws * p * (1 - p)) ** 0.5
             assert all(abs(count - draws * p) <= spread for count in counts.values())
     if options and len(allowed) > 1:
-        assert all(first != second for first, second in found)
+        assert all(first != second for first, second in positives)
 
 
 def test_a_single_positive_is_the_true_region():
     true, columns = torch.full((50, 1), -1.0), torch.arange(6.0).repeat(50, 1)[..., None]
     near = torch.tensor([IOUS[4]] * 50) >= 0.7
-    found = method.positive_regions(true, columns, near, config_of(augmented=False))
-    assert (found == -1).all() and found.shape == (50, 1, 1)
+    positives = method.positive_regions(true, columns, near, config_of(augmented=False))
+    assert (positives == -1).all() and positives.shape == (50, 1, 1)
     sampling = config_of(augmented=False, neighbourhood_sampling=True)
-    found = method.positive_regions(true, columns, near, sampling)[..., 0]
-    assert (found[:, 0] == -1).all()
-    assert set(found[:, 1].tolist()) == {0.0, 1.0, 2.0}
+    positives = method.positive_regions(true, columns, near, sampling)[..., 0]
+    assert (positives[:, 0] == -1).all()
+    assert set(positives[:, 1].tolist()) == {0.0, 1.0, 2.0}
 
 
 @pytest.mark.parametrize("row", ["bidirectional", "constraints"])
@@ -198,11 +198,11 @@ def test_absent_proposals_change_nothing_not_even_the_batch_norm(row):
     model, batch = model_of(**ROWS[row]).train(), batch_of(PAIRED)
     absent = torch.zeros(3, 6, dtype=torch.bool)
     absent[0, 5] = absent[2, 3:] = True
-    found = []
+    losses = []
     for value in (0.0, 1e3):
         proposals = batch.proposals.masked_fill(absent[..., None], value)
-        found.append(loss_of(model, replace(batch, proposals=proposals)))
-    assert found[0] == found[1]
+        losses.append(loss_of(model, replace(batch, proposals=proposals)))
+    assert losses[0] == losses[1]
 
 
 def test_regions_pass_through_the_network_once_and_together():
@@ -245,10 +245,10 @@ def test_every_term_moves_both_branches(row):
 
 def test_branches_are_the_papers():
     model, batch = model_of(), batch_of(ALONE)
-    found = model.encode_images(batch.regions)[0], model.encode_captions(batch.phrases)[0]
+    encoded = model.encode_images(batch.regions)[0], model.encode_captions(batch.phrases)[0]
     given = batch.regions, batch.phrases.values
     branches = model.image_branch, model.text_branch
-    for branch, inputs, outputs in zip(branches, given, found, strict=True):
+    for branch, inputs, outputs in zip(branches, given, encoded, strict=True):
         first, _, dropout, last, norm = branch
         parts = (first.weight, first.bias, last.weight, last.bias)
         parts += (norm.running_mean, norm.running_var, norm.weight, norm.bias)

@@ -123,12 +123,12 @@ def test_absent_proposals_change_nothing_not_even_the_batch_norm():
     model, batch = model_of().train(), batch_of(ALONE)
     absent = torch.zeros(3, 6, dtype=torch.bool)
     absent[0, 5] = absent[2, 3:] = True
-    found = []
+    losses = []
     for value in (0.0, 1e3):
         torch.manual_seed(0)
         proposals = batch.proposals.masked_fill(absent[..., None], value)
-        found.append(model.loss(replace(batch, proposals=proposals)))
-    assert found[0] == found[1]
+        losses.append(model.loss(replace(batch, proposals=proposals)))
+    assert losses[0] == losses[1]
 
 
 @pytest.mark.parametrize("options", VARIANTS)
@@ -144,15 +144,15 @@ def test_loss_moves_branches_and_joint_layers(options):
 def test_similarity_is_the_score_of_every_pair(options):
     model, batch = model_of(**options), batch_of(ALONE)
     regions, phrases = model.encode_images(batch.regions), model.encode_captions(batch.phrases)
-    found = model.similarity((regions[0][:4],), phrases)
-    assert found.shape == (4, 7)
+    scores = model.similarity((regions[0][:4],), phrases)
+    assert scores.shape == (4, 7)
     layers = joint_layers(model)
     assert len(layers) == options.get("joint_layers", 3)
     for n in range(4):
         for c in range(7):
             given = regions[0][n].detach().numpy(), phrases[0][c].detach().numpy()
             expected = sentences.joint_score(*given, layers)
-            assert found[n, c].item() == pytest.approx(expected, abs=1e-10)
+            assert scores[n, c].item() == pytest.approx(expected, abs=1e-10)
 
 
 NONLINEAR = (4096 + 6000 + 2) * 1024 + 2 * (1024 * 512 + 512) + 2 * 2 * 512

@@ -59,13 +59,13 @@ def test_similarity_is_the_score_of_every_pair(options):
     images, texts = encoded(model, batch)
     layers = joint_layers(model)
     assert len(layers) == options["joint_layers"]
-    found = model.similarity((torch.tensor(images[:5]),), (torch.tensor(texts),))
-    assert found.shape == (5, 7)
+    scores = model.similarity((torch.tensor(images[:5]),), (torch.tensor(texts),))
+    assert scores.shape == (5, 7)
     for i in range(5):
         for c in range(7):
             expected = naive.joint_score(images[i], texts[c], layers)
-            assert found[i, c].item() == pytest.approx(expected, abs=1e-10)
-    assert found.std() > 1e-4
+            assert scores[i, c].item() == pytest.approx(expected, abs=1e-10)
+    assert scores.std() > 1e-4
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -123,8 +123,8 @@ def test_joint_oracle_by_hand():
 def test_a_negative_never_shows_the_same_image(seed):
     torch.manual_seed(seed)
     ids = torch.randint(0, 4, (int(torch.randint(1, 12, ())),))
-    others, found = method.others(ids)
-    for b, (c, there) in enumerate(zip(others.tolist(), found.tolist(), strict=True)):
+    others, present = method.others(ids)
+    for b, (c, there) in enumerate(zip(others.tolist(), present.tolist(), strict=True)):
         assert there == any(image != ids[b] for image in ids)
         assert not there or ids[c] != ids[b]
 

@@ -43,19 +43,19 @@ CASES = [  # kind, value, error: margin 1
 @pytest.mark.parametrize(("kind", "value", "error", "conclusion", "reason"), CASES)
 def test_the_interval_decides(kind, value, error, conclusion, reason):
     rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
-    got, why = rule.conclusion(made, rule.p(made))
-    assert got == conclusion and reason in why
+    concluded, why = rule.conclusion(made, rule.p(made))
+    assert concluded == conclusion and reason in why
 
 
 def test_an_adjusted_p_guards_what_asserts_a_difference_and_nothing_else():
     for kind, value, error, conclusion, _ in CASES:
         rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
-        got, why = rule.conclusion(made, 0.06)
+        concluded, why = rule.conclusion(made, 0.06)
         starred = ("holds" if kind == "ordered" else "", "reversed")
         if conclusion in starred or conclusion.startswith("does not hold"):
-            assert (got, why) == ("undecided", "p is 0.06 after Holm's adjustment")
+            assert (concluded, why) == ("undecided", "p is 0.06 after Holm's adjustment")
         else:
-            assert got == conclusion
+            assert concluded == conclusion
 
 
 def test_without_a_margin_no_interval_is_no_difference():
@@ -86,12 +86,12 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
 def test_adaptive_cannot_beat_and_gain_nothing_over_average_beyond_one_margin():
     """On one interval and one margin at most one of the two holds."""
     for value, width in product(np.linspace(-4, 4, 41), (0.05, 0.3, 1.0, 4.0)):
-        got = []
+        conclusions = []
         for kind in ("ordered", "alike"):
             rule, made = Rule(kind=kind, margin=1.5), estimate(value, width)
-            got.append(rule.conclusion(made, rule.p(made))[0])
-        assert got != [Conclusion.HOLDS, Conclusion.HOLDS]
-        assert (got[0] == Conclusion.NO_DIFFERENCE) == (got[1] == Conclusion.HOLDS)
+            conclusions.append(rule.conclusion(made, rule.p(made))[0])
+        assert conclusions != [Conclusion.HOLDS, Conclusion.HOLDS]
+        assert (conclusions[0] == Conclusion.NO_DIFFERENCE) == (conclusions[1] == Conclusion.HOLDS)
 
 
 @pytest.mark.parametrize(

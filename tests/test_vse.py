@@ -105,7 +105,7 @@ def test_a_batch_of_one_image_moves_nothing():
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_a_sentence_is_the_mean_of_its_last_states(bidirectional):
     model, batch = model_of(bidirectional=bidirectional), batch_of(IDS)
-    (found,) = model.encode_captions(batch.captions)
+    (encoded,) = model.encode_captions(batch.captions)
     weights = {name: x.tolist() for name, x in model.gru.named_parameters()}
     kinds = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     for row, ids in enumerate(batch.captions.values.tolist()):
@@ -115,27 +115,27 @@ def test_a_sentence_is_the_mean_of_its_last_states(bidirectional):
             backwards = [weights[f"{kind}_reverse"] for kind in kinds]
             states.append(naive.last_state(words[::-1], *backwards))
         mean = [sum(values) / len(states) for values in zip(*states, strict=True)]
-        assert found[row].tolist() == pytest.approx(naive.unit(mean), rel=1e-10)
+        assert encoded[row].tolist() == pytest.approx(naive.unit(mean), rel=1e-10)
 
 
 def test_an_image_is_one_linear_layer_between_unit_lengths():
     model, images = model_of(), batch_of(IDS).images
     torch.nn.init.normal_(model.project.bias)
     weight, bias = model.project.weight.tolist(), model.project.bias.tolist()
-    for found, image in zip(model.encode_images(images)[0], images.tolist(), strict=True):
+    for encoded, image in zip(model.encode_images(images)[0], images.tolist(), strict=True):
         expected = naive.unit(naive.linear(weight, bias, naive.unit(image)))
-        assert found.tolist() == pytest.approx(expected, rel=1e-12)
+        assert encoded.tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_full_size_network_has_as_many_weights_as_the_code():
     """A linear layer, words, and three gates of each direction with two biases."""
     with torch.device("meta"):
         both = method.Model(method.Config(), Sizes(image=2048, text=8481))
-        one = method.Model(method.Config(bidirectional=False), Sizes(image=2048, text=8481))
+        forwards = method.Model(method.Config(bidirectional=False), Sizes(image=2048, text=8481))
     gru = 3 * 1024 * (300 + 1024 + 2)
     rest = 2049 * 1024 + 8481 * 300
     assert sum(x.numel() for x in both.parameters()) == rest + 2 * gru
-    assert sum(x.numel() for x in one.parameters()) == rest + gru
+    assert sum(x.numel() for x in forwards.parameters()) == rest + gru
 
 
 def test_recipe_and_inputs_are_the_codes():

@@ -115,7 +115,7 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
     pixels = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     normalised = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(resize_size=64, crop_size=64)
     with torch.no_grad():
-        pooled, found = network(pixels)
+        pooled, maps = network(pixels)
         expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
         torch.testing.assert_close(mobilenet.classifier(pooled), expected)
         folded = fused(network)(pixels)
@@ -124,8 +124,8 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
     structure.load_state_dict(network.state_dict())
     with torch.no_grad():
         torch.testing.assert_close(structure(pixels)[0], (pooled - 1) / 2)
-    assert (pooled.shape, found.shape) == ((2, 1280), (2, 1280, 2, 2))
-    torch.testing.assert_close(folded[1], found, rtol=1e-3, atol=1e-4)
+    assert (pooled.shape, maps.shape) == ((2, 1280), (2, 1280, 2, 2))
+    torch.testing.assert_close(folded[1], maps, rtol=1e-3, atol=1e-4)
     assert facts["file"] == "mobilenet_v2-1.pth" and len(facts["sha256"]) == 64
 
 

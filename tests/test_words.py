@@ -63,9 +63,9 @@ def test_words_are_read_as_they_were_saved(tmp_path):
         "words.json",
         "words.npy",
     ]
-    found = Words.read(tmp_path / "words")
-    assert found.words == WORDS.words
-    assert np.array_equal(found.vectors, WORDS.vectors) and found.vectors.dtype == np.float32
+    saved = Words.read(tmp_path / "words")
+    assert saved.words == WORDS.words
+    assert np.array_equal(saved.vectors, WORDS.vectors) and saved.vectors.dtype == np.float32
 
 
 def refused(read: Callable[..., object], *given: object) -> UserError:

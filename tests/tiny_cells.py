@@ -12,7 +12,7 @@ import torch
 
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import Record, read_record
-from benchmark.data.feature_folders import fingerprint, write_card
+from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.word_vectors import Words
 from benchmark.encoders import drawn_cnn
@@ -125,7 +125,7 @@ def write_features(folder: Path, arrays: dict, ids: list[str], facts: dict) -> N
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.astype(np.float16))
     card = {"dataset": "tiny", "encoder": folder.name, "items": len(ids)}
-    card |= {"items_sha256": fingerprint(ids), "prepared_sha256": read("tiny").sha256}
+    card |= {"items_sha256": sha256_of_items(ids), "prepared_sha256": read("tiny").sha256}
     write_card(folder, card | facts)
 
 

@@ -12,6 +12,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from benchmark.analysis.season_claims import Compared, Judged, Measured, SeasonClaims
+from benchmark.analysis.significance import ALPHA
 from benchmark.analysis.verdict_rules import Conclusion, Size, two_digits
 from benchmark.papers.printed_tables import Claim, papers
 
@@ -21,8 +22,6 @@ FAILED = (
     Conclusion.WORSE,
     Conclusion.NO_DIFFERENCE,
 )
-
-
 UNPLAYABLE = "about what nothing here can measure"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
@@ -109,6 +108,10 @@ class Finding:
         """The dataset with its season."""
         return f"{self.dataset} ({self.season})"
 
+    def hangs_on_one_of(self, tests: int) -> bool:
+        """Whether p decides it, and would not if it were adjusted over so many tests as well."""
+        return self.compared.p is not None and self.compared.p * tests > ALPHA
+
     @property
     def needs(self) -> str:
         """As of `LedgerRow`, of this test."""
@@ -132,22 +135,13 @@ class LedgerRow:
 
     @property
     def group(self) -> Group:
-        conclusions = {finding.judged.conclusion for finding in self.findings}
-        if not conclusions:
-            return Group.UNTESTED
-        if Conclusion.HOLDS in conclusions:
-            if conclusions & {*FAILED}:
-                return Group.MIXED
-            holding = [f for f in self.findings if f.judged.conclusion == Conclusion.HOLDS]
-            sizes = {finding.compared.size for finding in holding}
-            is_smaller = self.claim.kind == "ordered" and sizes == {Size.SMALLER}
-            return Group.SMALLER if is_smaller else Group.REPLICATED
-        if Conclusion.REVERSED in conclusions:
-            return Group.REVERSED
-        if conclusions & {Conclusion.BETTER, Conclusion.WORSE}:
-            return Group.UNLIKE
-        is_null = Conclusion.NO_DIFFERENCE in conclusions
-        return Group.NULL if is_null else Group.UNDECIDED
+        return _group(self.claim, self.findings)
+
+    @property
+    def stricter_group(self) -> Group:
+        """The group if p were adjusted over the tests of the claim, too (Bonferroni)."""
+        sure = [f for f in self.findings if not f.hangs_on_one_of(len(self.findings))]
+        return _group(self.claim, sure) if sure or not self.findings else Group.UNDECIDED
 
     @property
     def is_elsewhere(self) -> bool:
@@ -180,6 +174,25 @@ class LedgerRow:
             return next(iter(self.lacks))
         by_season = [f"{reason} in {', '.join(where)}" for reason, where in self.lacks.items()]
         return "; ".join(by_season)
+
+
+def _group(claim: Claim, findings: Sequence[Finding]) -> Group:
+    conclusions = {finding.judged.conclusion for finding in findings}
+    if not conclusions:
+        return Group.UNTESTED
+    if Conclusion.HOLDS in conclusions:
+        if conclusions & {*FAILED}:
+            return Group.MIXED
+        holding = [f for f in findings if f.judged.conclusion == Conclusion.HOLDS]
+        sizes = {finding.compared.size for finding in holding}
+        is_smaller = claim.kind == "ordered" and sizes == {Size.SMALLER}
+        return Group.SMALLER if is_smaller else Group.REPLICATED
+    if Conclusion.REVERSED in conclusions:
+        return Group.REVERSED
+    if conclusions & {Conclusion.BETTER, Conclusion.WORSE}:
+        return Group.UNLIKE
+    is_null = Conclusion.NO_DIFFERENCE in conclusions
+    return Group.NULL if is_null else Group.UNDECIDED
 
 
 def _needed(compared: Sequence[Compared]) -> str:

@@ -87,10 +87,10 @@ def changes(data: Prepared, first: Standing, second: Standing, direction: str) -
     """Compare two presets query by query. Raises UserError where they share no seed, or one has no
     ranks of the direction."""
     pairs = [
-        (one, other)
-        for one in first.played
+        (outcome, other)
+        for outcome in first.played
         for other in second.played
-        if one.record.seed == other.record.seed
+        if outcome.record.seed == other.record.seed
     ]
     if not pairs:
         expected = "a seed that both were played with, with a result"

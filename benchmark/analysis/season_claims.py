@@ -34,6 +34,7 @@ class Compared(Strict):
     difference: float  # positive: the first is better
     low: float | None  # ends of the 95% interval; None: there is none
     high: float | None
+    p: float | None = None  # after Holm's adjustment, of a conclusion that rests on it
     is_of_these_trainings: bool  # the interval says nothing of other trainings
     printed: float | None
     margin: float
@@ -226,12 +227,21 @@ def _compared(verdict: Verdict) -> Compared:
         difference=_rounded(comparison.difference),
         low=_rounded(low),
         high=_rounded(high),
+        p=_rounded(_p(verdict)),
         is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
         printed=_rounded(decisive.printed),
         margin=_rounded(decisive.rule.margin),
         size=decisive.size,
         **_needs(verdict),
     )
+
+
+def _p(verdict: Verdict) -> float | None:
+    """Adjusted; None where the verdict does not rest on it, as where an interval within the margin
+    decides."""
+    decisive = verdict.decisive
+    asserted = decisive.rule.asserted(decisive.comparison.difference)
+    return decisive.on_other_images.adjusted_p if verdict.conclusion == asserted else None
 
 
 def _needs(verdict: Verdict) -> dict[str, int | None]:

@@ -68,6 +68,7 @@ class Spread:
     pooled: Variance | None  # None: no preset has two trainings that differ
     own: dict[str, Variance]  # by preset: outliers, fusions, and what never varies
     pool: dict[str, Variance] = field(default_factory=dict)  # of each preset that is pooled
+    outliers: frozenset[str] = frozenset()  # presets that vary far more than the pooled ones
 
     @cached_property
     def prior(self) -> Variance | None:
@@ -113,9 +114,11 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
             pool[preset] = variance
         elif len(sample.values) >= OWN:
             own[preset] = variance
-    own |= _outliers(pool)
-    left = {preset: variance for preset, variance in pool.items() if preset not in own}
-    return Spread(pooled=_pooled(left.values()), own=own, pool=left)
+    outliers = _outliers(pool)
+    left = {preset: variance for preset, variance in pool.items() if preset not in outliers}
+    return Spread(
+        pooled=_pooled(left.values()), own=own | outliers, pool=left, outliers=frozenset(outliers)
+    )
 
 
 def own_spread(samples: Mapping[str, Sample]) -> Spread:

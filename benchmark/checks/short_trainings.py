@@ -96,7 +96,7 @@ def rsum(name: str, seed: int, harm: Callable[[nn.Module], None] = lambda model:
 
 
 def rsum_of(model: nn.Module, split: SplitInputs) -> float:
-    scores = scoring.score(model, split).matrix
+    scores = scoring.score(model, split)
     return selection.retrieval_recalls(scores, split.relevant, ("i2t", "t2i"))["rsum"]
 
 

@@ -26,12 +26,12 @@ from benchmark.core.suggestions import suggested
 from benchmark.matching import scoring
 from benchmark.season.method_options import configured, inputs_of, method_of, spelt_out
 from benchmark.season.presets import own_presets
+from benchmark.season.season_keys import sentence_encoders
 from benchmark.train.resumable_loop import optimiser_of
 from methods import Captions
 
 IMAGES, CAPTIONS = 6, 11
 EIGHT = list(range(8))
-SENTENCES = ("bilstm_max", "hglmm", "mean_words", "tfidf")  # encoders that a preset may name
 STEPS, RATE, LOWER = 60, 0.005, 0.7  # of a training on eight pairs; what its loss must fall to
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -139,8 +139,9 @@ def _config(trial: Trial) -> str:
         raise BrokenError("Config is not frozen: @dataclass(frozen=True)")
     _check_defaults(trial)
     _check_inputs(takes)
-    if trial.sentence not in (None, *SENTENCES):
-        expected, found = ", ".join(SENTENCES), suggested(trial.sentence, SENTENCES)
+    encoders = sentence_encoders()
+    if trial.sentence not in (None, *encoders):
+        expected, found = ", ".join(encoders), suggested(trial.sentence, encoders)
         raise BrokenError(f"the preset's sentence: expected one of {expected}, found {found}")
     return f"{takes.image} and {takes.text} for {takes.task}"
 

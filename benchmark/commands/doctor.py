@@ -25,8 +25,8 @@ from benchmark.data.raw_state import fetch_advice, is_changed, is_fetched
 from benchmark.encoders import faster_rcnn
 from benchmark.fetch.checklist import checklist, downloads, marked
 from benchmark.season import networks
-from benchmark.season.parameter_files import PARAMS
 from benchmark.season.parameters import FeatureSet, Params
+from benchmark.season.season_files import SEASON_FILE, SEASONS
 from datasets import DataError
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
@@ -105,7 +105,7 @@ def training_times(params: Params, shapes: SeasonShapes) -> dict:
 def _season(params: Params) -> dict:
     return {
         "name": params.season,
-        "file": str(PARAMS),
+        "file": str(SEASONS / params.season / SEASON_FILE),
         "trainings": len(params.cells),
         "fusions": len(params.fusions),
     }

@@ -49,7 +49,7 @@ COLUMNS_TOLD = "rank, score, picture, caption"
 
 
 @dataclass(frozen=True)
-class Found:
+class Hit:
     """A result: its rank from 1, its score, its picture and a caption of that."""
 
     rank: int
@@ -82,18 +82,18 @@ def main(arguments: argparse.Namespace) -> None:
     on_split = model_on_split(trained, data, SPLIT, pick(params.device))
     if picture:
         scores = score_picture(params, trained, on_split, data, picture)
-        found = best_captions(scores, data, arguments.top)
+        hits = best_captions(scores, data, arguments.top)
         tiles, title = [(picture, "the query")], f"captions for {arguments.image}"
     else:
         scores = score_text(params, trained, on_split, data, arguments.text)
-        found = best_pictures(scores, data, arguments.top)
+        hits = best_pictures(scores, data, arguments.top)
         tiles, title = [], arguments.text
     cell = trained.cell
     print(f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}: {COLUMNS_TOLD}")
-    print("\n".join(_lines(found)))
-    if all(each.file for each in found):
+    print("\n".join(_lines(hits)))
+    if all(hit.file for hit in hits):
         open_picture = raw_dataset(params, cell.dataset).pictures()
-        tiles += [(open_picture(each.file), _label(each)) for each in found]
+        tiles += [(open_picture(hit.file), _label(hit)) for hit in hits]
         path = Path("reports") / params.season / "local" / f"query_{cell.preset}.png"
         _write_sheet(path, tiles, title)
         print(path)
@@ -130,32 +130,31 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     return fitting[0]
 
 
-def _lines(found: list[Found]) -> list[str]:
-    width = max(len(each.name) for each in found)
+def _lines(hits: list[Hit]) -> list[str]:
+    width = max(len(hit.name) for hit in hits)
     return [
-        f"{each.rank:4}. {each.score:8.4f}  {printable(each.name):{width}}  "
-        f"{printable(each.caption)}"
-        for each in found
+        f"{hit.rank:4}. {hit.score:8.4f}  {printable(hit.name):{width}}  {printable(hit.caption)}"
+        for hit in hits
     ]
 
 
-def best_pictures(scores: Tensor, data: Prepared, count: int) -> list[Found]:
+def best_pictures(scores: Tensor, data: Prepared, count: int) -> list[Hit]:
     """The test pictures of highest score (I,), each with the first of its captions."""
     images = data.images.iloc[data.split(SPLIT).image_rows]
     first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
     texts = images["image_id"].map(first).fillna("")
     return [
-        _found(rank, scores, number, images.iloc[number], texts.iloc[number])
+        _hit(rank, scores, number, images.iloc[number], texts.iloc[number])
         for rank, number in enumerate(_order(scores, count), 1)
     ]
 
 
-def best_captions(scores: Tensor, data: Prepared, count: int) -> list[Found]:
+def best_captions(scores: Tensor, data: Prepared, count: int) -> list[Hit]:
     """The test captions of highest score (C,), each with the picture that it describes."""
     captions = data.captions.iloc[data.split(SPLIT).caption_rows]
     images = data.images.set_index("image_id", drop=False)
     return [
-        _found(rank, scores, number, images.loc[row["image_id"]], row["text"])
+        _hit(rank, scores, number, images.loc[row["image_id"]], row["text"])
         for rank, number in enumerate(_order(scores, count), 1)
         for row in [captions.iloc[number]]
     ]
@@ -165,9 +164,9 @@ def _order(scores: Tensor, count: int) -> list[int]:
     return torch.argsort(scores, descending=True, stable=True)[:count].tolist()
 
 
-def _found(rank: int, scores: Tensor, number: int, image: pd.Series, caption: str) -> Found:
+def _hit(rank: int, scores: Tensor, number: int, image: pd.Series, caption: str) -> Hit:
     name = image["file"] or image["image_id"]
-    return Found(rank, float(scores[number]), name, image["file"], caption)
+    return Hit(rank, float(scores[number]), name, image["file"], caption)
 
 
 @torch.inference_mode()
@@ -247,8 +246,8 @@ def _feature_set(params: Params, folder: str) -> FeatureSet:
     return next(each for each in params.feature_sets.values() if each.folder == folder)
 
 
-def _label(found: Found) -> str:
-    return f"{found.rank}.  {found.score:.4f}\n{found.name}"
+def _label(hit: Hit) -> str:
+    return f"{hit.rank}.  {hit.score:.4f}\n{hit.name}"
 
 
 def _write_sheet(path: Path, tiles: list[tuple[Image.Image, str]], title: str) -> None:

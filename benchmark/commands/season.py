@@ -25,7 +25,7 @@ from benchmark.season.parameter_files import (
 )
 from benchmark.season.parameters import Params
 from benchmark.season.pipeline import write_pipelines
-from benchmark.season.resolving import resolve, unused_keys
+from benchmark.season.resolving import resolve
 from benchmark.season.season_files import (
     SEASON_FILE,
     SEASONS,
@@ -34,6 +34,7 @@ from benchmark.season.season_files import (
     season_name,
     season_path,
 )
+from benchmark.season.season_keys import unused_keys
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -31,8 +31,8 @@ WHOLE = """\
 
 `seasons/NAME/season.yaml` says what is played: datasets, presets, seeds, budget. After a change,
 run `python -m benchmark season NAME`. An unknown key is refused with the known ones beside it; a
-key of `options`, `seeds_of` or `changes` that fits nothing which is played is a warning. Editors
-complete and check the keys with [season.schema.json](season.schema.json):
+known one that fits nothing which is played or made is a warning. Editors complete and check the
+keys with [season.schema.json](season.schema.json):
 `# yaml-language-server: $schema=../../docs/season.schema.json` in the first line.
 """
 CONSTRAINTS = {"minimum": "{} or more", "exclusiveMinimum": "above {}", "maximum": "at most {}"}

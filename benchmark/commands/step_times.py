@@ -216,9 +216,12 @@ def _validation_seconds(model: nn.Module, data: Data, counts: dict[str, float]) 
         scoring.score_proposals(model, data)
         return (now(data.device) - started) * counts["phrases"] / len(data.owners)
     images, captions = counts["images"], counts["captions"]
-    scores = scoring.score(model, data)
+    split = scoring.encoded(model, data)
+    started = now(data.device)
+    scoring.score_pairs(model.similarity, split.images, split.captions)
+    per_pair = (now(data.device) - started) / split.size
     return (
-        scores.image_seconds * images / len(data.images)
-        + scores.caption_seconds * captions / len(data.owners)
-        + scores.pair_seconds * images * captions / scores.matrix.numel()
+        split.seconds["per_image"] * images
+        + split.seconds["per_caption"] * captions
+        + per_pair * images * captions
     )

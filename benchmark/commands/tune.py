@@ -21,7 +21,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.locks import alone, lock_of
 from benchmark.matching import checkpoints
 from benchmark.matching.method_errors import OF_A_METHOD
-from benchmark.season.method_options import configured, method_of
+from benchmark.season.method_options import ConfiguredMethod, configured, method_of
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Option, Params
 from benchmark.train.__main__ import train_cell
@@ -88,10 +88,9 @@ def _trial(cell: Cell, options: dict[str, Option]) -> Cell:
 def _check_trained(cell: Cell) -> None:
     """Raises UserError for a closed form, of which validation says nothing. What the recipe itself
     raises is told as of every training."""
-    method = method_of(cell.method)
-    config = configured(method, cell.options, f"preset {cell.preset}")
+    method = ConfiguredMethod.of(cell)
     try:
-        epochs = sum(phase.epochs for phase in method.recipe(config))
+        epochs = sum(phase.epochs for phase in method.module.recipe(method.config))
     except OF_A_METHOD:
         return
     if not epochs:

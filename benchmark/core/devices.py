@@ -1,6 +1,10 @@
 """Where a stage computes, how exactly, and what it takes for two runs to agree."""
 
 import os
+import re
+import resource
+from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -14,11 +18,29 @@ def begin(device: str, precision: str = "float32") -> torch.device:
     """The device of a stage, ready for one cell: deterministic, of the precision given, and with
     nothing counted in its peak memory. Raises UserError for a device that cannot be had."""
     picked = pick(device)
+    _forget_peak_memory()
     make_deterministic()
     set_precision(precision)
     if picked.type == "cuda":
         torch.cuda.reset_peak_memory_stats(picked)
     return picked
+
+
+def _forget_peak_memory() -> None:
+    """Let the peak of the process begin at what it holds now: it may have played other cells."""
+    with suppress(OSError):  # a system without it
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory() -> float:
+    """The most MiB that the process held since `begin`; where a system cannot tell, since its
+    start."""
+    told = ""
+    with suppress(OSError):
+        told = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    held = re.search(r"^VmHWM:\s*(\d+) kB$", told, re.MULTILINE)
+    kibibytes = int(held[1]) if held else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes / 1024
 
 
 def pick(device: str) -> torch.device:

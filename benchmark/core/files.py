@@ -125,8 +125,8 @@ def write_json(path: Path, data: object) -> None:
     write_text(path, text + "\n")
 
 
-def read_json(path: Path) -> dict:
-    """The object in a JSON file."""
+def read_json(path: Path) -> object:
+    """The value in a JSON file."""
     try:
         return json.loads(content(path).decode())
     except DataError:

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import resource
 import subprocess
 from importlib.metadata import version
 
@@ -17,9 +16,9 @@ PACKAGES = ("torch", "torchvision", "numpy", "pandas", "gensim", "scikit-learn")
 def provenance(
     device: torch.device, seconds: dict[str, float], precision: str, workers: int = 1
 ) -> Provenance:
-    """The present process on the present machine; memory of a device, not of further workers', is
-    that since `devices.begin`. Seconds keep four significant digits: some are of a whole training,
-    some of one pair."""
+    """The present process on the present machine. Memory is that since `devices.begin`, of a device
+    without that of further workers. Seconds keep four significant digits: some are of a whole
+    training, some of one pair."""
     on_cuda = device.type == "cuda"
     return Provenance(
         git_commit=_commit(),
@@ -32,7 +31,7 @@ def provenance(
         threads=torch.get_num_threads(),
         workers=workers,
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
-        peak_memory_mib=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        peak_memory_mib=round(devices.peak_memory(), 1),
         peak_device_memory_mib=_mib(torch.cuda.max_memory_allocated(device)) if on_cuda else None,
         peak_device_reserved_mib=_mib(torch.cuda.max_memory_reserved(device)) if on_cuda else None,
     )

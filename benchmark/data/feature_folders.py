@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, write_json
+from benchmark.core.files import write_json
+from benchmark.core.json_objects import read_object
 from benchmark.data.prepared_tables import Prepared
 from benchmark.season.parameters import FeatureSet
 
@@ -17,7 +18,7 @@ DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not
 ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
 
 
-def fingerprint(ids: Sequence[str]) -> str:
+def sha256_of_items(ids: Sequence[str]) -> str:
     """A hash of a list of items and their order."""
     return sha256("\n".join(ids).encode()).hexdigest()
 
@@ -32,7 +33,7 @@ def card_of(feature_set: FeatureSet, ids: Sequence[str], data: Prepared) -> dict
         "encoder": Path(feature_set.folder).name,
         "settings": settings.model_dump(),
         "items": len(ids),
-        "items_sha256": fingerprint(ids),
+        "items_sha256": sha256_of_items(ids),
         "prepared_sha256": data.sha256,
     }
 
@@ -49,7 +50,7 @@ def verified(folder: Path) -> str:
     Raises UserError where a file was changed, cut off or removed.
     """
     path = folder / "card.json"
-    listed = read_json(path).get("files")
+    listed = read_object(path).get("files")
     if listed is None:
         raise UserError(
             where=path, expected="digests of its files", found="an older card", do=ENCODE_AGAIN
@@ -88,10 +89,10 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     other items, and when the file is not such an array.
     """
     path = folder / "card.json"
-    card = read_json(path)
+    card = read_object(path)
     _check(path, f"features of {dataset!r}", dataset, card.get("dataset"))
     _check(path, f"features of encoder {folder.name!r}", folder.name, card.get("encoder"))
-    if card.get("items_sha256") != fingerprint(ids):
+    if card.get("items_sha256") != sha256_of_items(ids):
         raise UserError(
             where=path,
             expected=f"features of the {len(ids)} items of data/prepared/{dataset}",

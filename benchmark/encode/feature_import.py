@@ -15,7 +15,7 @@ from benchmark.core import disk_space
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, replaced
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.data.feature_folders import as_float16, card_of, fingerprint, write_card
+from benchmark.data.feature_folders import as_float16, card_of, sha256_of_items, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.encode.feature_formats import Block, Source, open_source
@@ -191,4 +191,4 @@ def _origin(features: str, files: list[Path], dataset: RawDataset) -> dict[str, 
         return {"file": features, "bytes": sum(path.stat().st_size for path in files)}
     if len(files) == 1:
         return {"file": features, "sha256": sha256_of[files[0]]}
-    return {"file": features, "sha256": fingerprint([sha256_of[path] for path in files])}
+    return {"file": features, "sha256": sha256_of_items([sha256_of[path] for path in files])}

@@ -23,10 +23,9 @@ from torchvision.ops import roi_align
 
 from benchmark import encoders
 from benchmark.core.devices import begin
-from benchmark.core.errors import UserError
 from benchmark.core.files import replaced
 from benchmark.data.boxes import CORNERS
-from benchmark.data.feature_folders import card_of, fingerprint, write_card
+from benchmark.data.feature_folders import card_of, sha256_of_items, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.encode.box_files import read_boxes
@@ -36,7 +35,6 @@ from benchmark.encode.resumable_arrays import chunks, identity, scratch_array, s
 from benchmark.encode.segment_boxes import selective_search
 from benchmark.encode.standardisation import Standardiser, write_standardised
 from benchmark.encoders import faster_rcnn
-from benchmark.season.parameter_files import PARAMS
 from benchmark.season.parameters import FeatureSet, Params, ProposalEncoder
 
 CHUNK = 16  # images encoded at once, and at most lost when a run is killed
@@ -81,7 +79,7 @@ def encode(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     device = begin(params.device)
     networks = _networks(params, feature_set, device)
     card = card_of(feature_set, images["image_id"].tolist(), data) | networks.weights
-    card |= {"regions_sha256": fingerprint(data.regions["phrase_id"].tolist())}
+    card |= {"regions_sha256": sha256_of_items(data.regions["phrase_id"].tolist())}
     dataset = raw_dataset(params, feature_set.dataset)
     job = _Job(
         images=images,
@@ -143,13 +141,6 @@ def _proposer(settings: ProposalEncoder, detector: FasterRCNN | None, raw: Path)
         return lambda pictures, ids: faster_rcnn.proposals_of(detector, pictures, count)
     if settings.how == "selective_search":
         return lambda pictures, ids: [selective_search(picture, count) for picture in pictures]
-    if settings.boxes is None:
-        raise UserError(
-            where=f"{PARAMS}: proposals: how: file",
-            expected="a folder of the raw folder in `boxes`",
-            found="none",
-            do="name it in the season",
-        )
     return partial(_boxes_of_files, raw / settings.boxes, count)
 
 

@@ -4,8 +4,9 @@ A cell is a training, or a fusion: scores of trainings as one score.
 """
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,13 @@ from benchmark.evaluate.trained_cells import (
     model_on_split,
     trained_cells,
 )
-from benchmark.matching import method_errors, score_checks, score_stream, scoring, tile_workers
+from benchmark.matching import method_errors, score_checks, scoring, tile_workers
 from benchmark.matching.localisation_inputs import phrase_inputs
 from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
 from benchmark.matching.score_stream import ScoreStream
 from benchmark.protocol import fusion
 from benchmark.protocol.rank_counts import Picked
-from benchmark.protocol.score_tiles import Matrices, Pairing
+from benchmark.protocol.score_tiles import Matrices, Pairing, Tile
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 from methods import NotApplicableError
@@ -70,24 +71,19 @@ def _evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     device = begin(params.device, cell.precision)
     members = trained_cells(params, cell)
     data = prepared_tables.read(cell.dataset)
-    seconds: dict[str, float] = {}
     with torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"):
-        result = _evaluation(cell, members, data, device, seconds)
+        result = _evaluation(cell, members, data, device)
     folder = Path(cell.folder)
     files = write_scores(folder, result)
     write_record(folder, record_of(params.season, cell, members, data, result, files))
-    cost = provenance(device, seconds, cell.precision, workers)
+    cost = provenance(device, result.seconds, cell.precision, workers)
     write_provenance(folder / "scores/cost.json", cost)
     name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
     method_errors.tell(name, result.status, result.reason)
 
 
 def _evaluation(
-    cell: Cell | Fusion,
-    members: list[TrainedCell],
-    data: Prepared,
-    device: torch.device,
-    seconds: dict[str, float],
+    cell: Cell | Fusion, members: list[TrainedCell], data: Prepared, device: torch.device
 ) -> Evaluation:
     """One without metrics where a member has no weights, its method raises or its scores cannot be
     ranked."""
@@ -96,12 +92,12 @@ def _evaluation(
             return Evaluation(status=member.checkpoint.status, reason=member.checkpoint.reason)
     try:
         if isinstance(cell, Fusion) and cell.how == "weighted":
-            return _of_weighted(members, data, device, seconds)
+            return _of_weighted(members, data, device)
         if members[0].takes.task == "localisation":
-            return _of_localisation(members[0], data, device, seconds)
+            return _of_localisation(members[0], data, device)
         if isinstance(cell, Fusion):
-            return _of_fusion(cell.how, members, data, device, seconds)
-        return _of_model(members[0], data, device, seconds)
+            return _of_fusion(cell.how, members, data, device)
+        return _of_model(members[0], data, device)
     except protocol.RefusedError as error:
         return Evaluation(status="failed", reason=str(error))
     except NotApplicableError as error:
@@ -112,13 +108,11 @@ def _evaluation(
         return Evaluation(status="failed", reason=method_errors.reason(error, cell.folder))
 
 
-def _of_model(
-    trained: TrainedCell, data: Prepared, device: torch.device, seconds: dict[str, float]
-) -> Evaluation:
+def _of_model(trained: TrainedCell, data: Prepared, device: torch.device) -> Evaluation:
     """Images and captions, scored by one model."""
     split = data.split(SPLIT)
     on_split = model_on_split(trained, data, SPLIT, device)
-    result = _streamed([on_split], [trained.part], "average", data, seconds)
+    result = _streamed([on_split], "average", data)
     if trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -127,52 +121,44 @@ def _of_model(
 
 
 def _of_fusion(
-    how: str,
-    members: list[TrainedCell],
-    data: Prepared,
-    device: torch.device,
-    seconds: dict[str, float],
+    how: str, members: list[TrainedCell], data: Prepared, device: torch.device
 ) -> Evaluation:
-    """Images and captions, scored by several models."""
+    """Images and captions, scored by several models, or by parts of one."""
     models = [model_on_split(member, data, SPLIT, device) for member in members]
-    return _streamed(models, [member.part for member in members], how, data, seconds)
+    return _streamed(models, how, data)
 
 
-def _streamed(
-    models: list[ModelOnSplit],
-    parts: list[str],
-    how: str,
-    data: Prepared,
-    seconds: dict[str, float],
-) -> Evaluation:
-    """Of scores that pass tile by tile; adds what they cost to `seconds`."""
+def _streamed(models: list[ModelOnSplit], how: str, data: Prepared) -> Evaluation:
+    """Of scores that pass tile by tile."""
     split = data.split(SPLIT)
-    members = [
-        score_stream.encoded(model.model, model.inputs, part)
-        for model, part in zip(models, parts, strict=True)
-    ]
-    sizes = len(split.group_of_image), len(split.group_of_caption)
-    samples = [Picked(*score_checks.sample(*sizes)) for _ in members]
+    members = [scoring.encoded(each.model, each.inputs, each.parts) for each in models]
     stream = ScoreStream(members, fusion.mean)
-    stream.lookers.append(lambda member, tile: samples[member].add(tile, tile.of("i2t")))
+    sizes = len(split.group_of_image), len(split.group_of_caption)
+    samples = [Picked(*score_checks.sample(*sizes)) for _ in range(stream.count)]
+    stream.lookers.append(lambda number, tile: samples[number].add(tile, tile.of("i2t")))
     arrays = _weighted_by_query(stream, data) if how == "adaptive" else {}
     result = evaluation.of_retrieval(stream, data, split)
-    for model, part, sample in zip(models, parts, samples, strict=True):
-        given = sample.rows, sample.columns, sample.scores
-        score_checks.check_retrieval(model.model, model.inputs, part, *given)
-    for member in members:
-        for name, value in member.seconds.items():
-            seconds[name] = seconds.get(name, 0.0) + value
-    return result.with_samples(arrays)
+    named = [(each, part) for each in models for part in each.parts]
+    for (each, part), sample in zip(named, samples, strict=True):
+        score_checks.check_retrieval(each.model, each.inputs, part, sample)
+    seconds = _sum([member.seconds for member in members])
+    return replace(result, seconds=seconds).with_samples(arrays)
+
+
+def _sum(costs: list[dict[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for name, seconds in chain.from_iterable(cost.items() for cost in costs):
+        total[name] = total.get(name, 0.0) + seconds
+    return total
 
 
 def _weighted_by_query(stream: ScoreStream, data: Prepared) -> dict[str, np.ndarray]:
     """Let the stream fuse its scores adaptively, which takes one more pass; the weights, for
     figures."""
-    split, count = data.split(SPLIT), len(stream.members)
+    split = data.split(SPLIT)
     groups = split.group_of_image, split.group_of_caption, split.image_of_caption
-    areas = fusion.Areas(count, Pairing.of(*groups, data.card["folds"]))
-    curves = figure_samples.Curves(len(groups[0]), len(groups[1]), count)
+    areas = fusion.Areas(stream.count, Pairing.of(*groups, data.card["folds"]))
+    curves = figure_samples.Curves(len(groups[0]), len(groups[1]), stream.count)
     stream.lookers += [areas.add, curves.add]
     stream.survey()
     weights = areas.weights()
@@ -180,90 +166,98 @@ def _weighted_by_query(stream: ScoreStream, data: Prepared) -> dict[str, np.ndar
     return curves.arrays(weights)
 
 
-def _of_weighted(
-    members: list[TrainedCell], data: Prepared, device: torch.device, seconds: dict[str, float]
-) -> Evaluation:
+def _of_weighted(members: list[TrainedCell], data: Prepared, device: torch.device) -> Evaluation:
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best for
     validation."""
-    val = _two_distances(members, data, "val", device, {})  # what choosing costs is not counted
-    test = _two_distances(members, data, SPLIT, device, seconds)
+    val = _two_distances(members, data, "val", device)
+    test = _two_distances(members, data, SPLIT, device)
     split = data.split("val")
     relevant = protocol.relevance(split.group_of_image, split.group_of_caption)
     rsums = {
         alpha: protocol.retrieval_metrics(
-            protocol.retrieval_ranks(fusion.weighted(*val, alpha), relevant)
+            protocol.retrieval_ranks(fusion.weighted(*val.both, alpha), relevant)
         )["rsum"]
         for alpha in fusion.ALPHAS
     }
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
-    tiles = Matrices(i2t=fusion.weighted(*test, alpha)["i2t"])
+    tiles = Matrices(i2t=fusion.weighted(*test.both, alpha)["i2t"])
     result = evaluation.of_retrieval(tiles, data, data.split(SPLIT))
-    return replace(result, metrics=result.metrics | {"alpha": alpha})
+    metrics = result.metrics | {"alpha": alpha}
+    return replace(result, metrics=metrics, seconds=test.seconds)  # what choosing costs is left out
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """d and d_rp of Eq. 8, (I, C) each, and what they cost."""
+
+    both: tuple[np.ndarray, np.ndarray]
+    seconds: dict[str, float]
 
 
 def _two_distances(
-    members: list[TrainedCell],
-    data: Prepared,
-    name: str,
-    device: torch.device,
-    seconds: dict[str, float],
-) -> tuple[np.ndarray, np.ndarray]:
-    """d and d_rp of Eq. 8, (I, C) each, of split `name`."""
+    members: list[TrainedCell], data: Prepared, name: str, device: torch.device
+) -> _Distances:
+    """Of split `name`."""
     whole, local = members
     on_split = model_on_split(whole, data, name, device)
-    distances = fusion.distance(_scores(on_split, whole.part, seconds))
     inputs = phrase_inputs(data, local.cell, name, device)
+    scores, seconds = _scores(on_split)
+    distances = fusion.distance(scores)
+    model = local.model(device)
     started = now(device)
-    nearest = scoring.nearest_regions(local.model(device), inputs).numpy()
-    seconds["per_pair"] = seconds.get("per_pair", 0.0) + (now(device) - started) / distances.size
+    nearest = scoring.nearest_regions(model, inputs)
+    spent = {"per_pair": (now(device) - started) / distances.size}
+    score_checks.check_nearest_regions(model, inputs, nearest)
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])
-    region_distances = fusion.distance(nearest[:, inputs.vector_of_phrase.numpy()])
-    return distances, fusion.mean_of_phrases(region_distances, owners, distances)
+    place = inputs.vector_of_phrase.unique(return_inverse=True)[1]
+    region_distances = fusion.distance(nearest.numpy()[:, place.numpy()])
+    of_regions = fusion.mean_of_phrases(region_distances, owners, distances)
+    return _Distances((distances, of_regions), _sum([seconds, spent]))
 
 
-def _of_localisation(
-    trained: TrainedCell, data: Prepared, device: torch.device, seconds: dict[str, float]
-) -> Evaluation:
+def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
     started = now(device)
     model = trained.model(device)
     matrix = scoring.score_proposals(model, inputs)
-    seconds["per_pair"] = (now(device) - started) / matrix.numel()
+    spent = {"per_pair": (now(device) - started) / matrix.numel()}
     score_checks.check_localisation(model, inputs, matrix)
     boxes = inputs.boxes[inputs.image_of_phrase]
     regions = data.regions.iloc[data.split(SPLIT).region_rows]
-    return evaluation.of_localisation(
+    result = evaluation.of_localisation(
         matrix.numpy(), inputs.ious.numpy(), boxes.numpy(), regions["phrase_id"].tolist()
     )
+    return replace(result, seconds=spent)
 
 
-def _scores(on_split: ModelOnSplit, part: str, seconds: dict[str, float]) -> np.ndarray:
-    """Scores (I, C) of one trained cell as a whole; adds what they cost to `seconds`."""
-    inputs = on_split.inputs
-    member = score_stream.encoded(on_split.model, inputs, part)
+def _scores(on_split: ModelOnSplit) -> tuple[np.ndarray, dict[str, float]]:
+    """The scores (I, C) of a model as a whole, and what they cost."""
+    inputs, (part,) = on_split.inputs, on_split.parts
+    member = scoring.encoded(on_split.model, inputs, on_split.parts)
     matrix = np.empty((len(inputs.images), len(inputs.image_of_caption)), np.float32)
+    sample = Picked(*score_checks.sample(*matrix.shape))
     for tile in ScoreStream([member], fusion.mean, passes=1):
         matrix[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
-    rows, columns = score_checks.sample(*matrix.shape)
-    again = rows, columns, matrix[np.ix_(rows, columns)]
-    score_checks.check_retrieval(on_split.model, inputs, part, *again)
-    for name, value in member.seconds.items():
-        seconds[name] = seconds.get(name, 0.0) + value
-    return matrix
+        sample.add(tile, tile.of("i2t"))
+    score_checks.check_retrieval(on_split.model, inputs, part, sample)
+    return matrix, member.seconds
 
 
 def _sentence_ranks(on_split: ModelOnSplit) -> np.ndarray:
     """(Q,) ranks of sentence-to-sentence retrieval; a query is a caption whose image has others."""
     owners = on_split.inputs.owners
-    is_query = protocol.has_sibling(owners)
+    is_query, every = protocol.has_sibling(owners), np.arange(len(owners))
     ranks = np.zeros(len(owners), np.int64)
-    for block, scores in scoring.sentence_scores(on_split.model, on_split.inputs):
-        rows = block.numpy()
-        of_block = protocol.sentence_ranks(scores.cpu().numpy(), rows, owners)
+    sample = Picked(*score_checks.sample(len(owners), len(owners)))
+    for block, block_scores in scoring.sentence_scores(on_split.model, on_split.inputs):
+        rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
+        sample.add(Tile(rows, every, {}), scores_QC)
+        of_block = protocol.sentence_ranks(scores_QC, rows, owners)
         ranks[rows[is_query[rows]]] = of_block
+    score_checks.check_sentences(on_split.model, on_split.inputs, sample)
     return ranks[is_query]
 
 

@@ -29,6 +29,7 @@ class Evaluation:
     similarities: dict[str, np.ndarray] = field(default_factory=dict)
     retrieved: dict[str, np.ndarray] = field(default_factory=dict)
     samples: dict[str, np.ndarray] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # per image, caption and pair
 
     def with_samples(self, more: dict[str, np.ndarray]) -> "Evaluation":
         return replace(self, samples=self.samples | more)
@@ -62,18 +63,18 @@ def of_retrieval(
     pairing = Pairing.of(*groups, split.image_of_caption, folds)
     names = [*ways, *(f"{way}_fold" for way in ways if folds > 1)]
     order = UnmatchedOrder()
-    found = score_tiles.overview(tiles, pairing, names, order.count)
+    overview = score_tiles.overview(tiles, pairing, names, order.count)
     drawn = distribution_overlap.resamples(int(split.group_of_image.max()) + 1)
     distributions = Distributions(
-        found, order, pairing, drawn, protocol.BIN_COUNTS, figure_samples.SCORES
+        overview, order, pairing, drawn, protocol.BIN_COUNTS, figure_samples.SCORES
     )
-    counts = {name: RankCounts(name, found, pairing) for name in names}
+    counts = {name: RankCounts(name, overview, pairing) for name in names}
     items = {way: BestItems(way, pairing, figure_samples.TOP) for way in ways}
     similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
     for tile in tiles:
         pairs = pairing.matched(tile)
         for name, count in counts.items():
-            count.add(tile, tile.of(name).astype(found.dtype(name), copy=False))
+            count.add(tile, tile.of(name).astype(overview.dtype(name), copy=False))
         for way, best in items.items():
             best.add(tile, tile.of(way))
         distributions.add(tile, pairs)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from benchmark import protocol
-from benchmark.core.files import read_json
+from benchmark.core.json_objects import read_object
 from benchmark.core.records import Record
 from benchmark.data.prepared_tables import Prepared
 from benchmark.evaluate.evaluation import SPLIT, Evaluation
@@ -65,18 +65,25 @@ def _split_facts(first: TrainedCell, data: Prepared) -> dict:
 def _preset_facts(cell: Cell | Fusion, members: list[TrainedCell]) -> dict:
     """Of a fusion, method and family are those of its first member."""
     first, is_trained = members[0], isinstance(cell, Cell)
-    options = {member.cell.preset: spelt_out(member.config) for member in members}
+    options = {member.cell.preset: spelt_out(member.method.config) for member in members}
     parameters = {member.cell.preset: member.checkpoint.parameters for member in members}
     return {
         "preset": cell.preset,
         "method": first.cell.method,
         "family": first.cell.family,
         "seed": cell.seed,
-        "options": options[cell.preset] if is_trained else {cell.how: options},
+        "options": options[cell.preset] if is_trained else _fused(cell, members, options),
         "scaled": sorted({name for member in members for name in member.cell.scaled}),
         "parameters": sum(parameters.values()),
         "selected_epoch": first.checkpoint.epoch if is_trained else None,
     }
+
+
+def _fused(cell: Fusion, members: list[TrainedCell], options: dict[str, dict]) -> dict:
+    """How scores become one, of which they are, and the options of their presets."""
+    names = [(member.cell.preset, part) for member in members for part in member.parts]
+    of = [f"{preset}:{part}" if part else preset for preset, part in names]
+    return {"how": cell.how, "of": of, "presets": options}
 
 
 def _image_facts(member: TrainedCell) -> dict:
@@ -129,4 +136,4 @@ def _vector_deviations(member: TrainedCell) -> list[str]:
 
 
 def _card(folder: str) -> dict:
-    return read_json(Path(folder) / "card.json")
+    return read_object(Path(folder) / "card.json")

@@ -1,6 +1,8 @@
 """Trained cells as they are evaluated: their checkpoints, models, and inputs of a split."""
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from benchmark.matching.retrieval_inputs import (
     split_inputs,
     vocabulary_from,
 )
-from benchmark.season.method_options import configured, method_of
+from benchmark.season.method_options import ConfiguredMethod
 from benchmark.season.parameter_files import entry
 from benchmark.season.parameters import Cell, Fusion, Params
 from methods import Encoding, Inputs, Matcher
@@ -25,20 +27,23 @@ from methods import Encoding, Inputs, Matcher
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedCell:
-    """One trained cell, and which of its scores counts."""
+    """One trained cell, and which of its scores count."""
 
     cell: Cell
-    part: str  # a named score; "": its similarity
-    config: object
-    takes: Inputs
+    parts: tuple[str, ...]  # named scores; "": its similarity
+    method: ConfiguredMethod
     checkpoint: Checkpoint
+
+    @property
+    def takes(self) -> Inputs:
+        return self.method.takes
 
     def model(self, device: torch.device) -> nn.Module:
         """The model with its trained weights, in evaluation mode."""
         parts = {}
         if self.takes.image == "pixels":
             parts["image_network"] = network_structure(self.cell, self.checkpoint.sizes.image)
-        model = method_of(self.cell.method).Model(self.config, self.checkpoint.sizes, **parts)
+        model = self.method.module.Model(self.method.config, self.checkpoint.sizes, **parts)
         model.load_state_dict(self.checkpoint.state)
         return model.to(device).eval()
 
@@ -48,6 +53,7 @@ class ModelOnSplit:
     """A trained model with the split that it is evaluated on."""
 
     model: Matcher
+    parts: tuple[str, ...]  # as of the trained cell
     takes: Inputs
     inputs: SplitInputs
     vocabulary: Vocabulary | Dictionary | None  # None: the method takes sentence vectors
@@ -62,27 +68,24 @@ class ModelOnSplit:
 
 
 def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
-    """The cell itself, or the members of a fusion. Raises UserError without a checkpoint."""
+    """The cell itself, or the trainings that a fusion takes scores of, in its order: one with
+    neighbouring parts is there once. Raises UserError without a checkpoint."""
     if isinstance(cell, Cell):
         return [trained_cell(cell)]
     by_folder = {trained.folder: trained for trained in params.cells.values()}
-    cells = [entry(by_folder, folder, "trained cell") for folder in cell.members]
-    return [trained_cell(cell, part) for cell, part in zip(cells, cell.parts, strict=True)]
+    named = zip(cell.members, cell.parts, strict=True)
+    return [
+        trained_cell(entry(by_folder, folder, "trained cell"), tuple(part for _, part in parts))
+        for folder, parts in groupby(named, key=itemgetter(0))
+    ]
 
 
-def trained_cell(cell: Cell, part: str = "") -> TrainedCell:
+def trained_cell(cell: Cell, parts: tuple[str, ...] = ("",)) -> TrainedCell:
     """A cell with its checkpoint. Raises UserError where that was trained otherwise."""
     checkpoint = checkpoints.load(Path(cell.checkpoint))
     training_identity.check(checkpoint.identity, cell)
-    method = method_of(cell.method)
-    config = configured(method, cell.options, f"preset {cell.preset}")
-    return TrainedCell(
-        cell=cell,
-        part=part,
-        config=config,
-        takes=method.inputs(config),
-        checkpoint=checkpoint,
-    )
+    method = ConfiguredMethod.of(cell)
+    return TrainedCell(cell=cell, parts=parts, method=method, checkpoint=checkpoint)
 
 
 def model_on_split(
@@ -93,6 +96,7 @@ def model_on_split(
     split = data.split(name)
     return ModelOnSplit(
         model=trained.model(device),
+        parts=trained.parts,
         takes=trained.takes,
         inputs=split_inputs(data, trained.cell, trained.takes, name, vocabulary, device),
         vocabulary=vocabulary,

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json
+from benchmark.core.json_objects import read_object
 from benchmark.data.boxes import CORNERS, area, iou
-from benchmark.data.feature_folders import fingerprint, read_array
+from benchmark.data.feature_folders import read_array, sha256_of_items
 from benchmark.data.prepared_tables import Prepared
 from benchmark.matching.feeding import ahead, moved, resident, sent
 from benchmark.season.parameters import Cell
@@ -122,6 +122,11 @@ class PhraseInputs:
         """(P, F) float32"""
         return self._on_device(self.proposals[image])
 
+    def present_proposals_of(self, image: int) -> Tensor:
+        """(P', F) float32, without those that are missing."""
+        is_there = self.boxes[image].any(-1)
+        return self.proposals_of(image)[is_there.to(self.device)]
+
     def first_images(self, count: int | None) -> "PhraseInputs":
         """The phrases of the first `count` images; None: all."""
         if count is None or count >= len(self.proposals):
@@ -190,8 +195,8 @@ def proposal_ious(boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarr
 
 def _truths(folder: Path, data: Prepared) -> np.ndarray:
     """(rows of the region table, F) features of the true boxes, memory-mapped."""
-    card = read_json(folder / "card.json")
-    if card.get("regions_sha256") != fingerprint(data.regions["phrase_id"].tolist()):
+    card = read_object(folder / "card.json")
+    if card.get("regions_sha256") != sha256_of_items(data.regions["phrase_id"].tolist()):
         raise UserError(
             where=f"{folder}/card.json",
             expected=f"features of the phrases of {data.folder}",

@@ -14,21 +14,28 @@ from benchmark.core.files import write_text
 from benchmark.core.progress_bars import ProgressBar
 from datasets import DataError
 
-OF_THE_MACHINE = (DataError, OSError, MemoryError, torch.OutOfMemoryError)
+OF_THE_MACHINE = (DataError, OSError, MemoryError)
 OF_A_METHOD = (Exception, SystemExit)  # caught after those of the machine
 TRACEBACKS = Path(".scratch/failed")
+CPU_ALLOCATOR = "DefaultCPUAllocator"  # in the message of a RuntimeError
 LONGEST = 300  # characters of a message
 
 
 def reason(error: BaseException, folder: str) -> str:
     """One line: the error and the place in the code that raised it. The traceback is kept for who
-    wrote the method; `folder` is that of the cell's results."""
+    wrote the method; `folder` is that of the cell's results. Raises MemoryError where torch found
+    too little memory, for which it has no type on the CPU."""
+    if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in str(error):
+        raise MemoryError(f"{folder}: {_line_of(error)}") from error
     trace = TRACEBACKS / f"{folder}.txt"
     write_text(trace, "".join(format_exception(error)))
     frames = extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    message = " ".join(str(error).split())[:LONGEST]
-    return f"{type(error).__name__}: {message}{place}"
+    return f"{type(error).__name__}: {_line_of(error)}{place}"
+
+
+def _line_of(error: BaseException) -> str:
+    return " ".join(str(error).split())[:LONGEST]
 
 
 def tell(name: str, status: str, why: str) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark import encoders
-from benchmark.core.files import read_json
+from benchmark.core.json_objects import read_object
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
@@ -233,7 +233,7 @@ def image_network(cell: Cell) -> nn.Module:
 
 def network_structure(cell: Cell, size: int) -> nn.Module:
     """The same network without its weights, of pooled size `size`, for a checkpoint to fill."""
-    name = read_json(Path(cell.images) / "card.json")["settings"]["network"]
+    name = read_object(Path(cell.images) / "card.json")["settings"]["network"]
     return encoders.load(cell.backbone).structure(name, size)
 
 

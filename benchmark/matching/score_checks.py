@@ -13,7 +13,8 @@ from benchmark.matching import scoring
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
 from benchmark.protocol import RefusedError
-from methods import Matcher
+from benchmark.protocol.rank_counts import Picked
+from methods import Encoding, Matcher
 
 IMAGES, CAPTIONS, PHRASES = 48, 96, 24  # items that are scored again
 CHUNK, TILE = 7, (5, 13)  # other batches and tiles than those of scoring.py
@@ -32,22 +33,30 @@ def check_retrieval(
     model: Matcher,
     inputs: SplitInputs,
     part: str,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    scores: np.ndarray,
+    picked: Picked,
 ) -> None:
-    """Compare with the `scores` (r, c) of a sample. Raises protocol.RefusedError where others come
-    out."""
-    images, captions = torch.from_numpy(rows), torch.from_numpy(columns).to(inputs.device)
+    """Compare with the scores of a sample. Raises protocol.RefusedError where others come out."""
+    rows = torch.from_numpy(picked.rows).split(CHUNK)
     again = scoring.score_pairs(
-        scoring.similarity_of(model, part),
-        scoring.joined([model.encode_images(inputs.images_at(x)) for x in images.split(CHUNK)]),
-        scoring.joined(
-            [model.encode_captions(inputs.captions_at(x)) for x in captions.split(CHUNK)]
-        ),
+        lambda images, captions: scoring.scores_of(model, [part], images, captions)[0],
+        scoring.joined([model.encode_images(inputs.images_at(some)) for some in rows]),
+        _captions(model, inputs, picked.columns),
         tile=TILE,
     )
-    _compare(torch.from_numpy(scores).to(again), again)
+    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
+
+
+@torch.inference_mode()
+def check_sentences(model: Matcher, inputs: SplitInputs, picked: Picked) -> None:
+    """The same for captions with captions."""
+    rows, columns = (_captions(model, inputs, each) for each in (picked.rows, picked.columns))
+    again = scoring.score_pairs(model.caption_similarity, rows, columns, tile=TILE)
+    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
+
+
+def _captions(model: Matcher, inputs: SplitInputs, rows: np.ndarray) -> Encoding:
+    chunks = torch.from_numpy(rows).to(inputs.device).split(CHUNK)
+    return scoring.joined([model.encode_captions(inputs.captions_at(some)) for some in chunks])
 
 
 @torch.inference_mode()
@@ -61,21 +70,38 @@ def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) 
         regions = scoring.joined([model.encode_images(some) for some in proposals.split(CHUNK)])
         phrase = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[row : row + 1]))
         again.append(model.similarity(regions, phrase).float().T.cpu())
-    _compare(matrix_NP[rows], torch.cat(again))
+    _compare(matrix_NP[rows], torch.cat(again), inputs.device)
 
 
-def _compare(first: Tensor, again: Tensor) -> None:
-    """Values that are not finite are the protocol's to refuse."""
-    device = again.device.type
-    is_cast = torch.is_autocast_enabled(device)
-    precision = torch.get_autocast_dtype(device) if is_cast else torch.float32
+@torch.inference_mode()
+def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tensor) -> None:
+    """The same for the best proposals of whole images."""
+    wanted = inputs.vector_of_phrase.unique()
+    images, phrases = (torch.from_numpy(x) for x in sample(*nearest_IV.shape))
+    images = images[~nearest_IV[images].isnan().any(1)]
+    chunks = wanted[phrases].split(CHUNK)
+    texts = scoring.joined([model.encode_captions(inputs.phrases_at(some)) for some in chunks])
+    again = []
+    for image in images.tolist():
+        proposals = inputs.present_proposals_of(image).split(CHUNK)
+        regions = scoring.joined([model.encode_images(some) for some in proposals])
+        again.append(scoring.score_pairs(model.similarity, regions, texts, tile=TILE).amax(0).cpu())
+    if again:
+        _compare(nearest_IV[images][:, phrases], torch.stack(again), inputs.device)
+
+
+def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
+    """Scores that `device` computed. Values that are not finite are the protocol's to refuse."""
+    is_cast = torch.is_autocast_enabled(device.type)
+    precision = torch.get_autocast_dtype(device.type) if is_cast else torch.float32
     first, again = first.double(), again.double()  # differences of large scores would overflow
-    rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * first.std()
+    spread = first.std(correction=0)  # 0 of a single score
+    rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * spread
     difference = (first - again).abs()
     if first.isfinite().all() and not (difference <= rounding).all():
         raise RefusedError(
             f"{int((difference > rounding).sum())} of {first.numel()} scores differ when they are "
             f"computed again in other batches and another order, by up to "
-            f"{float(difference.max()):.3g} where scores spread by {float(first.std()):.3g}; "
+            f"{float(difference.max()):.3g} where scores spread by {float(spread):.3g}; "
             f"a score must follow from its picture and its text alone"
         )

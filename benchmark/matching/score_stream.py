@@ -8,23 +8,19 @@ is given the items in an order drawn at random.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-import torch
 from pydantic import NonNegativeFloat, TypeAdapter, ValidationError
 
 from benchmark.core import disk_space
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.matching import scoring, tile_workers
+from benchmark.matching import tile_workers
 from benchmark.matching.kept_scores import FOLDER, ScoresOnDisk
-from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.matching.scoring import Encoded
 from benchmark.protocol.score_tiles import Tile, spans
-from methods import Encoding, Matcher
 
 IMAGE_TILE, CAPTION_TILE = 512, 1024
 BYTES = 4  # of a score
@@ -32,66 +28,8 @@ MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the 
 DEFAULT_MEMORY = 512.0
 
 Place = tuple[slice, slice]  # rows and columns of a tile
-Scorer = Callable[[Place], tuple[list[np.ndarray], list[float]]]  # -> scores, seconds by model
-Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c) of each model, rows, columns -> fused
-
-
-@dataclass
-class Encoded:
-    """A model with the encodings of a split, and what they and its scores cost."""
-
-    model: Matcher
-    part: str  # one of the model's `scores`; "": its similarity
-    images: Encoding
-    captions: Encoding
-    image_order: np.ndarray  # (I,) the image that each row of the encodings shows
-    caption_order: np.ndarray  # (C,)
-    seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
-
-    @property
-    def size(self) -> int:
-        return len(self.image_order) * len(self.caption_order)
-
-    @property
-    def device(self) -> torch.device:
-        return self.images[0].device
-
-    def on(self, device: torch.device) -> "Encoded":
-        """The same on another device; itself on its own."""
-        if device == self.device:
-            return self
-        images, captions = (
-            tuple(x.to(device) for x in encoding) for encoding in (self.images, self.captions)
-        )
-        model = deepcopy(self.model).to(device)
-        return replace(self, model=model, images=images, captions=captions)
-
-    @torch.inference_mode()
-    def scores(self, rows: slice, columns: slice) -> np.ndarray:
-        """(r, c) float32."""
-        images, captions = (
-            tuple(x[span] for x in encoding)
-            for encoding, span in ((self.images, rows), (self.captions, columns))
-        )
-        similarity = scoring.similarity_of(self.model, self.part)
-        return similarity(images, captions).float().cpu().numpy()
-
-
-@torch.inference_mode()
-def encoded(model: Matcher, inputs: SplitInputs, part: str = "") -> Encoded:
-    """`part` names one of the model's `scores`; "" stands for its similarity."""
-    image_order, caption_order = scoring.orders(len(inputs.images), len(inputs.image_of_caption))
-    mixed = inputs.reordered(image_order, caption_order)
-    started = now(inputs.device)
-    images = scoring.encode_images(model, mixed)
-    imaged = now(inputs.device)
-    captions = scoring.encode_captions(model, mixed)
-    seconds = {
-        "per_image": (imaged - started) / len(image_order),
-        "per_caption": (now(inputs.device) - imaged) / len(caption_order),
-    }
-    orders = image_order.numpy(), caption_order.numpy()
-    return Encoded(model, part, images, captions, *orders, seconds)
+Scorer = Callable[[Place], tuple[list[np.ndarray], list[float]]]  # -> scores, seconds of models
+Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused
 
 
 def allowed_memory() -> float:
@@ -104,9 +42,9 @@ def allowed_memory() -> float:
 
 
 class ScoreStream:
-    """Tiles (protocol/score_tiles.py) of the scores of one or more models, which `fuse` makes one.
-    They can be passed `passes` times, or more often at some cost. During the first pass `lookers`
-    are called with the number of each model and its scores."""
+    """Tiles (protocol/score_tiles.py) of one or more scores, of one or more models, which `fuse`
+    makes one. They can be passed `passes` times, or more often at some cost. During the first pass
+    `lookers` are called with each score's number and its tile."""
 
     def __init__(
         self,
@@ -118,7 +56,8 @@ class ScoreStream:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
         allowed = allowed_memory() if memory is None else memory
-        size = BYTES * members[0].size * len(members)
+        self.count = sum(len(member.parts) for member in members)  # of scores
+        size = BYTES * members[0].size * self.count
         fits, has_room = size <= allowed * 1e6, size < disk_space.free_below(FOLDER) / 2
         self.keeps = passes > 1 and (fits or has_room)
         self.kept = ScoresOnDisk() if self.keeps and not fits else []
@@ -135,19 +74,19 @@ class ScoreStream:
             pass
 
     def _parts(self) -> Iterator[tuple[list[np.ndarray], np.ndarray, np.ndarray]]:
-        """The scores (r, c) of each model, their images (r,) and captions (c,)."""
+        """The scores (r, c), their images (r,) and captions (c,)."""
         first, grid = self.members[0], self._grid()
         bar = ProgressBar(grid, desc="score", unit="tile", leave=False)
         for (rows, columns), parts in zip(bar, self._scores_of(grid), strict=True):
             images, captions = first.image_order[rows], first.caption_order[columns]
-            for member, scores in enumerate(parts if self.is_first else ()):
+            for number, scores in enumerate(parts if self.is_first else ()):
                 for look in self.lookers:
-                    look(member, Tile(images, captions, {"i2t": scores}))
+                    look(number, Tile(images, captions, {"i2t": scores}))
             yield parts, images, captions
         self.is_first = False
 
     def _scores_of(self, grid: list[Place]) -> Iterator[list[np.ndarray]]:
-        """The scores (r, c) of each model, for every tile: those that are kept, then the others."""
+        """The scores (r, c) of every tile: those that are kept, then the others."""
         yield from (self.kept[place] for place in range(len(self.kept)))
         rest = grid[len(self.kept) :]
         if not rest:
@@ -187,10 +126,10 @@ class ScoreStream:
 
 
 def _scored(members: list[Encoded], tile: Place) -> tuple[list[np.ndarray], list[float]]:
-    """The scores (r, c) of each model, and the seconds that they took."""
+    """All scores (r, c), and the seconds that each model took."""
     parts, seconds = [], []
     for member in members:
         started = now(member.device)
-        parts.append(member.scores(*tile))
+        parts += member.scores(*tile)
         seconds.append(now(member.device) - started)
     return parts, seconds

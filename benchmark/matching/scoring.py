@@ -4,16 +4,19 @@ A method is given the items in an order drawn at random, images and captions apa
 returns is put back afterwards. So the place of an item tells nothing of what it belongs to.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from benchmark.core.devices import now
 from benchmark.matching.localisation_inputs import PhraseInputs
 from benchmark.matching.retrieval_inputs import SplitInputs
+from benchmark.protocol import RefusedError
 from benchmark.protocol.score_tiles import spans
 from methods import Encoding, Matcher
 
@@ -24,36 +27,76 @@ IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cac
 ORDER = 20170711  # seed of the orders in which items are scored
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scores:
-    """Scores (I, C) float32, on the device of the model, and what they cost."""
+@dataclass
+class Encoded:
+    """A model with the encodings of a split, and what they and its scores cost."""
 
-    matrix: Tensor
-    image_seconds: float  # to encode all images
-    caption_seconds: float  # to encode all captions
-    pair_seconds: float  # to score all pairs
+    model: Matcher
+    images: Encoding
+    captions: Encoding
+    image_order: np.ndarray  # (I,) the image that each row of the encodings shows
+    caption_order: np.ndarray  # (C,)
+    parts: tuple[str, ...] = ("",)  # the scores that count, by name; "": the model's similarity
+    seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
+
+    @property
+    def size(self) -> int:
+        return len(self.image_order) * len(self.caption_order)
+
+    @property
+    def device(self) -> torch.device:
+        return self.images[0].device
+
+    def on(self, device: torch.device) -> "Encoded":
+        """The same on another device; itself on its own."""
+        if device == self.device:
+            return self
+        images, captions = (
+            tuple(x.to(device) for x in encoding) for encoding in (self.images, self.captions)
+        )
+        model = deepcopy(self.model).to(device)
+        return replace(self, model=model, images=images, captions=captions)
+
+    @torch.inference_mode()
+    def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """(r, c) float32 of each part."""
+        images, captions = (
+            tuple(x[span] for x in encoding)
+            for encoding, span in ((self.images, rows), (self.captions, columns))
+        )
+        scores = scores_of(self.model, self.parts, images, captions)
+        return [matrix.float().cpu().numpy() for matrix in scores]
 
 
 @torch.inference_mode()
-def score(model: Matcher, inputs: SplitInputs) -> Scores:
-    """Score every image of a split with every caption; the tile size changes no score."""
+def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)) -> Encoded:
+    """A split as the model encodes it, its items in an order drawn at random."""
     image_order, caption_order = orders(len(inputs.images), len(inputs.image_of_caption))
     mixed = inputs.reordered(image_order, caption_order)
     started = now(inputs.device)
     images = encode_images(model, mixed)
     imaged = now(inputs.device)
     captions = encode_captions(model, mixed)
-    captioned = now(inputs.device)
-    matrix = score_pairs(model.similarity, images, captions)
-    rows, columns = image_order.to(matrix.device), caption_order.to(matrix.device)
+    seconds = {
+        "per_image": (imaged - started) / len(image_order),
+        "per_caption": (now(inputs.device) - imaged) / len(caption_order),
+    }
+    drawn = image_order.numpy(), caption_order.numpy()
+    return Encoded(model, images, captions, *drawn, parts, seconds)
+
+
+@torch.inference_mode()
+def score(model: Matcher, inputs: SplitInputs) -> Tensor:
+    """Scores (I, C) float32 of every image of a split with every caption, on the model's device."""
+    split = encoded(model, inputs)
+    matrix = score_pairs(model.similarity, split.images, split.captions)
+    rows, columns = (
+        torch.from_numpy(order).to(matrix.device)
+        for order in (split.image_order, split.caption_order)
+    )
     restored = torch.empty_like(matrix)
     restored[rows[:, None], columns] = matrix
-    return Scores(
-        matrix=restored,
-        image_seconds=imaged - started,
-        caption_seconds=captioned - imaged,
-        pair_seconds=now(inputs.device) - captioned,
-    )
+    return restored
 
 
 @torch.inference_mode()
@@ -73,18 +116,21 @@ def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
 
 @torch.inference_mode()
 def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
-    """Score (I, V) float32 of every image's best proposal for every distinct phrase, on the host.
+    """Score (I, V) float32 of every image's best proposal for every distinct phrase of the split,
+    in the order of their rows, on the host. NaN for an image without proposals.
 
-    Phrases of other splits, and images without proposals, have NaN.
+    Raises protocol.RefusedError for scores that are not finite.
     """
     wanted = inputs.vector_of_phrase.unique()
-    scores = torch.full((len(inputs.proposals), len(inputs.vectors)), torch.nan)
+    scores = torch.full((len(inputs.proposals), len(wanted)), torch.nan)
     phrases = model.encode_captions(inputs.phrases_at(wanted))
-    is_there = inputs.boxes.any(-1)
-    for image in is_there.any(1).nonzero()[:, 0].tolist():
-        proposals = inputs.proposals_of(image)[is_there[image].to(inputs.device)]
-        scores_PV = model.similarity(model.encode_images(proposals), phrases)
-        scores[image, wanted] = scores_PV.amax(0).float().cpu()
+    has_proposals = inputs.boxes.any(-1).any(-1)
+    for image in has_proposals.nonzero()[:, 0].tolist():
+        regions = model.encode_images(inputs.present_proposals_of(image))
+        scores[image] = model.similarity(regions, phrases).amax(0).float().cpu()
+    bad = int((~scores[has_proposals].isfinite()).sum())
+    if bad:
+        raise RefusedError(f"{bad} of {scores[has_proposals].numel()} scores are NaN or infinite")
     return scores
 
 
@@ -115,11 +161,12 @@ def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tenso
         yield order[rows], restored
 
 
-def similarity_of(model: Matcher, part: str) -> Similarity:
-    """The score of a model that `part` names; "": its similarity."""
-    if not part:
-        return model.similarity
-    return lambda images, captions: model.scores(images, captions)[part]
+def scores_of(
+    model: Matcher, parts: Sequence[str], images: Encoding, captions: Encoding
+) -> list[Tensor]:
+    """The scores (I, C) of a model that `parts` name; "": its similarity."""
+    named = model.scores(images, captions) if any(parts) else {}
+    return [named[part] if part else model.similarity(images, captions) for part in parts]
 
 
 def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
@@ -128,6 +175,7 @@ def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rng.permutation(first)), torch.from_numpy(rng.permutation(second))
 
 
+@torch.inference_mode()
 def score_pairs(
     similarity: Similarity,
     images: Encoding,
@@ -158,13 +206,17 @@ def _by_length(captions: Encoding) -> Tensor:
 
 
 def joined(parts: list[Encoding]) -> Encoding:
-    """One encoding of all items; word axes of different widths are padded with zeros."""
+    """One encoding of all items. Axis 1 may have another width in each part, as of words: it is
+    padded with zeros."""
     return tuple(_cat(list(tensors)) for tensors in zip(*parts, strict=True))
 
 
 def _cat(tensors: list[Tensor]) -> Tensor:
-    if tensors[0].dim() < 3:
+    if tensors[0].dim() < 2:
         return torch.cat(tensors)
     width = max(x.shape[1] for x in tensors)
-    padded = [torch.nn.functional.pad(x, (0, 0, 0, width - x.shape[1])) for x in tensors]
+    inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
+    padded = [
+        x if x.shape[1] == width else pad(x, (*inner, 0, width - x.shape[1])) for x in tensors
+    ]
     return torch.cat(padded)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from benchmark.core import numerics
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_json, sha256
+from benchmark.core.files import sha256
 from benchmark.core.fingerprint import fingerprint
+from benchmark.core.json_objects import read_object
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import ENCODE_AGAIN, verified
 from benchmark.season import code_digests
@@ -55,7 +56,7 @@ def check(trained: dict, cell: Cell) -> None:
 def _features(folder: Path, prepared: str) -> str:
     """The digest of a feature folder, if it is of these prepared tables and unchanged."""
     path = folder / "card.json"
-    if read_json(path).get("prepared_sha256") != prepared:
+    if read_object(path).get("prepared_sha256") != prepared:
         raise UserError(
             where=path,
             expected="features of the present data/prepared",

@@ -103,22 +103,6 @@ def resamples(groups: int, count: int = RESAMPLES) -> np.ndarray:
     return np.stack([np.bincount(draw, minlength=groups) for draw in draws])
 
 
-def replicates(
-    scores_IC: np.ndarray,
-    group_of_image_I: np.ndarray,
-    group_of_caption_C: np.ndarray,
-    drawn_RG: np.ndarray,
-    range: tuple[float, float],
-    bins: int = BINS,
-) -> np.ndarray:
-    """S of R resamples of the groups, (R,), over the bins of `overlap`: see `Bootstrap`."""
-    pairs = np.nonzero(np.equal.outer(group_of_image_I, group_of_caption_C))
-    edges, groups = edges_of(scores_IC.dtype, range, bins), (group_of_image_I, group_of_caption_C)
-    bootstrap = Bootstrap(*groups, drawn_RG, edges, pairs[0], scores_IC[pairs])
-    bootstrap.add(*(np.arange(length) for length in scores_IC.shape), scores_IC, pairs)
-    return bootstrap.replicates
-
-
 class Bootstrap:
     """S of R resamples of the groups, from tiles of scores.
 

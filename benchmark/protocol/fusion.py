@@ -10,9 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from benchmark.protocol.ranks import RefusedError
 from benchmark.protocol.score_tiles import Pairing, Tile
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
+ROUNDING = 0.01  # of a cosine, in bfloat16, too
 SMALLEST = 1e-12  # area of a score that is nowhere positive: all the weight, as in the limit
 
 
@@ -26,7 +28,11 @@ def weighted(whole_IC: np.ndarray, regions_IC: np.ndarray, alpha: float) -> dict
 
 
 def distance(cosine: np.ndarray) -> np.ndarray:
-    """Euclidean distance of unit vectors with this cosine, in [0, 2]."""
+    """Euclidean distance of unit vectors with this cosine, in [0, 2]; NaN where it is NaN. Raises
+    RefusedError for scores that are no cosines."""
+    if (np.abs(cosine) > 1 + ROUNDING).any():
+        low, high = np.nanmin(cosine), np.nanmax(cosine)
+        raise RefusedError(f"distances need cosines, found scores from {low:.3g} to {high:.3g}")
     return np.sqrt(np.maximum(2 - 2 * cosine, 0))
 
 

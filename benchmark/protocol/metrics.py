@@ -105,20 +105,20 @@ def _recall_by_chance(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
     return 100 * float((right_NP.sum(1) / np.maximum(is_there_NP.sum(1), 1)).mean())
 
 
-def _mean_matched(found: ScoreSummary) -> float:
-    return found.mean_matched
+def _mean_matched(summary: ScoreSummary) -> float:
+    return summary.mean_matched
 
 
-def _mean_unmatched(found: ScoreSummary) -> float:
-    return found.mean_unmatched
+def _mean_unmatched(summary: ScoreSummary) -> float:
+    return summary.mean_unmatched
 
 
-def _one_minus_ks(found: ScoreSummary) -> float:
-    return found.one_minus_ks
+def _one_minus_ks(summary: ScoreSummary) -> float:
+    return summary.one_minus_ks
 
 
-def _overlap(bins: int, found: ScoreSummary) -> float:
-    return found.overlaps[bins]
+def _overlap(bins: int, summary: ScoreSummary) -> float:
+    return summary.overlaps[bins]
 
 
 def _times(factor: float, seconds: float) -> float:

@@ -15,11 +15,11 @@ NO_ITEM = 2**62
 class RankCounts:
     """Ranks (Q,) of one direction, `i2t` or `t2i`, or of its queries within their folds."""
 
-    def __init__(self, name: str, found: Overview, pairing: Pairing) -> None:
+    def __init__(self, name: str, overview: Overview, pairing: Pairing) -> None:
         self.name, self.pairing = name, pairing
         self.is_of_images = name.startswith("i2t")
         # Every item that scores at least as much is counted, and the best relevant ones are not.
-        self.best_Q, own_Q = found.best(name, pairing)
+        self.best_Q, own_Q = overview.best(name, pairing)
         self.ranks = -own_Q  # ties count against the query
         self.ties = -own_Q
 
@@ -80,11 +80,11 @@ class BestItems:
         least = least[:, None] if self.is_of_images else least[None, :]
         row, column = np.divmod(np.flatnonzero(scores >= least), scores.shape[1])
         if len(row):
-            found = scores[row, column]
+            best = scores[row, column]
             if not self.is_of_images:
                 order = column.argsort(kind="stable")
-                row, column, found = column[order], row[order], found[order]
-            self._merge(queries, row, items[column], found)
+                row, column, best = column[order], row[order], best[order]
+            self._merge(queries, row, items[column], best)
 
     def _merge(
         self, queries: np.ndarray, row: np.ndarray, items: np.ndarray, scores: np.ndarray

@@ -40,12 +40,6 @@ def ranks_within(
     return ((scores_QG >= best_Q1) & gallery_QG & ~relevant_QG).sum(axis=1)
 
 
-def optimistic_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
-    """As `positive_ranks`, but ties count for the query: the gap shows how much ties matter."""
-    best_Q1 = _best_relevant(scores_QG, relevant_QG)
-    return ((scores_QG > best_Q1) & ~relevant_QG).sum(axis=1)
-
-
 def relevance(group_of_image_I: np.ndarray, group_of_caption_C: np.ndarray) -> np.ndarray:
     """Whether each image and caption are of the same group, (I, C) bool.
 
@@ -76,28 +70,12 @@ def retrieval_ranks(
     }
 
 
-def fold_ranks(
-    scores: dict[str, np.ndarray],
-    relevant_IC: np.ndarray,
-    image_of_caption_C: np.ndarray,
-    folds: int,
-) -> dict[str, np.ndarray]:
-    """Ranks of every query within its own fold (MSCOCO 1K).
-
-    A fold is one of `folds` consecutive parts of the images, with their captions. Raises
-    ValueError where the images cannot be divided evenly.
-    """
-    in_fold_IC = np.equal.outer(*fold_of(image_of_caption_C, folds))
-    return {
-        direction: ranks_within(
-            scores_QG, by_query(direction, relevant_IC), by_query(direction, in_fold_IC)
-        )
-        for direction, scores_QG in scores.items()
-    }
-
-
 def fold_of(image_of_caption_C: np.ndarray, folds: int) -> tuple[np.ndarray, np.ndarray]:
-    """The fold of every image (I,) and of every caption (C,). Raises as `fold_ranks`."""
+    """The fold of every image (I,) and of every caption (C,).
+
+    A fold is one of `folds` consecutive parts of the images, with their captions (MSCOCO 1K).
+    Raises ValueError where the images cannot be divided evenly.
+    """
     images = int(image_of_caption_C.max()) + 1
     if images % folds:
         raise ValueError(f"{images} images cannot be divided into {folds} equal folds")

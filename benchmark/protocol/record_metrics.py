@@ -15,7 +15,7 @@ from benchmark.protocol.metrics import (
     ScoreSummary,
     rsum_terms,
 )
-from benchmark.protocol.ranks import CORRECT_IOU, by_query, fold_of, optimistic_ranks
+from benchmark.protocol.ranks import CORRECT_IOU, fold_of
 
 BIN_COUNTS = tuple(distribution_overlap.BINS * share // 2 for share in (1, 2, 4))
 INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
@@ -55,21 +55,10 @@ def fold_metrics(
     return means | {"fold_values": values}
 
 
-def tie_gap(
-    scores: dict[str, np.ndarray], relevant_IC: np.ndarray, ranks: dict[str, np.ndarray]
-) -> dict[str, float]:
-    """How much a metric would gain if ties counted for the method instead of against it."""
-    optimistic = {
-        direction: optimistic_ranks(scores_QG, by_query(direction, relevant_IC))
-        for direction, scores_QG in scores.items()
-    }
-    return tie_metrics(ranks, optimistic)
-
-
 def tie_metrics(
     ranks: dict[str, np.ndarray], optimistic: dict[str, np.ndarray]
 ) -> dict[str, float]:
-    """The same from the ranks of both ways to count ties."""
+    """How much a metric would gain if ties counted for the method instead of against it."""
     return {
         f"{direction}_{metric.name}": metric.compute(ranks[direction], optimistic[direction])
         for direction in ranks

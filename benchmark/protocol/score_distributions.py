@@ -115,16 +115,16 @@ class Distributions:
 
     def __init__(
         self,
-        found: Overview,
+        overview: Overview,
         order: UnmatchedOrder,
         pairing: Pairing,
         drawn_RG: np.ndarray,
         bins: Sequence[int],
         samples: int,
     ) -> None:
-        self.found, self.order, self.dtype = found, order, found.dtype("i2t")
-        self.matched = found.matched["i2t"].astype(self.dtype)
-        low, high = distribution_overlap.widened(*found.ranges["i2t"])
+        self.overview, self.order, self.dtype = overview, order, overview.dtype("i2t")
+        self.matched = overview.matched["i2t"].astype(self.dtype)
+        low, high = distribution_overlap.widened(*overview.ranges["i2t"])
         self.range = distribution_overlap.range_of_bins(low, high)
         self.edges = {
             count: distribution_overlap.edges_of(self.dtype, self.range, count) for count in bins
@@ -132,12 +132,12 @@ class Distributions:
         edges = self.edges[distribution_overlap.BINS]
         groups = pairing.group_of_image, pairing.group_of_caption
         self.bootstrap = distribution_overlap.Bootstrap(
-            *groups, drawn_RG, edges, found.images, self.matched
+            *groups, drawn_RG, edges, overview.images, self.matched
         )
         self.places = _evenly(len(self.matched), samples)
         unmatched = pairing.size - len(self.matched)
         points = np.concatenate(list(self.edges.values()))
-        order.ask(_evenly(unmatched, samples), points, found.matched["i2t"])
+        order.ask(_evenly(unmatched, samples), points, overview.matched["i2t"])
 
     def add(self, tile: Tile, pairs: tuple[np.ndarray, ...]) -> None:
         """A tile; row and column of its matched pairs."""
@@ -167,7 +167,7 @@ class Distributions:
             overlaps=overlaps,
             one_minus_ks=self.order.one_minus_ks,
             mean_matched=float(np.mean(self.matched, dtype=np.float64)),
-            mean_unmatched=self.found.mean_unmatched,
+            mean_unmatched=self.overview.mean_unmatched,
         )
 
     @property

@@ -62,12 +62,12 @@ class Column(NamedTuple):
 def columns(table: Table) -> list[Column]:
     """The ids, the words, and the parts of the numbers. What is no number in a column of numbers is
     its part "note"."""
-    found = [Column("id", list(table.ids), is_of_numbers=False)] if table.ids else []
+    parts = [Column("id", list(table.ids), is_of_numbers=False)] if table.ids else []
     numbers = range(table.names, len(table.heads) - table.has_remarks)
     for place, head in enumerate(table.heads):
         texts = [row[place].text for row in table.entries]
-        found += _parts(head, texts) if place in numbers else [Column(head, texts, False)]
-    return found
+        parts += _parts(head, texts) if place in numbers else [Column(head, texts, False)]
+    return parts
 
 
 def _value(text: str) -> float | int | None:
@@ -96,9 +96,9 @@ def _split(text: str) -> dict[str, str]:
     if text in MISSING:
         return {}
     for shape, names in SHAPES:
-        found = re.fullmatch(shape, text)
-        if found:
-            parts = zip(names, found.groups(), strict=True)
+        match = re.fullmatch(shape, text)
+        if match:
+            parts = zip(names, match.groups(), strict=True)
             return {name: value for name, value in parts if value is not None}
     return {NOTE: text}
 

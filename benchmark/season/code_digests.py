@@ -42,18 +42,18 @@ def targets(root: Path) -> dict[str, list[str]]:
         "train": [f"methods/{name}.py" for name in methods],
         "evaluate": [f"methods/{name}.py" for name in methods],
     }
-    found = {
+    entries = {
         f"{stage}-{Path(module).stem}": [f"benchmark/{stage}/__main__.py", module]
         for stage, modules in by_name.items()
         for module in modules
     }
     encode = "benchmark/encode/__main__.py"
-    found |= {f"encode-{kind}": [encode, f"benchmark/encode/{kind}.py"] for kind in KINDS}
+    entries |= {f"encode-{kind}": [encode, f"benchmark/encode/{kind}.py"] for kind in KINDS}
     for name in _names(root, "benchmark/encoders"):
-        found[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
-    found |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
-    found["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
-    return found | {stage: [f"benchmark/{stage}/__main__.py"] for stage in ("train", "evaluate")}
+        entries[f"encoder-{name}"] = [f"benchmark/encoders/{name}.py"]
+    entries |= {f"dataset-{name}": [f"datasets/{name}.py"] for name in datasets}
+    entries["pretrain"] = ["benchmark/encode/drawn_pretraining.py", DRAWN]
+    return entries | {stage: [f"benchmark/{stage}/__main__.py"] for stage in ("train", "evaluate")}
 
 
 def sha256_of(modules: Iterable[str]) -> str:
@@ -63,9 +63,13 @@ def sha256_of(modules: Iterable[str]) -> str:
 
 
 def digest(root: Path, modules: Iterable[str]) -> str:
-    """One line per module of the import closure: sha256 of its code, and its path."""
-    lines = [f"{_sha256(_source(root, path))}  {path}" for path in sorted(closure(root, modules))]
-    return "\n".join(lines) + "\n"
+    """One line per module of the import closure: sha256 of its code, and its path below `root`, or
+    the name of a file elsewhere: where that lies decides nothing."""
+    named = sorted(
+        (Path(path).name if os.path.isabs(path) else path, _sha256(_source(root, path)))
+        for path in closure(root, modules)
+    )
+    return "".join(f"{sha256}  {name}\n" for name, sha256 in named)
 
 
 def closure(root: Path, modules: Iterable[str]) -> set[str]:
@@ -135,14 +139,22 @@ def _sha256(source: str) -> str:
 
 @cache
 def _imported(source: str) -> frozenset[str]:
-    """Dotted names of this repository that a module imports; `from a import b` gives a and a.b."""
+    """Dotted names of this repository that a module imports."""
+    names = imports_of(source)
+    return frozenset(name for name in names if name.partition(".")[0] in PACKAGES)
+
+
+def imports_of(source: str) -> set[str]:
+    """Dotted names that a module imports; `from a import b` gives a and a.b, `from . import b`
+    gives b."""
     names: set[str] = set()
     for node in _statements(_tree(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name for name in names if name and name.partition(".")[0] in PACKAGES)
+            own = [node.module] if node.module else []
+            names |= {*own, *(".".join([*own, alias.name]) for alias in node.names)}
+    return names
 
 
 def _files_of(root: Path, name: str) -> list[str]:

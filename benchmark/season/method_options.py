@@ -1,7 +1,8 @@
 """From the names and options of a cell to its method and the frozen `Config` of it."""
 
 import os
-from dataclasses import asdict, fields, is_dataclass
+import sys
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from traceback import extract_tb
@@ -12,6 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 import methods
 from benchmark.core.errors import UserError
 from benchmark.core.suggestions import suggested
+from benchmark.season import code_digests
+from benchmark.season.parameters import Cell
 
 OFFERED = ("Config", "inputs", "Model", "recipe")
 
@@ -46,6 +49,9 @@ def _of_file(path: str) -> ModuleType:
         found = f"{type(error).__name__}: {error}"
         where = f"{path}{_line_in(path, error)}"
         raise UserError(where, "a method that can be imported", found, "correct it") from error
+    if beside := _imports_beside(path):
+        do = "put it into the same file, or install it as a package"
+        raise UserError(path, "a method in one file", f"an import of {beside}", do)
     missing = [name for name in OFFERED if name not in vars(module)]
     if missing:
         expected, found = ", ".join(OFFERED), f"no {', '.join(missing)}"
@@ -53,6 +59,20 @@ def _of_file(path: str) -> ModuleType:
     if not is_dataclass(module.Config):
         raise UserError(f"{path}: Config", "a frozen dataclass", "another class", "add @dataclass")
     return module
+
+
+def _imports_beside(path: str) -> str:
+    """A file in its folder, or in the present one, that a method imports: no digest would tell of a
+    change of it. Empty where there is none."""
+    names = code_digests.imports_of(Path(path).read_text(encoding="utf-8"))
+    firsts = {name.partition(".")[0] for name in names}
+    firsts -= {*code_digests.PACKAGES, *sys.stdlib_module_names}
+    for folder in dict.fromkeys((Path(path).parent, Path())):
+        for first in sorted(firsts):
+            files = [folder / f"{first}.py", *sorted((folder / first).rglob("*.py"))]
+            if beside := next((file for file in files if file.is_file()), None):
+                return str(beside)
+    return ""
 
 
 def _line_in(path: str, error: BaseException) -> str:
@@ -65,6 +85,23 @@ def _line_in(path: str, error: BaseException) -> str:
         f.lineno for f in extract_tb(error.__traceback__) if os.path.abspath(f.filename) == own
     ]
     return f": line {lines[-1]}" if lines else ""
+
+
+@dataclass(frozen=True)
+class ConfiguredMethod:
+    """The method of a cell with the options of its preset, from one load of its file: what a second
+    load defines is equal to nothing of the first."""
+
+    module: ModuleType
+    config: object
+    takes: methods.Inputs
+
+    @classmethod
+    def of(cls, cell: Cell) -> "ConfiguredMethod":
+        """Raises UserError as `method_of` and `configured`."""
+        module = method_of(cell.method)
+        config = configured(module, cell.options, f"preset {cell.preset}")
+        return cls(module, config, module.inputs(config))
 
 
 def inputs_of(method: ModuleType, options: dict, where: str) -> methods.Inputs:

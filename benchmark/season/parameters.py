@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from benchmark.core.names import Name, PathInside
 from benchmark.protocol import METRICS
@@ -54,6 +54,12 @@ class ProposalEncoder(Strict):
     network: Name = "mobilenet_v2"
     input_size: int = Field(448, ge=32, le=4096)  # pixels, both sides
     standardise: bool = False  # per channel, with the mean and deviation of training proposals
+
+    @model_validator(mode="after")
+    def _names_its_files(self) -> "ProposalEncoder":
+        if self.how == "file" and self.boxes is None:
+            raise ValueError("`boxes`, a folder of the raw folder, beside `how: file`")
+        return self
 
     @property
     def slug(self) -> str:

@@ -1,6 +1,5 @@
 """From a season file to its cells: which presets are played, with which options and features."""
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +23,7 @@ from benchmark.season.parameters import (
 )
 from benchmark.season.presets import Fuse, Preset, needs, own_presets, presets
 from benchmark.season.season_files import SEASONS, Season
+from benchmark.season.season_keys import called, check_encoders, check_keys
 from methods import Inputs
 
 Value = TypeVar("Value")
@@ -81,7 +81,8 @@ def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> N
         )
     _check_rows(name, season)
     _check_claims(name, season, known)
-    _check_keys(name, season, known)
+    check_keys(name, season, known)
+    check_encoders(name, season, known)
 
 
 def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
@@ -110,45 +111,6 @@ def _brought(name: str) -> dict[str, Path]:
     """The rows that `score` added to a season, with the file of one of their seeds."""
     files = sorted((SEASONS / name / BROUGHT).glob("*.yaml"))
     return {checked(Brought, read_yaml(path), str(path)).preset: path for path in files}
-
-
-def unused_keys(season: Season, params: Params) -> list[str]:
-    """Keys of a season file that change nothing: of methods and presets that it does not play."""
-    cells = [*params.cells.values(), *params.fusions.values()]
-    presets = {cell.preset for cell in cells}
-    played = presets | {_called(season, cell.method) for cell in params.cells.values()}
-    return [
-        f"{field}.{key}"
-        for field, keys in _keyed(season).items()
-        for key in keys
-        if key not in played and not any(fnmatchcase(preset, key) for preset in presets)
-    ]
-
-
-def _keyed(season: Season) -> dict[str, Iterable[str]]:
-    """The parts of a season file whose keys are methods, or patterns of presets."""
-    changes = {f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()}
-    of_presets = {"seeds_of": season.seeds_of, "sentence_of": season.sentence_of}
-    return {"options": season.options} | of_presets | changes
-
-
-def _check_keys(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
-    """Keys fit a method or a preset that there is, played or not."""
-    methods = {_called(season, method) for method, _ in known.values()}
-    for field, keys in _keyed(season).items():
-        for key in keys:
-            if key not in methods and not any(fnmatchcase(preset, key) for preset in known):
-                raise UserError(
-                    f"season {name}: {field}.{key}",
-                    f"a method, or a pattern that fits a preset: {', '.join(sorted(methods))}",
-                    f"neither: {suggested(key, [*methods, *known])}",
-                    "correct the key in the season file",
-                )
-
-
-def _called(season: Season, method: str) -> str:
-    """What a season calls a method: its name, or the one that it gives to a file."""
-    return next((name for name, file in season.methods.items() if file == method), method)
 
 
 class _Resolver:
@@ -181,7 +143,7 @@ class _Resolver:
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> Value | None:
         """That of the last key that fits the preset, a method counting before patterns; or None."""
-        method = _called(self.season, self.known[preset][0])
+        method = called(self.season, self.known[preset][0])
         fitting = [values[key] for key in values if key != method and fnmatchcase(preset, key)]
         return fitting[-1] if fitting else values.get(method)
 
@@ -210,11 +172,8 @@ class _Resolver:
     def _cell(self, dataset: str, preset: str, seed: int) -> Cell:
         method, row = self.known[preset]
         settings = self.season.datasets[dataset]
-        called = _called(self.season, method)
-        scaled = _options(self.season.options, called, preset)
-        options = row.options | _options(settings.changes, called, preset) | scaled
-        # An option that is no option is refused now, not hours later.
-        takes = inputs_of(method_of(method), options, f"preset {preset}")
+        options, scaled = self._options(dataset, preset)
+        takes = self._inputs(dataset, preset)
         texts = words = backbone = None
         if takes.text == "words":
             words = self._words(dataset)
@@ -254,9 +213,9 @@ class _Resolver:
     def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
         fuse = self.known[preset][1].fuse
         names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
-        self._check_members(preset, fuse, names, parts)
         for member in names:
             self._check_played(dataset, preset, "fuses", member, seed)
+        self._check_members(dataset, preset, fuse, names, parts)
         folders = [self._folder(dataset, member, seed) for member in names]
         return Fusion(
             dataset=dataset,
@@ -272,11 +231,16 @@ class _Resolver:
         )
 
     def _check_members(
-        self, preset: str, fuse: Fuse, names: tuple[str, ...], parts: tuple[str, ...]
+        self,
+        dataset: str,
+        preset: str,
+        fuse: Fuse,
+        names: tuple[str, ...],
+        parts: tuple[str, ...],
     ) -> None:
         """Scores of retrieval can be averaged; "weighted" mixes them with those of localisation. A
         named part is a score that the member's method declares."""
-        takes = [self._inputs(member) for member in names]
+        takes = [self._inputs(dataset, member) for member in names]
         expected = ["retrieval"] * len(names)
         if fuse.how == "weighted":
             expected = ["retrieval", "localisation"]
@@ -296,10 +260,18 @@ class _Resolver:
                     "correct `fuse` of the preset",
                 )
 
-    def _inputs(self, preset: str) -> Inputs:
-        """What the method of a preset takes and offers."""
+    def _options(self, dataset: str, preset: str) -> tuple[dict[str, Option], dict[str, Option]]:
+        """Those of a preset on a dataset, and of these what the season sets to fit its budget."""
         method, row = self.known[preset]
-        return inputs_of(method_of(method), row.options, f"preset {preset}")
+        name, changes = called(self.season, method), self.season.datasets[dataset].changes
+        scaled = _chosen(self.season.options, name, preset)
+        return row.options | _chosen(changes, name, preset) | scaled, scaled
+
+    def _inputs(self, dataset: str, preset: str) -> Inputs:
+        """What the method of a preset takes and offers. An option that is none is refused here, not
+        hours later."""
+        options, _ = self._options(dataset, preset)
+        return inputs_of(method_of(self.known[preset][0]), options, f"preset {preset}")
 
     def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
         if other not in self.presets(dataset):
@@ -384,7 +356,7 @@ class _Resolver:
         return folder
 
 
-def _options(options: dict[str, dict[str, Option]], method: str, preset: str) -> dict[str, Option]:
+def _chosen(options: dict[str, dict[str, Option]], method: str, preset: str) -> dict[str, Option]:
     """What is set for a preset: the method's options, then those of patterns, in their order."""
     chosen = dict(options.get(method, {}))
     for key, values in options.items():

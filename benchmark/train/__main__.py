@@ -4,9 +4,7 @@ import argparse
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -24,12 +22,12 @@ from benchmark.matching import checkpoints, method_errors, retrieval_inputs
 from benchmark.matching.checkpoints import Checkpoint
 from benchmark.matching.method_errors import OF_A_METHOD, OF_THE_MACHINE
 from benchmark.matching.training_identity import identity_of
-from benchmark.season.method_options import configured, method_of
+from benchmark.season.method_options import ConfiguredMethod
 from benchmark.season.parameter_files import entry, read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.train.resumable_loop import DivergedError, Progress, Run
 from benchmark.train.training_data import TrainingData, training_data
-from methods import Inputs, NotApplicableError, Phase
+from methods import NotApplicableError, Phase
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,10 +80,10 @@ def _trained(
 ) -> tuple[Checkpoint, Progress]:
     """Raises NotApplicableError where the dataset or the start cannot give what is needed."""
     start = _start(cell)
-    method = _Method.of(cell)
+    method = ConfiguredMethod.of(cell)
     data = training_data(cell, method.takes, start, cell.validation_images, device)
     phases = method.module.recipe(method.config)
-    _check_siblings(cell, phases, data)
+    _check_batches(cell, phases, data)
     model = _model(method, cell, data, start, device)
     run = Run(
         model=model,
@@ -105,21 +103,6 @@ def _trained(
         parameters=sum(x.numel() for x in model.parameters()),
     )
     return checkpoint.ended(run.best_state, run.selected(), failure), run.progress
-
-
-@dataclass(frozen=True)
-class _Method:
-    """The method of a cell, with the options of its preset."""
-
-    module: ModuleType
-    config: object
-    takes: Inputs
-
-    @classmethod
-    def of(cls, cell: Cell) -> "_Method":
-        module = method_of(cell.method)
-        config = configured(module, cell.options, f"preset {cell.preset}")
-        return cls(module, config, module.inputs(config))
 
 
 def _start(cell: Cell) -> Checkpoint | None:
@@ -147,7 +130,7 @@ def _played(run: Run, cell: Cell) -> str:
 
 
 def _model(
-    method: _Method,
+    method: ConfiguredMethod,
     cell: Cell,
     data: TrainingData,
     start: Checkpoint | None,
@@ -194,10 +177,18 @@ def _shapes(state: dict) -> dict[str, dict]:
     return parts
 
 
-def _check_siblings(cell: Cell, phases: list[Phase], data: TrainingData) -> None:
-    """Neighbourhood sampling needs several captions of an image, or phrases of a chain."""
-    most = int(np.bincount(data.train.owners).max())
+def _check_batches(cell: Cell, phases: list[Phase], data: TrainingData) -> None:
+    """A batch needs two rows, since one has no negative. Neighbourhood sampling needs several
+    captions of an image, or phrases of a chain."""
+    counts = np.bincount(data.train.owners)
+    drawn = {"captions": int(counts.sum()), "images": np.count_nonzero(counts)}
+    most = int(counts.max())
     for phase in phases:
+        if drawn[phase.draws] < 2:
+            raise NotApplicableError(
+                f"{cell.dataset}: a batch expects 2 training {phase.draws} or more, "
+                f"found {drawn[phase.draws]}"
+            )
         if phase.captions_per_image > max(most, 1):
             raise NotApplicableError(
                 f"{cell.dataset}: neighbourhood sampling expects {phase.captions_per_image} "

@@ -70,7 +70,7 @@ def _of_retrieval(
     ways = data.card["ways"]
 
     def validate(model: nn.Module) -> dict[str, float]:
-        scores = scoring.score(model, validation).matrix
+        scores = scoring.score(model, validation)
         return selection.retrieval_recalls(scores, validation.relevant, ways)
 
     return TrainingData(

@@ -328,8 +328,8 @@ SEEN_THROUGH = {  # what is transparent is white
 @pytest.mark.parametrize("case", SEEN_THROUGH)
 def test_what_is_transparent_becomes_white(case):
     picture, options, second = SEEN_THROUGH[case]
-    found = np.asarray(opened(saved(picture, "PNG", **options)))
-    assert found.tolist() == [[[255, 255, 255], second]]
+    colours = np.asarray(opened(saved(picture, "PNG", **options)))
+    assert colours.tolist() == [[[255, 255, 255], second]]
 
 
 # What prepare tells ----------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def encoding(tmp_path, monkeypatch) -> Stage:
     assert main(["season", "mine.yaml", *places]) == 0
     assert main(["fetch", "mine"]) == 0 and main(["prepare", "mine"]) == 0
     params = read_shared()
-    (wanted,) = [found for found in params.feature_sets.values() if found.kind == "pictures"]
+    (wanted,) = [entry for entry in params.feature_sets.values() if entry.kind == "pictures"]
     return Stage(lambda: encode.encode(params, wanted), ("data/features",))
 
 
@@ -115,11 +115,11 @@ def stage(request) -> Stage:
 def ended(process: int) -> int:
     """The exit status of a process, which is killed if it does not end."""
     latest = time.monotonic() + LONGEST
-    while (found := os.waitpid(process, os.WNOHANG)) == (0, 0):
+    while (reaped := os.waitpid(process, os.WNOHANG)) == (0, 0):
         time.sleep(0.01)
         if time.monotonic() > latest:
             os.kill(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(found[1])
+    return os.waitstatus_to_exitcode(reaped[1])
 
 
 def clear(stage: Stage) -> None:

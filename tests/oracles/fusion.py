@@ -23,12 +23,12 @@ def adaptive(scores):
 
 def weights(scores):
     """Eqs. 6.9 and 6.10: of each score, one weight for each row."""
-    found = np.empty((len(scores), len(scores[0])))
+    shares = np.empty((len(scores), len(scores[0])))
     for q in range(len(scores[0])):
         areas = [sum(max(float(s), 0.0) for s in score[q]) for score in scores]
         inverse = [1 / max(area, ZERO) for area in areas]
-        found[:, q] = [part / sum(inverse) for part in inverse]
-    return found
+        shares[:, q] = [part / sum(inverse) for part in inverse]
+    return shares
 
 
 def weighted(scores, shares):

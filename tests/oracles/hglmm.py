@@ -147,8 +147,8 @@ def fisher_vector(words, mixture):
     for part in (1, 2):
         for k in range(len(location)):
             for d in range(len(location[0])):
-                one = fisher_information(bool(laplacian[k][d]), float(scale[k][d]), part == 2)
-                information = len(words) * prior[k] * one
+                per_word = fisher_information(bool(laplacian[k][d]), float(scale[k][d]), part == 2)
+                information = len(words) * prior[k] * per_word
                 result.append(gradient(words, mixture, part, k, d) / math.sqrt(information))
     return result
 

@@ -75,13 +75,13 @@ def region_neighbourhood(proposals, images, ious, targets, regions, margin, k):
 
 def positive_pairs(ious, augmented):
     """Pairs (row, region) of the similarity network: region -1 is the true one, p a proposal."""
-    found = []
+    pairs = []
     for row in range(len(ious)):
         if negatives(ious[row]):
-            found.append((row, -1))
+            pairs.append((row, -1))
             if augmented:
-                found += [(row, p) for p in positives(ious[row])]
-    return found
+                pairs += [(row, p) for p in positives(ious[row])]
+    return pairs
 
 
 def similarity_loss(phrases, true, proposals, images, pairs, wrong, layers):

@@ -55,8 +55,7 @@ def pictures(inputs: FigureInputs) -> Iterator[Picture]:
         alt=_alt(board.card["title"], prices),
         caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
         "split. The line joins the presets that no other one beats in both; bars are the standard "
-        "deviation over seeds."
-        + not_shown(prices, left_out),
+        "deviation over seeds." + not_shown(prices, left_out),
     )
 
 

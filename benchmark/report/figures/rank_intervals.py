@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from benchmark.analysis import comparisons, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
@@ -14,6 +16,7 @@ from benchmark.analysis.validity import DOES_NOT_APPLY, HAS
 from benchmark.protocol import METRICS
 from benchmark.report.figure_listing import FigureInputs, Picture
 from benchmark.report.figure_style import COLOURS, FONT, GREY, WIDTH, drawing, shown
+from benchmark.report.number_texts import NONE
 from benchmark.report.pages import result_tables
 from benchmark.report.pages.result_tables import THESE_TRAININGS
 
@@ -29,7 +32,7 @@ LEFT, TOP, BOTTOM = 3.75, 0.3, 0.85  # inches around the axes
 GROUP, SEEDS, LACKS = 0.12, 0.42, 0.71  # inches: where the first column begins, width of the others
 LETTER, SPACE = 0.075, 0.1  # inches; of the first column, at least as wide as its heading
 LABEL = 58  # characters
-BAND = "#eef3f8"  # behind every second rank group
+BAND = "#e3ecf5"  # behind the rows that share a rank group with the best
 POINTED = ":"
 
 
@@ -86,7 +89,8 @@ def _row(board: Board, standing: Standing, metric: str, group: str) -> RankRow:
 
 
 def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
-    """One line per preset in the given order; bands tell the rank groups by their first letter."""
+    """One line per preset in the given order, the best first; a band is behind the rows that
+    cannot be told apart from it."""
     height = TOP + ROW * len(rows) + BOTTOM
     columns, right = _columns(rows)
     width = WIDTH - LEFT - right
@@ -94,13 +98,13 @@ def rank_intervals(rows: Sequence[RankRow], heading: str) -> Figure:
         figure = Figure(figsize=(WIDTH, height))
         inner = (LEFT / WIDTH, BOTTOM / height, width / WIDTH, ROW * len(rows) / height)
         axes = figure.add_axes(inner)
-        _draw_bands(axes, rows)
+        for place in _with_the_best(rows):
+            axes.axhspan(place - 0.5, place + 0.5, color=BAND, zorder=0, linewidth=0)
         for place, row in enumerate(rows):
             _draw_row(axes, place, row)
         axes.set_yticks(np.arange(len(rows)), [shown(row.title, LABEL, lines=1) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"{heading} on test, with its 95% interval")
-        axes.grid(axis="y", visible=False)
         _draw_margin(axes, rows, [place / width for place in columns])
         handles, titles = _legend(rows)
         figure.legend(handles, titles, loc="lower center", ncols=len(titles))
@@ -112,7 +116,7 @@ def _look(row: RankRow) -> tuple[str, str, str]:
     return LOOKS.get(row.marks[:1], LOOKS[HAS])
 
 
-def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
+def _legend(rows: Sequence[RankRow]) -> tuple[list[Artist], list[str]]:
     looks = [look for look in LOOKS.values() if look[0] != UNKNOWN or look in map(_look, rows)]
     handles = [
         Line2D([], [], color=colour, marker="o", markerfacecolor=face, linestyle="-")
@@ -122,6 +126,9 @@ def _legend(rows: Sequence[RankRow]) -> tuple[list[Line2D], list[str]]:
     if any(row.is_of_these_trainings for row in rows):
         handles.append(Line2D([], [], color=GREY, linestyle=POINTED))
         titles.append(THESE_TRAININGS)
+    if _with_the_best(rows):
+        handles.append(Patch(color=BAND))
+        titles.append("not told apart from the best")
     return handles, titles
 
 
@@ -133,14 +140,11 @@ def _draw_row(axes: Axes, height: int, row: RankRow) -> None:
     axes.plot(row.mean, height, "o", color=colour, markerfacecolor=face, markersize=6, zorder=3)
 
 
-def _draw_bands(axes: Axes, rows: Sequence[RankRow]) -> None:
-    """A band behind every second run of rows whose group begins with the same letter."""
-    number, before = 0, rows[0].group[:1]
-    for height, row in enumerate(rows):
-        if row.group[:1] != before:
-            number, before = number + 1, row.group[:1]
-        if number % 2 == 0:
-            axes.axhspan(height - 0.5, height + 0.5, color=BAND, zorder=0, linewidth=0)
+def _with_the_best(rows: Sequence[RankRow]) -> list[int]:
+    """The places of the rows that share a rank group with the first, itself among them; none where
+    no rows were compared."""
+    best = set(rows[0].group) - {NONE}
+    return [place for place, row in enumerate(rows) if best & set(row.group)]
 
 
 def _columns(rows: Sequence[RankRow]) -> tuple[list[float], float]:

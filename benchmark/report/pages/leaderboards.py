@@ -9,6 +9,7 @@ from math import isinf
 
 from benchmark.analysis import comparisons, seed_spread, validity
 from benchmark.analysis.boards import RANKED_BY, Board, Standing
+from benchmark.analysis.seed_spread import Spread
 from benchmark.protocol import METRICS, table_metrics
 from benchmark.report.number_texts import NO_BREAK, NONE
 from benchmark.report.pages import result_tables
@@ -114,17 +115,29 @@ def spread_sentence(board: Board) -> str:
         f"Trainings of a row have a standard deviation of {variance**0.5:.1f} in "
         f"{METRICS[metric].heading}, pooled over {len(spread.pool)} rows with {freedom:.0f} "
         f"degrees of freedom; Bartlett's test of rows that vary alike gives p {p:.2g}. "
-        f"{_prior_sentence(spread.prior.freedom)}"
+        f"{_prior_sentence(spread)}{_aside_sentence(board, spread)}"
     )
 
 
-def _prior_sentence(freedom: float) -> str:
-    if isinf(freedom):
-        return "So all rows have this spread."
+def _prior_sentence(spread: Spread) -> str:
+    if spread.pooled.freedom < seed_spread.TELLS:
+        return "So few rows do not tell whether they vary alike; all have this spread."
+    if isinf(spread.prior.freedom):
+        return "So all these rows have this spread."
     return (
-        f"So a row keeps part of its own spread: the common one counts as {freedom:.1f} degrees of "
-        "freedom beside it."
+        "So a row keeps part of its own spread: the common one counts as "
+        f"{spread.prior.freedom:.1f} degrees of freedom beside it."
     )
+
+
+def _aside_sentence(board: Board, spread: Spread) -> str:
+    """The rows that vary far more than the pooled ones; empty where there are none."""
+    wider = [
+        f"{_name(s)} ({spread.own[s.preset].variance ** 0.5:.1f})"
+        for s in board.ranked
+        if s.preset in spread.outliers
+    ]
+    return f" Not pooled, as they vary far more: {', '.join(wider)}." if wider else ""
 
 
 def limits(board: Board) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from benchmark.analysis import shared_effects
 from benchmark.analysis.board_orders import BoardOrder, board_orders
 from benchmark.analysis.claim_ledger import Finding, Group, LedgerRow, untested_reasons
-from benchmark.analysis.season_claims import SeasonClaims
+from benchmark.analysis.season_claims import Leader, Measured, SeasonClaims
 from benchmark.analysis.shared_effects import Effect
 from benchmark.papers.fidelity_notes import Entry, fidelity
 from benchmark.papers.printed_tables import papers
@@ -37,12 +37,6 @@ def ledger_page(
     """reports/README.md; `alts` say what its figures show: papers and ledger."""
     by_group = {group: [row for row in rows if row.group == group] for group in Group}
     tested = [row for row in rows if row.findings]
-    leaders = [
-        (season, dataset, leader)
-        for season in seasons
-        for dataset in season.datasets
-        for leader in dataset.leaders
-    ]
     return filled(
         "ledger.md.j2",
         alts=alts,
@@ -50,11 +44,12 @@ def ledger_page(
         counts={group: len(of_group) for group, of_group in by_group.items()},
         total=len(rows),
         tested=len(tested),
+        stricter=ledger_sentences.stricter(rows),
         opening=ledger_sentences.opening(seasons, rows),
         budgets=ledger_sentences.budget_notes(seasons),
         orders=[(order, order_table(order)) for order in board_orders(seasons)],
         order_line=ledger_sentences.order_line,
-        leaders=leaders,
+        leaders=_leaders(seasons),
         leader_line=ledger_sentences.leader_line,
         trust_line=ledger_sentences.trust_line,
         headlines=headlines(rows),
@@ -71,6 +66,15 @@ def ledger_page(
         untested_reasons=untested_reasons(rows),
         has_dagger=any(f.compared.is_of_these_trainings for row in tested for f in row.findings),
     )
+
+
+def _leaders(seasons: Sequence[SeasonClaims]) -> list[tuple[SeasonClaims, Measured, Leader]]:
+    return [
+        (season, dataset, leader)
+        for season in seasons
+        for dataset in season.datasets
+        for leader in dataset.leaders
+    ]
 
 
 def fidelity_page() -> str:

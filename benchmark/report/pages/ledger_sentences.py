@@ -19,6 +19,7 @@ from benchmark.analysis.verdict_rules import Conclusion
 from benchmark.report.number_texts import NO_BREAK, NONE, between
 from benchmark.report.pages.claim_tables import DAGGER
 
+HOLDING = (Group.REPLICATED, Group.SMALLER)
 FAILING = (Group.REVERSED, Group.UNLIKE, Group.MIXED, Group.NULL)  # the most surprising first
 OWN_FEATURES = next(mark.lack for mark in MARKS if mark.letter == "F")
 
@@ -58,10 +59,23 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
     return f"{text}{_on_drawings(rows)}"
 
 
+def stricter(rows: Sequence[LedgerRow]) -> str:
+    """How many claims hold, or fail, by chance of several tests at most: those that would not if p
+    were adjusted over the tests of a claim, too. Empty where no claim has several."""
+    if all(len(row.findings) < 2 for row in rows):
+        return ""
+    said = []
+    for groups, what in ((HOLDING, "hold"), (FAILING, "fail")):
+        of_groups = [row for row in rows if row.group in groups]
+        others = sum(row.stricter_group not in groups for row in of_groups)
+        said.append(f"{others} of the {len(of_groups)} claims that {what} would not")
+    return f"Were p adjusted over the tests of a claim, too (Bonferroni), {' and '.join(said)}."
+
+
 def _on_drawings(rows: Sequence[LedgerRow]) -> str:
     """How many of the claims that are decided rest on drawings alone."""
     kinds = {
-        "that hold": (Group.REPLICATED, Group.SMALLER),
+        "that hold": HOLDING,
         "with no difference": (Group.NULL,),
         "that turn out the other way round": (Group.REVERSED,),
         "that deny a difference": (Group.UNLIKE,),

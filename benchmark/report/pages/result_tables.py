@@ -237,17 +237,18 @@ def _over_folds(standing: Standing, metric: str) -> str:
 
 
 def _costs(board: Board, what: str, standings: Sequence[Standing], encoded: dict) -> Table:
+    timed = list(filter(has_costs, standings))
+    on_gpu = any(map(_device_memory, timed))
     heads = [
         "preset",
         "parameters (M)",
         "training (s)",
         "epochs",
-        "memory (MiB)",
+        *(["GPU memory (MiB)"] if on_gpu else []),
         *(f"encode {item} (ms)" for item in encoded.values()),
         METRICS["per_pair"].heading,
     ]
-    timed = list(filter(has_costs, standings))
-    rows = [_cost_row(board, standing, encoded) for standing in timed]
+    rows = [_cost_row(board, standing, encoded, on_gpu) for standing in timed]
     title = f"{board.card['title']}: {what}"
     return Table(title=title, heads=heads, rows=rows, ids=_ids(timed))
 
@@ -321,22 +322,24 @@ def status_of(outcome: Outcome) -> str:
     return outcome.record.status.replace("_", " ")
 
 
-def _cost_row(board: Board, standing: Standing, encoded: dict[str, str]) -> list[str]:
+def _cost_row(board: Board, standing: Standing, encoded: dict[str, str], on_gpu: bool) -> list[str]:
     played = standing.played
+    memory = f"{_device_memory(standing):.0f}" if _device_memory(standing) else NONE
     return [
         standing.row.title,
         f"{played[0].record.parameters / 1e6:.2f}",
         f"{training_seconds(board, standing):.1f}",
         _range_of([len(o.history) for o in played if o.history is not None]),
-        f"{max(_peak_memory(outcome) for outcome in played):.0f}",
+        *([memory] if on_gpu else []),
         *(_time(standing, name, 1e3) for name in encoded),
         _time(standing, "per_pair", 1e6),
     ]
 
 
-def _peak_memory(outcome: Outcome) -> float:
-    """The highest of its trainings: memory of the device if there is one, else of the process."""
-    return max(t.peak_device_memory_mib or t.peak_memory_mib for t in outcome.trainings)
+def _device_memory(standing: Standing) -> float:
+    """The highest of all trainings, in MiB; 0 on the CPU, where a process holds more."""
+    trainings = [training for outcome in standing.played for training in outcome.trainings]
+    return max(training.peak_device_memory_mib or 0.0 for training in trainings)
 
 
 def _time(standing: Standing, name: str, unit: float) -> str:
