@@ -132,6 +132,25 @@ def test_locks_follow_the_code_of_what_was_played_again(season, capsys):
     assert len(read_relocks("small")) == 2
 
 
+def test_locks_follow_what_an_own_method_imports(season, capsys):
+    """A module that is edited, and one that is not imported."""
+    Path("own").mkdir()
+    offered = "Config, Model, inputs, recipe"
+    Path("own/mine.py").write_text(f"from methods.vse import {offered}\n\n__all__ = {offered!r}\n")
+    small = yaml.safe_load(SEASON) | {"presets": ["mine"], "methods": {"mine": "own/mine.py"}}
+    small["options"] = {"mine": small["options"]["vse"]}
+    Path("own.yaml").write_text(yaml.safe_dump(small))
+    with repository():
+        assert main(["season", "own.yaml"]) == 0 and main(["play", "own"]) == 0
+        edit("methods/vse.py")
+        stages = {("mine", "train-0"), ("mine", "evaluate-0")}
+        assert stages <= set(stale())
+        assert main(["relock", "own"]) == 0
+        assert not stages & set(stale())
+    (noted,) = read_relocks("own")
+    assert {change.file for change in noted.shown[0].code} == {"methods/vse.py"}
+
+
 def test_what_an_earlier_replay_showed_counts_and_is_named(season, capsys):
     edit_methods()
     with repository(), opened(["seasons/small/dvc.yaml:metrics"]) as records:

@@ -13,8 +13,8 @@ FILE = "relocks.json"  # in results/<season>/
 
 
 class Change(NamedTuple):
-    """A file of data/code/ that had changed, with the hashes by which DVC knows it, for stages that
-    compute in one way."""
+    """A digest in data/code/, or a module of an own method, that had changed, with the hashes by
+    which DVC knows it, for stages that compute in one way."""
 
     file: str
     former: str

@@ -5,11 +5,11 @@
 
 Cells, and those that they need, are played again from raw data on, as `verify` does. If prepared
 tables, results and, by their digests, features are the same to the byte, the locks of every season
-name the present code, where the same files of data/code/ had changed from the same former ones and
-stages compute with the same numerics. That shows as much as the cells reach: options that none of
-them has, larger data, downloads and other devices are for tests to show. `dvc commit` would take
-one's word for all of it, and for changed data and options. results/SEASON/relocks.json says so of
-a season, and its report does.
+name the present code, where the same files of code (digests in data/code/, modules of own methods)
+had changed from the same former ones and stages compute with the same numerics. That shows as much
+as the cells reach: options that none of them has, larger data, downloads and other devices are for
+tests to show. `dvc commit` would take one's word for all of it, and for changed data and options.
+results/SEASON/relocks.json says so of a season, and its report does.
 
 Weights keep the digest of the code that trained them: `query`, and an evaluation that becomes stale
 later, ask for a new training.

@@ -1,6 +1,7 @@
 """The stages of a season as DVC knows them: what each needs, and whether it is stale."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -75,8 +76,9 @@ class StageRecords:
         return next(iter(self.stages[name].cmd.split()[3:]), "")
 
     def changed_code(self, numerics: Mapping[str, Numerics]) -> dict[str, set[Change]]:
-        """Stage -> files of data/code/ that differ from those it was played with. Stages that were
-        never played, or have another command, are left out. `numerics` are those of cells."""
+        """Stage -> digests of code, and files of an own method's, that differ from those it was
+        played with. Stages that were never played, or have another command, are left out.
+        `numerics` are those of cells."""
         changed = {}
         for name, stage in self.stages.items():
             computed = numerics_text(numerics.get(self.cell_of(name), SHARED_NUMERICS))
@@ -101,10 +103,13 @@ class StageRecords:
 
 
 def _code(stage: PipelineStage) -> dict[str, Dependency]:
-    """Inputs in data/code/ by their paths."""
-    paths = {Path(dep.fs_path): dep for dep in stage.deps}
-    here = DIGESTS.absolute()
-    return {str(DIGESTS / path.name): dep for path, dep in paths.items() if path.parent == here}
+    """Inputs in data/code/, and modules of an own method, by their paths."""
+    paths = {os.path.relpath(dep.fs_path): dep for dep in stage.deps}
+    return {
+        path: dep
+        for path, dep in paths.items()
+        if Path(path).parent == DIGESTS or Path(path).suffix == ".py"
+    }
 
 
 def _changes(stage: PipelineStage, numerics: str) -> Iterator[Change]:

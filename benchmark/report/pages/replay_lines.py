@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmark.analysis.boards import Board
 from benchmark.analysis.relocks import Change, Relock, read_relocks
@@ -44,7 +43,8 @@ def _files(code: Sequence[Change]) -> str:
     """By how they computed."""
     files: dict[str, set[str]] = {}
     for change in code:
-        files.setdefault(change.numerics, set()).add(Path(change.file).stem)
+        name = change.file.removeprefix("data/code/").removesuffix(".txt")
+        files.setdefault(change.numerics, set()).add(name)
     return "; ".join(f"{how}: {', '.join(sorted(names))}" for how, names in sorted(files.items()))
 
 
