@@ -74,6 +74,7 @@ def compared(**facts: object) -> Compared:
         "difference": 2.0,
         "low": 1.0,
         "high": 3.0,
+        "p": None,
         "is_of_these_trainings": False,
         "printed": 4.0,
         "margin": 1.5,

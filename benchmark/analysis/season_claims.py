@@ -34,7 +34,7 @@ class Compared(Strict):
     difference: float  # positive: the first is better
     low: float | None  # ends of the 95% interval; None: there is none
     high: float | None
-    p: float | None = None  # after Holm's adjustment, of a conclusion that rests on it
+    p: float | None  # after Holm's adjustment, of a conclusion that rests on it
     is_of_these_trainings: bool  # the interval says nothing of other trainings
     printed: float | None
     margin: float

@@ -60,8 +60,8 @@ def _tally(rows: Sequence[LedgerRow]) -> str:
 
 
 def stricter(rows: Sequence[LedgerRow]) -> str:
-    """How many claims hold, or fail, by chance of several tests at most: those that would not if p
-    were adjusted over the tests of a claim, too. Empty where no claim has several."""
+    """How many claims that hold, or fail, would not if p were adjusted over the tests of a claim,
+    too; empty where no claim has several."""
     if all(len(row.findings) < 2 for row in rows):
         return ""
     said = []
