@@ -1,6 +1,6 @@
-# Two commands for newcomers: `make repro` plays the demo season again in .scratch and compares it
+# Two commands for newcomers: `make repro` runs the demo season again in .scratch and compares it
 # with the committed numbers, `make test` runs the tests. `make test-all` adds tests/attacks and
-# those that are marked slow: whole plays, other processes, browsers.
+# those that are marked slow: whole seasons, other processes, browsers. `make bench` measures speed.
 # Needs Python >= 3.11, git and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV := .venv
@@ -8,10 +8,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: repro test test-all check
+.PHONY: repro bench test test-all check
 
 repro: $(STAMP)
 	$(BIN)/python -m benchmark verify demo
+
+bench: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest benchmark
 
 test: $(STAMP)
 	$(PYTEST) -m 'not simulation and not slow' --ignore tests/attacks

@@ -1,9 +1,11 @@
-"""Rematch: plays published image-text matching methods against each other, under one protocol.
+"""Rematch runs published image-text matching methods under one protocol.
 
-Choose a season, let DVC play it, read reports/<season>/README.md:
+Choose a season, let DVC run it, read reports/<season>/README.md:
 
-    python -m benchmark season demo
+    rematch season demo
     dvc repro
+
+`python -m benchmark VERB` is the same as `rematch VERB`.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from textwrap import shorten
 
 ACTIVATE = "rematch: no package {}: activate the environment (. .venv/bin/activate)"
 try:
-    from benchmark.core.command_line import guarded
+    from benchmark.core.command_line import run_stage
 except ModuleNotFoundError as error:
     sys.exit(ACTIVATE.format(error.name))
 
@@ -31,7 +33,6 @@ COMMANDS = (
     "tune",
     "play",
     "verify",
-    "relock",
     "score",
     "query",
     "compare",
@@ -39,7 +40,6 @@ COMMANDS = (
     "ledger",
     "site",
     "check",
-    "code",
 )
 VERBS = (*COMMANDS, *STAGES)
 WIDTH = 90  # characters of what help says of a verb
@@ -54,16 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
             sys.exit(ACTIVATE.format(error.name))
-        parser = argparse.ArgumentParser(
-            prog=f"python -m benchmark {argv[0]}",
-            description=verb.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        verb.configure(parser)
-        return guarded(verb.main, parser.parse_args(argv[1:]))
+        program = f"rematch {argv[0]}"
+        return run_stage(verb.__doc__, verb.configure, verb.main, argv[1:], program)
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark",
-        usage="python -m benchmark VERB ...",
+        prog="rematch",
+        usage="rematch VERB ...",
         description=f"{__doc__}\n{_all_verbs()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -79,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _all_verbs() -> str:
     """A line for each verb: the first of its module, which is read and not imported."""
-    lines = ["Commands:", *map(_line, COMMANDS), "", "Stages, which DVC plays:"]
+    lines = ["Commands:", *map(_line, COMMANDS), "", "Stages, which DVC runs:"]
     return "\n".join([*lines, *map(_line, STAGES)])
 
 

@@ -16,8 +16,15 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from datasets import Card, DataError, Needed, OpenPicture, Tables
-from datasets.shared import archives, json_texts, name_checks, option_checks, picture_stores
+from benchmark.contracts.datasets import Card, Needed, OpenPicture, Tables, UserError
+from benchmark.readers import (
+    archives,
+    check_text,
+    image_files,
+    inside,
+    option_checks,
+    parse_json,
+)
 
 ANNOTATIONS = "reid_raw.json"
 FOLDER = "CUHK-PEDES"
@@ -88,7 +95,7 @@ def card(options: Options = Options()) -> Card:
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotations and every picture that they name."""
-    folder = picture_stores.Folder(_find(raw, PICTURES))
+    folder = image_files.Folder(_find(raw, PICTURES))
     files = [folder.path_of(entry.file) for entry in _entries(raw)]
     return [_find(raw, ANNOTATIONS), *files]
 
@@ -111,7 +118,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by its path below imgs/."""
-    return picture_stores.Folder(_find(raw, PICTURES))
+    return image_files.Folder(_find(raw, PICTURES))
 
 
 def _find(raw: Path, name: str) -> Path:
@@ -119,7 +126,7 @@ def _find(raw: Path, name: str) -> Path:
     for path in (raw / name, raw / FOLDER / name):
         if path.exists():
             return path
-    raise DataError(
+    raise UserError(
         raw, f"{name}, there or in {FOLDER}/", "nothing", f"place {name} in the raw folder"
     )
 
@@ -128,9 +135,9 @@ def _entries(raw: Path) -> list[Entry]:
     """The items of the annotations in their order, checked separately and together."""
     path = _find(raw, ANNOTATIONS)
     text = archives.text(path, ANNOTATIONS)
-    items = json_texts.parse(text, path, "place a whole copy")
+    items = parse_json(text, path, "place a whole copy")
     if not isinstance(items, list) or not items:
-        raise DataError(path, "a list of items", f"{items!r:.60}", "place an unchanged copy")
+        raise UserError(path, "a list of items", f"{items!r:.60}", "place an unchanged copy")
     entries = [_entry(item, f"{ANNOTATIONS}: [{row}]") for row, item in enumerate(items)]
     _check_unique(entries)
     _check_persons(entries)
@@ -140,17 +147,17 @@ def _entries(raw: Path) -> list[Entry]:
 def _entry(item: object, where: str) -> Entry:
     file = _member(item, "file_path", str, where)
     expected = f"a picture below {PICTURES}/"
-    path = PurePosixPath(name_checks.inside(file, f"{where}: file_path", CORRECT, expected))
+    path = PurePosixPath(inside(file, f"{where}: file_path", CORRECT, expected))
     if not path.suffix:
-        raise DataError(f"{where}: file_path", expected, f"{file!r:.80}", CORRECT)
+        raise UserError(f"{where}: file_path", expected, f"{file!r:.80}", CORRECT)
     where_file = f"{where} {file}"
     split = _member(item, "split", str, where_file)
     if split not in SPLITS:
         expected = f"one of {', '.join(SPLITS)}"
-        raise DataError(f"{where_file}: split", expected, f"{split!r:.60}", CORRECT)
+        raise UserError(f"{where_file}: split", expected, f"{split!r:.60}", CORRECT)
     captions = _member(item, "captions", list, where_file)
     if not captions:
-        raise DataError(f"{where_file}: captions", "at least one", "none", CORRECT)
+        raise UserError(f"{where_file}: captions", "at least one", "none", CORRECT)
     for k, caption in enumerate(captions):
         _check_caption(caption, f"{where_file}: captions[{k}]")
     person = _member(item, "id", int, where_file)
@@ -160,16 +167,16 @@ def _entry(item: object, where: str) -> Entry:
 def _member(item: object, key: str, kind: type, where: str):
     value = item.get(key) if isinstance(item, dict) else None
     if type(value) is not kind:  # a bool is no id
-        raise DataError(f"{where}: {key}", kind.__name__, f"{value!r:.60}", CORRECT)
+        raise UserError(f"{where}: {key}", kind.__name__, f"{value!r:.60}", CORRECT)
     return value
 
 
 def _check_caption(caption: object, where: str) -> None:
     if not isinstance(caption, str) or not caption.strip():
-        raise DataError(where, "a sentence", f"{caption!r:.60}", CORRECT)
+        raise UserError(where, "a sentence", f"{caption!r:.60}", CORRECT)
     if any(mark in caption.strip() for mark in "\t\r\n"):
-        raise DataError(where, "one line without tabs", f"{caption!r:.60}", CORRECT)
-    name_checks.check_text(caption, where, CORRECT)
+        raise UserError(where, "one line without tabs", f"{caption!r:.60}", CORRECT)
+    check_text(caption, where, CORRECT)
 
 
 def _check_unique(entries: list[Entry]) -> None:
@@ -177,7 +184,7 @@ def _check_unique(entries: list[Entry]) -> None:
     for entry in entries:
         other = first.setdefault(_image_id(entry.file), entry)
         if other is not entry:
-            raise DataError(
+            raise UserError(
                 f"{entry.where}: file_path",
                 "every picture once",
                 f"{entry.file!r}, the name of {other.where}",
@@ -190,7 +197,7 @@ def _check_persons(entries: list[Entry]) -> None:
     for entry in entries:
         other = first.setdefault(entry.person, entry)
         if other.split != entry.split:
-            raise DataError(
+            raise UserError(
                 f"{entry.where} {entry.file}: id {entry.person}",
                 "one split per person",
                 f"{entry.split}, but {other.split} in {other.where} {other.file}",

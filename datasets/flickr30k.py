@@ -26,13 +26,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from datasets import Card, DataError, Needed, OpenPicture, RemoteFile, Tables
-from datasets.shared import (
+from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.readers import (
     archives,
     flickr_captions,
+    image_files,
     karpathy,
     option_checks,
-    picture_stores,
     precomp,
 )
 
@@ -170,11 +170,9 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     if options.kind == "precomp" and not _are_named(raw, options):
-        return picture_stores.absent(f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names")
+        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and {KARPATHY} for their names")
     if not options.with_pictures:
-        return picture_stores.absent(
-            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
-        )
+        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false")
     return _store(raw)
 
 
@@ -212,15 +210,15 @@ def _lists(split: str) -> list[Needed]:
 # Files ---------------------------------------------------------------------------------------
 
 
-def _find_store(raw: Path) -> picture_stores.Store | None:
+def _find_store(raw: Path) -> image_files.Store | None:
     folders = (IMAGE_FOLDER, "flickr30k_images")
-    return picture_stores.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
+    return image_files.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
 
 
-def _store(raw: Path) -> picture_stores.Store:
+def _store(raw: Path) -> image_files.Store:
     store = _find_store(raw)
     if store is None:
-        raise DataError(
+        raise UserError(
             raw,
             f"{IMAGE_FOLDER}/ or {IMAGE_ZIP} with .jpg files in it",
             "no pictures",
@@ -233,7 +231,7 @@ def _store(raw: Path) -> picture_stores.Store:
 def _karpathy_file(raw: Path) -> Path:
     path = karpathy.find(raw, KARPATHY)
     if path is None:
-        raise DataError(
+        raise UserError(
             raw,
             f"{KARPATHY}, {KARPATHY}.zip or {karpathy.ALL}",
             "no annotations",
@@ -246,7 +244,7 @@ def _tokens_file(raw: Path) -> Path:
     for path in (raw / TOKENS, raw / TOKENS_TAR):
         if path.is_file():
             return path
-    raise DataError(raw, f"{TOKENS} or {TOKENS_TAR}", "no captions", "place one of them there")
+    raise UserError(raw, f"{TOKENS} or {TOKENS_TAR}", "no captions", "place one of them there")
 
 
 def _list_file(raw: Path, name: str) -> Path:
@@ -301,7 +299,7 @@ def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str,
             file = f"{match[1]}.jpg" if match else ""
             if file not in images or file in split_of:
                 fault = f"already in {split_of[file]}" if file in split_of else "unknown image"
-                raise DataError(
+                raise UserError(
                     f"{name}:{number}",
                     f"the id of another image of {TOKENS}",
                     f"{line!r:.80}: {fault}",
@@ -325,7 +323,7 @@ def _precomp_files(raw: Path, parts: list[precomp.Part]) -> dict[str, str]:
         for image_id in part.ids:
             split = entries[image_id].split if image_id in entries else "no split"
             if split != part.split:
-                raise DataError(
+                raise UserError(
                     f"{PRECOMP}: id {image_id!r}",
                     f"the partition of {KARPATHY}",
                     f"{part.split}, but {split} in {KARPATHY}",

@@ -13,9 +13,9 @@ Archives are read in place; nothing is ever extracted from them.
 from dataclasses import dataclass
 from pathlib import Path
 
-from datasets import Card, DataError, OpenPicture, RemoteFile, Tables
-from datasets.shared import archives, flickr_captions, karpathy, option_checks, picture_stores
-from datasets.shared.flickr_captions import LISTS, TEXT_ZIP
+from benchmark.contracts.datasets import Card, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.readers import archives, flickr_captions, image_files, karpathy, option_checks
+from benchmark.readers.flickr_captions import LISTS, TEXT_ZIP
 
 RELEASE = "https://github.com/jbrownlee/Datasets/releases/download/Flickr8k"  # a public copy
 IMAGE_ZIP = "Flickr8k_Dataset.zip"
@@ -81,12 +81,12 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     return _store(raw)
 
 
-def _store(raw: Path) -> picture_stores.Store:
+def _store(raw: Path) -> image_files.Store:
     """Where the pictures are: the archive or a folder."""
     folders = (IMAGE_FOLDER, "Images")
-    store = picture_stores.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
+    store = image_files.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
     if store is None:
-        raise DataError(
+        raise UserError(
             raw,
             f"{IMAGE_ZIP}, or a folder {IMAGE_FOLDER}/ with .jpg files in it",
             "no pictures",
@@ -102,10 +102,10 @@ def _annotations(raw: Path, options: Options) -> str:
     chosen = options.annotations or preferred
     if chosen == "official" and not official:
         expected = f"{TEXT_ZIP}, or {TOKENS} and its lists"
-        raise DataError(raw, expected, "no annotations", f"place {TEXT_ZIP} there")
+        raise UserError(raw, expected, "no annotations", f"place {TEXT_ZIP} there")
     if chosen == "karpathy" and not karpathy.find(raw, KARPATHY):
         expected = f"{KARPATHY} or {KARPATHY}.zip"
-        raise DataError(raw, expected, "no annotations", f"place {KARPATHY} there")
+        raise UserError(raw, expected, "no annotations", f"place {KARPATHY} there")
     return chosen
 
 
@@ -136,7 +136,7 @@ def _official_splits(raw: Path) -> dict[str, str]:
             file = line.strip()
             if not file.endswith(".jpg") or file in split_of:
                 fault = f", already in {split_of[file]}" if file in split_of else ""
-                raise DataError(
+                raise UserError(
                     f"{name}:{number}",
                     "the .jpg name of another image",
                     f"{line!r:.80}{fault}",

@@ -23,15 +23,18 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared import (
-    coco_captions,
-    json_texts,
+from benchmark.contracts.datasets import Card, OpenPicture, Tables, UserError
+from benchmark.readers import (
+    LONGEST_PATH,
+    check_text,
+    content,
+    image_files,
+    inside,
+    is_file,
     karpathy,
-    name_checks,
     option_checks,
-    picture_stores,
-    plain_files,
+    parse_json,
+    readable,
 )
 
 CARD = Card(
@@ -88,7 +91,7 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotation file and every picture it names."""
     path = _annotation_file(raw, options)
     files = dict.fromkeys(entry.file for entry in _entries(path))
-    return [path, *map(picture_stores.Folder(raw).path_of, files)]
+    return [path, *map(image_files.Folder(raw).path_of, files)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
@@ -96,7 +99,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     path = _annotation_file(raw, options)
     entries = list(_entries(path))
     if not entries:
-        raise DataError(path.name, "at least one image", "none", CORRECT)
+        raise UserError(path.name, "at least one image", "none", CORRECT)
     images = pd.DataFrame(_merged(entries).values())
     split, notes = _splits(images, path.name, options)
     return Tables(
@@ -113,21 +116,21 @@ def has_splits(raw: Path, options: Options = Options()) -> bool:
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by its path in the folder."""
-    return picture_stores.Folder(raw)
+    return image_files.Folder(raw)
 
 
 def _annotation_file(raw: Path, options: Options) -> Path:
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
-        is_file, kind = plain_files.is_file(raw / name), PurePosixPath(name).suffix
-        if not is_file or kind not in KINDS:
-            found = f"a {kind or 'nameless'} file" if is_file else "nothing"
+        is_there, kind = is_file(raw / name), PurePosixPath(name).suffix
+        if not is_there or kind not in KINDS:
+            found = f"a {kind or 'nameless'} file" if is_there else "nothing"
             expected = f"an annotation file ({', '.join(KINDS)})"
-            raise DataError(raw / name, expected, found, "correct the option captions")
+            raise UserError(raw / name, expected, found, "correct the option captions")
         return raw / name
     files = sorted(path for path in raw.glob("[!.]*") if path.suffix in KINDS)
     if len(files) != 1:
-        raise DataError(
+        raise UserError(
             raw,
             f"one annotation file ({', '.join(KINDS)})",
             ", ".join(path.name for path in files) or "none",
@@ -137,20 +140,17 @@ def _annotation_file(raw: Path, options: Options) -> Path:
 
 
 def _entries(path: Path) -> Iterator[Entry]:
-    try:
-        text = plain_files.content(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        found = f"something else ({error})"
-        raise DataError(path.name, "UTF-8 text", found, "save the file as UTF-8") from error
+    with readable(path.name, "UTF-8 text", "save the file as UTF-8"):
+        text = content(path).decode("utf-8-sig")
     reader = {".jsonl": _jsonl, ".csv": _csv, ".json": _json}[path.suffix]
     for entry in reader(text, path.name):
         for caption in entry.captions:
             if not caption.strip():
-                raise DataError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
-            name_checks.check_text(caption, f"{entry.where}: caption", CORRECT)
+                raise UserError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
+            check_text(caption, f"{entry.where}: caption", CORRECT)
         for fact in FACTS:
             value, where = getattr(entry, fact) or "", f"{entry.where}: {fact}"
-            name_checks.check_text(value, where, CORRECT, name_checks.LONGEST_PATH)
+            check_text(value, where, CORRECT, LONGEST_PATH)
         yield entry
 
 
@@ -161,9 +161,9 @@ def _jsonl(text: str, name: str) -> Iterator[Entry]:
 
 
 def _jsonl_entry(line: str, where: str) -> Entry:
-    data = json_texts.parse(line, where, CORRECT)
+    data = parse_json(line, where, CORRECT)
     if not isinstance(data, dict):
-        raise DataError(where, "an object", f"{line!r:.60}", CORRECT)
+        raise UserError(where, "an object", f"{line!r:.60}", CORRECT)
     data = dict(zip(_renamed(list(data)), data.values(), strict=True))
     words = {key: _word(data, key, where) for key in ("image", "id", "split", "group")}
     return Entry(
@@ -184,18 +184,18 @@ def _word(data: dict, key: str, where: str) -> str | None:
     if value is None and key != "image":
         return None
     if not isinstance(value, str) or not value:
-        raise DataError(f"{where}: {key}", "a string", f"{value!r:.60}", CORRECT)
+        raise UserError(f"{where}: {key}", "a string", f"{value!r:.60}", CORRECT)
     return value
 
 
 def _sentences(data: dict, where: str) -> list[str]:
     if ("caption" in data) == ("captions" in data):
         found = "both" if "caption" in data else "neither"
-        raise DataError(f"{where}: caption", "either caption or captions", found, CORRECT)
+        raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
     key = "caption" if "caption" in data else "captions"
     texts = [data[key]] if key == "caption" else data[key]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise DataError(f"{where}: {key}", "text", f"{data[key]!r:.60}", CORRECT)
+        raise UserError(f"{where}: {key}", "text", f"{data[key]!r:.60}", CORRECT)
     return texts
 
 
@@ -206,21 +206,21 @@ def _csv(text: str, name: str) -> Iterator[Entry]:
             rows.fieldnames = _renamed(rows.fieldnames)
         for key in ("image", "caption"):
             if key not in (rows.fieldnames or []):
-                raise DataError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
+                raise UserError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
         if len(set(rows.fieldnames)) < len(rows.fieldnames):
-            raise DataError(f"{name}:1", "every column once", rows.fieldnames, CORRECT)
+            raise UserError(f"{name}:1", "every column once", rows.fieldnames, CORRECT)
         for row in rows:
             yield _csv_entry(row, f"{name}:{rows.line_num}")
     except csv.Error as error:
         where, found = f"{name}:{rows.line_num}", f"something else ({error})"
-        raise DataError(where, "CSV", found, CORRECT) from error
+        raise UserError(where, "CSV", found, CORRECT) from error
 
 
 def _csv_entry(row: dict, where: str) -> Entry:
     if None in row or None in row.values():
         found = "more" if None in row else "fewer"
         quote = "put quotation marks around captions with commas"
-        raise DataError(where, "as many entries as columns", found, quote)
+        raise UserError(where, "as many entries as columns", found, quote)
     return Entry(
         where=where,
         file=_inside(row["image"], f"{where}: image"),
@@ -236,19 +236,52 @@ def _renamed(keys: list[str]) -> list[str]:
 
 
 def _json(text: str, name: str) -> Iterator[Entry]:
-    data = json_texts.parse(text, name, CORRECT)
-    if coco_captions.is_coco(data):
-        for entry in coco_captions.entries(data, name):
-            file = _inside(entry.file, f"{entry.where}: file_name")
-            yield Entry(entry.where, file, entry.captions)
+    data = parse_json(text, name, CORRECT)
+    if isinstance(data, dict) and "annotations" in data:
+        yield from _coco(data, name)
         return
     for entry in karpathy.parse(text, name):
         file = _inside(entry.file, f"{entry.where}: filename")
         yield Entry(entry.where, file, entry.captions, split=entry.split)
 
 
+def _coco(data: dict, name: str) -> Iterator[Entry]:
+    """COCO's captions (Lin et al. 2014): {"images": [{"id", "file_name"}], "annotations":
+    [{"image_id", "caption"}]}. The images in their order, each with its captions in theirs."""
+    by_id: dict[int | str, Entry] = {}
+    for row, image in enumerate(_items(data, "images", name)):
+        where = f"{name}: images[{row}]"
+        number = _member(image, "id", (int, str), where)
+        if number in by_id:
+            raise UserError(f"{where}: id", "every id once", repr(number), CORRECT)
+        file = _inside(_member(image, "file_name", (str,), where), f"{where}: file_name")
+        by_id[number] = Entry(where, file, [])
+    for row, annotation in enumerate(_items(data, "annotations", name)):
+        where = f"{name}: annotations[{row}]"
+        number = _member(annotation, "image_id", (int, str), where)
+        if number not in by_id:
+            raise UserError(f"{where}: image_id", "the id of an image", repr(number), CORRECT)
+        by_id[number].captions.append(_member(annotation, "caption", (str,), where))
+    yield from by_id.values()
+
+
+def _items(data: dict, key: str, name: str) -> list:
+    items = data.get(key)
+    if not isinstance(items, list):
+        raise UserError(f"{name}: {key}", "a list", f"{items!r:.60}", CORRECT)
+    return items
+
+
+def _member(item: object, key: str, kinds: tuple[type, ...], where: str):
+    value = item.get(key) if isinstance(item, dict) else None
+    if type(value) not in kinds:
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise UserError(f"{where}: {key}", expected, f"{value!r:.60}", CORRECT)
+    return value
+
+
 def _inside(file: str, where: str) -> str:
-    return name_checks.inside(file, where, "correct the path")
+    return inside(file, where, "correct the path")
 
 
 def _merged(entries: list[Entry]) -> dict[str, dict]:
@@ -260,7 +293,7 @@ def _merged(entries: list[Entry]) -> dict[str, dict]:
             value, earlier = getattr(entry, fact), row[fact]
             if None not in (value, earlier) and value != earlier:
                 expected = f"{earlier!r} as in an earlier line with {entry.file}"
-                raise DataError(f"{entry.where}: {fact}", expected, repr(value), CORRECT)
+                raise UserError(f"{entry.where}: {fact}", expected, repr(value), CORRECT)
             row[fact] = value if earlier is None else earlier
     for row in rows.values():
         row["image_id"] = row["image_id"] or row["file"]
@@ -282,17 +315,17 @@ def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str
     split = images["split"]
     if split.notna().any() and options.test:
         found = "splits in the annotations"
-        raise DataError("folder: option test", "none", found, "remove val and test")
+        raise UserError("folder: option test", "none", found, "remove val and test")
     if split.notna().all():
         return _without_restval(split.tolist())
     if split.notna().any():
         first = images[split.isna()].iloc[0]["file"]
         found = f"none for {first}"
-        raise DataError(f"{name}: split", "one for all images or for none", found, CORRECT)
+        raise UserError(f"{name}: split", "one for all images or for none", found, CORRECT)
     groups = images["group"].nunique()
     if groups < len(SHARES):
         expected = f"{len(SHARES)} images or groups to split"
-        raise DataError(name, expected, groups, "add images, or name the split of each")
+        raise UserError(name, expected, groups, "add images, or name the split of each")
     if options.test:
         return split_by_number(images["group"].tolist(), options.val, options.test)
     return split_by_hash(images["group"].tolist())
@@ -328,11 +361,11 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
 
 def split_by_number(groups: list[str], val: int, test: int) -> tuple[list[str], list[str]]:
     """The split of each image, given the name of its group, and notes: the groups with the highest
-    hashes are test, the next ones val. Raises DataError where none is left to train on."""
+    hashes are test, the next ones val. Raises UserError where none is left to train on."""
     ordered = sorted(set(groups), key=_position, reverse=True)
     if len(ordered) <= val + test:
         expected = f"more than {val} + {test} images or groups"
-        raise DataError("folder: options val and test", expected, len(ordered), "lower them")
+        raise UserError("folder: options val and test", expected, len(ordered), "lower them")
     named = ["test"] * test + ["val"] * val
     split_of = dict.fromkeys(ordered, "train") | dict(zip(ordered, named, strict=False))
     note = f"The annotations name no split: {test} for test and {val} for val"

@@ -13,13 +13,15 @@ The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip a
 With either, an image is named by its number in COCO. Archives are read in place.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from PIL import Image
 
-from datasets import Card, DataError, Needed, OpenPicture, RemoteFile, Tables
-from datasets.shared import karpathy, option_checks, picture_stores, precomp
+from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
+from benchmark.readers import image_files, karpathy, option_checks, precomp
 
 STORES = ("train2014", "val2014")
 KARPATHY = "dataset_coco.json"
@@ -71,7 +73,7 @@ class Options:
             raise option_checks.refusal("mscoco", "restval", "true or false", self.restval)
         if self.is_precomp and not self.restval:
             expected = f"true with {PRECOMP}/, which does not separate restval from train"
-            raise DataError(
+            raise UserError(
                 "mscoco: option restval", expected, False, "set the option annotations: karpathy"
             )
 
@@ -127,11 +129,9 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     if not options.with_pictures:
-        return picture_stores.absent(
-            f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false"
-        )
+        return image_files.absent(f"{PLACE_PHOTOGRAPHS}, and drop the option with_pictures: false")
     if options.is_precomp:
-        return _find_store(raw) or picture_stores.absent(PLACE_PHOTOGRAPHS)
+        return _find_store(raw) or image_files.absent(PLACE_PHOTOGRAPHS)
     return _store(raw)
 
 
@@ -156,21 +156,41 @@ def _checklist(options: Options) -> tuple[Needed, ...]:
 # Files ---------------------------------------------------------------------------------------
 
 
-def _find_store(raw: Path) -> picture_stores.Several | None:
+class Several:
+    """Images of several stores: the first part of a file's path is the name of its store."""
+
+    def __init__(self, stores: Mapping[str, image_files.Store]):
+        self.stores = dict(stores)
+
+    def names(self) -> list[str]:
+        return [f"{part}/{name}" for part, store in self.stores.items() for name in store.names()]
+
+    def files(self) -> list[Path]:
+        return [path for store in self.stores.values() for path in store.files()]
+
+    def __call__(self, file: str) -> Image.Image:
+        part, _, name = file.partition("/")
+        if part not in self.stores:
+            expected = f"a picture of {' or '.join(self.stores)}"
+            raise UserError(file, expected, part, "place the other pictures")
+        return self.stores[part](name)
+
+
+def _find_store(raw: Path) -> Several | None:
     """The pictures that are there; None where neither half is."""
     halves = {
-        name: picture_stores.find(raw, archive=f"{name}.zip", inside=name, folders=(name,))
+        name: image_files.find(raw, archive=f"{name}.zip", inside=name, folders=(name,))
         for name in STORES
     }
     stores = {name: store for name, store in halves.items() if store is not None}
-    return picture_stores.Several(stores) if stores else None
+    return Several(stores) if stores else None
 
 
-def _store(raw: Path) -> picture_stores.Several:
+def _store(raw: Path) -> Several:
     store = _find_store(raw)
     missing = [name for name in STORES if store is None or name not in store.stores]
     if missing:
-        raise DataError(
+        raise UserError(
             raw,
             f"{missing[0]}/ or {missing[0]}.zip with .jpg files in it",
             "no pictures",
@@ -183,7 +203,7 @@ def _store(raw: Path) -> picture_stores.Several:
 def _karpathy_file(raw: Path) -> Path:
     path = karpathy.find(raw, KARPATHY)
     if path is None:
-        raise DataError(
+        raise UserError(
             raw,
             f"{KARPATHY}, {KARPATHY}.zip or {karpathy.ALL}",
             "no annotations",
@@ -195,7 +215,7 @@ def _karpathy_file(raw: Path) -> Path:
 def _precomp_folder(raw: Path) -> Path:
     folder = raw / PRECOMP
     if not (folder / "testall_caps.txt").is_file():
-        raise DataError(
+        raise UserError(
             folder / "testall_caps.txt",
             "the 5,000 test images of testall_*; test_* are only the first 1,000 of them",
             "nothing",
@@ -230,7 +250,7 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
 
 def _image_id(entry: karpathy.Entry) -> str:
     if entry.cocoid is None:
-        raise DataError(f"{entry.where}: cocoid", "int", None, "get the file again")
+        raise UserError(f"{entry.where}: cocoid", "int", None, "get the file again")
     return str(entry.cocoid)
 
 

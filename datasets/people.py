@@ -5,33 +5,511 @@ pictures that differ in pose, side, size, surroundings, light and noise, and eac
 captions by two of five writers, who describe a part of what it shows. About half of the persons
 come in families of two to four that differ in one attribute only. The first picture of a person
 shows every attribute; a picture from behind, or one that ends above the shoes, does not.
+
+Coordinates of a person are in units of its height: x to the right of the middle line, y down from
+the crown (0) to the soles (1). Everything is drawn `OVERSAMPLING` times too large and averaged
+down, which smooths the edges.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
-from PIL import Image
+from PIL import Image, ImageDraw
 
-from datasets import Card, DataError, OpenPicture, Tables
-from datasets.shared import option_checks
-from datasets.shared.people_drawing import (
-    NONE,
-    Person,
-    View,
-    draw,
-    draw_person,
-    draw_view,
-    relatives,
-    visible,
+from benchmark.contracts.datasets import Card, OpenPicture, Tables, UserError
+from benchmark.readers import option_checks
+
+Rng = np.random.Generator
+T = TypeVar("T")
+Rgb = tuple[int, int, int]
+Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> bool
+Point = tuple[float, float]
+
+EXTENT = 96  # width and height of a picture, in pixels
+OVERSAMPLING = 3
+EDGE = 2  # thickness of the darker line around a part, in oversampled pixels
+# Photographs of persons are narrow, and encoders squash them to a square, which widens the person.
+STRETCH = 1.3
+
+COLOURS: dict[str, Rgb] = {
+    "red": (214, 32, 38),
+    "orange": (242, 128, 24),
+    "pink": (250, 122, 182),
+    "brown": (128, 76, 36),
+    "yellow": (250, 218, 40),
+    "green": (38, 150, 60),
+    "blue": (36, 86, 214),
+    "purple": (126, 46, 164),
+    "black": (16, 16, 18),
+    "grey": (108, 108, 112),
+    "white": (252, 252, 252),
+}
+# Colours that are easily confused: a relative in another colour has one of these if it can.
+ALIKE = (
+    ("black", "grey", "white"),
+    ("red", "orange", "pink", "brown"),
+    ("blue", "purple"),
+    ("yellow", "green"),
 )
-from datasets.shared.scene_drawing import Rng, pick
+
+NONE = "none"
+VALUES: dict[str, tuple[str, ...]] = {
+    "build": ("slim", "average", "heavy"),
+    "skin": ("light", "tan", "dark"),
+    "hair": ("black", "brown", "blond", "ginger", "grey"),
+    "hair_length": ("short", "long"),
+    "hat": (NONE, "cap", "beanie"),
+    "hat_colour": ("black", "red", "blue", "green", "yellow", "white"),
+    "glasses": (NONE, "glasses", "sunglasses"),
+    "top_colour": tuple(COLOURS),
+    "pattern": ("plain", "striped", "checked", "dotted"),
+    "sleeves": ("long", "short", "sleeveless"),
+    "lower": ("trousers", "shorts", "skirt"),
+    "lower_colour": ("black", "grey", "white", "blue", "brown", "green", "red"),
+    "shoes": ("black", "white", "brown", "red", "blue"),
+    "bag": (NONE, "backpack", "handbag"),
+    "bag_colour": ("black", "brown", "red", "blue", "green", "yellow", "pink"),
+}
+# What many persons do without: the value, and how often it is taken without a draw.
+COMMON = {"hat": (NONE, 0.4), "glasses": (NONE, 0.4), "bag": (NONE, 0.2), "pattern": ("plain", 0.3)}
+WORN = {"hat": "hat_colour", "bag": "bag_colour"}  # who has no hat has no colour of it either
+
+SKINS: dict[str, Rgb] = {"light": (244, 208, 180), "tan": (204, 152, 108), "dark": (96, 60, 46)}
+HAIRS: dict[str, Rgb] = {
+    "black": (26, 22, 24),
+    "brown": (110, 68, 36),
+    "blond": (232, 198, 108),
+    "ginger": (196, 84, 30),
+    "grey": (172, 172, 176),
+}
+WIDTHS = {"slim": 0.82, "average": 1.0, "heavy": 1.24}
+# Where a top shows its second colour, in oversampled pixels.
+PATTERNS: dict[str, Area] = {
+    "plain": lambda x, y: np.zeros_like(x, bool),
+    "striped": lambda x, y: y % 17 < 8,
+    "checked": lambda x, y: (x % 19 < 6) | (y % 19 < 6),
+    "dotted": lambda x, y: np.hypot((x + y // 16 % 2 * 8) % 16 - 8, y % 16 - 8) < 5,
+}
+# Wall and ground behind the person; every camera looks at one of these surroundings.
+PLACES: dict[str, tuple[Rgb, Rgb]] = {
+    "street": ((186, 190, 198), (136, 136, 140)),
+    "park": ((176, 206, 224), (142, 178, 116)),
+    "bricks": ((190, 144, 122), (164, 156, 148)),
+    "hall": ((222, 214, 196), (186, 172, 150)),
+    "night": ((96, 102, 128), (84, 86, 96)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Who is shown: one value of each of `VALUES`; the colour of an absent thing is "none"."""
+
+    build: str
+    skin: str
+    hair: str
+    hair_length: str
+    hat: str
+    hat_colour: str
+    glasses: str
+    top_colour: str
+    pattern: str
+    sleeves: str
+    lower: str
+    lower_colour: str
+    shoes: str
+    bag: str
+    bag_colour: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """How one camera sees a person. Lengths are pixels of the finished picture."""
+
+    facing: str  # "front" or "back"
+    mirrored: bool
+    cut: bool  # the picture ends above the shoes
+    height: float  # of the person
+    left: float  # where the middle line of the person is
+    top: float  # where the crown is
+    stride: float  # in [-1, 1]: how far the legs are apart, and which foot is lifted
+    swing: float  # in [-1, 1]: how far the arms are from the body
+    place: str
+    horizon: float  # where the ground begins
+    light: tuple[float, float, float]  # what red, green and blue are multiplied by
+    noise: float  # deviation of the camera's noise
+    noise_seed: int
+
+
+def visible(person: Person, view: View) -> frozenset[str]:
+    """The attributes that can be seen: no glasses from behind, no shoes if the picture is cut."""
+    hidden = {"glasses"} if view.facing == "back" else set()
+    if view.cut:
+        hidden.add("shoes")
+    return frozenset(VALUES) - hidden
+
+
+# Making them up ----------------------------------------------------------------------------
+
+
+def draw_person(rng: Rng) -> Person:
+    values = {kind: _draw_value(kind, rng) for kind in VALUES}
+    bare = {colour: NONE for worn, colour in WORN.items() if values[worn] == NONE}
+    return Person(**values | bare)
+
+
+def _draw_value(kind: str, rng: Rng) -> str:
+    value, often = COMMON.get(kind, ("", 0.0))
+    return value if rng.random() < often else pick(VALUES[kind], rng)
+
+
+def relatives(person: Person, rng: Rng) -> list[Person]:
+    """Persons that differ from `person` and from each other in the same one attribute."""
+    kind = pick([kind for kind in VALUES if getattr(person, kind) != NONE or kind in WORN], rng)
+    others = _others(kind, getattr(person, kind), rng)
+    return [_changed(person, kind, value, rng) for value in others]
+
+
+def _others(kind: str, value: str, rng: Rng) -> list[str]:
+    """The other values in random order; colours like `value` come first."""
+    alike = next((group for group in ALIKE if value in group), ())
+    others = [VALUES[kind][i] for i in rng.permutation(len(VALUES[kind]))]
+    return sorted((v for v in others if v != value), key=lambda v: v not in alike)
+
+
+def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
+    """The person with another value; the colour of a hat or bag appears or vanishes with it."""
+    changes = {kind: value}
+    if kind in WORN:
+        colour = getattr(person, WORN[kind])
+        anew = pick(VALUES[WORN[kind]], rng) if colour == NONE else colour
+        changes[WORN[kind]] = NONE if value == NONE else anew
+    return replace(person, **changes)
+
+
+def draw_view(rng: Rng, whole: bool) -> View:
+    """A random view; a `whole` one is from the front with the shoes in the picture."""
+    cut = not whole and rng.random() < 0.2
+    height = rng.uniform(102, 108) if cut else rng.uniform(80, 89)
+    top = rng.uniform(3, 5) if cut else rng.uniform(3, 94 - height)
+    light = rng.uniform(0.72, 1.1) * rng.uniform(0.95, 1.05, 3)
+    return View(
+        facing="front" if whole or rng.random() < 0.5 else "back",
+        mirrored=bool(rng.random() < 0.5),
+        cut=cut,
+        height=height,
+        left=rng.uniform(43, 53),
+        top=top,
+        stride=rng.uniform(-1, 1),
+        swing=rng.uniform(-1, 1),
+        place=pick(tuple(PLACES), rng),
+        horizon=rng.uniform(52, 76),
+        light=tuple(float(gain) for gain in light),
+        noise=rng.uniform(2, 7),
+        noise_seed=int(rng.integers(2**32)),
+    )
+
+
+# Drawing them ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Easel:
+    """Draws in the units of a person on an oversampled canvas."""
+
+    draw: ImageDraw.ImageDraw
+    x: float  # of the middle line
+    y: float  # of the crown
+    width: float  # of a unit to the right; negative when mirrored
+    height: float  # of a unit down
+
+    def at(self, point: Point) -> Point:
+        return self.x + point[0] * self.width, self.y + point[1] * self.height
+
+    def polygon(self, points: list[Point], colour: Rgb) -> None:
+        corners = [self.at(point) for point in points]
+        self.draw.polygon(corners, fill=colour, outline=_darker(colour), width=EDGE)
+
+    def oval(self, centre: Point, radii: Point, colour: Rgb, start: int = 0, end: int = 360):
+        """An ellipse, or its segment between two angles: degrees clockwise from the right."""
+        box = self._box(centre, radii)
+        self.draw.chord(box, start, end, fill=colour, outline=_darker(colour), width=EDGE)
+
+    def ring(self, centre: Point, radii: Point, colour: Rgb) -> None:
+        self.draw.ellipse(self._box(centre, radii), outline=colour, width=EDGE + 1)
+
+    def limb(self, points: list[Point], thick: float, colour: Rgb) -> None:
+        """A line with round ends and a darker edge; `thick` is in units of the person's height."""
+        corners, width = [self.at(point) for point in points], round(thick * self.height)
+        for shade, extra in ((_darker(colour), EDGE), (colour, -EDGE)):
+            self.draw.line(corners, fill=shade, width=width + extra, joint="curve")
+            for corner in (corners[0], corners[-1]):
+                self.draw.circle(corner, (width + extra) / 2 - 0.5, fill=shade)
+
+    def _box(self, centre: Point, radii: Point) -> tuple[float, float, float, float]:
+        (x, y), across = self.at(centre), abs(radii[0] * self.width)
+        return (x - across, y - radii[1] * self.height, x + across, y + radii[1] * self.height)
+
+
+@dataclass(frozen=True)
+class Body:
+    """Where the joints of a person are in one view; the first of each pair carries a bag."""
+
+    wide: float  # of the trunk, as a factor
+    hips: tuple[Point, Point]
+    knees: tuple[Point, Point]
+    feet: tuple[Point, Point]
+    shoulders: tuple[Point, Point]
+    elbows: tuple[Point, Point]
+    hands: tuple[Point, Point]
+
+
+def draw(person: Person, view: View) -> Image.Image:
+    """The person as an RGB picture of `EXTENT` x `EXTENT` pixels, as one camera sees it."""
+    canvas = _backdrop(view.place, round(view.horizon * OVERSAMPLING)).copy()
+    size = view.height * OVERSAMPLING
+    width = size * STRETCH * (-1 if view.mirrored else 1)
+    easel = Easel(
+        ImageDraw.Draw(canvas), view.left * OVERSAMPLING, view.top * OVERSAMPLING, width, size
+    )
+    body = _body(person, view)
+    behind = view.facing == "back"
+    if not behind:
+        _paint_behind(easel, person, body)
+    _paint_legs(easel, person, body)
+    _paint_top(canvas, easel, person, body)
+    _paint_hands(easel, person, body)
+    _paint_backpack(easel, person, body, behind)
+    _paint_handbag(easel, person, body)
+    _paint_head(easel, person, behind)
+    return _photographed(canvas.reduce(OVERSAMPLING), view)
+
+
+def _body(person: Person, view: View) -> Body:
+    wide = WIDTHS[person.build]
+    apart = 0.05 + 0.03 * abs(view.stride)
+    lifted = 0.03 * view.stride  # one foot is behind, and so higher in the picture
+    hip, out = 0.055 * wide, 0.125 * wide + 0.02 + 0.015 * view.swing
+    return Body(
+        wide=wide,
+        hips=((hip, 0.55), (-hip, 0.55)),
+        knees=((hip + 0.01, 0.74), (-hip - 0.01, 0.74)),
+        feet=((apart, 0.95 - max(lifted, 0)), (-apart, 0.95 + min(lifted, 0))),
+        shoulders=((0.105 * wide, 0.285), (-0.105 * wide, 0.285)),
+        elbows=((out, 0.41), (-out, 0.41)),
+        hands=((out + 0.025 * view.swing, 0.54), (-out + 0.025 * view.swing, 0.54)),
+    )
+
+
+def _paint_behind(easel: Easel, person: Person, body: Body) -> None:
+    """What is behind the shoulders of a person seen from the front."""
+    if person.bag == "backpack":
+        side = 0.155 * body.wide
+        bulge = [(-side, 0.3), (-side + 0.03, 0.255), (side - 0.03, 0.255), (side, 0.3)]
+        easel.polygon([*bulge, (side, 0.5), (-side, 0.5)], COLOURS[person.bag_colour])
+    if person.hair_length == "long":
+        easel.polygon(_curtain(0.105), HAIRS[person.hair])
+
+
+def _curtain(half: float) -> list[Point]:
+    """Long hair from the crown to the shoulders."""
+    return [(-0.06, 0.05), (0.06, 0.05), (half, 0.16), (half, 0.33), (-half, 0.33), (-half, 0.16)]
+
+
+def _paint_legs(easel: Easel, person: Person, body: Body) -> None:
+    thick = 0.075 + 0.03 * (body.wide - 1)
+    skin, cloth = SKINS[person.skin], COLOURS[person.lower_colour]
+    for hip, knee, foot in zip(body.hips, body.knees, body.feet, strict=True):
+        if person.lower == "trousers":
+            easel.limb([hip, knee, foot], thick + 0.02, cloth)
+        else:
+            easel.limb([hip, knee, foot], thick - 0.01, skin)
+        if person.lower == "shorts":
+            easel.limb([hip, (knee[0], 0.70)], thick + 0.035, cloth)
+        easel.oval((foot[0] * 1.15, foot[1] + 0.025), (0.045, 0.03), COLOURS[person.shoes])
+    if person.lower == "skirt":
+        waist, hem = 0.095 * body.wide, 0.145 * body.wide
+        easel.polygon([(-waist, 0.52), (waist, 0.52), (hem, 0.76), (-hem, 0.76)], cloth)
+
+
+def _paint_top(canvas: Image.Image, easel: Easel, person: Person, body: Body) -> None:
+    """Arms and top; the pattern covers what is painted on the stencil."""
+    arms = list(zip(body.shoulders, body.elbows, body.hands, strict=True))
+    joints = {"long": 3, "short": 2, "sleeveless": 0}[person.sleeves]
+    shoulder, waist = 0.125 * body.wide, 0.105 * body.wide
+    trunk = [(-waist, 0.575), (-shoulder, 0.27), (-0.05, 0.235)]
+    trunk += [(-x, y) for x, y in reversed(trunk)]
+    for arm in arms:
+        easel.limb(arm, 0.05, SKINS[person.skin])
+    mask = Image.new("L", canvas.size)
+    stencil = replace(easel, draw=ImageDraw.Draw(mask))
+    for target, colour in ((easel, COLOURS[person.top_colour]), (stencil, (255,))):
+        for arm in arms if joints else []:
+            target.limb(arm[:joints], 0.068, colour)
+        target.polygon(trunk, colour)
+    canvas.paste(_fill(person.top_colour, person.pattern), mask=mask)
+
+
+def _paint_hands(easel: Easel, person: Person, body: Body) -> None:
+    for hand in body.hands:
+        easel.oval((hand[0], hand[1] + 0.02), (0.026, 0.03), SKINS[person.skin])
+
+
+def _paint_backpack(easel: Easel, person: Person, body: Body, behind: bool) -> None:
+    """The whole backpack from behind; only its straps from the front."""
+    if person.bag != "backpack":
+        return
+    colour, side = COLOURS[person.bag_colour], 0.088 * body.wide
+    if not behind:
+        for x in (-side, side):
+            easel.limb([(x * 0.8, 0.25), (x, 0.45)], 0.035, colour)
+        return
+    low, high = 0.49, 0.275
+    easel.polygon(
+        [(-side, low), (-side, high + 0.03), (-side + 0.03, high), (side - 0.03, high)]
+        + [(side, high + 0.03), (side, low)],
+        colour,
+    )
+    pocket = side * 0.7
+    easel.polygon([(-pocket, 0.4), (pocket, 0.4), (pocket, 0.47), (-pocket, 0.47)], colour)
+
+
+def _paint_handbag(easel: Easel, person: Person, body: Body) -> None:
+    if person.bag != "handbag":
+        return
+    colour = COLOURS[person.bag_colour]
+    x, y = body.hands[0]
+    easel.ring((x, y + 0.06), (0.035, 0.06), _darker(colour))
+    easel.polygon(
+        [(x - 0.055, y + 0.09), (x + 0.055, y + 0.09), (x + 0.07, y + 0.2), (x - 0.07, y + 0.2)],
+        colour,
+    )
+
+
+def _paint_head(easel: Easel, person: Person, behind: bool) -> None:
+    skin, hair = SKINS[person.skin], HAIRS[person.hair]
+    easel.polygon([(-0.03, 0.19), (0.03, 0.19), (0.035, 0.25), (-0.035, 0.25)], skin)
+    easel.oval((0, 0.13), (0.082, 0.095), skin)
+    if behind:
+        easel.oval((0, 0.105), (0.088, 0.105), hair)
+        if person.hair_length == "long":
+            easel.polygon(_curtain(0.095), hair)
+    else:
+        _paint_face(easel, person)
+        easel.oval((0, 0.105), (0.088, 0.105), hair, 190, 350)
+        end = 0.3 if person.hair_length == "long" else 0.12
+        for x in (-0.083, 0.083):
+            easel.limb([(x, 0.105), (x * 1.1, end)], 0.035, hair)
+    _paint_hat(easel, person, behind)
+
+
+def _paint_face(easel: Easel, person: Person) -> None:
+    dark = _darker(SKINS[person.skin])
+    easel.oval((0, 0.19), (0.024, 0.008), dark)
+    for x in (-0.034, 0.034):
+        easel.oval((x, 0.133), (0.009, 0.012), (20, 20, 24))
+    if person.glasses == NONE:
+        return
+    for x in (-0.038, 0.038):
+        if person.glasses == "sunglasses":
+            easel.oval((x, 0.135), (0.032, 0.03), (16, 16, 20))
+        else:
+            easel.ring((x, 0.135), (0.032, 0.032), (16, 16, 20))
+    easel.limb([(-0.012, 0.13), (0.012, 0.13)], 0.012, (16, 16, 20))
+
+
+def _paint_hat(easel: Easel, person: Person, behind: bool) -> None:
+    if person.hat == NONE:
+        return
+    colour = COLOURS[person.hat_colour]
+    easel.oval((0, 0.085), (0.096, 0.1), colour, 180, 360)
+    if person.hat == "beanie":
+        easel.limb([(-0.085, 0.085), (0.085, 0.085)], 0.045, colour)
+        easel.oval((0, -0.01), (0.03, 0.03), colour)
+    elif not behind:
+        easel.oval((0.03, 0.09), (0.115, 0.022), colour)
+
+
+# Surroundings and camera -------------------------------------------------------------------
+
+
+@cache
+def _backdrop(place: str, horizon: int) -> Image.Image:
+    """A wall above the horizon and a ground below it, with a few marks of the surroundings."""
+    side = EXTENT * OVERSAMPLING
+    wall, ground = PLACES[place]
+    picture = Image.new("RGB", (side, side), wall)
+    pen = ImageDraw.Draw(picture)
+    {"park": _trees, "bricks": _courses, "hall": _doors}.get(place, _houses)(pen, horizon, wall)
+    pen.rectangle((0, horizon, side, side), fill=ground, outline=_darker(ground))
+    for step in range(0, 3 * side, side // 3):  # lines that run towards the horizon
+        pen.line((side // 2, horizon - 30, step - side, side), fill=_darker(ground, 0.88), width=2)
+    pen.rectangle((0, horizon - 30, side, horizon), fill=_darker(wall, 0.85))
+    return picture
+
+
+def _trees(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
+    for x in range(-20, EXTENT * OVERSAMPLING, 76):
+        pen.rectangle((x + 34, horizon - 90, x + 44, horizon), fill=(112, 92, 70))
+        pen.ellipse((x, horizon - 160, x + 78, horizon - 60), fill=(122, 160, 108))
+
+
+def _courses(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
+    for row, y in enumerate(range(0, horizon, 14)):
+        pen.line((0, y, EXTENT * OVERSAMPLING, y), fill=_darker(wall, 0.88), width=2)
+        for x in range(row % 2 * 16, EXTENT * OVERSAMPLING, 32):
+            pen.line((x, y, x, y + 14), fill=_darker(wall, 0.88), width=2)
+
+
+def _doors(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
+    for x in (14, 214):
+        pen.rectangle((x, 40, x + 60, horizon), fill=_darker(wall, 0.9), outline=_darker(wall, 0.7))
+
+
+def _houses(pen: ImageDraw.ImageDraw, horizon: int, wall: Rgb) -> None:
+    for number, x in enumerate(range(0, EXTENT * OVERSAMPLING, 58)):
+        roof = 24 + number * 37 % 60
+        pen.rectangle((x, roof, x + 58, horizon), fill=_darker(wall, 0.84 + number % 2 * 0.08))
+        for y in range(roof + 12, horizon - 40, 34):
+            pen.rectangle((x + 12, y, x + 24, y + 14), fill=_darker(wall, 1.12))
+            pen.rectangle((x + 34, y, x + 46, y + 14), fill=_darker(wall, 1.12))
+
+
+def _photographed(picture: Image.Image, view: View) -> Image.Image:
+    """The picture in the light of the view, with the noise of the camera."""
+    rng = np.random.default_rng(view.noise_seed)
+    pixels = np.asarray(picture, np.float32) * np.array(view.light, np.float32)
+    pixels += view.noise * rng.standard_normal(pixels.shape, np.float32)
+    return Image.fromarray(pixels.round().clip(0, 255).astype(np.uint8))
+
+
+@cache
+def _fill(colour: str, pattern: str) -> Image.Image:
+    """A patterned cloth as large as the canvas."""
+    main = np.array(COLOURS[colour])
+    accent = main * 0.5 + 22 if main.sum() > 420 else main * 0.3 + 178
+    y, x = np.indices((EXTENT * OVERSAMPLING,) * 2)
+    pixels = np.where(PATTERNS[pattern](x, y)[..., None], accent, main)
+    return Image.fromarray(pixels.round().astype(np.uint8))
+
+
+def _darker(colour: Rgb, share: float = 0.55) -> Rgb:
+    """The colour times `share`, which may be above 1."""
+    return tuple(min(255, round(channel * share)) for channel in colour)
+
+
+def pick(options: Sequence[T], rng: Rng) -> T:
+    """One of the options, all equally likely."""
+    return options[rng.integers(len(options))]
+
+
+# The dataset -----------------------------------------------------------------------------
 
 CARD = Card(
     title="People",
@@ -107,7 +585,7 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 
     def open_picture(file: str) -> Image.Image:
         if file not in scenes:
-            raise DataError(
+            raise UserError(
                 "people: file of a picture",
                 f"people-000000 to people-{len(scenes) - 1:06d}",
                 repr(file),

@@ -1,9 +1,9 @@
 """Embeddings of a test split from a local checkpoint of open_clip, for `score`.
 
     pip install open_clip_torch
-    python -m benchmark score --dataset pets --items todo
+    rematch score --dataset pets --items todo
     python examples/embed_with_open_clip.py todo ViT-B-32 path/to/checkpoint.safetensors
-    python -m benchmark score --dataset pets --name clip \\
+    rematch score --dataset pets --name clip \\
         --images todo/images.npz --captions todo/captions.npz
 
 Checkpoints are .safetensors: files of torch's older formats can run code when they are loaded.

@@ -3,12 +3,12 @@
     python examples/encode_with_torchvision.py squeezenet1_1 weights/squeezenet1_1.pth \\
         raw/pictures.zip raw/squeezenet1_1.npy
 
-`benchmark.encode` knows five networks; with this file a season reads those of another one:
+`rematch encode` knows five networks; with this file a season reads the features of another one:
 
     image: {network: squeezenet1_1, features: squeezenet1_1.npy, standardise: true}
 
 A picture becomes 36 regions, the cells of a 6 x 6 grid, averaged with those of its mirror image, as
-`benchmark.encode` makes them. Weights are a state dict of plain tensors: others could run code.
+`rematch encode` makes them. Weights are a state dict of plain tensors: others could run code.
 """
 
 import argparse

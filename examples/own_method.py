@@ -1,6 +1,6 @@
 """An own method in forty lines: two linear maps, trained with a symmetric contrastive loss.
 
-    python -m benchmark check examples/own_method.py
+    rematch check examples/own_method.py
 
 In a season file: `methods: {own_method: examples/own_method.py}` and `presets: [own_method]`.
 """
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from methods import Inputs, Phase, Rate, Size
+from benchmark.contracts.methods import Inputs, Phase, Rate, Size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,12 @@ Gong, Ke, Isard, Lazebnik, IJCV 2014, in the form of Klein, Lev, Sadeh, Wolf, CV
 and phrases Plummer, Wang, Cervantes, Caicedo, Hockenmaier, Lazebnik, ICCV 2015 (references 23, 2
 and 12 of paper 002, whose tables 1 and 2 quote it). Closed form: nothing is drawn, no epochs.
 Reference code: CCAModel.m and cca_alg.m of Klein's package and its use by the authors of [12], in
-github.com/BryanPlummer/pl-clc at 41ee493, for phrases. Where paper 002 is silent, as it does:
+github.com/BryanPlummer/pl-clc at 41ee493, for phrases. Followed where paper 002 is silent:
 - both sides are centred, and a ridge is added to each covariance: its largest eigenvalue times
   0.0001 for phrases (the package: 0.001, to be chosen on validation);
 - projections are scaled by the canonical correlations themselves (the power is 1; Gong et al.
-  take the fourth power of the eigenvalues of another form of the problem, which are 1 + them);
-- all projections are kept, as many as the smaller side has numbers.
+  take the fourth power of the eigenvalues of another form of the problem, 1 + correlation);
+- all projections are kept, as many as the smaller side has dimensions.
 Assumed: the same settings for sentences. Not followed: the package takes at most ten random regions
 of each distinct phrase; here every pair counts once.
 """
@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Batch,
     Captions,
     Encoding,
@@ -34,7 +34,7 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.precision import in_float32
+from benchmark.layers.precision import in_float32
 
 
 @dataclass(frozen=True, kw_only=True)

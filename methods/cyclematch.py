@@ -22,7 +22,7 @@ Assumed without such a precedent:
   has already (Eq. 6.6): taken as T->I. Without it f_T2I, and so the visual score, would never meet
   a text in training. CycleMatch(T2I2T) likewise;
 - LatentMatch ranks as Eq. 6.2 does and has no fourth layers;
-- a sentence finds sentences by the cosine of their f_T2I(t).
+- sentences are compared by the cosine of their f_T2I(t).
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Batch,
     Captions,
     Encoding,
@@ -46,8 +46,8 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.losses import differ, first_of_its_group, hardest_triplets
-from methods.shared.precision import in_float32, unit
+from benchmark.layers.losses import differ, first_of_its_group, hardest_triplets
+from benchmark.layers.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)

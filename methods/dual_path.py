@@ -1,5 +1,5 @@
-"""Dual-path CNN with instance loss. Zheng, Zheng, Garrett, Yang, Shen (papers 000 and 001; cited
-is 001). Reference code: github.com/layumi/Image-Text-Embedding at eefe0f2.
+"""Dual-path CNN with instance loss. Zheng, Zheng, Garrett, Yang, Shen (papers 000 and 001;
+sections are those of 001). Reference code: github.com/layumi/Image-Text-Embedding at eefe0f2.
 
 Departs from the paper: stage I reads features averaged over an image and its mirror image, without
 crops. Stage II averages f of both, as Section VI-B says.
@@ -14,8 +14,9 @@ Assumed where the paper is silent, from the code unless marked *:
 - a negative is a random row of another group in the batch*, the same row for I_n and T_n.
 The options marked official below do as the code does. Still different from it: every row is an
 anchor (code: half of them, the other half are negatives), negatives of the pool take no part in
-the instance loss, a caption is of its image (code, CUHK-PEDES: of its person), the image CNN has
-one rate in stage II (code: its batch norms and first layer a lower one), crops are the paper's.
+the instance loss, a caption belongs to its image (code, CUHK-PEDES: to its person), the image CNN
+has one rate in stage II (code: a lower one for its batch norms and first layer), and crops are the
+paper's.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Batch,
     Captions,
     Count,
@@ -42,10 +43,10 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.losses import differ
-from methods.shared.precision import in_float32, unit, wide
+from benchmark.layers.losses import differ
+from benchmark.layers.precision import in_float32, unit, wide
 
-# Shape legend, beyond methods/__init__.py: L positions of the fixed-length text, N channels,
+# Shape legend, beyond the contract: L positions of the fixed-length text, N channels,
 # P captions of the pool, S side of an image, s side of a crop.
 
 STAGES = ((128, 256, 1), (512, 512, 2), (1024, 1024, 2), (2048, 2048, 1))  # middle, out, stride

@@ -1,7 +1,7 @@
 """Stacked Cross Attention (SCAN). Lee, Chen, Hua, Hu, He, ECCV 2018 (paper 004).
 
 Reference code: github.com/kuanghuei/SCAN at 8063557 (it has no Sum-Max).
-Departs from both, with equal values:
+Differs from both in how it computes, with equal results:
 - images are not repeated per caption: the cosine of a word and its attended image is
   sum_k(a_k s_k) / sqrt(a^T G a), with G the Gram matrix of the regions (and the words' Gram
   matrix in the other direction), so nothing of width D follows the region-word products;
@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Batch,
     Captions,
     Count,
@@ -38,11 +38,11 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.losses import differ
-from methods.shared.precision import in_float32, unit
-from methods.shared.recurrence import states
+from benchmark.layers.losses import differ
+from benchmark.layers.precision import in_float32, unit
+from benchmark.layers.recurrence import states
 
-# Shape legend, beyond methods/__init__.py: P items attended to (contexts) of k parts,
+# Shape legend, beyond benchmark/contracts/methods.py: P items attended to (contexts) of k parts,
 # Q items that attend (queries) of n parts, N matched pairs. Q comes last, so that sums over the
 # parts of either kind add whole rows.
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Batch,
     Captions,
     Encoding,
@@ -40,8 +40,8 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.branches import linear_branch, nonlinear_branch, start_from_glorot
-from methods.shared.losses import (
+from benchmark.layers.branches import linear_branch, nonlinear_branch, start_from_glorot
+from benchmark.layers.losses import (
     differ,
     distance,
     first_of_its_group,
@@ -49,8 +49,8 @@ from methods.shared.losses import (
     pairs_within,
     text_neighbourhood,
 )
-from methods.shared.precision import in_float32, unit
-from methods.shared.recurrence import last_states
+from benchmark.layers.precision import in_float32, unit
+from benchmark.layers.recurrence import last_states
 
 TEXTS = {"sentence": "sentence", "lstm": "tokens"}  # option -> Inputs.text
 

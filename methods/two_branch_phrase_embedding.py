@@ -9,17 +9,17 @@ the paper is silent. Assumed:
 - a drawn region is a proposal (step 2), the true one where none is near enough; IoU is at least
   0.7 (Algorithm 1; Section 4.1 has more than 0.7);
 - whether y' is a negative depends on its chain alone (step 3a): the same words about another
-  picture are one;
+  image are one;
 - with neighbourhood sampling both phrases of a chain meet one target region, and a drawn phrase
   two regions, different ones where there are two; the sibling and the second region are no targets
   themselves: as the paper counts, twice as many triplets. A chain with a single phrase has it as
   the second one, too;
 - neighbours of a region (Eq. 4) are the two regions of its phrase, either of them as x_i; x_k are
-  the wrong regions of step 3b, as regions of other pictures may be of the same phrase;
+  the wrong regions of step 3b, as regions of other images may show the same phrase;
 - neighbours of a phrase (Eq. 5) are the others of its chain in the batch, pair by pair;
 - Adam starts anew with the neighbourhood terms, and its rate is constant ("initial", no decay);
 - the last epoch counts, without a choice on validation: the paper gives numbers of epochs;
-- the batch norm of regions sees the true ones and all proposals of the batch's pictures;
+- the batch norm of regions sees the true ones and all proposals of the batch's images;
 - FC layers start from Glorot's uniform distribution with zero bias (code).
 """
 
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Captions,
     Encoding,
     Fraction,
@@ -41,13 +41,13 @@ from methods import (
     Sizes,
     Weight,
 )
-from methods.shared.branches import (
+from benchmark.layers.branches import (
     encode_regions,
     linear_branch,
     nonlinear_branch,
     start_from_glorot,
 )
-from methods.shared.losses import (
+from benchmark.layers.losses import (
     differ,
     distance,
     draw,
@@ -55,7 +55,7 @@ from methods.shared.losses import (
     pairs_within,
     text_neighbourhood,
 )
-from methods.shared.precision import in_float32, unit
+from benchmark.layers.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ def _phase(config: Config, epochs: int, terms: tuple[str, ...]) -> Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """T target phrases, each with S positive regions and the P proposals of its picture."""
+    """T target phrases, each with S positive regions and the P proposals of its image."""
 
     phrases: Tensor  # (T, D)
     regions: Tensor  # (T, S, D), the target region first
@@ -133,7 +133,7 @@ def positive_regions(
 
 
 def phrase_anchor(targets: Targets, margin: float, k: int) -> Tensor:
-    """Second term of Eq. 3: triplets (y, x, x'), x' from the same picture (step 3b)."""
+    """Second term of Eq. 3: triplets (y, x, x'), x' from the same image (step 3b)."""
     y_T1D, regions = targets.phrases[:, None], targets.regions.shape[1]
     near_TS = distance(y_T1D, targets.regions)[:, 0]
     far_TP = distance(y_T1D, targets.proposals)[:, 0]

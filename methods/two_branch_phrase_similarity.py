@@ -6,12 +6,12 @@ No code of it was released. Assumed where the paper is silent:
   (Section 4.2), and its IoU with itself is 1; IoU is at least 0.7 (Algorithm 1; Section 4.1 has
   more than 0.7);
 - every positive pair draws its negative region by itself, so that one may serve several pairs;
-  a phrase whose picture has no negative region gives no pair, as the pairs must balance;
+  a phrase whose image has no negative region gives no pair, as the pairs must balance;
 - the loss is the mean over positive and negative pairs (Eq. 7 sums), so that the learning rate
   keeps its meaning, and a phrase with many positives counts as often;
 - two joint FC layers are 512 x 256 and 256 x 1, one is 512 x 1 (Section 4.3 names three);
 - the linear variant multiplies the outputs of its first FC layers, so the first joint FC is larger;
-- the batch norm of regions sees the true ones and all proposals of the batch's pictures;
+- the batch norm of regions sees the true ones and all proposals of the batch's images;
 - the rate is constant ("initial", no decay is named), and the last epoch counts, without a choice
   on validation; FC layers start from Glorot's uniform distribution with zero bias, as in the
   embedding network's code.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from methods import (
+from benchmark.contracts.methods import (
     Captions,
     Encoding,
     Fraction,
@@ -34,15 +34,15 @@ from methods import (
     Size,
     Sizes,
 )
-from methods.shared.branches import (
+from benchmark.layers.branches import (
     encode_regions,
     joint,
     linear_branch,
     nonlinear_branch,
     start_from_glorot,
 )
-from methods.shared.losses import draw, logistic
-from methods.shared.precision import in_float32, unit
+from benchmark.layers.losses import draw, logistic
+from benchmark.layers.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)

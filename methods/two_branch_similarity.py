@@ -20,10 +20,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Encoding, Inputs, OptionError, Phase, Rate, Share, Size, Sizes
-from methods.shared.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
-from methods.shared.losses import differ, logistic
-from methods.shared.precision import in_float32, unit
+from benchmark.contracts.methods import (
+    Batch,
+    Captions,
+    Encoding,
+    Inputs,
+    OptionError,
+    Phase,
+    Rate,
+    Share,
+    Size,
+    Sizes,
+)
+from benchmark.layers.branches import joint, linear_branch, nonlinear_branch, start_from_glorot
+from benchmark.layers.losses import differ, logistic
+from benchmark.layers.precision import in_float32, unit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,8 @@
 hardest negative of the batch. Faghri, Fleet, Kiros, Fidler, VSE++, BMVC 2018.
 
 VSE++ is a row of the tables of papers 001, 003 and 004, and the loss of 004 (Eq. 12) is its loss.
-Here it shows what the simplest strong method does on the features that all others are fed. Most
-printed rows are of fine-tuned image networks; one is of a fixed one with a single crop (004,
+Here it shows what the simplest strong method reaches on the features that all others are fed. Most
+printed rows come from fine-tuned image networks, one from a fixed network with a single crop (004,
 Table 3).
 Reference code: github.com/fartashf/vsepp at abe382f.
 Departs from it:
@@ -11,7 +11,7 @@ Departs from it:
   forwards (`bidirectional`);
 - a second caption of the same image is no negative (`other_captions_negative`; the code masks the
   diagonal only);
-- images are features made once; the code crops and mirrors pictures at random.
+- features are made once for each image; the code crops and mirrors images at random.
 Assumed: <start> and <end> are words, as in the code; <unk> has a vector of its own.
 """
 
@@ -21,10 +21,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Count, Encoding, Inputs, Phase, Rate, Size, Sizes, Weight
-from methods.shared.losses import differ
-from methods.shared.precision import in_float32, unit
-from methods.shared.recurrence import last_states
+from benchmark.contracts.methods import (
+    Batch,
+    Captions,
+    Count,
+    Encoding,
+    Inputs,
+    Phase,
+    Rate,
+    Size,
+    Sizes,
+    Weight,
+)
+from benchmark.layers.losses import differ
+from benchmark.layers.precision import in_float32, unit
+from benchmark.layers.recurrence import last_states
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark import protocol
-from benchmark.analysis.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome, Standing
+from benchmark.boards.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome, Row
 from benchmark.core.files import write_json
-from benchmark.core.provenance import Provenance
-from benchmark.core.records import Record
+from benchmark.core.records import Costs, Provenance, Record
+from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.results import Ranks, Scores
+from benchmark.scoring import VERSION
+from benchmark.scoring import metrics as metrics_of
 from benchmark.season.presets import Preset
-
-LETTERS = {"i2t": "i", "t2i": "c", "s2s": "c", "p2r": "p"}  # of a direction's queries
 
 
 def prepare(
@@ -73,7 +73,7 @@ def ids(letter: str, numbers: Sequence[int]) -> list[str]:
 def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
     """A record with any of its fields changed."""
     facts = {
-        "protocol_version": protocol.VERSION,
+        "protocol_version": VERSION,
         "season": "try",
         "dataset": "made",
         "split": "made/test",
@@ -93,6 +93,7 @@ def record(preset: str = "a", seed: int = 0, **changes: object) -> Record:
         "selected_epoch": 1,
         "status": "ok",
         "metrics": {},
+        "cost": Costs(training=cost(training=9.0), scoring=cost()),
     }
     return Record(**(facts | changes))
 
@@ -116,7 +117,6 @@ def outcome(
     seed: int = 0,
     *,
     ranks: Mapping[str, np.ndarray] | None = None,
-    queries: Mapping[str, Sequence[str]] | None = None,
     seconds: Mapping[str, float] | None = None,
     training: Sequence[float] = (9.0,),
     history: pd.DataFrame | None = None,
@@ -125,33 +125,35 @@ def outcome(
 ) -> Outcome:
     """A cell with any fields of its record changed, in results/<dataset>/<preset>/<seed>.
 
-    `ranks` are written, with the ids of `queries` where they are not all images or captions, and
-    measured; `metrics` among the facts come on top. `seconds` are those of scoring, `training`
-    those of each training. Only `ranks` writes files.
+    `ranks` are written and measured; `metrics` among the facts come on top. `seconds` are those of
+    scoring, `training` those of each training. Only `ranks` writes files.
     """
     made = record(preset, seed, **facts)
     folder = folder or Path(f"results/{made.dataset}/{preset}/{seed}")
     if ranks is not None:
-        write_ranks(folder, ranks, queries)
+        write_ranks(folder, ranks)
     metrics = measured(ranks or {}) | made.metrics if made.status == "ok" else {}
-    return Outcome(
-        folder=folder,
-        record=made.model_copy(update={"metrics": metrics}),
-        trainings=tuple(cost(training=duration) for duration in training),
-        scoring=cost(**(seconds or {})),
-        history=history,
-    )
+    trained = tuple(cost(training=duration) for duration in training)
+    changes = {
+        "metrics": metrics,
+        "history": {} if history is None else history.to_dict("list"),
+        "cost": Costs(
+            training=trained[0] if len(trained) == 1 else None, scoring=cost(**(seconds or {}))
+        ),
+    }
+    return Outcome(folder=folder, record=made.model_copy(update=changes), trainings=trained)
 
 
 def measured(ranks: Mapping[str, np.ndarray]) -> dict:
     """The metrics of ranks by direction, rsum included: that of i2t and t2i, or that of p2r."""
     metrics = {}
     for direction, ranks_Q in ranks.items():
+        best = Ranks.of_best(ranks_Q)
         if direction.endswith("_fold"):
-            within = protocol.rank_metrics(direction.removesuffix("_fold"), ranks_Q)
+            within = metrics_of.rank_metrics(direction.removesuffix("_fold"), best)
             metrics |= {f"fold_{name}": value for name, value in within.items()}
         else:
-            metrics |= protocol.rank_metrics(direction, ranks_Q)
+            metrics |= metrics_of.rank_metrics(direction, best)
     for prefix, directions in {"": ("i2t", "t2i", "p2r"), "fold_": ("i2t", "t2i")}.items():
         recalls = [f"{prefix}{d}_r{k}" for d in directions for k in (1, 5, 10)]
         if any(recall in metrics for recall in recalls):
@@ -159,38 +161,30 @@ def measured(ranks: Mapping[str, np.ndarray]) -> dict:
     return metrics
 
 
-def write_ranks(
-    folder: Path,
-    ranks: Mapping[str, np.ndarray],
-    queries: Mapping[str, Sequence[str]] | None = None,
-) -> None:
-    """Write scores/ranks.parquet: ranks by direction, of `queries` where they are given."""
-    frames = [pd.DataFrame({"direction": [], "query": [], "rank": []})] if not ranks else []
-    for direction, ranks_Q in ranks.items():
-        of = direction.removesuffix("_fold")
-        names = (queries or {}).get(of) or ids(LETTERS[of], range(len(ranks_Q)))
-        frames.append(pd.DataFrame({"direction": direction, "query": names, "rank": ranks_Q}))
-    (folder / "scores").mkdir(parents=True, exist_ok=True)
-    pd.concat(frames).to_parquet(folder / "scores/ranks.parquet", index=False)
+def write_ranks(folder: Path, ranks: Mapping[str, np.ndarray], **facts: object) -> None:
+    """Write scores/ranks.npz: the best rank of each query by direction; `facts` are histograms and
+    replicates."""
+    best = {direction: Ranks.of_best(ranks_Q) for direction, ranks_Q in ranks.items()}
+    results.write_scores(folder / results.RANKS, Scores(ranks=best, **facts))
 
 
 def write_arrays(folder: Path, name: str, **arrays: np.ndarray) -> None:
-    """Write scores/<name>.npz: similarities, retrieved or samples."""
+    """Write scores/<name>.npz: retrieved or samples."""
     (folder / "scores").mkdir(parents=True, exist_ok=True)
     np.savez(folder / "scores" / f"{name}.npz", **arrays)
 
 
 def standing(
     preset: str, outcomes: Sequence[Outcome], title: str | None = None, **row: object
-) -> Standing:
+) -> Row:
     """A preset with its outcomes, one per seed."""
-    return Standing(
-        preset=preset, row=Preset(title=title or preset, **row), outcomes=list(outcomes)
+    return Row(
+        preset=preset, declared=Preset(title=title or preset, **row), outcomes=list(outcomes)
     )
 
 
-def board(*standings: Standing, dataset: str = "made", **card: object) -> Board:
+def board(*standings: Row, dataset: str = "made", **card: object) -> Board:
     """A dataset with its standings, and these facts on its card: it counts as large enough for
     conclusions, unless they say otherwise."""
     counts = {"test": dict.fromkeys(QUERIES.values(), MIN_TEST_QUERIES)}
-    return Board(dataset=dataset, card={"counts": counts} | card, standings=list(standings))
+    return Board(dataset=dataset, card={"counts": counts} | card, rows=list(standings))

@@ -5,8 +5,8 @@ import torch
 from oracles import dual_path as naive
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Sizes
-from methods import dual_path as method
+from benchmark.contracts.methods import Batch, Captions, Sizes
+from benchmark.contracts.methods import dual_path as method
 
 IMAGE_SIZE, VOCABULARY, CLASSES, LENGTH = 6, 11, 5, 8
 TINY = {

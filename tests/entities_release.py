@@ -100,10 +100,6 @@ def sentences_of(row: int) -> str:
     return f"Sentences/{ALL_IDS[row]}.txt"
 
 
-def xml_of(row: int) -> str:
-    return f"Annotations/{ALL_IDS[row]}.xml"
-
-
 def write_loose(raw: Path) -> None:
     """The release with its archive extracted, and the photographs."""
     for name in ("Sentences", "Annotations", "flickr30k-images"):

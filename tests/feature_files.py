@@ -13,7 +13,7 @@ import scipy.io
 
 from benchmark.data.feature_folders import read_array
 from benchmark.data.raw_files import RawDataset
-from benchmark.encode.feature_import import import_features
+from benchmark.features.imported_features import import_features
 from benchmark.season.parameters import FeatureSet, ImageEncoder
 
 RAW, FOLDER = Path("data/raw/tiny"), Path("data/features/tiny/imported")
@@ -135,15 +135,6 @@ def mat_with_json() -> str:
     write_json_of(ids, RAW / "dataset_flickr30k.json")
     scipy.io.savemat(RAW / "vgg_feats.mat", {"feats": first_of(ids).T, "note": "other"})
     return "vgg_feats.mat"
-
-
-def mat_with_ids() -> str:
-    ids = shuffled(USED)
-    (RAW / "fc7").mkdir()
-    (RAW / "fc7" / "feats_ids.txt").write_text("\n".join(ids))
-    features = {"feats": first_of(ids).T.astype(np.float64)}
-    scipy.io.savemat(RAW / "fc7" / "feats.mat", features, do_compression=True)
-    return "fc7/feats.mat"
 
 
 def npy_regions() -> str:

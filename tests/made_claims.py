@@ -3,20 +3,34 @@
 import pytest
 from builders import outcome, standing
 
-from benchmark.analysis import claims
-from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.claims import Verdict, verdicts
+from benchmark.boards import claims
+from benchmark.boards.boards import Board, Row
+from benchmark.boards.claims import Verdict, verdicts
 from benchmark.papers.printed_tables import About, Claim, Paper, Table
 
 ABOUT = About(title="t", authors="a", year=2019, venue="v", source="s")
 MORE, LESS = "p2r_bound", "overlap_s"  # is better; images are not known, the margin of MORE is 1
 
 
-def played(preset: str, values: list[float], metric: str = MORE, **row: object) -> Standing:
+def played(preset: str, values: list[float], metric: str = MORE, **row: object) -> Row:
     """Seeds 0, 1, ... with these values."""
     metrics = [{metric: value, "one_minus_ks": 1.0} for value in values]  # no S is above its bound
     outcomes = [outcome(preset, seed, metrics=m) for seed, m in enumerate(metrics)]
     return standing(preset, outcomes, **row)
+
+
+def fed(preset: str, level: float, row: dict | None = None, **facts: object) -> Row:
+    """Three seeds around a level, with these facts in their records."""
+    values = enumerate(around(level))
+    cells = [outcome(preset, seed, **({"metrics": {MORE: x}} | facts)) for seed, x in values]
+    return standing(preset, cells, **(row or {}))
+
+
+def timed(preset: str, mean: float, **facts: object) -> Row:
+    """Three seeds around a mean time of a pair, in microseconds."""
+    values = enumerate(around(mean, 0.03))
+    cells = [outcome(preset, s, seconds={"per_pair": 1e-6 * x}, **facts) for s, x in values]
+    return standing(preset, cells)
 
 
 def around(level: float, spread: float = 0.1) -> list[float]:
@@ -40,3 +54,8 @@ def judge(
     paper = Paper(paper=ABOUT, tables=tables or {}, claims=numbered)
     monkeypatch.setattr(claims, "papers", lambda: {"paper": paper})
     return verdicts(on)
+
+
+def blocks(verdict: Verdict) -> str:
+    """The letters of the flags that keep it from being decided, or run."""
+    return "".join(flag.letter for flag in verdict.flags if flag.blocks)

@@ -1,21 +1,17 @@
 """Made-up cells with ranks, for tests of comparisons, and naive loops over their queries."""
 
-from pathlib import Path
-
 import builders
 import numpy as np
-import pandas as pd
-from builders import ids, standing
+from builders import standing
 
-from benchmark.analysis import significance
-from benchmark.analysis.boards import Outcome, Standing
+from benchmark.boards.boards import Outcome, Row
+from benchmark.stats import significance
 
 CUTOFFS = (1, 5, 10)
 EACH = [1, 3, 2, 5, 1, 2, 4, 2, 3, 2] * 4  # captions of each image
 IMAGES, CAPTIONS = len(EACH), sum(EACH)
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 WITH_SIBLING = np.flatnonzero(np.array(EACH)[OWNER] > 1)
-QUERIES = {"s2s": ids("c", WITH_SIBLING)}
 
 
 def prepare() -> None:
@@ -36,20 +32,16 @@ def any_ranks() -> dict[str, np.ndarray]:
 
 def outcome(preset: str, seed: int, ranks: dict[str, np.ndarray], **changes: object) -> Outcome:
     """A cell with these ranks; metrics and seconds may be changed, or its status."""
-    return builders.outcome(preset, seed, ranks=ranks, queries=QUERIES, **changes)
+    return builders.outcome(preset, seed, ranks=ranks, **changes)
 
 
-def write_ranks(folder: Path, ranks: dict[str, np.ndarray]) -> None:
-    builders.write_ranks(folder, ranks, QUERIES)
-
-
-def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
+def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     """Seeds that share what is hard, as presets do: only the quality differs."""
     ranks = {seed: ranks_of(np.random.default_rng(seed), quality) for seed in seeds}
     return standing(preset, [outcome(preset, seed, drawn) for seed, drawn in ranks.items()])
 
 
-def varied(preset: str, qualities: list[float]) -> Standing:
+def varied(preset: str, qualities: list[float]) -> Row:
     """Seeds that differ in their quality on the same images."""
     cells = []
     for seed, quality in enumerate(qualities):
@@ -58,7 +50,7 @@ def varied(preset: str, qualities: list[float]) -> Standing:
     return standing(preset, cells)
 
 
-def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Standing:
+def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Row:
     ranks = any_ranks()
     return standing(
         preset,
@@ -72,14 +64,10 @@ def queries_of(cell: Outcome, metric: str) -> list[tuple[np.ndarray, np.ndarray]
     recalls = [(way, k) for way in ("i2t", "t2i") for k in CUTOFFS]
     if metric != "rsum":
         recalls = [metric.split("_r")]
-    frame = pd.read_parquet(cell.folder / "scores/ranks.parquet")
-    return [
-        (images[way], 100.0 * (frame[frame.direction == way]["rank"].to_numpy() < int(k)))
-        for way, k in recalls
-    ]
+    return [(images[way], 100.0 * (cell.ranks(way) < int(k))) for way, k in recalls]
 
 
-def of_image(preset: Standing, metric: str, seeds: tuple[int, ...] | None = None) -> np.ndarray:
+def of_image(preset: Row, metric: str, seeds: tuple[int, ...] | None = None) -> np.ndarray:
     """What each image does to the mean of the trainings, by a loop over its queries."""
     cells = [cell for cell in preset.played if seeds is None or cell.record.seed in seeds]
     return np.mean([of_training(cell, metric) for cell in cells], axis=0)
@@ -95,7 +83,7 @@ def of_training(cell: Outcome, metric: str) -> np.ndarray:
     return left * np.sqrt(asked / (asked - 1))
 
 
-def interaction_of(preset: Standing, metric: str) -> float:
+def interaction_of(preset: Row, metric: str) -> float:
     """Variance of the luck of a training with images."""
     mean = of_image(preset, metric)
     squares = [((of_training(cell, metric) - mean) ** 2).sum() for cell in preset.played]

@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.functional import interpolate
 
 from benchmark.core.fingerprint import fingerprint_parts
-from benchmark.encoders import drawn_cnn
+from benchmark.features import drawn_cnn
 
 rng = np.random.default_rng(0)
 points = rng.normal(size=(400, 40)).astype(np.float32)

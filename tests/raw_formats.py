@@ -1,30 +1,11 @@
-"""Raw folders of every format that the field shares, written small in its real layout, and seasons
-that play them."""
+"""Raw folders of every format that the field shares, written small in its real layout."""
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import layouts
-import pytest
-import torch
-from torch import nn
-from torchvision import models
-
-from benchmark.season.parameter_files import Local, placed
-from benchmark.season.parameters import (
-    DatasetSettings,
-    ImageEncoder,
-    Params,
-    ProposalEncoder,
-    SentenceEncoder,
-    WordVectors,
-)
-from benchmark.season.presets import presets
-from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season
-from datasets import cuhk_pedes, flickr30k, flickr30k_entities, mscoco
 
 # Images, in an order that sorting would not give.
 FLICKR_IDS = random.Random(0).sample([str(1000 + 37 * n) for n in range(20)], 20)
@@ -35,28 +16,10 @@ COCO = {"train": COCO_IDS[:9], "restval": COCO_IDS[9:12], "val": COCO_IDS[12:16]
 COCO |= {"test": COCO_IDS[16:]}
 PERSONS = {person: "train" for person in (1, 2, 3, 4)} | {5: "val", 6: "val", 7: "test", 8: "test"}
 
-IMAGES = {"train": 12, "val": 4, "test": 4}
-COCO_IMAGES = {"train": 12, "val": 4, "test": 10}
 BOXES = [  # the third is the person's; none is near the hat's
     *[(0, 0, 60, 40), (0, 20, 12, 40), layouts.PERSON],
     *[(30, 22, 50, 39), (2, 30, 9, 38), (20, 0, 39, 9)],
 ]
-
-
-def of_five(counts: dict[str, int]) -> dict[str, int]:
-    return {part: 5 * count for part, count in counts.items()}
-
-
-def small_cards(patch: pytest.MonkeyPatch) -> None:
-    """Let the cards expect the small numbers."""
-    patch.setattr(flickr30k, "IMAGES", dict.fromkeys(flickr30k.IMAGES, IMAGES))
-    patch.setattr(mscoco, "IMAGES", {True: COCO_IMAGES})
-    patch.setattr(mscoco, "CAPTIONS", {True: of_five(COCO_IMAGES) | {"train": 63}})
-    patch.setattr(mscoco, "PRECOMP_CAPTIONS", of_five(COCO_IMAGES))
-    patch.setattr(cuhk_pedes, "IMAGES", {"train": 12, "val": 6, "test": 6})
-    patch.setattr(cuhk_pedes, "CAPTIONS", {None: {"train": 25, "val": 12, "test": 12}})
-    small = {"expected_images": IMAGES, "expected_captions": of_five(IMAGES)}
-    patch.setattr(flickr30k_entities, "CARD", replace(flickr30k_entities.CARD, **small))
 
 
 # Raw folders ---------------------------------------------------------------------------------
@@ -170,164 +133,31 @@ def entities_npz(raw: Path) -> None:
         layouts.write_npz_boxes(raw / "boxes" / f"{image_id}.npz", BOXES)
 
 
-# Seasons -------------------------------------------------------------------------------------
+# Formats -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """A format: how its raw folder is written, how a season plays it, and what its records hold."""
+class Format(NamedTuple):
+    """A format: the reader of a raw folder, how it is written, and the reader's options."""
 
     reader: str
     write: Callable[[Path], None]
-    presets: tuple[str, ...]
-    split: str = "karpathy"
-    images: int = 4
-    captions: int = 20
-    options: dict = field(default_factory=dict)  # of the reader
-    features: dict = field(default_factory=dict)  # network -> file that is imported
+    options: dict[str, object] = {}
 
 
-FROM_PIXELS = ("dual_path_cuhk_1", "dual_path_cuhk_2")
-WHOLE_AND_PHRASES = ("two_branch_constraints", "two_branch_phrase_sampling", "two_branch_weighted")
+PRECOMP, BARE = {"annotations": "precomp"}, {"with_pictures": False}
 FORMATS = {
-    "flickr30k, Karpathy": Format(
-        reader="flickr30k", write=flickr_karpathy, presets=("two_branch_constraints",)
-    ),
-    **{
-        f"flickr30k, {split}": Format(
-            reader="flickr30k",
-            write=flickr_official,
-            presets=("cca",),
-            split=split,
-            options={"split": split},
-        )
-        for split in ("entities", "flickr8k_based", "m_rnn")
-    },
-    "flickr30k, precomp": Format(
-        reader="flickr30k",
-        write=flickr_precomp,
-        presets=("scan_t2i_avg",),
-        options={"annotations": "precomp"},
-        features={"bottom_up": "f30k_precomp"},
-    ),
-    "flickr30k, mat": Format(
-        reader="flickr30k",
-        write=flickr_mat,
-        presets=("two_branch_bidirectional",),
-        options={"with_pictures": False},
-        features={"vgg19": "vgg_feats.mat"},
-    ),
-    "flickr30k, npy": Format(
-        reader="flickr30k",
-        write=flickr_npy,
-        presets=("two_branch_bidirectional",),
-        options={"with_pictures": False},
-        features={"vgg19": "fc7.npy"},
-    ),
-    "mscoco, Karpathy": Format(
-        reader="mscoco",
-        write=coco_karpathy,
-        presets=("two_branch_constraints",),
-        images=10,
-        captions=50,
-    ),
-    "mscoco, precomp": Format(
-        reader="mscoco",
-        write=coco_precomp,
-        presets=("scan_i2t_lse_mscoco",),
-        images=10,
-        captions=50,
-        options={"annotations": "precomp"},
-        features={"bottom_up": "coco_precomp"},
-    ),
-    "mscoco, tsv": Format(
-        reader="mscoco",
-        write=coco_tsv,
-        presets=("scan_t2i_avg",),
-        images=10,
-        captions=50,
-        options={"with_pictures": False},
-        features={"bottom_up": "trainval_36"},
-    ),
-    "mscoco, mat": Format(
-        reader="mscoco",
-        write=coco_mat,
-        presets=("two_branch_bidirectional",),
-        images=10,
-        captions=50,
-        options={"with_pictures": False},
-        features={"vgg19": "vgg_feats.mat"},
-    ),
-    "cuhk_pedes": Format(
-        reader="cuhk_pedes",
-        write=persons,
-        presets=FROM_PIXELS,
-        split="official",
-        images=6,
-        captions=12,
-    ),
-    "entities, mat": Format(
-        reader="flickr30k_entities",
-        write=entities_mat,
-        presets=("two_branch_phrase_augmented", "cca_phrases", *WHOLE_AND_PHRASES),
-        split="entities",
-    ),
-    "entities, npz": Format(
-        reader="flickr30k_entities",
-        write=entities_npz,
-        presets=("cca_phrases",),
-        split="entities",
-    ),
+    "flickr30k, Karpathy": Format("flickr30k", flickr_karpathy),
+    "flickr30k, entities": Format("flickr30k", flickr_official, {"split": "entities"}),
+    "flickr30k, flickr8k_based": Format("flickr30k", flickr_official, {"split": "flickr8k_based"}),
+    "flickr30k, m_rnn": Format("flickr30k", flickr_official, {"split": "m_rnn"}),
+    "flickr30k, precomp": Format("flickr30k", flickr_precomp, PRECOMP),
+    "flickr30k, mat": Format("flickr30k", flickr_mat, BARE),
+    "flickr30k, npy": Format("flickr30k", flickr_npy, BARE),
+    "mscoco, Karpathy": Format("mscoco", coco_karpathy),
+    "mscoco, precomp": Format("mscoco", coco_precomp, PRECOMP),
+    "mscoco, tsv": Format("mscoco", coco_tsv, BARE),
+    "mscoco, mat": Format("mscoco", coco_mat, BARE),
+    "cuhk_pedes": Format("cuhk_pedes", persons),
+    "entities, mat": Format("flickr30k_entities", entities_mat),
+    "entities, npz": Format("flickr30k_entities", entities_npz),
 }
-IMPORTED = [name for name, form in FORMATS.items() if form.features]
-TINY = {
-    "two_branch_embedding": {"hidden_size": 16, "embedding_size": 8, "epochs": 1},
-    "two_branch_phrase_embedding": {"hidden_size": 16, "embedding_size": 8, "epochs": 1},
-    "scan": {"regions": 3, "embedding_size": 8, "word_size": 8, "epochs": 1, "decay_after": 1},
-    "dual_path": {
-        **{"blocks": "1,1,1,1", "text_width": 1 / 64, "word_size": 4, "hidden_size": 8},
-        **{"image_hidden_size": 8, "embedding_size": 8, "epochs": 1},
-    },
-}
-
-
-def write_weights(folder: Path) -> None:
-    """An image network that knows nothing, but whose features are of the usual size."""
-    torch.manual_seed(0)
-    network = models.mobilenet_v2(weights=None)
-    for layer in network.modules():
-        if isinstance(layer, nn.BatchNorm2d):
-            layer.momentum = 1.0  # so that one batch is enough
-    network(torch.rand(16, 3, 64, 64))
-    torch.save(network.state_dict(), folder / "mobilenet_v2-1.pth")
-
-
-def season_of(name: str, weights_dir: Path) -> Params:
-    form = FORMATS[name]
-    vectors = {"hglmm": SentenceEncoder(centres=1, size=8)}
-    network = next(iter(form.features), "mobilenet_v2")
-    settings = DatasetSettings(
-        options=form.options,
-        features=form.features,
-        image=ImageEncoder(
-            network=network,
-            input_size=32,
-            grid=2,
-            flip=False,
-            pixels=36 * (form.presets == FROM_PIXELS),
-        ),
-        words=WordVectors(size=4),
-        sentence=vectors,
-        phrases=vectors,
-        proposals=ProposalEncoder(how="file", boxes="boxes", count=8, input_size=64),
-    )
-    played = {presets()[preset][0] for preset in form.presets}
-    season = Season(
-        title="Tiny",
-        datasets={form.reader: settings},
-        presets=list(form.presets),
-        seeds=[0],
-        device="cpu",
-        options={method: TINY[method] for method in played if method in TINY},
-    )
-    return placed(resolve("tiny", season), Local(weights_dir=str(weights_dir)))

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from datasets import DataError
+from benchmark.core.errors import UserError
 
 
 @contextmanager
@@ -16,7 +16,7 @@ def refused(
     expected: object = "",
     found: object = "",
     do: object = "",
-    kind: type[DataError] = DataError,
+    kind: type[UserError] = UserError,
 ) -> Iterator[pytest.ExceptionInfo]:
     """The block raises an error of one line whose fields contain these texts."""
     with pytest.raises(kind) as caught:
@@ -25,7 +25,7 @@ def refused(
 
 
 def check(
-    error: DataError,
+    error: UserError,
     where: object = "",
     expected: object = "",
     found: object = "",
@@ -39,20 +39,20 @@ def check(
     assert len(str(error).splitlines()) == 1
 
 
-def refusal(stage: ModuleType, *words: object) -> DataError:
+def refusal(stage: ModuleType, *words: object) -> UserError:
     """The error with which a stage refuses this command line."""
     error = outcome(stage, *words)
     return pytest.fail(f"{stage.__name__} did not refuse {words}") if error is None else error
 
 
-def outcome(stage: ModuleType, *words: object) -> DataError | None:
+def outcome(stage: ModuleType, *words: object) -> UserError | None:
     """The error with which a stage refuses this command line, if it does; without the traceback,
     which would keep archives open."""
     parser = argparse.ArgumentParser()
     stage.configure(parser)
     try:
         stage.main(parser.parse_args([str(word) for word in words]))
-    except DataError as error:
+    except UserError as error:
         assert len(str(error).splitlines()) == 1
         return type(error)(error.where, error.expected, error.found, error.do)
     return None

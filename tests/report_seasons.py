@@ -5,7 +5,7 @@ Two datasets: `open` may be published, `gated` may not.
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -13,33 +13,30 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from oracles import whole_matrices
 from PIL import Image
 
-from benchmark import protocol
-from benchmark.analysis import boards, departures
+from benchmark.boards import boards, flags
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import read_json, sha256, write_json
-from benchmark.core.provenance import Provenance, write_provenance
-from benchmark.core.records import Record, write_record
-from benchmark.data import prepared_tables
+from benchmark.core.records import Costs, Provenance, Record, read_record, write_record
+from benchmark.data import prepared_tables, results
+from benchmark.data.results import BINS, Histograms
 from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
-from benchmark.protocol import distribution_overlap
 from benchmark.report import __main__ as report
-from benchmark.report import figure_listing, figure_style
-from benchmark.season.parameter_files import write_params
-from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params
+from benchmark.report import figure_listing
+from benchmark.scoring import distribution_overlap
+from benchmark.scoring.metrics import overlap_interval, retrieval_metrics
+from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params, Season
 from benchmark.season.presets import presets
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season
+from seasons import write_params
 
 FOLDER = Path("reports/try")
 README = FOLDER / "README.md"
 IMAGES, CAPTIONS = 12, 24
 OWNERS = np.repeat(np.arange(IMAGES), CAPTIONS // IMAGES)
-SCORES = ("ranks.parquet", "retrieved.npz", "samples.npz", "similarities.npz")
 GRID_CELLS = 4  # of the pictures that words look at
 HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top"
 MEMBERS = ("scan_t2i_avg", "scan_i2t_lse")
@@ -58,34 +55,39 @@ DRAWN = {  # of a small season with every kind of figure
 }
 DATASETS = ("gated", "open")
 PAPERS = Path(printed_tables.__file__).parent
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
 
 
-@cache
-def season(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Params:
+def declared(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Season:
     """Both datasets, with these seeds and presets."""
-    declared = Season(
+    return Season(
         title="Try | it",
         datasets={dataset: DatasetSettings(reader="folder") for dataset in DATASETS},
         presets=list(played),
         seeds=list(seeds),
     )
-    return resolve("try", declared)
+
+
+@cache
+def season(seeds: tuple[int, ...] = (0, 1), played: tuple[str, ...] = PRESETS) -> Params:
+    """The same, resolved."""
+    return resolve("try", declared(seeds, played))
+
+
+DRAWN_SEASON = Season(
+    title=HOSTILE,
+    datasets={
+        dataset: DatasetSettings(reader="folder", presets=list(played))
+        for dataset, played in DRAWN.items()
+    },
+    presets=list(DRAWN["open"]),
+    seeds=[0, 1],
+)
 
 
 @cache
 def drawn_season() -> Params:
     """The datasets and presets of DRAWN, with two seeds."""
-    declared = Season(
-        title=HOSTILE,
-        datasets={
-            dataset: DatasetSettings(reader="folder", presets=list(played))
-            for dataset, played in DRAWN.items()
-        },
-        presets=list(DRAWN["open"]),
-        seeds=[0, 1],
-    )
-    return resolve("try", declared)
+    return resolve("try", DRAWN_SEASON)
 
 
 def cells(params: Params) -> list[Cell | Fusion]:
@@ -123,7 +125,7 @@ def prepare(dataset: str, **facts: object) -> None:
     write_json(raw / "captions.json", [])
 
 
-def seal(path: Path, names: Sequence[str]) -> None:
+def seal(path: Path, names: Iterable[str]) -> None:
     """Let a card or record list the digests of the files beside it, as stages do."""
     digests = {name: sha256(path.parent / name) for name in names}
     write_json(path, read_json(path) | {"files": digests})
@@ -171,33 +173,35 @@ def play(
     """
     folder = Path(cell.folder)
     rng = np.random.default_rng([cell.seed, len(cell.preset)])
-    relevant = protocol.relevance(np.arange(IMAGES), OWNERS)
+    relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
     scores = np.clip(rng.normal(0, noise, relevant.shape) + quality * relevant, -1, 1)
     both = {"i2t": scores, "t2i": scores.T}
-    ranks = protocol.retrieval_ranks(both, relevant)
-    metrics = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(both, relevant, ranks)
-    metrics |= protocol.score_metrics(scores[relevant], scores[~relevant])
+    ranks = whole_matrices.ranks(both, relevant)
+    metrics = retrieval_metrics(ranks) | whole_matrices.tie_gap(both, relevant)
+    metrics |= whole_matrices.score_metrics(scores[relevant], scores[~relevant])
     replicates = rng.normal(metrics["overlap_s"], 0.01, distribution_overlap.RESAMPLES)
-    metrics |= protocol.overlap_interval(metrics["overlap_s"], replicates)
-    write_record(folder, record(cell, metrics, **changes))
-    samples = {"matched_sample": scores[relevant], "unmatched_sample": scores[~relevant]}
-    builders.write_arrays(folder, "similarities", **samples)
+    metrics |= overlap_interval(metrics["overlap_s"], replicates)
     retrieved = {
         "i2t": [np.lexsort(keys)[:10] for keys in zip(relevant, -scores, strict=True)],
         "t2i": [np.lexsort(keys)[:10] for keys in zip(relevant.T, -scores.T, strict=True)],
     }
     builders.write_arrays(folder, "retrieved", **retrieved)
-    kept = {"similarity": scores[:, ::2], "overlap_replicates": replicates}
-    builders.write_arrays(folder, "samples", **kept, **of_model(cell, rng))
-    builders.write_ranks(folder, ranks)
-    seal(folder / "record.json", [f"scores/{name}" for name in SCORES])
+    builders.write_arrays(folder, "samples", similarity=scores[:, ::2], **of_model(cell, rng))
+    edges = np.linspace(scores.min(), scores.max(), BINS + 1)
+    counted = [np.histogram(scores[of], edges)[0] for of in (relevant, ~relevant)]
+    histograms = Histograms(edges, *counted)
+    kept = results.Scores(ranks=ranks, histograms=histograms, replicates=replicates)
+    results.write_scores(folder / results.RANKS, kept)
     seconds = {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 3e-6}
-    write_provenance(folder / "scores/cost.json", cost(machine, **seconds))
+    facts = {"cost": Costs(scoring=cost(machine, **seconds))}
+    if "correlation_after" in of_model(cell, rng):
+        facts["sampled"] = {"correlation_before": 0.0, "correlation_after": 0.0}
     if isinstance(cell, Cell):
         training = cost(machine, training=10.0 + cell.seed)
-        write_provenance(folder / "training/cost.json", training)
-        history = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90.0, 99.0, 98.0]}
-        pd.DataFrame(history).to_csv(folder / "training/history.csv", index=False)
+        facts["cost"] = Costs(training=training, scoring=cost(machine, **seconds))
+        facts["history"] = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90, 99, 98.0]}
+    write_record(folder, record(cell, metrics, **(facts | changes)))
+    seal(folder / "record.json", [results.RANKS, results.RETRIEVED, results.SAMPLES])
 
 
 def cost(machine: str, **seconds: float) -> Provenance:
@@ -248,29 +252,16 @@ def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "faile
     cell = next(c for c in declared if (c.dataset, c.preset, c.seed) == identity)
     folder = Path(cell.folder)
     facts = {"status": status, "reason": reason, "selected_epoch": None}
-    write_record(folder, record(cell, {}, **facts))
-    for name in ("similarities", "retrieved", "samples"):
+    write_record(folder, record(cell, {}, cost=read_record(folder).cost, **facts))
+    for name in ("retrieved", "samples"):
         builders.write_arrays(folder, name)
     builders.write_ranks(folder, {})
-    if isinstance(cell, Cell):
-        (folder / "training/history.csv").write_text("epoch\n")
 
 
 def stop_at_once(dataset: str, preset: str, seed: int) -> None:
     """Another number of regions for the same weights: nothing was trained, all was scored."""
-    Path(f"results/try/{dataset}/{preset}/{seed}/training/history.csv").write_text("epoch\n")
-    amend(preset, seed, dataset, selected_epoch=None)
-
-
-def amend(preset: str, seed: int, dataset: str = "open", /, **changes: object) -> None:
-    """Change fields of a record."""
     path = Path(f"results/try/{dataset}/{preset}/{seed}/record.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-def amend_metrics(preset: str, seed: int, **metrics: float) -> None:
-    """Change metrics of a record. As an older one it lists no digests: its ranks give others."""
-    amend(preset, seed, metrics=record_of(preset, seed)["metrics"] | metrics, files={})
+    write_json(path, read_json(path) | {"selected_epoch": None, "history": {}})
 
 
 def record_of(preset: str, seed: int) -> dict:
@@ -311,18 +302,11 @@ def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
     """Let a made-up test set be large enough for conclusions, in tests of something else; of a few
     images, nearly any score is near chance."""
     patch.setattr(boards, "MIN_TEST_QUERIES", 1)
-    patch.setattr(departures, "_near_chance", lambda *_: "")
+    patch.setattr(flags, "_near_chance", lambda *_: "")
 
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(figure_listing, "pictures", lambda *_: [])
-
-
-def leave_figures_empty(patch: pytest.MonkeyPatch) -> None:
-    """Figures are made and not drawn: test_report.py looks at them."""
-    patch.setattr(Figure, "draw_without_rendering", lambda figure: None)
-    patch.setattr(figure_style, "_settle", lambda figure: None)
-    patch.setattr(Figure, "savefig", lambda figure, file, **settings: file.touch())
+    patch.setattr(figure_listing, "figures", lambda *_: [])
 
 
 @cache
@@ -332,7 +316,7 @@ def _played_season(base: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         params = season()
-        write_params(params)
+        write_params(params, declared())
         for dataset in DATASETS:
             prepare(dataset)
         for cell in cells(params):
@@ -358,7 +342,7 @@ def write_drawn_report(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         params = drawn_season()
-        write_params(params)
+        write_params(params, DRAWN_SEASON)
         for dataset in DATASETS:
             facts = dict.fromkeys(("source", "licence"), HOSTILE)
             facts |= {"notes": [HOSTILE], "leakage": {"notes": [HOSTILE]}}

@@ -1,19 +1,28 @@
 """Small seasons for tests: one without cells for single stages, one of two datasets to resolve."""
 
+import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 
+import yaml
+from dvc.repo import Repo
+
+from benchmark.core.files import write_text
+from benchmark.season.parameter_files import SEASON_FILE, SEASONS, activate, read_season
 from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
     Params,
+    Season,
     SentenceEncoder,
     WordVectors,
 )
+from benchmark.season.pipeline import write_shared
 from benchmark.season.presets import Fuse, Preset, presets
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season
 
+ROOT = Path(__file__).parent.parent
 SCAN, TWO_BRANCH, FUSION = "scan_t2i_avg", "two_branch_single", "scan_t2i_avg_i2t_lse"
 STAGED = '''
 """A method that trains from pixels and known words."""
@@ -22,7 +31,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from methods import Inputs
+from benchmark.contracts.methods import Inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +60,26 @@ def params_of(**fields: object) -> Params:
     empty = {"datasets": {}, "feature_sets": {}, "cells": {}, "fusions": {}}
     machine = {"device": "cpu", "weights_dir": None}
     return Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
+
+
+def write_params(params: Params, declared: Season | None = None) -> None:
+    """Let stages find a season in the working folder: the settings of its datasets, and, for those
+    that read its cells, the file that it was resolved from."""
+    write_shared(params)
+    activate(params.season)
+    if declared:
+        text = yaml.safe_dump(declared.model_dump(mode="json", exclude_defaults=True))
+        write_text(SEASONS / params.season / SEASON_FILE, text)
+
+
+def clone() -> None:
+    """The project without seasons, results and history, in the working folder."""
+    for folder in ("benchmark", "methods", "datasets", "examples"):
+        shutil.copytree(ROOT / folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("dvc.yaml", ".gitignore", ".dvcignore", "params.yaml"):
+        shutil.copy(ROOT / file, file)
+    subprocess.run(["git", "init", "-q"], check=True)
+    Repo.init().close()
 
 
 @cache

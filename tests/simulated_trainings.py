@@ -7,11 +7,12 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from benchmark.analysis import claims, ranking, seed_spread, significance
-from benchmark.analysis.seed_spread import Sample
-from benchmark.analysis.significance import Doubt
-from benchmark.analysis.verdict_rules import Conclusion, Rule
+from benchmark.stats import comparisons, seed_spread, significance
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.seed_spread import Sample
+from benchmark.stats.verdicts import Conclusion, Pair, Rule, judge
 
 IMAGES = 100
 MARGIN = 6.0
@@ -65,16 +66,16 @@ def draw(setting: Setting, effects: list[float], rng: np.random.Generator) -> Dr
         both_SG = of_images_G + rng.normal(0, wider * setting.interaction / IMAGES**0.5, shape)
         means_S = effect + both_SG.sum(1) + rng.normal(0, wider * setting.seeds, count)
         noise_SG = (both_SG - both_SG.mean(1, keepdims=True)) * (IMAGES / (IMAGES - 1)) ** 0.5
-        samples[name] = Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)))
+        samples[name] = Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)), IMAGES)
         truth[name], on_test_set[name] = effect, effect + of_images_G.sum()
     return Drawn(samples, truth, on_test_set)
 
 
-def doubt(drawn: Drawn, spread: seed_spread.Spread, first: str, second: str) -> Doubt:
+def compared(drawn: Drawn, spread: seed_spread.Spread, first: str, second: str) -> Comparison:
     both = [drawn.samples[first], drawn.samples[second]]
-    parts = seed_spread.parts(spread, [first, second], both, is_paired=False)
-    assert None not in parts
-    return seed_spread.doubt(*both, parts, IMAGES)
+    comparison = comparisons.compare([first, second], both, spread)
+    assert not comparison.is_of_these_trainings
+    return comparison
 
 
 class Covered(NamedTuple):
@@ -94,14 +95,11 @@ def coverage(setting: Setting, runs: int, seed: int) -> Covered:
         drawn = draw(setting, [300.0] * setting.presets, rng)
         spread = seed_spread.spread(drawn.samples, drawn.samples)
         for first, second in list(pairwise(drawn.samples))[::2]:
-            value = drawn.samples[first].mean - drawn.samples[second].mean
-            of_both = doubt(drawn, spread, first, second)
+            comparison = compared(drawn, spread, first, second)
             here = drawn.on_test_set[first] - drawn.on_test_set[second]
-            elsewhere = significance.on_other_images(value, of_both)
-            on_test_set = significance.on_test_set(value, of_both)
             counted += (
-                is_inside(0.0, elsewhere.interval),
-                is_inside(here, on_test_set.interval),
+                is_inside(0.0, comparison.interval),
+                is_inside(here, comparison.on_test_set.interval),
                 *of_preset(setting, drawn, spread, first, rng),
                 1,
             )
@@ -118,8 +116,9 @@ def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
     another = drawn.on_test_set[preset] + rng.normal(
         0, wider * np.hypot(setting.interaction, setting.seeds)
     )
-    predicted = significance.prediction_interval(sample.mean, part)
-    return is_inside(drawn.truth[preset], ends), is_inside(another, predicted)
+    reach = special.stdtrit(part.freedom, 0.975) * np.sqrt(part.variance * (1 + part.weight()))
+    is_predicted = abs(another - sample.mean) <= reach
+    return is_inside(drawn.truth[preset], ends), bool(is_predicted)
 
 
 def is_inside(value: float, ends: tuple[float, float]) -> bool:
@@ -161,14 +160,9 @@ def verdict_errors(setting: Setting, effect: float, share: float, runs: int, see
 def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
     spread = seed_spread.spread(drawn.samples, drawn.samples)
-    estimates = []
-    for pair in range(pairs):
-        first, second = f"{2 * pair:02}", f"{2 * pair + 1:02}"
-        value = drawn.samples[first].mean - drawn.samples[second].mean
-        estimate = significance.on_other_images(value, doubt(drawn, spread, first, second))
-        estimates.append([estimate])
-    findings = claims.findings([[rule]] * pairs, estimates, [[None]] * pairs)
-    return [of_claim[0].conclusion for of_claim in findings]
+    names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
+    claims = [[Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names]
+    return [pair.conclusion for (pair,) in judge(claims)]
 
 
 def split_runs(setting: Setting, runs: int, seed: int) -> int:
@@ -178,12 +172,9 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
         drawn = draw(setting, [300.0] * setting.presets, rng)
         spread = seed_spread.spread(drawn.samples, drawn.samples)
         order = sorted(drawn.samples, key=lambda name: -drawn.samples[name].mean)
-        p_values = []
-        for first, second in combinations(order, 2):
-            value = drawn.samples[first].mean - drawn.samples[second].mean
-            of_both = doubt(drawn, spread, first, second)
-            p_values.append(significance.on_other_images(value, of_both).p())
-        letters = ranking.letters_of(len(order), p_values)
+        pairs = combinations(order, 2)
+        p_values = [compared(drawn, spread, *pair).estimate.p() for pair in pairs]
+        letters = significance.rank_groups(p_values, len(order))
         split += len(set("".join(letters))) > 1
     return split
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
-from region_batches import LOOKS_SIZE, WORDS_SIZE, captions, drawn_pictures, found_in_new_pictures
+from region_batches import captions
 
-from methods import Inputs, NotApplicableError, Sizes
-from methods import cca as method
+from benchmark.contracts.methods import NotApplicableError, Sizes
+from benchmark.contracts.methods import cca as method
 
 ROWS, IMAGE_SIZE, TEXT_SIZE = 400, 7, 5
 FREE = 1e-9  # hardly a ridge
@@ -80,18 +80,6 @@ def test_projections_of_the_training_rows_have_the_canonical_correlations():
     np.testing.assert_allclose(x.var(0), 1, atol=1e-5)
 
 
-def test_no_other_projection_correlates_more():
-    images, texts = training_rows()
-    model = fitted(images, texts, regulariser=FREE, power=0.0)
-    x, y = images @ model.image_map.numpy(), texts @ model.text_map.numpy()
-    highest = np.corrcoef(x[:, 0], y[:, 0])[0, 1]
-    rng = np.random.default_rng(1)
-    for _ in range(300):
-        a = images @ (model.image_map.numpy()[:, 0] + 0.05 * rng.normal(size=IMAGE_SIZE))
-        b = texts @ (model.text_map.numpy()[:, 0] + 0.05 * rng.normal(size=TEXT_SIZE))
-        assert np.corrcoef(a, b)[0, 1] < highest
-
-
 @pytest.mark.parametrize("size", [1, 7, 399])
 def test_chunks_change_nothing(size):
     images, texts = training_rows()
@@ -114,90 +102,6 @@ def test_the_ridge_is_a_part_of_the_largest_eigenvalue():
     covariance = torch.tensor([[5.0, 2.0], [2.0, 2.0]], dtype=torch.float64)  # eigenvalues 6, 1
     expected = torch.tensor([[5.6, 2.0], [2.0, 2.6]], dtype=torch.float64)
     torch.testing.assert_close(method.ridged(covariance, 0.1), expected)
-
-
-def test_a_dimension_that_never_varies_is_harmless():
-    images, texts = training_rows()
-    images[:, 2] = 3.0
-    model = fitted(images, texts)
-    assert all(values.isfinite().all() for values in model.state_dict().values())
-    moved = torch.from_numpy(images[:9].copy())
-    kept = model.encode_images(moved)[0]
-    torch.testing.assert_close(kept.norm(dim=1), torch.ones(9, dtype=torch.float64))
-
-
-def test_only_the_first_directions_are_kept():
-    images, texts = training_rows()
-    few, all_ = fitted(images, texts, embedding_size=2), fitted(images, texts)
-    assert few.image_map.shape == (IMAGE_SIZE, 2) and all_.text_map.shape == (TEXT_SIZE, TEXT_SIZE)
-    assert torch.equal(few.image_map, all_.image_map[:, :2])
-
-
-def test_a_checkpoint_holds_the_fitted_weights():
-    images, texts = training_rows()
-    model = fitted(images, texts)
-    other = method.Model(model.config, Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)).double()
-    other.load_state_dict(model.state_dict())
-    x = torch.from_numpy(images)
-    assert torch.equal(other.encode_images(x)[0], model.encode_images(x)[0])
-    assert not any(parameter.requires_grad for parameter in model.parameters())
-
-
-def test_full_size_maps_are_as_wide_as_the_smaller_side():
-    with torch.device("meta"):
-        model = method.Model(method.Config(), Sizes(image=4096, text=6000))
-    assert sum(x.numel() for x in model.parameters()) == (4096 + 6000) * 4096
-
-
-def test_half_precision_leaves_the_projections_whole():
-    images, texts = (x.astype(np.float32) for x in training_rows())
-    model = fitted(images, texts).float()
-    x = torch.from_numpy(images)
-    with torch.autocast("cpu", torch.bfloat16):
-        (projected,) = model.encode_images(x)
-    assert torch.equal(projected, model.encode_images(x)[0])
-
-
-def test_caption_similarity_is_the_cosine_of_sentences():
-    images, texts = training_rows()
-    model = fitted(images, texts)
-    ((_, batch),) = chunks(images, texts)
-    (encoded,) = model.encode_captions(batch)
-    cosines = model.caption_similarity((encoded[:6],), (encoded,))
-    torch.testing.assert_close(cosines, encoded[:6] @ encoded.T)
-    torch.testing.assert_close(cosines.diagonal(), torch.ones(6, dtype=torch.float64))
-
-
-@pytest.mark.parametrize(
-    ("pairs", "fed"),
-    [
-        ("sentence", {"image": "pooled", "text": "sentence"}),
-        ("phrase", {"task": "localisation", "image": "proposals", "text": "phrase"}),
-    ],
-)
-def test_pairs_decide_the_inputs(pairs, fed):
-    expected = Inputs(**fed, fit=True, caption_similarity=True)
-    assert method.inputs(method.Config(pairs=pairs)) == expected
-
-
-def test_unknown_pairs_are_refused():
-    with pytest.raises(ValueError, match="pairs: expected sentence or phrase, found 'words'"):
-        method.Config(pairs="words")
-
-
-def test_nothing_is_trained():
-    assert method.recipe(method.Config()) == []
-    images, texts = training_rows()
-    with pytest.raises(NotImplementedError, match="nothing is trained"):
-        fitted(images, texts).loss(drawn_pictures(seed=1))
-
-
-def test_phrases_of_new_pictures_are_found():
-    config = method.Config(pairs="phrase")
-    model = method.Model(config, Sizes(image=LOOKS_SIZE, text=WORDS_SIZE))
-    batches = [drawn_pictures(seed) for seed in range(1, 6)]
-    model.fit((batch.regions, batch.phrases) for batch in batches)
-    assert found_in_new_pictures(model) > 0.9  # 0.2 by chance
 
 
 @pytest.mark.parametrize("side", [0, 1])

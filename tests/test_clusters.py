@@ -1,13 +1,10 @@
 """Pseudo-classes: as many as requested, without gaps, and the same every time."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from benchmark.train import pseudo_classes
-from benchmark.train.pseudo_classes import cluster
-from methods import NotApplicableError
+from benchmark.contracts.methods import NotApplicableError
+from benchmark.train.sampling import cluster
 
 CENTRES = np.array([[0, 0, 9], [9, 0, 0], [0, 9, 0], [-9, -9, -9]])
 
@@ -39,23 +36,9 @@ def test_more_clusters_than_images_or_none_are_not_applicable(count):
         cluster(blobs()[0], count, seed=0)
 
 
-@pytest.mark.parametrize("count", [1, 25])
-def test_from_one_cluster_to_one_per_image(count):
-    labels = cluster(blobs()[0], count, seed=0)
-    assert sorted(set(labels)) == list(range(count))
-
-
 def test_images_that_are_alike_leave_no_gaps():
     """Three distinct pictures cannot fill six clusters, and an empty class would never learn."""
     features = np.repeat(CENTRES[:3], 4, axis=0).astype(np.float16)
     labels = cluster(features, 6, seed=0)
     assert sorted(set(labels)) == [0, 1, 2]
     assert len(set(zip(labels, np.repeat(range(3), 4), strict=True))) == 3
-
-
-def test_clusters_that_stayed_empty_are_no_classes(monkeypatch):
-    """Scikit-learn does not promise that every cluster has a member."""
-    stub = SimpleNamespace(fit_predict=lambda features: np.array([5, 0, 3, 3, 5], np.int32))
-    monkeypatch.setattr(pseudo_classes, "KMeans", lambda *given, **settings: stub)
-    labels = cluster(np.zeros((5, 2), np.float16), 4, seed=0)
-    assert (labels.tolist(), labels.dtype) == ([2, 0, 1, 1, 2], np.int64)

@@ -8,8 +8,8 @@ import torch
 from test_vse import IDS, batch_of
 
 from benchmark.__main__ import main
+from benchmark.contracts.methods import Batch, Captions, Sizes, two_branch_embedding, vse
 from benchmark.season.method_options import method_of
-from methods import Batch, Captions, Sizes, dual_path, two_branch_embedding, vse
 
 FOLDER = "examples/crossed"
 NAMES = ["gru_under_instance_loss", "gru_under_triplets", "vse_on_text_cnn", "vse_on_vectors"]
@@ -84,17 +84,3 @@ def test_on_vectors_the_loss_is_the_yardsticks():
     terms = model.loss(replace(batch, captions=captions))
     assert terms["image_anchor"].item() == pytest.approx(costs[0].amax(1).sum().item())
     assert terms["caption_anchor"].item() == pytest.approx(costs[1].amax(0).sum().item())
-
-
-def test_on_the_text_cnn_the_networks_are_dual_paths():
-    small = {"text_width": 1 / 64, "word_size": 3, "word_init": "random", "embedding_size": 4}
-    model = crossed("vse_on_text_cnn", **small).eval()
-    torch.manual_seed(0)
-    config = dual_path.Config(**dict(vars(model.config)))
-    plain, batch = dual_path.Model(config, SIZES).double().eval(), batch_of(IDS)
-    ours, theirs = (x.encode_captions(batch.captions)[0] for x in (model, plain))
-    torch.testing.assert_close(ours, theirs)
-    scores = model.similarity(model.encode_images(batch.images), (ours,))
-    costs = vse.hinges(scores, batch.group_ids[:, None] != batch.group_ids, 0.2)
-    expected = [costs[0].amax(1).mean(), costs[1].amax(0).mean()]
-    torch.testing.assert_close(list(model.loss(batch).values()), expected)

@@ -5,8 +5,8 @@ import torch
 from oracles import cyclematch as naive
 from torch import Tensor, nn
 
-from methods import Batch, Captions, Sizes
-from methods import cyclematch as method
+from benchmark.contracts.methods import Batch, Captions, Sizes
+from benchmark.contracts.methods import cyclematch as method
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
@@ -79,86 +79,6 @@ def test_terms_are_the_papers(variant, k):
         assert expected > 0.01
 
 
-def test_variants_sum_the_terms_of_table_6_1():
-    expected = {
-        "latent": {"latent_match"},
-        "dual": {"i2t2i_dual", "t2i2t_dual"},
-        "without_latent": {
-            "i2t2i_dual",
-            "t2i2t_dual",
-            "i2t2i_reconstructed",
-            "t2i2t_reconstructed",
-        },
-        "i2t2i": {"i2t2i_dual", "i2t2i_reconstructed", "i2t2i_latent", "t2i2t_dual"},
-        "t2i2t": {"t2i2t_dual", "t2i2t_reconstructed", "t2i2t_latent", "i2t2i_dual"},
-        "cycle": {
-            "i2t2i_dual",
-            "t2i2t_dual",
-            "i2t2i_reconstructed",
-            "t2i2t_reconstructed",
-            "i2t2i_latent",
-            "t2i2t_latent",
-        },
-    }
-    assert {name: set(terms) for name, terms in method.VARIANTS.items()} == expected
-    for variant, terms in expected.items():
-        assert set(model_of(variant=variant).loss(batch_of(2))) == terms
-
-
-class Given:
-    """A cycle of given vectors, and of no others."""
-
-    def __init__(self, vectors: dict[str, list]) -> None:
-        for name, rows in vectors.items():
-            setattr(self, name, torch.tensor(rows, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize(
-    ("name", "v", "t", "kinds"),
-    [
-        ("i2t2i_dual", {"dual": "X"}, {"source": "Y"}, ("image", "text")),
-        ("i2t2i_reconstructed", {"reconstructed": "X", "source": "Y"}, {}, ("image", "image")),
-        ("i2t2i_latent", {"latent": "X", "returning_latent": "Y"}, {}, ("image", "image")),
-        ("t2i2t_dual", {"source": "Y"}, {"dual": "X"}, ("text", "image")),
-        ("t2i2t_reconstructed", {}, {"reconstructed": "X", "source": "Y"}, ("text", "text")),
-        ("t2i2t_latent", {}, {"latent": "X", "returning_latent": "Y"}, ("text", "text")),
-        ("latent_match", {"latent": "X"}, {"latent": "Y"}, ("image", "text")),
-    ],
-)
-def test_terms_of_the_hand_example(monkeypatch, name, v, t, kinds, k):
-    hand = {"X": naive.HAND_X, "Y": naive.HAND_Y}
-    v, t = (Given({part: hand[rows] for part, rows in given.items()}) for given in (v, t))
-    monkeypatch.setitem(method.VARIANTS, "cycle", (name,))
-    model = model_of(margin=naive.HAND_MARGIN, alpha=naive.HAND_ALPHA, top_k=k)
-    monkeypatch.setattr(model, "from_images", lambda images: v)
-    monkeypatch.setattr(model, "from_texts", lambda captions: t)
-    terms = model.loss(batch_of(0, naive.HAND_IDS))
-    expected = naive.HAND_EXPECTED[*kinds, k]
-    assert terms[name].item() == pytest.approx(expected, abs=1e-12)
-    rest = (*kinds, naive.HAND_IDS, naive.HAND_MARGIN, naive.HAND_ALPHA, k)
-    assert naive.ranking(naive.HAND_X, naive.HAND_Y, *rest) == pytest.approx(expected, abs=1e-12)
-
-
-def test_defaults_weigh_and_keep_what_the_paper_does():
-    """Two rows of two images, s = [[0.6, 0.8], [0.8, 0.6]]: each hinge is 0.1 - 0.6 + 0.8 = 0.3.
-
-    Each half keeps one negative a row in 50 slots, 0.6 / 100, and the second one counts twice.
-    """
-    s_BB = torch.tensor([[0.6, 0.8], [0.8, 0.6]], dtype=torch.float64)
-    others_BB = ~torch.eye(2, dtype=torch.bool)
-    first, second = method.ranking(s_BB, others_BB, others_BB, method.Config())
-    assert (first.item(), second.item()) == pytest.approx((0.006, 0.012), abs=1e-12)
-
-
-@pytest.mark.parametrize("variant", method.VARIANTS)
-def test_items_of_the_same_image_are_never_negatives(variant):
-    """One image in all rows: no negative is left, whatever the captions say."""
-    model = model_of(variant=variant, margin=5.0)
-    assert all(term.item() == 0 for term in model.loss(batch_of(3, [2, 2, 2, 2])).values())
-    assert all(term.item() > 0 for term in model.loss(batch_of(3, [2, 2, 2, 1])).values())
-
-
 @pytest.mark.parametrize("variant", method.VARIANTS)
 def test_a_repeated_image_is_one_negative(variant):
     """A margin of a million makes every hinge a million: the loss counts the slots in use.
@@ -208,33 +128,6 @@ def test_latent_match_scores_in_the_latent_space_only():
             assert scores[i, c].item() == pytest.approx(expected, abs=1e-10)
 
 
-def test_scores_of_two_images_and_two_captions_by_hand():
-    images = (
-        torch.tensor([[1.0, 0.0], [0.0, 1.0]]),
-        torch.tensor([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]),
-        torch.tensor([[1.0], [-1.0]]),
-    )
-    captions = (
-        torch.tensor([[0.8, 0.6], [0.0, -1.0]]),
-        torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]]),
-        torch.tensor([[1.0], [1.0]]),
-    )
-    model = model_of()
-    expected = {
-        "visual": torch.tensor([[0.8, 0.0], [0.6, -1.0]]),
-        "textual": torch.tensor([[0.6, 0.48], [0.0, 0.8]]),
-        "latent": torch.tensor([[1.0, 1.0], [-1.0, -1.0]]),
-    }
-    scores = model.scores(images, captions)
-    assert list(scores) == list(expected)
-    for name, matrix in expected.items():
-        torch.testing.assert_close(scores[name], matrix)
-    average = torch.tensor([[0.7, 0.24], [0.3, -0.1]])
-    torch.testing.assert_close(model.similarity(images, captions), average)
-    between = torch.tensor([[1.0, -0.6], [-0.6, 1.0]])
-    torch.testing.assert_close(model.caption_similarity(captions, captions), between)
-
-
 @pytest.mark.parametrize(("variant", "embed"), [("cycle", "mapping"), ("latent", "third")])
 def test_sentences_are_compared_where_the_module_says(variant, embed):
     model, batch = model_of(variant=variant), batch_of(6)
@@ -245,47 +138,6 @@ def test_sentences_are_compared_where_the_module_says(variant, embed):
     for b, x in enumerate(vectors):
         for c, y in enumerate(vectors):
             assert similarities[b, c].item() == pytest.approx(naive.s(x, y), abs=1e-10)
-
-
-@pytest.mark.parametrize("variant", method.VARIANTS)
-def test_an_encoding_does_not_depend_on_its_neighbours(variant):
-    model, batch = model_of(variant=variant), batch_of(7)
-    images, captions = model.encode_images(batch.images), model.encode_captions(batch.captions)
-    alone = model.encode_images(batch.images[2:3])
-    for together, single in zip(images, alone, strict=True):
-        torch.testing.assert_close(single[0], together[2], rtol=0, atol=1e-12)
-    alone = model.encode_captions(captions_of(batch.captions.values[4:5]))
-    for together, single in zip(captions, alone, strict=True):
-        torch.testing.assert_close(single[0], together[4], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("variant", method.VARIANTS)
-def test_training_by_the_recipe_learns_every_term(variant):
-    """48 pairs, v and t linear in one hidden vector. A term starts above 0.3 and must leave that
-    behind: 0.1 + 2 * 0.1 is what it costs to map everything to one point."""
-    config = method.Config(variant=variant, hidden_size=64, embedding_size=32, top_k=5, dropout=0.0)
-    (phase,) = method.recipe(config)
-    generator = torch.Generator().manual_seed(1)
-    hidden, to_v, to_t = (torch.randn(n, 16, generator=generator) for n in (48, 24, 20))
-    batch = Batch(
-        images=hidden @ to_v.T, captions=captions_of(hidden @ to_t.T), group_ids=torch.arange(48)
-    )
-    torch.manual_seed(1)
-    model = method.Model(config, Sizes(image=24, text=20))
-    optimiser = torch.optim.SGD(
-        model.parameters(),
-        lr=phase.learning_rates[0],
-        momentum=phase.momentum,
-        weight_decay=phase.weight_decay,
-    )
-    first = model.loss(batch)
-    for _ in range(60):
-        optimiser.zero_grad()
-        sum(model.loss(batch).values()).backward()
-        optimiser.step()
-    last = model.loss(batch)
-    assert all(term.item() > 0.3 for term in first.values())
-    assert all(term.item() < 0.1 for term in last.values()), last
 
 
 @pytest.mark.parametrize("variant", TRAINED)
@@ -317,36 +169,9 @@ def test_full_size_networks_have_the_papers_parameters():
         assert sum(x.numel() for x in model.parameters() if x.requires_grad) == expected
 
 
-def test_mappings_are_the_assumed_layers():
-    model = model_of(dropout=0.25)
-    for mapping in (model.i2t, model.t2i):
-        kinds = [type(layer).__name__ for layer in (*mapping.latent, *mapping.last)]
-        first = ["Linear", "ReLU", "Dropout"]
-        middle = ["Linear", "BatchNorm1d", "ReLU"]
-        assert kinds == [*first, *middle, *middle, "Linear", "BatchNorm1d"]
-        assert mapping.latent[2].p == 0.25
-
-
-def test_weights_start_gaussian():
-    torch.manual_seed(0)
-    model = method.Model(method.Config(), Sizes(image=300, text=200))
-    for mapping in (model.i2t, model.t2i):
-        for layer in (*mapping.latent, *mapping.last):
-            if isinstance(layer, nn.Linear):
-                assert layer.weight.std().item() == pytest.approx(0.05, rel=0.02)
-        assert not mapping.latent[0].bias.any()
-
-
 def test_recipe_is_section_6_4_1():
     (phase,) = method.recipe(method.Config())
     assert (phase.optimiser, phase.momentum, phase.weight_decay) == ("sgd", 0.9, 0.0005)
     assert (phase.batch_size, phase.epochs, phase.draws) == (500, 60, "captions")
     expected = [0.1] * 20 + [0.01] * 20 + [0.001] * 20
     assert phase.learning_rates == pytest.approx(expected)
-
-
-def test_unknown_variant_is_refused_with_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"^variant: expected one of latent, dual, .*, found 'circle'$"
-    ):
-        method.Config(variant="circle")

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 
-import datasets
 from benchmark.core.errors import UserError
 from benchmark.encode import drawn_pretraining
-from benchmark.encoders import drawn_cnn
+from benchmark.features import drawn_cnn
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +19,7 @@ def small(tmp_path, monkeypatch) -> None:
 
 
 def test_the_pretrained_network_is_what_is_loaded():
-    drawn_pretraining.write_weights()
+    drawn_pretraining.main()
     network, facts = drawn_cnn.load("drawn_cnn", None)
     expected = drawn_pretraining.pretrained().state_dict()
     assert not network.training and set(network.state_dict()) == set(expected)
@@ -31,35 +29,12 @@ def test_the_pretrained_network_is_what_is_loaded():
 
 
 def test_pretraining_again_writes_the_same_bytes():
-    drawn_pretraining.write_weights()
+    drawn_pretraining.main()
     first = drawn_cnn.WEIGHTS.read_bytes()
     torch.manual_seed(99)
-    drawn_pretraining.write_weights()
+    drawn_pretraining.main()
     assert drawn_cnn.WEIGHTS.read_bytes() == first
     assert [path.name for path in drawn_cnn.WEIGHTS.parent.iterdir()] == ["drawn_cnn.pt"]
-
-
-def test_pretraining_moves_every_weight():
-    torch.manual_seed(drawn_pretraining.SEED)
-    untrained = drawn_cnn.Network().state_dict()
-    trained = drawn_pretraining.pretrained().state_dict()
-    buffers = {"pooled_mean", "pooled_deviation"}  # set when features are standardised
-    same = {name for name in trained if torch.equal(trained[name], untrained[name])}
-    assert same == buffers
-    assert trained["pooled_mean"].eq(0).all() and trained["pooled_deviation"].eq(1).all()
-
-
-def test_close_ups_come_with_a_label_per_attribute():
-    shapes = datasets.load("shapes")
-    pixels, labels = drawn_pretraining._close_ups(shapes)
-    assert pixels.shape[:2] == (128, 3) and pixels.dtype == torch.uint8
-    assert labels.shape == (128, len(shapes.KINDS))
-    for kind, column in zip(shapes.KINDS, labels.T, strict=True):
-        assert 0 <= column.min() and column.max() < len(shapes.VALUES[kind])
-        assert len(column.unique()) > 1
-    with torch.no_grad():
-        pooled, maps = drawn_cnn.Network().eval()(F.interpolate(pixels.float() / 255, (96, 96)))
-    assert (pooled.shape, maps.shape) == ((128, 384), (128, 192, 6, 6))
 
 
 def test_missing_weights_and_other_networks_are_refused():

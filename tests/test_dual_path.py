@@ -1,7 +1,6 @@
 """The dual-path CNN against loops written from the paper (tests/oracles/dual_path.py)."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,35 +24,10 @@ from dual_path_models import (
 from oracles import dual_path as naive
 from torch import nn
 
-from methods import Batch, Captions, NotApplicableError, Sizes
-from methods import dual_path as method
+from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes
+from benchmark.contracts.methods import dual_path as method
 
 # The text CNN ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("length", "expected"), [(32, [32, 32, 16, 8, 8]), (56, [56, 56, 28, 14, 14])]
-)
-def test_lengths_after_every_stage_are_the_papers(length, expected):
-    model = model_of(text_length=length, blocks="3,4,6,3").eval()
-    x = torch.zeros(1, TINY["word_size"], length, dtype=torch.float64)
-    lengths, ends = [length], {3, 7, 13, 16}
-    for number, block in enumerate(model.text_cnn, 1):
-        x = block(x)
-        if number in ends:
-            lengths.append(x.shape[-1])
-    assert lengths == expected
-
-
-@pytest.mark.parametrize(("at", "reached"), [(0, {0, 1}), (3, {3, 4}), (7, {7})])
-def test_an_impulse_reaches_its_own_position_and_the_next(at, reached):
-    pad, pair = model_of().text_cnn[1].residual[3:5]
-    nn.init.ones_(pair.weight)
-    x = torch.zeros(1, pair.in_channels, 8, dtype=torch.float64)
-    x[:, :, at] = 1
-    response = pair(pad(x))
-    assert response.shape[-1] == 8
-    assert set(response.abs().sum((0, 1)).nonzero()[:, 0].tolist()) == reached
 
 
 @pytest.mark.parametrize("options", [{}, OFFICIAL, {"text_pooling": "max"}, {"text_layers": 1}])
@@ -63,16 +37,6 @@ def test_text_features_are_the_papers(options):
     for c, offset in enumerate([2, 0, 3, 1, 0]):  # centred: (8 - n) // 2; the last is clipped
         expected = unit(naive_text(model, words_of(captions, c), offset))
         np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
-
-
-def test_left_alignment_starts_at_the_first_position():
-    model, captions = model_of(alignment="left").eval(), captions_of([3, 8])
-    (encoded,) = model.encode_captions(captions)
-    for c in range(2):
-        expected = unit(naive_text(model, words_of(captions, c), 0))
-        np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
-    trained = model.train()._placed(captions)
-    assert trained[0].tolist() == [*words_of(captions, 0), 0, 0, 0, 0, 0]
 
 
 def test_features_of_all_offsets_are_summed():
@@ -148,21 +112,6 @@ def test_shift_draws_every_offset_equally_often(words, offsets):
         assert row == naive.place(list(range(1, words + 1)), start, 32)
 
 
-@pytest.mark.parametrize("words", [32, 40])
-def test_a_full_or_longer_sentence_has_one_place_and_is_clipped(words):
-    model = model_of(text_length=32)
-    values = torch.arange(1, words + 1).expand(100, words)
-    ids = model._placed(Captions(values=values, lengths=torch.full((100,), words)))
-    assert (ids == torch.arange(1, 33)).all()
-
-
-def test_padding_is_zero_and_never_moves():
-    model = model_of()
-    sum(model.loss(batch_of(images_of(5))).values()).backward()
-    assert (model.words.weight[0] == 0).all() and (model.words.weight.grad[0] == 0).all()
-    assert (model.words.weight.grad[1:] != 0).any()
-
-
 def test_word_vectors_start_the_table():
     sizes = Sizes(image=IMAGE_SIZE, text=VOCABULARY, classes=CLASSES)
     vectors = torch.arange(VOCABULARY * 5.0).view(VOCABULARY, 5) + 1
@@ -171,28 +120,6 @@ def test_word_vectors_start_the_table():
     assert (model.words.weight[0] == 0).all()
     with pytest.raises(NotApplicableError, match="expected size 5, found 4"):
         method.Model(method.Config(**TINY), sizes, word_vectors=vectors[:, :4])
-
-
-def test_batch_norms_are_the_codes():
-    norms = [x for x in model_of(**OFFICIAL).modules() if isinstance(x, nn.BatchNorm1d)]
-    assert len(norms) == 1 + 6 * 3 + 4 + 2 + 1  # words, blocks, shortcuts, image head, text head
-    assert {(x.eps, x.momentum) for x in norms} == {(0.001, 0.05)}
-
-
-def test_initial_weights_are_the_codes():
-    with torch.no_grad():
-        model = method.Model(
-            method.Config(word_size=60, text_width=0.25, embedding_size=256, hidden_size=256),
-            Sizes(image=300, text=50, classes=400),
-        )
-    for weight, fan_in, factor in (
-        (model.image_head[0].weight, 300, 1.0),
-        (model.text_cnn[0].residual[4].weight, 2 * 32, 1.0),
-        (model.share.weight, 256, 0.1),
-    ):
-        bound = factor * (3 / fan_in) ** 0.5
-        assert 0.98 * bound < weight.abs().max() <= bound
-        assert weight.var().item() == pytest.approx(bound**2 / 3, rel=0.05)
 
 
 # Losses ------------------------------------------------------------------------------------
@@ -242,22 +169,6 @@ def test_loss_is_equation_9(options):
     assert all(value > 0 for value in expected.values())
 
 
-@pytest.mark.parametrize(
-    ("lambdas", "names"),
-    [
-        ((0.0, 1.0, 1.0), {"visual", "textual"}),
-        ((1.0, 0.0, 0.0), {"rank"}),
-        ((1.0, 1.0, 1.0), {"rank", "visual", "textual"}),
-    ],
-)
-def test_terms_of_weight_zero_are_left_out(lambdas, names):
-    weights = dict(zip(("lambda1", "lambda2", "lambda3"), lambdas, strict=True))
-    model = model_of(**weights)
-    assert model.loss(batch_of(images_of(5))).keys() == names
-    classifies = "visual" in names
-    assert any(name.startswith("share.") for name in model.state_dict()) == classifies
-
-
 def test_negatives_are_random_rows_of_other_groups():
     groups = torch.tensor([4, 1, 4, 4, 2, 1])
     torch.manual_seed(0)
@@ -268,23 +179,6 @@ def test_negatives_are_random_rows_of_other_groups():
         counts = Counter(draws[:, b].tolist()).values()
         assert min(counts) > 0.6 * 300 / len(allowed)
     assert method.another_row(torch.zeros(3)).tolist() == [0, 1, 2]
-
-
-def test_dropout_stands_before_the_classifier_only():
-    model = model_of(lambda1=1.0, dropout=0.75)
-    batch = batch_of(images_of(5), captions=captions_of([8] * 5))  # one place each
-    first, second = ({}, {})
-    for terms in (first, second):
-        for seed, name in enumerate(("rank", "visual", "textual")):
-            torch.manual_seed(seed)  # the negatives are drawn first
-            terms[name] = model.loss(batch)[name].item()
-        model.dropout.eval()
-    assert first["rank"] == pytest.approx(second["rank"], abs=1e-12)
-    assert first["visual"] != pytest.approx(second["visual"], abs=1e-3)
-    assert first["textual"] != pytest.approx(second["textual"], abs=1e-3)
-    model.eval()
-    terms = [model._instance(images_of(5)[:, :4], batch.class_ids).item() for _ in range(2)]
-    assert terms[0] == terms[1]
 
 
 # Negatives of a pool -----------------------------------------------------------------------
@@ -334,20 +228,3 @@ def test_pool_negatives_are_encoded_again_with_gradients():
     weight = model.text_cnn[0].residual[0].weight
     gradient = torch.autograd.grad(terms["rank"], weight)[0]
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, weight)[0])
-
-
-def test_choosing_from_the_pool_cuts_no_gradient_in_bfloat16():
-    model, batch = model_of(lambda1=1.0, negatives="pool", lambda2=0.0).float(), pooled_batch()
-    with torch.autocast("cpu", torch.bfloat16):
-        terms = model.loss(replace(batch, images=batch.images.float()))
-    sum(terms.values()).backward()
-    for name, x in model.named_parameters():
-        assert x.grad is not None and x.grad.isfinite().all(), name
-    assert model.text_cnn[0].residual[0].weight.grad.abs().sum() > 0
-
-
-def test_choosing_from_the_pool_leaves_the_batch_norms_alone():
-    model, batch = model_of(lambda1=1.0, negatives="pool"), pooled_batch()
-    before = model.word_norm.running_mean.clone()
-    model._hardest_of_pool([batch.images], batch)
-    assert (model.word_norm.running_mean == before).all()

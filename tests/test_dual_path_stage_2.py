@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 import torch
 from dual_path_models import (
-    CLASSES,
-    IMAGE_SIZE,
     OFFICIAL,
     STAGE_2,
-    TINY,
-    VOCABULARY,
-    TinyNetwork,
     batch_of,
     captions_of,
     images_of,
@@ -26,11 +21,9 @@ from dual_path_models import (
 from oracles import dual_path as naive
 from torch import Tensor
 
+from benchmark.contracts.methods import dual_path as method
 from benchmark.core.files import read_yaml
-from benchmark.papers.printed_tables import printed
 from benchmark.season.presets import PACKAGE_ROOT, Preset
-from methods import NotApplicableError, Sizes
-from methods import dual_path as method
 
 FILE = read_yaml(PACKAGE_ROOT / "methods" / "dual_path.yaml")
 ROWS = {name: Preset.model_validate(row) for name, row in FILE.items()}
@@ -49,15 +42,6 @@ def test_stage_2_takes_over_all_of_stage_1():
     assert all(key.startswith("image_network.") for key in keys.missing_keys)
     state = second.state_dict()
     assert all((state[name] == x).all() for name, x in first.state_dict().items())
-
-
-def test_stage_2_starts_from_a_stage_1_of_other_losses():
-    only_rank = {"lambda1": 1.0, "lambda2": 0.0, "lambda3": 0.0}
-    keys = model_of(**STAGE_2).load_state_dict(model_of(**only_rank).state_dict(), strict=False)
-    assert "share.weight" in keys.missing_keys
-    rank_2 = model_of(**only_rank | {"stage": 2})
-    keys = rank_2.load_state_dict(model_of().state_dict(), strict=False)
-    assert keys.unexpected_keys == ["share.weight"]
 
 
 def test_image_batch_norms_are_frozen_and_the_others_are_not():
@@ -112,23 +96,6 @@ def window(image: Tensor, top: int, left: int, mirrored: bool) -> Tensor:
     return crop.flip(-1) if mirrored else crop
 
 
-def test_training_sees_one_random_crop_and_test_the_same_views_always():
-    model, images = model_of(**STAGE_2), pixels_of(4)
-    first, second = model._views(images), model._views(images)
-    assert len(first) == 1 and not torch.equal(first[0], second[0])
-    model.eval()
-    first, second = model._views(images), model._views(images)
-    assert len(first) == 2 and all(torch.equal(*pair) for pair in zip(first, second, strict=True))
-
-
-def test_an_image_network_belongs_to_stage_2():
-    sizes = Sizes(image=IMAGE_SIZE, text=VOCABULARY, classes=CLASSES)
-    with pytest.raises(ValueError, match="stage 2 needs one"):
-        method.Model(method.Config(**TINY | STAGE_2), sizes)
-    with pytest.raises(ValueError, match="stage 1 takes none"):
-        method.Model(method.Config(**TINY), sizes, image_network=TinyNetwork())
-
-
 # Options, recipe and presets ---------------------------------------------------------------
 
 
@@ -142,33 +109,6 @@ def test_scores_are_cosines():
     ):
         slow = [[naive.cosine(plain(x), plain(y)) for y in right] for x in left]
         np.testing.assert_allclose(plain(scores), slow, rtol=0, atol=1e-10)
-
-
-def test_inputs_follow_the_options():
-    first = method.inputs(method.Config())
-    assert (first.image, first.text, first.word_vectors, first.clusters) == (
-        *("pooled", "words"),
-        *(True, 0.0),
-    )
-    second = method.inputs(method.Config(stage=2, word_init="random", clusters=0.5))
-    assert (second.image, second.word_vectors, second.clusters) == ("pixels", False, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"stage": 3}, "stage: expected 1 or 2, found 3"),
-        ({"alignment": "right"}, "alignment: expected shift or left, found 'right'"),
-        ({"negatives": "hard"}, "negatives: expected random or pool, found 'hard'"),
-        ({"blocks": "3,4,6"}, "blocks: expected four counts like 3,4,6,3, found '3,4,6'"),
-        ({"blocks": "3,4,0,3"}, "blocks: expected four counts"),
-        ({"text_width": 0.01}, "text_width: expected 1/64 or more"),
-        ({"lambda2": 0.0, "lambda3": 0.0}, "expected one of them above 0"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        method.Config(**options)
 
 
 def test_recipe_is_section_6_b():
@@ -206,60 +146,6 @@ def test_official_rates_are_the_codes():
     for name, expected in kinds.items():
         fitting = [factor for start, factor in phase.rates if name.startswith(start)]
         assert 0.01 * (fitting + [1.0])[0] == pytest.approx(expected), name
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_presets_are_configurations_and_start_from_stage_1(name):
-    row = ROWS[name]
-    config = method.Config(**row.options)
-    assert name.endswith("_2") == (config.stage == 2) == (row.start is not None)
-    assert bool(printed(name)) == (
-        row.family == "paper" and name != "dual_path_rank_from_instance_2"
-    )
-    if row.start:
-        start = method.Config(**ROWS[row.start].options)
-        shape = {"text_length", "blocks", "hidden_size", "image_hidden_size", "text_layers"}
-        assert start.stage == 1
-        assert all(getattr(start, key) == getattr(config, key) for key in shape)
-
-
-def test_every_own_row_of_the_eight_tables_is_reported():
-    rows = Counter(
-        (entry.table.removeprefix("instance_loss/"), entry.place)
-        for name in ROWS
-        for entry in printed(name)
-    )
-    assert rows == {
-        ("1", "flickr30k/test"): 6,
-        ("2", "flickr30k/val"): 5,
-        ("3", "flickr30k/test"): 2,
-        ("3", "mscoco_1k/test"): 2,
-        ("4", "mscoco_1k/test"): 3,
-        ("5", "flickr30k/val"): 2,
-        ("6", "flickr30k/val"): 2,
-        ("7", "cuhk_pedes/test"): 4,
-        ("8", "mscoco_1k/test"): 4,
-        ("8", "mscoco_5k/test"): 4,
-    }
-
-
-def test_word_vectors_of_another_size_are_named():
-    sizes = Sizes(image=4, text=3, classes=2)
-    with pytest.raises(NotApplicableError, match="expected size 300, found 5; set the option"):
-        method.Model(method.Config(), sizes, word_vectors=torch.zeros(3, 5))
-
-
-def test_the_image_cnn_may_learn_more_slowly():
-    (phase,) = method.recipe(method.Config(stage=2, image_rate=0.1))
-    assert phase.rates == (("image_network.", 0.1),)
-    assert method.recipe(method.Config(stage=2))[0].rates == ()
-
-
-def test_ranking_alone_may_go_on_from_either_stage_1():
-    """The same recipe and loss; what differs is the start."""
-    ranking, instance = ROWS["dual_path_rank_2"], ROWS["dual_path_rank_from_instance_2"]
-    assert ranking.options == instance.options
-    assert (ranking.start, instance.start) == ("dual_path_rank_1", "dual_path_instance_1")
 
 
 @pytest.mark.parametrize("stage", [1, 2])

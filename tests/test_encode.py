@@ -1,14 +1,12 @@
-"""The stage encode: a module per kind, kills survived, statistics of the training split only."""
+"""The stage encode: kills survived, statistics of the training split only, encoders by file."""
 
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import get_args
+from types import SimpleNamespace
 
 import builders
-import forks
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,22 +14,13 @@ import torch
 from PIL import Image
 from torch import nn
 
-from benchmark.core.errors import UserError
+from benchmark import features
 from benchmark.data.feature_folders import read_array, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.word_vectors import Words
-from benchmark.encode import __main__ as stage_encode
-from benchmark.encode import (
-    phrases,
-    picture_reading,
-    pictures,
-    resumable_arrays,
-    sentences,
-    text_encoding,
-    words,
-)
-from benchmark.encoders import drawn_cnn
-from benchmark.matching import retrieval_inputs
+from benchmark.encode import images, texts
+from benchmark.features import drawn_cnn
+from benchmark.scoring import inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
 
@@ -83,6 +72,11 @@ def data_of(splits: list[str] = SPLITS) -> Prepared:
     return builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
 
 
+def feature_set_of(kind: str, encoder: str, source: str = "", **settings) -> FeatureSet:
+    names = {"dataset": "tiny", "reader": "tiny", "folder": str(FOLDER)}
+    return FeatureSet(kind=kind, encoder=encoder, source=source, **names, **settings)
+
+
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -91,7 +85,7 @@ def empty_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def stage(monkeypatch):
     """Encode with the stub in an empty folder, four pictures at a time."""
-    monkeypatch.setattr(pictures, "CHUNK", 4)
+    monkeypatch.setattr(images, "CHUNK", 4)
     opened: list[str] = []
 
     def run(shown=None, data=None, dies_at=None, afresh=True, network=Stub, **settings):
@@ -107,20 +101,12 @@ def stage(monkeypatch):
 
         loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": "stub"}))
         dataset = SimpleNamespace(pictures=lambda: open_picture)
-        monkeypatch.setattr(pictures, "raw_dataset", lambda params, name: dataset)
+        monkeypatch.setattr(images, "raw_dataset", lambda params, name: dataset)
         image = ImageEncoder(**{"input_size": 32, "grid": 4, "flip": True} | settings)
-        feature_set = FeatureSet(
-            dataset="tiny",
-            reader="tiny",
-            kind="pictures",
-            encoder="torchvision_cnn",
-            folder=str(FOLDER),
-            source="data/prepared/tiny",
-            image=image,
-        )
+        feature_set = feature_set_of("pictures", "torchvision_cnn", image=image)
         with monkeypatch.context() as patch:
-            patch.setattr(pictures.encoders, "load", {"torchvision_cnn": loaded}.get)
-            pictures.encode(PARAMS, feature_set, data or data_of())
+            patch.setattr(features, "load", {"torchvision_cnn": loaded}.get)
+            images.pictures(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
@@ -151,16 +137,6 @@ def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
     assert card["weights"] == {"file": "stub"} and card["settings"]["grid"] == 4
 
 
-def test_salient_regions_come_first(stage):
-    """So that the first k regions of a grid mean what the first k boxes of a detector do."""
-    arrays = stage()
-    norms = np.linalg.norm(arrays["regions"].astype(np.float32), axis=2)
-    assert (np.diff(norms, axis=1) < 2e-3).all()
-    assert norms[:, 0].min() > norms[:, -1].max() / 2 and np.ptp(norms) > 0.1
-    assert (np.sort(arrays["positions"], axis=1) == np.arange(16)).all()
-    assert (arrays["positions"] != arrays["positions"][0]).any()  # picture by picture
-
-
 def test_grids_of_a_picture_and_of_its_mirror_image_line_up(stage):
     plain, mirror = stage(), stage(pictures_of(mirrored=True))
     np.testing.assert_allclose(plain["pooled"], mirror["pooled"], atol=2e-3)
@@ -170,11 +146,6 @@ def test_grids_of_a_picture_and_of_its_mirror_image_line_up(stage):
     assert np.abs(one_sided - turned).max() > 0.02  # the network does look one way
     both = (one_sided.astype(float) + turned) / 2
     np.testing.assert_allclose(on_grid(plain), both, atol=2e-3)
-
-
-def test_pictures_of_any_size_are_squashed_to_the_input_size(stage):
-    wide = {name: picture.resize((90, 40)) for name, picture in pictures_of().items()}
-    assert stage(wide)["regions"].shape == (11, 16, 3)
 
 
 def contents() -> dict[str, bytes]:
@@ -199,7 +170,7 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
     assert not (Path(".scratch") / FOLDER).exists()
 
 
-@pytest.mark.parametrize("change", ["pictures", "code", "numerics"])
+@pytest.mark.parametrize("change", ["pictures", "code", "numerics", "device"])
 def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, change, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         stage(dies_at="p6.png")
@@ -208,89 +179,13 @@ def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, change, 
     if change == "pictures":  # replaced pictures have another manifest
         data = replace(data, card={"manifest": "another"})
     if change == "code":
-        monkeypatch.setattr(resumable_arrays.code_digests, "sha256_of", lambda modules: "edited")
+        monkeypatch.setattr(images, "versions", lambda: {"encode": 99})
     if change == "numerics":
-        monkeypatch.setattr(resumable_arrays, "fingerprint", lambda: "another machine")
+        monkeypatch.setattr(images, "fingerprint", lambda: "another machine")
+    if change == "device":
+        monkeypatch.setattr(images, "kind", lambda device: "a GPU")
     stage(data=data)
     assert stage.opened == [f"p{n}.png" for n in range(11)]
-
-
-def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
-    settings = {"pixels": 8, "standardise": True}
-    stage(**settings)
-    unbroken = contents()
-
-    def dies_at_the_card(folder, card):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(pictures, "write_card", dies_at_the_card)
-        stage(**settings)
-    assert not FOLDER.exists()
-    stage(**settings)
-    assert contents() == unbroken
-
-
-@pytest.mark.parametrize("of_next", ["the same", "another"])
-def test_a_run_killed_while_it_clears_up_leaves_nothing_to_go_on_with(of_next, monkeypatch):
-    """At its end, or before it begins as the scratch folder is another encoding's."""
-    of = SimpleNamespace(folder=str(FOLDER))
-    progress = Path(".scratch") / FOLDER / "progress.json"
-
-    def filled(identity: str) -> list[slice]:
-        with resumable_arrays.scratch_folder(of) as scratch:
-            return list(resumable_arrays.chunks(scratch, {"of": identity}, 8, 4, name="encode"))
-
-    def dies(path, **settings):
-        raise KeyboardInterrupt
-
-    progress.parent.mkdir(parents=True)
-    progress.write_text('{"done": 4, "identity": {"of": "the same"}}')
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(resumable_arrays, "shutil", SimpleNamespace(rmtree=dies))
-        filled(of_next)
-    assert filled("the same") == [slice(0, 4), slice(4, 8)]
-
-
-def test_a_run_on_another_kind_of_device_is_not_gone_on_with(stage, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p6.png")
-    stage.opened.clear()
-    monkeypatch.setattr(resumable_arrays, "kind", lambda device: "a GPU")
-    stage()
-    assert stage.opened == [f"p{n}.png" for n in range(11)]
-
-
-def test_one_process_at_a_time_encodes_a_feature_set(stage):
-    with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p6.png")
-    left = sorted(Path(".scratch").rglob("*"))
-    of = SimpleNamespace(folder=str(FOLDER))
-    with pytest.raises(UserError, match="one at a time"), resumable_arrays.scratch_folder(of):
-        stage()
-    assert sorted(Path(".scratch").rglob("*")) == left
-    stage.opened.clear()
-    stage()
-    assert stage.opened == [f"p{n}.png" for n in range(4, 11)]
-
-
-def test_encoding_again_replaces_the_folder(stage):
-    """Outside of DVC nobody removes the folder first, and hours of work must not end in vain."""
-    stage()
-    (FOLDER / "left-over.npy").touch()
-    assert stage(afresh=False, data=data_of(SPLITS[:9]))["pooled"].shape == (9, 3)
-    assert not (FOLDER / "left-over.npy").exists()
-
-
-def test_what_a_kill_before_the_first_mark_left_is_not_used(stage, monkeypatch):
-    def dies(path, data):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(resumable_arrays, "write_json", dies)
-        stage()
-    arrays = stage(data=data_of(SPLITS[:9]))
-    assert arrays["pooled"].shape == (9, 3)
 
 
 def test_standardised_by_the_training_split(stage):
@@ -306,17 +201,6 @@ def test_standardised_by_the_training_split(stage):
         expected = (before[..., :2] - mean) / deviation
         np.testing.assert_allclose(live, expected, atol=5e-3)
         assert abs(live[6:].mean(axes)).max() > 0.01
-
-
-@pytest.mark.parametrize("flip", [False, True])
-def test_pixels_are_the_pictures_themselves(stage, flip):
-    """Squashed to their own size and never mirrored, in the order of the table."""
-    arrays = stage(pixels=32, flip=flip)
-    expected = np.stack([np.asarray(x) for x in pictures_of().values()][:11])
-    assert arrays["pixels"].dtype == np.uint8
-    assert (arrays["pixels"] == expected.transpose(0, 3, 1, 2)).all()
-    assert stage(pixels=8)["pixels"].shape == (11, 3, 8, 8)
-    assert read_array(FOLDER, "pixels", "tiny", [f"p{n}" for n in range(11)]).shape[1] == 3
 
 
 def random_network() -> drawn_cnn.Network:
@@ -341,7 +225,9 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     """What training from pixels goes on from is what made pooled.npy."""
     settings = {"input_size": 32, "pixels": 32, "flip": False, "standardise": standardise}
     arrays = stage(network=random_network, **settings)
-    network = retrieval_inputs.image_network(cell_with("drawn_cnn")).eval()
+    stored = torch.load(FOLDER / "network.pt", weights_only=True)
+    assert not hasattr(stored, "_metadata")  # with it, the file would have other bytes
+    network = inputs.image_network(cell_with("drawn_cnn")).eval()
     with torch.no_grad():
         pooled, maps = network(torch.from_numpy(arrays["pixels"]).float() / 255)
     np.testing.assert_allclose(pooled, arrays["pooled"], atol=5e-3)
@@ -349,7 +235,7 @@ def test_the_kept_network_gives_the_pooled_features(stage, standardise):
     if standardise:
         np.testing.assert_allclose(pooled[:6].mean(0), 0, atol=2e-3)
     assert maps.shape[:2] == (11, 4)
-    structure = retrieval_inputs.network_structure(cell_with("drawn_cnn"), 8)
+    structure = inputs.network_structure(cell_with("drawn_cnn"), 8)
     assert structure.state_dict().keys() == network.state_dict().keys()
 
 
@@ -365,18 +251,9 @@ CAPTIONS = pd.DataFrame(
 WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float32))
 
 
-def encode_captions(kind: ModuleType, encoder: str, source: str = "", **settings) -> None:
-    feature_set = FeatureSet(
-        dataset="tiny",
-        reader="tiny",
-        kind=kind.__name__.rpartition(".")[2],
-        encoder=encoder,
-        folder=str(FOLDER),
-        source=source,
-        **settings,
-    )
+def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
     data = builders.on_disk(pd.DataFrame(), CAPTIONS, pd.DataFrame())
-    kind.encode(PARAMS, feature_set, data)
+    getattr(texts, kind)(feature_set_of(kind, encoder, source, **settings), data)
 
 
 def write_words(folder: str = "data/features/tiny/words") -> str:
@@ -394,9 +271,9 @@ def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
         return WORDS, {"vectors": "made up", "epochs": 3}
 
     loaded = SimpleNamespace(words=words_of)
-    monkeypatch.setattr(words.encoders, "load", {"word2vec": loaded}.get)
+    monkeypatch.setattr(features, "load", {"word2vec": loaded}.get)
     settings = WordVectors(size=2)
-    encode_captions(words, "word2vec", words=settings)
+    encode_captions("words", "word2vec", words=settings)
     corpus = [["a", "dog", "runs"], ["a", "red", "dog"]]
     assert calls == [(corpus, settings, {"a", "dog", "runs", "red", "zebra"})]
     written = Words.read(FOLDER)
@@ -405,135 +282,62 @@ def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):
     assert (card["vectors"], card["epochs"], card["items"]) == ("made up", 3, 3)
     assert (card["dataset"], card["encoder"]) == ("tiny", "stub")
     assert card["settings"] == settings.model_dump()
-    encode_captions(words, "word2vec", words=settings)  # again: the folder is replaced
-    assert sorted(path.name for path in FOLDER.iterdir()) == [
-        "card.json",
-        "words.json",
-        "words.npy",
-    ]
-
-
-def test_sentence_features_are_written_in_the_order_of_the_captions():
-    for _ in range(2):  # the second time the folder is replaced
-        encode_captions(sentences, "mean_words", write_words(), sentence=SentenceEncoder())
-        features = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
-        expected = [[2, 1], [8 / 3, 0], [4, -2], [0, 0]]
-        np.testing.assert_allclose(features, expected, atol=2e-3)
-    card = json.loads((FOLDER / "card.json").read_text())
-    assert (card["vectors"], card["tokens"], card["known_tokens"]) == ("made up", 8, 6)
+    encode_captions("words", "word2vec", words=settings)  # again: the folder is replaced
+    assert {path.name for path in FOLDER.iterdir()} == {"card.json", "words.json", "words.npy"}
 
 
 def test_sentence_features_are_standardised_by_the_training_captions():
     settings = SentenceEncoder(standardise=True)
-    encode_captions(sentences, "mean_words", write_words(), sentence=settings)
+    encode_captions("sentences", "mean_words", write_words(), sentence=settings)
     features = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
     mean, deviation = np.array([7 / 3, 0.5]), np.array([1 / 3, 0.5])  # of captions b and a
     expected = (np.array([[2, 1], [8 / 3, 0], [4, -2], [0, 0]]) - mean) / deviation
     np.testing.assert_allclose(features, expected, atol=5e-3)
 
 
-def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_phrases_are_encoded_once_each_and_fitted_on_those_of_training_images(monkeypatch):
     rows = [("p0", "a dog"), ("p0", "the cat"), ("p6", "a dog"), ("p8", "a wug"), ("p8", "the cat")]
-    regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
-    captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
-    data = replace(data_of(), regions=regions, captions=captions)
     seen = {}
 
-    def stub(texts, is_train, words, settings):
-        seen.update(texts=texts, is_train=is_train.tolist())
+    def stub(phrases, is_train, words, settings):
+        seen.update(phrases=phrases, is_train=is_train.tolist())
         return np.arange(6, dtype=np.float32).reshape(3, 2), {"fitted": "stub"}
 
-    monkeypatch.setattr(text_encoding.encoders, "load", lambda name: SimpleNamespace(encode=stub))
-    monkeypatch.setattr(text_encoding.Words, "read", lambda folder: None)
-    Path("w").mkdir()
-    write_card(Path("w"), {"vectors": "made up"})
-    feature_set = FeatureSet(
-        kind="phrases", dataset="tiny", reader="tiny", encoder="stub", folder="data/p",
-        source="w", sentence=SentenceEncoder(standardise=True),
-    )  # fmt: skip
-    phrases.encode(PARAMS, feature_set, data)
-    assert seen == {"texts": ["a dog", "the cat", "a wug"], "is_train": [True, True, False]}
-    features = read_array(Path(feature_set.folder), "phrase", "tiny", seen["texts"])
-    np.testing.assert_allclose(features, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
+    monkeypatch.setattr(features, "load", lambda name: SimpleNamespace(encode=stub))
+    encode_phrases(rows, standardise=True)
+    assert seen == {"phrases": ["a dog", "the cat", "a wug"], "is_train": [True, True, False]}
+    vectors = read_array(FOLDER, "phrase", "tiny", seen["phrases"])
+    np.testing.assert_allclose(vectors, [[-1, -1], [1, 1], [3, 3]])  # mean and deviation of two
 
 
-@pytest.mark.parametrize("regions", [[], [("p8", "a wug")]])  # none at all; of a test image alone
-def test_without_training_phrases_nothing_is_fitted(regions, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("rows", [[], [("p8", "a wug")]])  # none at all; of a test image alone
+def test_without_training_phrases_nothing_is_fitted(rows):
+    encode_phrases(rows)
+    phrases = [phrase for _, phrase in rows]
+    assert read_array(FOLDER, "phrase", "tiny", phrases).tolist() == [[0.0]] * len(rows)
+
+
+def encode_phrases(rows: list[tuple], **settings) -> None:
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
-    table = pd.DataFrame(regions, columns=["image_id", "phrase"])
-    Path("w").mkdir()
-    write_card(Path("w"), {"vectors": "made up"})
-    feature_set = FeatureSet(
-        kind="phrases", dataset="tiny", reader="tiny", encoder="hglmm", folder="data/p", source="w",
-        sentence=SentenceEncoder(),
-    )  # fmt: skip
-    phrases.encode(PARAMS, feature_set, replace(data_of(), regions=table, captions=captions))
-    texts = [text for _, text in regions]
-    assert read_array(Path("data/p"), "phrase", "tiny", texts).tolist() == [[0.0]] * len(regions)
+    regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
+    of = feature_set_of("phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings))
+    texts.phrases(of, replace(data_of(), regions=regions, captions=captions))
 
 
-# Kinds ----------------------------------------------------------------------------------------
+LETTERS = """
+import numpy as np
 
-KINDS = get_args(FeatureSet.model_fields["kind"].annotation)
-LOADED = """
-import sys
-import benchmark.encode.__main__
-print(*(name for name in sys.modules if name.startswith("benchmark.")))
+def encode(captions, is_train, words, settings):
+    return np.array([[text.count("a"), len(text)] for text in captions], np.float32), {"by": "hand"}
 """
 
 
-def feature_set_of(kind: str, **settings) -> FeatureSet:
-    names = {"dataset": "tiny", "reader": "tiny", "encoder": "stub", "folder": "f", "source": "s"}
-    return FeatureSet(kind=kind, **names, **settings)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_is_encoded_by_its_module(kind, monkeypatch):
-    calls, data = [], data_of()
-    monkeypatch.setattr(f"benchmark.encode.{kind}.encode", lambda *given: calls.append(given))
-    monkeypatch.setattr(stage_encode.prepared_tables, "read", {"tiny": data}.get)
-    stage_encode.encode(PARAMS, feature_set_of(kind))
-    assert calls == [(PARAMS, feature_set_of(kind), data)]
-
-
-def test_features_of_the_raw_folder_are_imported(monkeypatch):
-    calls, data = [], data_of()
-    monkeypatch.setattr(pictures, "import_features", lambda *given: calls.append(given))
-    monkeypatch.setattr(pictures, "raw_dataset", lambda params, name: f"raw {name}")
-    feature_set = feature_set_of("pictures", image=ImageEncoder(features="precomp"))
-    pictures.encode(PARAMS, feature_set, data)
-    assert calls == [(feature_set, data, "raw tiny")]
-
-
-def test_the_stage_imports_no_kind_by_itself():
-    """A changed kind leaves the features of the others as they are."""
-    played = forks.python(LOADED, Path(__file__).parent.parent)
-    assert played.status == 0, played.said
-    loaded = {name for name in played.said.split() if name.startswith("benchmark.encode")}
-    assert loaded == {"benchmark.encode", "benchmark.encode.__main__"}
-
-
-def test_pictures_are_opened_ahead_and_once_each():
-    opened = []
-    files = [f"{n}.png" for n in range(7)]
-    with picture_reading.reading(lambda file: opened.append(file) or file, files) as read:
-        for start in range(0, 7, 3):
-            rows = slice(start, min(start + 3, 7))
-            assert read(rows) == files[rows]
-    assert sorted(opened) == files
-
-
-def test_a_picture_that_cannot_be_opened_ends_its_own_chunk():
-    def open_one(file: str) -> str:
-        if file == "b":
-            raise ValueError(file)
-        return file
-
-    with picture_reading.reading(open_one, ["a", "b"]) as read:
-        assert read(slice(0, 1)) == ["a"]
-        with pytest.raises(ValueError, match="b"):
-            read(slice(1, 2))
+def test_a_text_encoder_is_dropped_in_by_one_file(tmp_path, monkeypatch):
+    (tmp_path / "letters.py").write_text(LETTERS)
+    monkeypatch.setattr(features, "__path__", [*features.__path__, str(tmp_path)])
+    known = ["bilstm_max", "hglmm", "letters", "mean_words", "tfidf"]
+    assert features.text_encoders() == known
+    encode_captions("sentences", "letters", write_words(), sentence=SentenceEncoder())
+    vectors = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])
+    assert vectors.tolist() == [[0, 11], [1, 9], [0, 3], [1, 5]]
+    assert json.loads((FOLDER / "card.json").read_text())["by"] == "hand"

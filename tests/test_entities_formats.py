@@ -12,16 +12,12 @@ from entities_release import (
     boxed,
     chains,
     flagged,
-    sentence_lines,
-    sentences_of,
     with_objects,
     write_loose,
-    xml_of,
 )
-from refusals import refused
 
-from datasets import flickr30k_entities
-from datasets.shared import entities_formats
+from benchmark.contracts.datasets import flickr30k_entities
+from benchmark.contracts.datasets import flickr30k_entities as entities_formats
 
 
 @pytest.fixture
@@ -74,10 +70,6 @@ def test_inclusive_iou_on_many_boxes():
         assert plain_iou(half_open(*a), half_open(*b)) == pytest.approx(iou)
 
 
-def test_a_box_of_the_whole_picture():
-    assert half_open(1, 1, WIDTH, HEIGHT) == (0, 0, WIDTH, HEIGHT)
-
-
 @pytest.mark.parametrize(
     ("bounds", "clipped"),
     [
@@ -99,25 +91,6 @@ def test_a_chain_with_a_box_and_a_scene_flag_has_the_box():
     assert annotation.unions == {"7": (0, 0, 2, 2)} and annotation.boxless == set()
 
 
-def test_chains_that_the_xml_does_not_know_are_noted(loose):
-    path = loose / "Annotations" / f"{ALL_IDS[2]}.xml"
-    path.write_text(with_objects(boxed([chains(2)["shirts"]], (1, 1, 9, 9))))
-    tables = flickr30k_entities.read(loose)
-    assert "5 phrases have a chain that their XML does not know; no regions." in tables.notes
-    words = tables.regions.loc[tables.regions["image_id"] == ALL_IDS[2], "phrase"]
-    assert words.tolist() == ["red , `` loud '' shirts", "shirt", "Shirts"]
-
-
-def test_an_image_without_objects_whose_sentences_name_nothing_visible_is_noted(loose):
-    (loose / xml_of(2)).write_text(with_objects())
-    lines = "[/EN#0/notvisual It] is here .\n" + "Nobody is named .\n" * 4
-    (loose / sentences_of(2)).write_text(lines)
-    tables = flickr30k_entities.read(loose)
-    assert "1 images have an XML without any object." in tables.notes
-    assert ALL_IDS[2] not in set(tables.regions["image_id"])
-    assert ALL_IDS[2] in set(tables.images["image_id"])
-
-
 # Markup ------------------------------------------------------------------------------------
 
 
@@ -135,23 +108,3 @@ def test_an_image_without_objects_whose_sentences_name_nothing_visible_is_noted(
 )
 def test_markup(line, text, phrases):
     assert entities_formats.parse_sentence(line, "x") == (text, tuple(phrases))
-
-
-@pytest.mark.parametrize(
-    ("line", "item"),
-    [
-        ("[/EN#1/people A man runs .", "/EN#1/people"),
-        ("[/EN#1/people A man in [/EN#2/clothing a shirt] runs .", "/EN#2/clothing"),
-        ("[/EN#1/people A man in [/EN#2/clothing a shirt]] runs .", "/EN#2/clothing"),
-        ("[/EN#1/people ] runs .", "/EN#1/people"),
-        ("[/EN#1/people] runs .", "/EN#1/people"),
-        ("[/EN#x/people A man] runs .", "/EN#x/people"),
-        ("[/EN#/people A man] runs .", "/EN#/people"),
-    ],
-)
-def test_bad_markup(loose, line, item):
-    lines = sentence_lines(4)
-    lines[2] = line
-    (loose / "Sentences" / f"{ALL_IDS[4]}.txt").write_text("\n".join(lines))
-    with refused(f"{sentences_of(4)}:3", "[/EN#number/type words]", f"[{item}"):
-        flickr30k_entities.read(loose)

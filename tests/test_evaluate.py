@@ -11,40 +11,29 @@ import pytest
 import torch
 from oracles import fusion as naive
 from tiny_cells import (
-    CAPTIONS,
     IMAGES,
     KINDS,
     PREPARED,
     WORDS,
     cell_of,
-    checkpoint_of,
     enter,
     evaluated,
     fusion_of,
-    ranks_of,
     scored,
+    scores_of,
     train_cell,
     write_dataset,
 )
 
 from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
 from benchmark.core.records import read_record
-from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import sha256_of_items, write_card
+from benchmark.data import prepared_tables, results
+from benchmark.data.results import read_retrieved, read_samples
 from benchmark.evaluate.trained_cells import trained_cell
-from benchmark.matching import scoring
-from benchmark.matching.retrieval_inputs import split_inputs
+from benchmark.scoring import model_scores
+from benchmark.scoring.inputs import split_inputs
 from benchmark.season.parameters import Cell
-
-EVALUATED = (
-    "record.json",
-    "scores/ranks.parquet",
-    "scores/similarities.npz",
-    "scores/retrieved.npz",
-    "scores/samples.npz",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +59,9 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
     runs = []
     for _ in range(2):
         assert evaluated(cell).status == "ok"
-        runs.append([Path(cell.folder, name).read_bytes() for name in EVALUATED])
+        record = read_record(Path(cell.folder)).model_dump(exclude={"cost"})
+        files = (cell.folder + "/scores/ranks.npz", cell.retrieved, cell.samples)
+        runs.append([record, *(Path(path).read_bytes() for path in files)])
     assert runs[0] == runs[1]
 
 
@@ -98,20 +89,25 @@ def test_a_record_tells_what_was_played(monkeypatch):
     assert record["text_features"] == {"vocabulary": 4 + len(WORDS)}
     assert record["deviations"] == ["regions: a 2 x 2 grid instead of a detector's boxes"]
     assert "s2s_r1" not in record["metrics"]
-    ranks = ranks_of()
-    i2t, t2i = (ranks[ranks["direction"] == way] for way in ("i2t", "t2i"))
-    assert i2t["query"].tolist() == [f"i{n}" for n in range(17, 23)]
-    assert t2i["query"].tolist() == captions["caption_id"].tolist()
-    assert record["metrics"]["t2i_r1"] == pytest.approx(100 * (t2i["rank"] < 1).mean())
+    assert record["history"]["epoch"] == [1, 2, 3]
+    assert record["cost"]["training"]["seconds"]["training"] > 0
+    assert record["cost"]["scoring"]["seconds"]["per_pair"] > 0
+    queries, kept = results.test_queries(prepared_tables.read("tiny")), scores_of()
+    assert queries["i2t"].tolist() == [f"i{n}" for n in range(17, 23)]
+    assert queries["t2i"].tolist() == captions["caption_id"].tolist()
+    assert record["metrics"]["t2i_r1"] == pytest.approx(100 * (kept.best("t2i") < 1).mean())
     for row, (_, caption) in enumerate(captions.iterrows()):
         own = int(caption["image_id"][1:]) - 17
-        assert t2i["rank"].iloc[row] == rank_of(scores[:, row], own)
-    with np.load("results/a/scores/retrieved.npz") as retrieved:
-        assert retrieved["t2i"].shape == (len(captions), 6)
-        assert (retrieved["i2t"][:, 0] == scores.argmax(1)).all()
-    with np.load("results/a/scores/similarities.npz") as similarities:
-        s = np.minimum(similarities["matched"], similarities["unmatched"]).sum()
-        assert s == pytest.approx(record["metrics"]["overlap_s"])
+        assert kept.best("t2i")[row] == rank_of(scores[:, row], own)
+    relevant = (np.arange(17, 23) // 2)[:, None] == captions["image_id"].str[1:].astype(
+        int
+    ).to_numpy() // 2
+    assert kept.all("i2t").counts.tolist() == relevant.sum(1).tolist()
+    retrieved = read_retrieved(Path(cell.folder))
+    assert retrieved["t2i"].shape == (len(captions), 6)
+    assert (retrieved["i2t"][:, 0] == scores.argmax(1)).all()
+    assert kept.histograms.matched.sum() == relevant.sum()
+    assert kept.histograms.unmatched.sum() == (~relevant).sum()
 
 
 @pytest.mark.parametrize(
@@ -154,16 +150,16 @@ def test_sentences_are_queries_of_methods_that_embed_text():
     assert "s2s_r1" not in evaluated(fusion_of(cell), cell).metrics  # scores are fused, not texts
 
 
-@pytest.mark.parametrize("chunk", [1, 4])
-def test_sentences_are_scored_in_blocks_of_any_size(chunk, monkeypatch):
-    cell = cell_of("two_branch")
+@pytest.mark.parametrize("how", ["rows", "chance", "batch", "tile", "sentences", "pair"])
+def test_scores_of_more_than_an_image_and_a_text_fail(how):
+    cell = cell_of("misbehaves", how=how)
     train_cell(cell)
-    whole = evaluated(cell).metrics
-    monkeypatch.setattr(scoring, "ENCODE_CHUNK", chunk)
-    parts = evaluated(cell).metrics
-    assert parts.keys() == whole.keys() and parts.pop("overlap_range") == whole.pop("overlap_range")
-    assert parts == pytest.approx(whole, rel=1e-5)
-    assert not torch.is_inference_mode_enabled()
+    record = evaluated(cell)
+    if how == "pair":
+        assert record.status == "ok"
+        return
+    assert record.status == "failed" and record.metrics == {} and not scores_of().ranks
+    assert "differ when they are computed again in other batches and another order" in record.reason
 
 
 def two_members() -> tuple[Cell, Cell]:
@@ -178,9 +174,9 @@ def test_a_fusion_of_parts_encodes_their_training_once(monkeypatch):
     cell = cell_of("two_scores")
     train_cell(cell)
     counts = []
-    encoded = scoring.encoded
+    encoded = model_scores.encoded
     monkeypatch.setattr(
-        scoring, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
+        model_scores, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
     )
     fused = fusion_of(cell, cell, parts=("first", "second"))
     record = evaluated(fused, cell)
@@ -200,7 +196,7 @@ def test_scores_keep_the_order_in_which_a_fusion_names_them(monkeypatch):
     parts = ("second", "first", "second")
     fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
     evaluated(fused, parted, other)
-    weights = np.load("results/fused/scores/samples.npz")["weights_i2t"]
+    weights = read_samples(Path(fused.folder))["weights_i2t"]
     expected = naive.weights([np.sin(first), first, np.sin(first)])
     np.testing.assert_allclose(weights, expected, rtol=1e-3)
 
@@ -219,7 +215,7 @@ def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
     def scored(*given):
         raise error
 
-    monkeypatch.setattr(scoring, "encoded", scored)
+    monkeypatch.setattr(model_scores, "encoded", scored)
     status = guarded(lambda arguments: evaluated(cell), None)
     assert status == 2 and not Path("results/a/record.json").exists()
     assert "\nrematch: out of memory: results/a: " in capsys.readouterr().err
@@ -241,24 +237,6 @@ def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
 
 
-def test_an_adaptive_fusion_is_evaluated_by_the_scores_of_each_direction(monkeypatch):
-    members = two_members()
-    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
-    scores = scored(fusion_of(*members, how="adaptive"), *members, monkeypatch=monkeypatch)
-    expected = naive.adaptive(matrices)
-    for way in ("i2t", "t2i"):
-        np.testing.assert_allclose(scores[way], expected[way], rtol=1e-6)
-    assert not np.allclose(scores["i2t"], scores["t2i"].T, rtol=1e-3)
-    record = read_record(Path("results/fused"))
-    assert record.options["how"] == "adaptive" and "s2s_r1" not in record.metrics
-    ranks = ranks_of("results/fused")
-    captions = pd.read_parquet(CAPTIONS).query("split == 'test'")
-    own = captions["image_id"].str[1:].astype(int).to_numpy() - 17
-    of_captions = ranks.loc[ranks["direction"] == "t2i", "rank"].to_numpy()
-    for c, image in enumerate(own):
-        assert of_captions[c] == rank_of(scores["t2i"][c], image)
-
-
 @pytest.mark.parametrize("how", ["adaptive", "average"])
 def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
     members = two_members()
@@ -270,8 +248,8 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
     fold_of_image = np.arange(6) // 2
     fold_of_caption = fold_of_image[whole.split("test").image_of_caption]
     scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
-    ranks, others = ranks_of("results/fused"), 0
-    within = {way: ranks.loc[ranks["direction"] == f"{way}_fold", "rank"] for way in ("i2t", "t2i")}
+    kept, others = scores_of("results/fused"), 0
+    within = {way: kept.best(f"{way}_fold") for way in ("i2t", "t2i")}
     for fold in range(3):
         images, captions = fold_of_image == fold, fold_of_caption == fold
         parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
@@ -280,46 +258,15 @@ def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
         )
         scores = getattr(naive, how)(parts)
         expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
-        assert within["t2i"].to_numpy()[captions].tolist() == expected
+        assert within["t2i"][captions].tolist() == expected
         best = [max(row[own == image]) for image, row in enumerate(scores["i2t"])]
         expected = [
             int((row[own != image] >= best[image]).sum()) for image, row in enumerate(scores["i2t"])
         ]
-        assert within["i2t"].to_numpy()[images].tolist() == expected
+        assert within["i2t"][images].tolist() == expected
         shares = naive.weights(parts), naive.weights(matrices)[:, images]
         others += not np.allclose(*shares)
     assert others  # weights among all items are others than those within a fold
-
-
-def test_parts_of_one_training_can_be_fused(monkeypatch):
-    cell, other = cell_of("two_phases"), cell_of("scan", folder="results/b")
-    for trained in (cell, other):
-        train_cell(trained)
-    product, nearness = (
-        scored(fusion_of(cell, parts=(part,)), cell, monkeypatch=monkeypatch)["i2t"]
-        for part in ("product", "nearness")
-    )
-    np.testing.assert_array_equal(product, scored(cell, monkeypatch=monkeypatch)["i2t"])
-    assert (nearness <= 1).all() and not np.allclose(product, nearness)
-    scan = scored(other, monkeypatch=monkeypatch)["i2t"]
-    three = fusion_of(cell, cell, other, parts=("product", "nearness", ""))
-    fused = scored(three, cell, other, monkeypatch=monkeypatch)["i2t"]
-    np.testing.assert_allclose(fused, (product + nearness + scan) / 3, rtol=1e-5)
-    records = [read_record(Path("results") / name) for name in ("fused", "b")]
-    parameters = checkpoint_of().parameters
-    assert records[0].parameters == parameters + records[1].parameters  # each training once
-    adaptive = fusion_of(cell, cell, how="adaptive", parts=("product", "nearness"))
-    scores = scored(adaptive, cell, monkeypatch=monkeypatch)
-    np.testing.assert_allclose(scores["t2i"], naive.adaptive([product, nearness])["t2i"], rtol=1e-5)
-
-
-def test_a_fusion_with_a_failed_member_fails():
-    first = cell_of("two_branch")
-    second = cell_of("two_branch", folder="results/b", learning_rate=1e30)
-    for cell in (first, second):
-        train_cell(cell)
-    record = evaluated(fusion_of(first, second), first, second)
-    assert record.status == "failed" and "finite" in record.reason.replace("NaN", "finite")
 
 
 def test_a_fusion_with_a_member_that_is_not_applicable_is_neither():
@@ -329,30 +276,6 @@ def test_a_fusion_with_a_member_that_is_not_applicable_is_neither():
     record = evaluated(fusion_of(first, second), first, second)
     reason = "regions: expected 9 or more, found 4"
     assert (record.status, record.reason) == ("not_applicable", reason)
-
-
-def test_features_of_something_else_are_refused():
-    cell, card = cell_of("two_branch"), json.loads((IMAGES / "card.json").read_text())
-    write_json(IMAGES / "card.json", card | {"dataset": "other"})
-    with pytest.raises(UserError, match="grid/card.json: .*'tiny', found 'other'"):
-        train_cell(cell)
-    write_json(IMAGES / "card.json", card | {"items_sha256": sha256_of_items(["i1", "i0"])})
-    with pytest.raises(UserError, match="grid/card.json: .*other items"):
-        train_cell(cell)
-    write_json(IMAGES / "card.json", card | {"prepared_sha256": "0" * 64})
-    with pytest.raises(UserError, match="grid/card.json: .*features of other tables"):
-        train_cell(cell)
-    write_json(IMAGES / "card.json", [])
-    with pytest.raises(UserError, match="grid/card.json: expected a JSON object, found list"):
-        train_cell(cell)
-    np.save(IMAGES / "pooled.npy", np.zeros((22, 8), np.float16))
-    write_card(IMAGES, card)
-    with pytest.raises(UserError, match="pooled.npy: expected 23 rows of float16, found 22"):
-        train_cell(cell)
-    (IMAGES / "pooled.npy").write_bytes(pickle.dumps(np.zeros(3)))
-    write_card(IMAGES, card)
-    with pytest.raises(UserError, match=r"grid/pooled.npy: .*array"):
-        train_cell(cell)
 
 
 @pytest.mark.parametrize("stage", ["train", "evaluate"])

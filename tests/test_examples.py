@@ -23,7 +23,6 @@ from benchmark.__main__ import main
 from benchmark.commands.season import schema
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import read_record
-from benchmark.encode.feature_formats import open_source
 from benchmark.season.parameter_files import read_params
 
 ROOT = Path(__file__).parent.parent
@@ -104,12 +103,6 @@ def test_the_own_season_can_be_resolved(in_a_copy):
     assert [claim.better for claim in params.claims] == ["own_method"]
 
 
-def test_every_example_is_listed():
-    text = (EXAMPLES / "README.md").read_text()
-    files = [path.name for path in EXAMPLES.iterdir() if path.is_file()]
-    assert [name for name in files if name != "README.md" and f"({name})" not in text] == []
-
-
 def test_the_schema_for_editors_is_that_of_season_files():
     written = (ROOT / "docs/season.schema.json").read_text()
     assert written == schema(), "python -m benchmark season --schema > docs/season.schema.json"
@@ -165,33 +158,3 @@ def test_features_of_another_network_are_those_of_its_pictures(squeezenet):
         expected = (seen[:, down, right].mean((1, 2)) + mirrored[:, down, same].mean((1, 2))) / 2
         region = regions[1, 6 * row + column]  # b.png is the second by name
         np.testing.assert_allclose(region, expected, rtol=2e-3, atol=1e-3)
-
-
-def test_features_of_another_network_can_be_imported(squeezenet):
-    example = load("encode_with_torchvision")
-    given = ["squeezenet1_1", "weights.pth", "pictures.zip", "squeezenet1_1.npy"]
-    example.main([given[0], *(str(squeezenet / name) for name in given[1:])])
-    source = open_source(squeezenet / "squeezenet1_1.npy", squeezenet)
-    blocks = list(source.blocks())
-    assert [key for block in blocks for key in block.keys] == ["a", "b"]
-    assert sum(len(block.values) for block in blocks) == 2
-    assert not list(squeezenet.glob("*.part"))
-
-
-def test_a_file_without_pictures_is_refused(squeezenet, capsys):
-    example = load("encode_with_torchvision")
-    with zipfile.ZipFile(squeezenet / "empty.zip", "w") as archive:
-        archive.writestr("readme.txt", "no picture")
-    given = [squeezenet / name for name in ("weights.pth", "empty.zip", "out.npy")]
-    with pytest.raises(SystemExit):
-        example.main(["squeezenet1_1", *map(str, given)])
-    assert "expected pictures" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("network", ["resnet50", "swin_t"])
-def test_a_network_without_a_map_of_features_is_refused(squeezenet, capsys, network):
-    example = load("encode_with_torchvision")
-    given = [squeezenet / name for name in ("weights.pth", "pictures.zip", "out.npy")]
-    with pytest.raises(SystemExit):
-        example.main([network, *map(str, given)])
-    assert f"found '{network}'" in capsys.readouterr().err

@@ -6,33 +6,26 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from entities_release import (
     ALL_IDS,
     COUNTS,
     HEIGHT,
-    IDS,
     NAMED,
     WIDTH,
     chains,
     expected_box,
     write_loose,
     write_zipped,
-    xml_of,
 )
-from PIL import Image
-from refusals import check, refusal, refused
 
-import benchmark.papers.printed_tables
+from benchmark.contracts.datasets import flickr30k_entities
+from benchmark.contracts.datasets.flickr30k_entities import Options
 from benchmark.core.command_line import run_stage
 from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from datasets import flickr30k_entities
-from datasets.flickr30k_entities import Options
-from seasons import params_of
+from seasons import params_of, write_params
 
 
 @pytest.fixture
@@ -55,15 +48,6 @@ def raw(request) -> Path:
 
 
 # What is read ------------------------------------------------------------------------------
-
-
-def test_images_are_those_of_the_lists_in_their_order(raw):
-    images = flickr30k_entities.read(raw).images
-    assert images.columns.tolist() == ["image_id", "file", "split", "group"]
-    assert images["image_id"].tolist() == ALL_IDS
-    assert images["split"].tolist() == [split for split, ids in IDS.items() for _ in ids]
-    assert images["file"].tolist() == [f"{image_id}.jpg" for image_id in ALL_IDS]
-    assert images["group"].tolist() == ALL_IDS
 
 
 def test_captions_are_the_sentences_without_markup(raw):
@@ -109,12 +93,6 @@ def test_a_chain_has_the_union_of_its_boxes_and_an_object_may_belong_to_two(loos
     assert second[["x0", "y0", "x1", "y1"]].tolist() == [1, 9, 60, 20]
 
 
-def test_phrases_stand_in_their_captions(loose):
-    tables = flickr30k_entities.read(loose)
-    text = tables.captions.set_index("caption_id")["text"]
-    assert all(row.phrase in text[row.caption_id] for row in tables.regions.itertuples())
-
-
 def test_what_is_left_out_is_counted(raw):
     notes = flickr30k_entities.read(raw).notes
     assert "16 phrases name nothing visible and are no regions." in notes
@@ -138,67 +116,6 @@ def test_unrelated_captions_can_be_left_out_with_their_phrases(raw):
     assert not set(tables.regions["caption_id"]) & lost
     assert len(whole.regions) - len(tables.regions) == 1 + 2
     assert "2 captions that UNRELATED_CAPTIONS lists are left out." in tables.notes
-
-
-def test_without_pictures_the_files_have_no_name(zipped):
-    whole = flickr30k_entities.read(zipped)
-    (zipped / "flickr30k-images.zip").unlink()
-    tables = flickr30k_entities.read(zipped, Options(with_pictures=False))
-    assert set(tables.images["file"]) == {""}
-    pd.testing.assert_frame_equal(tables.regions, whole.regions)
-    do = "place flickr30k-images/ or flickr30k-images.zip, and drop the option"
-    with refused(expected="a picture", found="nothing", do=do):
-        flickr30k_entities.pictures(zipped, Options(with_pictures=False))("")
-    for function in (flickr30k_entities.inventory, flickr30k_entities.pictures):
-        with refused(zipped, "flickr30k-images/ or flickr30k-images.zip", "no pictures"):
-            function(zipped)
-
-
-def test_pictures_are_the_same_from_both_layouts(loose, zipped):
-    packed, folder = flickr30k_entities.pictures(zipped), flickr30k_entities.pictures(loose)
-    for image_id in ALL_IDS[::5]:
-        picture = packed(f"{image_id}.jpg")
-        assert (picture.mode, picture.size) == ("RGB", (WIDTH, HEIGHT))
-        assert picture.tobytes() == folder(f"{image_id}.jpg").tobytes()
-
-
-def names(paths: list[Path], raw: Path) -> list[str]:
-    return sorted(path.relative_to(raw).as_posix() for path in paths)
-
-
-def test_inventory(loose, zipped):
-    lists = ["train.txt", "val.txt", "test.txt"]
-    archives = ["annotations.zip", "flickr30k-images.zip"]
-    assert names(flickr30k_entities.inventory(zipped), zipped) == sorted(archives + lists)
-    options = Options(unrelated=False, with_pictures=False)
-    related = flickr30k_entities.inventory(zipped, options)
-    assert names(related, zipped) == sorted([archives[0], *lists, "UNRELATED_CAPTIONS"])
-    kinds = ("Sentences/{}.txt", "Annotations/{}.xml", "flickr30k-images/{}.jpg")
-    every = [kind.format(image_id) for kind, image_id in product(kinds, ALL_IDS)]
-    assert names(flickr30k_entities.inventory(loose), loose) == sorted(every + lists)
-
-
-def test_card():
-    card = flickr30k_entities.card()
-    assert card.expected_images == {"train": 29783, "val": 1000, "test": 1000}
-    assert sum(card.expected_captions.values()) == 158915
-    related = flickr30k_entities.card(Options(unrelated=False))
-    assert sum(related.expected_captions.values()) == 158915 - 21
-    assert related.split == card.split and card.form and card.raw_gib > 4
-    assert related.checklist[-1].names == "UNRELATED_CAPTIONS"
-    features = flickr30k_entities.card(Options(with_pictures=False))
-    assert not features.form and "images" not in features.obtain
-    assert [needed.names for needed in features.checklist] == [
-        "annotations.zip, or Sentences/ and Annotations/",
-        "train.txt, val.txt and test.txt",
-    ]
-    assert {remote.name for remote in card.remote} >= {"annotations.zip", "test.txt"}
-
-
-def test_the_split_has_the_name_that_the_paper_uses():
-    papers = Path(benchmark.papers.printed_tables.__file__).parent
-    paper = yaml.safe_load((papers / "two_branch.yaml").read_text(encoding="utf-8"))
-    assert flickr30k_entities.card().split == paper["paper"]["splits"]["flickr30k_entities"]
 
 
 # Through the stages ------------------------------------------------------------------------
@@ -242,49 +159,3 @@ def test_fetch_and_prepare(raw):
     assert regions["chain"].iloc[0] == f"{ALL_IDS[0]}/1"
     box = regions[["x0", "y0", "x1", "y1"]].iloc[1]
     assert box.tolist() == [1.0, 9.0, 60.0, 20.0]
-
-
-@pytest.mark.usefixtures("active")
-def test_prepare_without_pictures(zipped, capsys):
-    (zipped / "flickr30k-images.zip").unlink()
-    error = refusal(fetch, "flickr30k_entities", "--source", zipped)
-    check(error, expected="flickr30k-images/ or flickr30k-images.zip", found="no pictures")
-    checklist = capsys.readouterr().err.splitlines()
-    assert checklist[0].startswith("[ ] flickr30k-images/ or") and checklist[1].startswith("[x]")
-    activate(with_pictures=False)
-    assert run(fetch, "--source", str(zipped)) == 0
-    assert run(prepare) == 0
-    assert set(prepared_tables.read("flickr30k_entities").images["file"]) == {""}
-
-
-@pytest.mark.usefixtures("active")
-def test_pictures_of_another_size_than_the_xml_says_are_refused(loose):
-    path = loose / "flickr30k-images" / f"{ALL_IDS[6]}.jpg"
-    Image.new("RGB", (WIDTH // 2, HEIGHT)).save(path)
-    assert run(fetch, "--source", str(loose)) == 0
-    error = refusal(prepare, "flickr30k_entities")
-    assert ALL_IDS[6] in error.where and error.where.endswith(": box")
-    check(error, expected=f"a box in its picture of {WIDTH // 2} x {HEIGHT}")
-
-
-@pytest.mark.usefixtures("active")
-def test_a_missing_picture_stops_prepare_with_one_line(loose):
-    (loose / "flickr30k-images" / f"{ALL_IDS[6]}.jpg").unlink()
-    assert run(fetch, "--source", str(loose)) == 0
-    check(refusal(prepare, "flickr30k_entities"), f"{ALL_IDS[6]}.jpg", "a whole picture")
-
-
-@pytest.mark.usefixtures("active")
-def test_a_missing_annotation_stops_fetch(loose, capsys):
-    (loose / xml_of(3)).unlink()
-    error = refusal(fetch, "flickr30k_entities", "--source", loose)
-    check(error, xml_of(3), "a raw file", "nothing (1 of")
-    checklist = capsys.readouterr().err.splitlines()
-    assert all(entry.startswith("[x] ") for entry in checklist)
-
-
-@pytest.mark.usefixtures("active")
-def test_an_empty_list_stops_prepare(loose):
-    (loose / "val.txt").write_bytes(b"")
-    assert run(fetch, "--source", str(loose)) == 0
-    check(refusal(prepare, "flickr30k_entities"), "split val", "at least one image", "none")

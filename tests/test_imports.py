@@ -1,10 +1,8 @@
 """Imported features: every format in its real layout, in the order of the images, in blocks."""
 
 import json
-import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 from feature_files import (
     DATASET,
@@ -18,7 +16,6 @@ from feature_files import (
     first_of,
     images_of,
     load,
-    mat_with_ids,
     mat_with_json,
     npy_pooled,
     npy_regions,
@@ -33,10 +30,10 @@ from feature_files import (
 
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import sha256_of_items
-from benchmark.encode import feature_formats
+from benchmark.features import imported_features
 
 WITH_REGIONS = [scan_folder, coco_folder, tsv_file, tsv_folder, npy_regions]
-POOLED_ONLY = [vsepp_folder, mat_with_json, mat_with_ids, npy_pooled]
+POOLED_ONLY = [vsepp_folder, mat_with_json, npy_pooled]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +50,7 @@ def expected_mean(image_id: str) -> list[float]:
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("write", WITH_REGIONS)
 def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(feature_formats, "BLOCK", block)
+    monkeypatch.setattr(imported_features, "BLOCK", block)
     features = load(write())
     assert set(features) == {"pooled", "regions"}
     assert features["regions"].dtype == features["pooled"].dtype == np.float16
@@ -64,7 +61,7 @@ def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, m
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("write", POOLED_ONLY)
 def test_pooled_features_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(feature_formats, "BLOCK", block)
+    monkeypatch.setattr(imported_features, "BLOCK", block)
     features = load(write())
     assert set(features) == {"pooled"}
     assert features["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
@@ -84,25 +81,15 @@ def test_channels_are_standardised_by_the_training_images(write):
         assert (values[..., 2] == 0).all()
 
 
-@pytest.mark.parametrize("file", ["val2014/COCO_val2014_{:012}.jpg", "flickr30k/{}.jpg", ""])
-def test_a_tsv_calls_images_by_the_number_at_the_end_of_their_file(file):
-    """Without a picture, of their id."""
-    images = images_of(file)
-    if file:
-        images["image_id"] = [f"image{row}" for row in range(len(images))]
-    features = load(tsv_file(), images)
-    assert features["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
-
-
 def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
     """Not of another one in the raw folder; and a folder before the name does not matter."""
-    path = RAW / mat_with_ids()
-    ids = (path.with_name("feats_ids.txt")).read_text().split()
-    path.with_name("feats_ids.txt").unlink()
-    write_json_of(ids, path.with_name("dataset.json"))
-    write_json_of(ids[::-1], RAW / "dataset_flickr30k.json")
-    features = load("fc7/feats.mat", images_of("pictures/{}.jpg"))
-    assert features["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
+    mat_with_json()
+    (RAW / "fc7").mkdir()
+    for name in ("vgg_feats.mat", "dataset_flickr30k.json"):
+        (RAW / name).rename(RAW / "fc7" / name)
+    write_json_of(list(reversed(USED)), RAW / "dataset_flickr30k.json")
+    features = load("fc7/vgg_feats.mat", images_of("pictures/{}.jpg"))
+    assert features["pooled"].tolist() == first_of(USED).astype(np.float16).tolist()
 
 
 def test_the_card_tells_what_the_features_were_taken_from():
@@ -125,17 +112,3 @@ def test_the_card_tells_what_the_features_were_taken_from():
     listed("boxes_36.tsv", "other")
     load(tsv_file())
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}
-
-
-@pytest.mark.slow
-def test_memory_does_not_hold_the_file(monkeypatch):
-    monkeypatch.setattr(feature_formats, "BLOCK", 1 << 16)
-    images = pd.DataFrame({"image_id": [str(n) for n in range(300)], "file": "", "split": "train"})
-    np.save(RAW / "mine.npy", np.ones((300, 36, 512), np.float32))  # 22 MB
-    (RAW / "mine_ids.txt").write_text("\n".join(images["image_id"]))
-    tracemalloc.start()
-    load("mine.npy", images, standardise=True)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    arrays = 300 * 37 * 512 * 2  # read back at the end by this test
-    assert peak < arrays + 2e6 < (RAW / "mine.npy").stat().st_size

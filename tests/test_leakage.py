@@ -11,23 +11,29 @@ import torch
 from PIL import Image
 from torch import nn
 
+from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.data.word_vectors import Words
 from benchmark.encode import __main__ as encode
-from benchmark.encoders import torchvision_cnn
+from benchmark.features import torchvision_cnn
 from benchmark.fetch import __main__ as fetch
-from benchmark.matching import checkpoints, retrieval_inputs
 from benchmark.prepare import __main__ as prepare
-from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, leakage, near_pairs
-from benchmark.prepare.table_checks import Picture, measure
-from benchmark.report.pages import integrity_tables as page
+from benchmark.prepare.leakage import (
+    ALIKE,
+    NEAR_BITS,
+    PLAIN,
+    Picture,
+    leakage,
+    measure,
+    near_pairs,
+)
+from benchmark.scoring import checkpoints, inputs
 from benchmark.season.method_options import configured, method_of
-from benchmark.season.parameter_files import write_params
-from benchmark.season.parameters import FeatureSet, Params, SentenceEncoder
+from benchmark.season.parameters import FeatureSet, Params, Season, SentenceEncoder
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season
 from benchmark.train import __main__ as train
-from benchmark.train.pseudo_classes import cluster
+from benchmark.train.sampling import cluster
+from seasons import write_params
 
 
 def scene(seed: int, size: tuple[int, int] = (90, 60)) -> Image.Image:
@@ -73,18 +79,6 @@ def test_other_pictures_equal_ones_and_those_of_the_same_split_are_not_near():
     assert pairs(["train"] * 9 + ["test"] * 9, *map(scene, range(18))) == []
     assert pairs(["train", "test"], scene(1), scene(1)) == []
     assert pairs(["train", "train", "test"], scene(1), COPIES["brighter"](scene(1)), scene(2)) == []
-
-
-def test_plain_pictures_are_not_near():
-    plain = [Image.new("RGB", (20, 20), (level, 90, 10)) for level in (100, 101, 150)]
-    assert pairs(["train", "val", "test"], *plain) == []
-
-
-def test_scenes_of_like_brightness_and_other_colours_are_not_near():
-    grey = np.asarray(scene(1).convert("L"))
-    red, blue = (np.zeros((*grey.shape, 3), np.uint8) for _ in range(2))
-    red[:, :, 0], blue[:, :, 2] = grey * 0.3, grey
-    assert pairs(["train", "test"], Image.fromarray(red), Image.fromarray(blue)) == []
 
 
 def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]]:
@@ -138,22 +132,6 @@ def test_captions_are_counted_as_they_are_and_by_their_words():
         "spaces are ignored."
     )
     assert "dog" not in str(findings).lower()
-
-
-def test_pictures_are_named_and_counted():
-    copy = COPIES["brighter"](scene(1))
-    images = pd.DataFrame(
-        {"file": list("abcdefg"), "split": "train train train val test test unused".split()}
-    )
-    images["image_id"] = images["file"]
-    pictures = measured(scene(0), scene(1), scene(2), scene(0), copy, scene(3), scene(3))
-    findings = leakage(images, tables({"train": ["x"]})[1], pictures)
-    assert findings["pictures"] == [["train: a", "val: d"]]
-    assert [pair[:2] for pair in findings["near_pictures"]] == [["train: b", "test: e"]]
-    assert findings["near_pictures_total"] == 1
-    assert findings["items"]["pictures"] == {"train": 1, "val": 1, "test": 0}
-    assert findings["items"]["near_pictures"] == {"train": 1, "val": 0, "test": 1}
-    assert findings["notes"][1].startswith("1 pairs of pictures in different splits are nearly")
 
 
 PLANTED = "zyzzyva"  # a word of one test caption only
@@ -272,17 +250,16 @@ def fitted(params: Params) -> dict[str, object]:
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
-        vocabulary = retrieval_inputs.vocabulary_for(data, cell, replace(takes, min_count=1))
+        vocabulary = inputs.vocabulary_for(data, cell, replace(takes, min_count=1))
         facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
         facts[f"clusters of {cell.preset}"] = cluster(
-            retrieval_inputs.pooled_features(data, cell, "train"), 3, seed=0
+            inputs.image_features(data, cell, "pooled", "train"), 3, seed=0
         ).tolist()
         checkpoint = checkpoints.load(Path(cell.checkpoint))
         assert checkpoint.status == "ok"
         weights = {name: value.numpy().tobytes() for name, value in checkpoint.state.items()}
         facts[f"{cell.preset}: checkpoint"] = (checkpoint.words, checkpoint.epoch, weights)
-        history = Path(cell.folder) / "training/history.csv"
-        facts[f"{cell.preset}: history"] = history.read_bytes()
+        facts[f"{cell.preset}: history"] = read_json(Path(cell.history))["history"]
     return facts
 
 
@@ -315,45 +292,3 @@ def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(tmp_path, mo
         "two_branch_constraints: checkpoint",
     }
     assert ("words.npy" in changed) != loaded
-
-
-def card_of(leaks: dict, **facts: object) -> dict:
-    return {"title": "Mine", "leakage": leaks} | facts
-
-
-def test_the_page_tells_what_the_splits_share():
-    images = pd.DataFrame({"file": list("abcd"), "split": ["train", "train", "val", "test"]})
-    pictures = measured(scene(0), scene(1), scene(0), COPIES["brighter"](scene(1)))
-    captions = tables({"train": ["A dog.", "A cat."], "val": ["A dog."], "test": ["a cat"]})[1]
-    card = card_of(leakage(images, captions, pictures), pictures=4)
-    assert page.shared(card).rows == [
-        ["pictures, pixel for pixel", "1", "1", "1", "0"],
-        ["pictures, nearly (pairs)", "1", "1", "0", "1"],
-        ["captions, word for word", "1", "1", "1", "0"],
-        ["captions but for case, punctuation and spaces", "2", "2", "1", "1"],
-    ]
-    equal, near = page.twins(card).rows
-    assert equal == ["train: a", "val: c", "equal", "0"]
-    assert near[:3] == ["train: b", "test: d", "nearly"]
-    sentences = page.integrity_sentences(card)
-    assert sentences[0].startswith("All 4 pictures could be decoded") and len(sentences) == 4
-
-
-def test_the_page_of_a_card_of_before_these_checks():
-    old = card_of({"pictures": [["train: a", "test: b"]], "captions": 3, "notes": ["A note."]})
-    assert page.integrity_sentences(old) == ["A note."]
-    assert page.shared(old) is None
-    assert page.twins(old).rows == [["train: a", "test: b", "equal", "0"]]
-    assert page.twins(card_of({"notes": []})) is None
-    assert page.captions_per_image(old) is None
-
-
-def test_the_page_tells_captions_per_image():
-    counts = {"train": {"5": 30, "10": 1}, "test": {"5": 7}, "unused": {"0": 2}}
-    grid = page.captions_per_image(card_of({"notes": []}, captions_per_image=counts))
-    assert grid.heads == ["split", "0", "5", "10"]
-    assert grid.rows == [
-        ["train", "0", "30", "1"],
-        ["test", "0", "7", "0"],
-        ["unused", "2", "0", "0"],
-    ]

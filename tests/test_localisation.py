@@ -8,18 +8,16 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark import protocol
+from benchmark.contracts.methods import NotApplicableError
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import sha256_of_items
 from benchmark.data.prepared_tables import Prepared
-from benchmark.evaluate import evaluation
-from benchmark.matching import localisation_inputs, score_checks, scoring
-from benchmark.matching.localisation_inputs import phrase_inputs
-from benchmark.protocol import RefusedError
+from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
+from benchmark.scoring.inputs import phrase_inputs, proposal_ious
+from benchmark.scoring.ranking import localisation_ranks
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
-from methods import NotApplicableError
 
 SPLITS = ("train",) * 3 + ("val",) * 2 + ("test",) * 3 + ("unused",)
 P, F = 12, 5
@@ -46,26 +44,18 @@ def test_ious_count_pixels():
     boxes, truths = some_boxes(rng, (4, 6)), some_boxes(rng, (10,))
     boxes[2, 3:] = 0  # an image with three proposals
     image = rng.integers(0, 4, 10)
-    ious = localisation_inputs.proposal_ious(boxes, image, truths)
+    ious = proposal_ious(boxes, image, truths)
     expected = [[naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
     np.testing.assert_allclose(ious, expected, rtol=1e-6)
     assert np.isnan(ious[image == 2, 3:]).all() and (image == 2).any()
 
 
-def test_many_rows_are_done_in_chunks_without_a_seam(monkeypatch):
-    rng = np.random.default_rng(1)
-    boxes, truths, image = some_boxes(rng, (4, 6)), some_boxes(rng, (23,)), rng.integers(0, 4, 23)
-    whole = localisation_inputs.proposal_ious(boxes, image, truths)
-    monkeypatch.setattr(localisation_inputs, "CHUNK", 5)
-    np.testing.assert_array_equal(localisation_inputs.proposal_ious(boxes, image, truths), whole)
-
-
 def test_an_iou_of_exactly_one_half_is_right():
     truth = np.array([[0, 0, 10, 10]], np.float32)
     boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
-    ious = localisation_inputs.proposal_ious(boxes, np.array([0]), truth)
+    ious = proposal_ious(boxes, np.array([0]), truth)
     assert ious.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
-    assert protocol.localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).tolist() == [1]
+    assert localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).values.tolist() == [1, 2]
 
 
 def naive_rank(scores, ious) -> int:
@@ -85,9 +75,10 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     ious = ious.astype(np.float32)
     scores[np.isnan(ious)] = np.nan
     expected = [naive_rank(s, o) for s, o in zip(scores, ious, strict=True)]
-    ranks = protocol.localisation_ranks(scores, ious)
-    assert ranks.tolist() == expected and expected[7] == P
-    metrics = protocol.localisation_metrics(ranks, ious)
+    metrics, ranks = (found := evaluation.of_localisation(scores, ious)).metrics, found.scores
+    assert ranks.best("p2r").tolist() == expected and expected[7] == P
+    right = [max(sum(o >= 0.5 for o in row), 1) for row in ious]
+    assert ranks.all("p2r").counts.tolist() == right
     for k in (1, 5, 10):
         share = sum(rank < k for rank in expected) / 60
         assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
@@ -101,28 +92,13 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     assert set(recalls) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
 
-def test_training_and_evaluation_call_the_same_proposals_right():
-    assert selection.CORRECT_IOU == protocol.CORRECT_IOU == 0.5
-
-
 def test_scores_that_are_not_finite_are_refused():
     ious = np.array([[0.6, np.nan]], np.float32)
-    assert protocol.localisation_ranks(np.array([[1.0, np.nan]]), ious).tolist() == [0]
-    with pytest.raises(protocol.RefusedError, match="1 of 1 scores are NaN"):
-        protocol.localisation_ranks(np.array([[np.nan, 1.0]]), ious)
+    assert localisation_ranks(np.array([[1.0, np.nan]]), ious).values.tolist() == [0]
+    with pytest.raises(RefusedError, match="1 of 1 scores are NaN"):
+        localisation_ranks(np.array([[np.nan, 1.0]]), ious)
     with pytest.raises(selection.NotFiniteError):
         selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(ious))
-
-
-def test_the_best_box_of_every_phrase_is_kept():
-    boxes = some_boxes(np.random.default_rng(0), (2, 3))
-    ious = np.array([[0.1, 0.6, 0.2], [0.7, 0.2, np.nan]], np.float32)
-    scores = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, np.nan]], np.float32)
-    result = evaluation.of_localisation(scores, ious, boxes, ["a", "b"])
-    assert result.samples["p2r_boxes"].tolist() == [boxes[0, 2].tolist(), boxes[1, 1].tolist()]
-    assert result.rank_table.to_dict("list") == {
-        "direction": ["p2r", "p2r"], "query": ["a", "b"], "rank": [1, 1],
-    }  # fmt: skip
 
 
 # Inputs ---------------------------------------------------------------------------------------
@@ -160,6 +136,7 @@ def made() -> Prepared:
     np.save(TEXTS / "phrase.npy", rng.normal(size=(len(phrases), 4)).astype(np.float16))
     for folder, items in ((IMAGES, ids[:-1]), (TEXTS, phrases)):
         card = {"dataset": "d", "encoder": folder.name, "items_sha256": sha256_of_items(items)}
+        card["items"] = len(items)
         card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
         write_json(folder / "card.json", card)
     return Prepared(images=images, captions=captions, regions=regions, card={}, folder=Path("d"))
@@ -182,7 +159,7 @@ def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
     truths, vectors = np.load(IMAGES / "truths.npy"), np.load(TEXTS / "phrase.npy")
     regions = regions_of_train()
     rows = np.array([8, 0, 4, 1])
-    batch = inputs.batch(rows)
+    batch = next(inputs.batches([rows], [None]))
     for b, row in enumerate(rows):
         region = regions.iloc[row]
         image = int(region["image_id"][1:])
@@ -219,23 +196,6 @@ def regions_of_train() -> pd.DataFrame:
     return table[table["image_id"].isin(["i0", "i1", "i2"])].reset_index(drop=True)
 
 
-def test_phrases_of_one_chain_are_siblings(inputs):
-    chains = regions_of_train()["chain"].tolist()
-    owners = inputs.owners
-    assert all(
-        (owners[a] == owners[b]) == (chains[a] == chains[b]) for a in range(9) for b in range(9)
-    )
-
-
-def test_pairs_are_all_rows_in_chunks(inputs, monkeypatch):
-    monkeypatch.setattr(localisation_inputs, "CHUNK", 4)
-    chunks = list(inputs.pairs())
-    assert [len(regions) for regions, _ in chunks] == [4, 4, 1]
-    whole = inputs.batch(np.arange(9))
-    assert torch.equal(torch.cat([regions for regions, _ in chunks]), whole.regions)
-    assert torch.equal(torch.cat([text.values for _, text in chunks]), whole.phrases.values)
-
-
 def test_the_first_images_bring_their_phrases(inputs):
     fewer = inputs.first_images(2)
     kept = regions_of_train()["image_id"].isin(["i0", "i1"])
@@ -259,15 +219,15 @@ class Dot(torch.nn.Module):
 
 
 def test_every_phrase_meets_the_proposals_of_its_image(inputs):
-    scores = scoring.score_proposals(Dot(), inputs)
-    batch = inputs.batch(np.arange(9))
+    scores = model_scores.score_proposals(Dot(), inputs)
+    batch = next(inputs.batches([np.arange(9)], [None]))
     for n in range(9):
         expected = batch.proposals[batch.image_of_row[n]][:, :4] @ batch.phrases.values[n]
         torch.testing.assert_close(scores[n], expected)
 
 
 def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
-    nearest = scoring.nearest_regions(Dot(), inputs)
+    nearest = model_scores.nearest_regions(Dot(), inputs)
     boxes, wanted = np.load(IMAGES / "boxes.npy"), sorted(set(inputs.vector_of_phrase.tolist()))
     assert nearest.shape == (3, len(wanted))
     for image in range(3):
@@ -288,13 +248,13 @@ def test_an_image_without_proposals_has_no_nearest_region_and_nan_is_refused(inp
     boxes = inputs.boxes.clone()
     boxes[1] = 0
     bare = replace(inputs, boxes=boxes)
-    nearest = scoring.nearest_regions(Dot(), bare)
+    nearest = model_scores.nearest_regions(Dot(), bare)
     assert nearest[1].isnan().all() and nearest[[0, 2]].isfinite().all()
     score_checks.check_nearest_regions(Dot(), bare, nearest)
     vectors = inputs.vectors.clone()
     vectors[inputs.vector_of_phrase[0]] = torch.nan
     with pytest.raises(RefusedError, match="scores are NaN or infinite"):
-        scoring.nearest_regions(Dot(), replace(inputs, vectors=vectors))
+        model_scores.nearest_regions(Dot(), replace(inputs, vectors=vectors))
 
 
 def test_a_split_without_phrases_is_not_applicable():

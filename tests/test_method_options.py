@@ -1,34 +1,29 @@
 """Methods by name and path, and their options: what is accepted and what is refused."""
 
-from dataclasses import fields
-from types import ModuleType
+from dataclasses import asdict, fields
 
 import pytest
 
-import methods
+from benchmark.contracts import methods
 from benchmark.core.errors import UserError
-from benchmark.season.method_options import configured, method_of, spelt_out
+from benchmark.season.method_options import configured, method_of
 from benchmark.season.presets import presets
 
 PRESETS = presets()
 ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}
 
 
-@pytest.fixture(params=methods.names())
-def method(request) -> ModuleType:
-    return methods.load(request.param)
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_presets_are_accepted_by_their_config(name):
     method = methods.load(PRESETS[name][0])
     config = configured(method, ROWS[name].options, f"preset {name}")
-    assert spelt_out(config) == spelt_out(method.Config()) | ROWS[name].options
+    assert asdict(config) == asdict(method.Config()) | ROWS[name].options
     given = ROWS[name].start or method.inputs(config).fit
     assert method.recipe(config) or given, "neither trained, nor fitted, nor from a checkpoint"
 
 
-def test_unknown_option_is_refused_with_the_valid_ones(method):
+def test_unknown_option_is_refused_with_the_valid_ones():
+    method = methods.load("vse")
     with pytest.raises(UserError) as error:
         configured(method, {"lamda2": 1.0}, "preset mine")
     assert error.value.where == "preset mine: option 'lamda2'"
@@ -58,32 +53,3 @@ def test_names_are_checked():
         with pytest.raises(UserError) as error:
             method_of(name)
         assert error.value.where == f"method {name!r}" and "scan" in error.value.expected
-
-
-OUTSIDE = '''
-"""A method outside of the package."""
-
-{future}
-from dataclasses import dataclass
-
-from methods import Inputs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    size: int = 3
-
-
-def inputs(config):
-    return Inputs(image="pooled", text="sentence")
-'''
-
-
-@pytest.mark.parametrize("future", ["", "from __future__ import annotations"])
-def test_a_file_outside_of_the_package_is_a_method(tmp_path, future):
-    (tmp_path / "mine.py").write_text(OUTSIDE.format(future=future))
-    method = methods.load(str(tmp_path / "mine.py"))
-    assert method.inputs(method.Config()).image == "pooled"
-    assert configured(method, {"size": 7}, "preset mine").size == 7
-    with pytest.raises(ValueError, match="other.py: no such method file"):
-        methods.load(str(tmp_path / "other.py"))

@@ -1,113 +1,111 @@
-"""Metrics: declared once, measured from ranks, and not missed by records without them."""
+"""Metrics: declared once, measured from ranks of all relevant items, and in their ranges."""
 
-import shutil
-from dataclasses import replace
+import math
+import sys
 from pathlib import Path
+from types import ModuleType
 
-import forks
 import numpy as np
 import pytest
-from builders import outcome, standing
+from oracles import ranking as naive
 from oracles import whole_matrices
-from report_seasons import enter_played_season, record_of
 
-from benchmark import protocol
-from benchmark.analysis.boards import read_boards
-from benchmark.core.errors import UserError
-from benchmark.protocol import METRICS, metrics, table_metrics
-from benchmark.protocol.metrics import RANK_METRICS, outdated, query_terms, with_formula_versions
-from benchmark.season.parameters import Params
+from benchmark.data.results import Ranks
+from benchmark.scoring import METRICS, metrics, ranking, table_metrics
+from benchmark.scoring.metrics import RANK_METRICS, query_terms
+from benchmark.scoring.relevance import Relevance
 
-ROOT = Path(__file__).parents[1]
 SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its metrics
 INTERVAL = {"overlap_s_low", "overlap_s_high"}
-# What a new metric is: one entry in protocol/metrics.py.
-ENTRY = """    _recall(20),
-    Metric(
-        name="mrr",
-        heading="MRR",
-        unit="share",
-        range=(0.0, 1.0),
-        formula="mean of 1 / rank, the rank counted from 1",
-        compute=lambda ranks_Q: float((1 / (ranks_Q + 1)).mean()),
-        of_queries=lambda ranks_Q: 1 / (ranks_Q + 1),
+# What a new metric is: one entry in scoring/metrics.py.
+ENTRY = """    Metric(
+        name="ndcg10",
+        heading="nDCG@10",
+        formula="discounted gain of the relevant items among the first 10, over the greatest",
+        compute=lambda ranks: float(_ndcg(ranks).mean()),
+        of_queries=lambda ranks: _ndcg(ranks),
         directions=ALL,
-        decimals=3,
+        needs_all=True,
+        **PERCENT,
     ),
 """
-PLAYED = """
-from pathlib import Path
-import numpy as np
-from builders import board, outcome, prepare, standing
-from benchmark import protocol
-from benchmark.analysis.comparisons import compare, interval_over_images
-from benchmark.papers.printed_tables import About, Paper, Row, Table
-from benchmark.report.pages.paper_tables import paper_tables
-from benchmark.report.pages.result_tables import leaderboard
+FORMULA = """
+def _ndcg(ranks: Ranks) -> np.ndarray:
+    gains = np.where(ranks.values < 10, 1 / np.log2(ranks.values + 2.0), 0.0)
+    ideal = (1 / np.log2(np.arange(10) + 2.0)).cumsum()[np.minimum(ranks.counts, 10) - 1]
+    return 100 * np.bincount(ranks.queries, gains, minlength=len(ranks)) / ideal
 
-prepare("made", np.repeat(np.arange(4), 2))
-ranks = {"i2t": np.array([0, 1, 3, 15]), "t2i": np.array([0, 0, 1, 1, 3, 3, 9, 9])}
-scores = {"overlap_s": 0.3, "one_minus_ks": 0.4}
-new = outcome("new", ranks=ranks, metrics=scores)
-assert new.record.metrics["i2t_r20"] == 100 and new.record.metrics["i2t_r10"] == 75
-assert abs(new.record.metrics["i2t_mrr"] - (1 + 1 / 2 + 1 / 4 + 1 / 16) / 4) < 1e-12
-old = outcome("old", ranks=ranks, metrics=scores)
-for name in [name for name in old.record.metrics if name.endswith(("_r20", "_mrr"))]:
-    del old.record.metrics[name]
-assert not protocol.metrics.outdated(old.record.metrics)
-played = board(standing("new", [new]), standing("old", [old]), title="Made", split="s", reader="r")
 
-def texts(table):
-    return [[entry.text for entry in row] for row in table.entries]
-
-table = leaderboard(played)
-rows = {row[0]: dict(zip(table.heads, row)) for row in texts(table)}
-assert rows["new"]["i2t R@20"] == "100.0" and rows["old"]["i2t R@20"] == "-", rows
-assert rows["new"]["i2t MRR"] == "0.453" and rows["old"]["i2t MRR"] == "-", rows
-assert rows["new"]["rsum"] == rows["old"]["rsum"]
-low, high = interval_over_images(played, played.standings[0], "i2t_mrr")
-assert low < new.record.metrics["i2t_mrr"] < high
-assert compare(played, *played.standings, "i2t_mrr") is None
-about = About(title="t", authors="a", year=2019, venue="v", source="s")
-row = Row(label="A", preset="new", numbers={"flickr30k/test": [90.0, 0.5]})
-printed = Table(title="t", metrics=["i2t_r20", "i2t_mrr"], rows=[row])
-paper = Paper(paper=about, tables={"1": printed}, claims=[])
-(table,) = paper_tables(paper, [played])["1"].values()
-assert table.heads[3:5] == ["i2t R@20", "i2t MRR"], table.heads
-assert texts(table)[0][3:5] == ["90.0", "0.500"], table.rows
-assert texts(table)[1][3:5] == ["100.0", "0.453"], table.rows
 """
 
 
-def test_a_new_metric_is_one_entry(tmp_path):
-    """In a copy of the tree: it is measured, in the tables, and old records have a dash."""
-    for room in ("benchmark", "methods", "datasets"):
-        skip = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=skip)
-    path = tmp_path / "benchmark/protocol/metrics.py"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("    _recall(10),\n", "    _recall(10),\n" + ENTRY, 1))
-    played = forks.python(PLAYED, tmp_path)
-    assert played.status == 0, played.said
+@pytest.fixture
+def with_ndcg(monkeypatch) -> ModuleType:
+    """The metrics as they are with one more entry in their file."""
+    source = Path(metrics.__file__).read_text()
+    before = "    _recall(1),\n"
+    assert source.count(before) == 1
+    source = source.replace(before, ENTRY + before)
+    source = source.replace("# The declarations.", FORMULA + "# The declarations.")
+    module = ModuleType("metrics_with_ndcg")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(source, metrics.__file__, "exec"), vars(module))
+    return module
+
+
+def test_a_metric_of_all_relevant_items_is_one_entry(with_ndcg):
+    rng = np.random.default_rng(0)
+    scores, relevant = rng.integers(0, 9, (7, 40)).astype(np.float32), rng.random((7, 40)) < 0.3
+    relevant[:, 0] = True
+    expected = []
+    for row, own in zip(scores, relevant, strict=True):
+        order = sorted(range(40), key=lambda g, row=row, own=own: (-row[g], own[g]))[:10]
+        gain = sum(1 / math.log2(place + 2) for place, item in enumerate(order) if own[item])
+        ideal = sum(1 / math.log2(place + 2) for place in range(min(10, int(own.sum()))))
+        expected.append(100 * gain / ideal)
+    ranks = ranking.ranks_of(scores, relevant)
+    found = with_ndcg.rank_metrics("t2i", ranks)
+    assert found["t2i_ndcg10"] == pytest.approx(np.mean(expected)) and found["t2i_r1"] >= 0
+    metric = with_ndcg.METRICS["t2i_ndcg10"]
+    assert metric.of_queries(ranks) == pytest.approx(expected)
+    assert "t2i_ndcg10" in with_ndcg.table_metrics("t2i")
+    # Results of which only the best ranks are known lack it, and have all the others.
+    old = with_ndcg.rank_metrics("t2i", Ranks.of_best(ranks.best))
+    assert set(found) - set(old) == {"t2i_ndcg10"}
+    assert metrics.rank_metrics("t2i", ranks) == old
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_metrics_are_those_of_loops(seed):
+    best = np.random.default_rng(seed).poisson(6, 51 + seed)
+    ranks, loops = Ranks.of_best(best), best.tolist()
+    found = metrics.rank_metrics("i2t", ranks)
+    for k in (1, 5, 10):
+        assert found[f"i2t_r{k}"] == pytest.approx(naive.recall_at(loops, k))
+    assert found["i2t_medr"] == naive.median_rank(loops)
+    assert found["i2t_meanr"] == pytest.approx(naive.mean_rank(loops))
+    for metric in RANK_METRICS:
+        if metric.of_queries:
+            assert metric.of_queries(ranks).mean() == pytest.approx(metric.compute(ranks))
 
 
 def measured(rng: np.random.Generator) -> dict:
-    """Everything that an evaluation measures."""
-    owners = np.repeat(np.arange(6), 2)
-    relevant = protocol.relevance(np.arange(6), owners)
-    scores = {"i2t": rng.uniform(-1, 1, (6, 12))}
+    """All that can be measured of made-up scores."""
+    relevance = Relevance.of(np.arange(8), np.repeat(np.arange(8), 2), folds=2)
+    relevant = relevance.matrix
+    scores = {"i2t": np.clip(rng.normal(0.3 * relevant, 0.3), -1, 1)}
     scores["t2i"] = scores["i2t"].T
-    ranks = protocol.retrieval_ranks(scores, relevant)
-    numbers = protocol.retrieval_metrics(ranks) | whole_matrices.tie_gap(scores, relevant, ranks)
-    numbers |= protocol.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
-    numbers |= protocol.overlap_interval(numbers["overlap_s"], rng.uniform(0, 1, 50))
-    within = whole_matrices.fold_ranks(scores, relevant, owners, folds=2)
-    numbers |= protocol.fold_metrics(within, owners, folds=2)
-    numbers |= protocol.rank_metrics("s2s", rng.integers(0, 9, 12))
+    numbers = metrics.retrieval_metrics(whole_matrices.ranks(scores, relevant))
+    numbers |= whole_matrices.tie_gap(scores, relevant)
+    numbers |= whole_matrices.score_metrics(scores["i2t"][relevant], scores["i2t"][~relevant])
+    numbers |= metrics.overlap_interval(numbers["overlap_s"], rng.uniform(0, 1, 50))
+    within = whole_matrices.fold_ranks(scores, relevant, relevance)
+    numbers |= metrics.fold_metrics(within, relevance.fold_of_query)
+    numbers |= metrics.rank_metrics("s2s", Ranks.of_best(rng.integers(0, 9, 12)))
     ious, proposals = rng.uniform(0, 1, (9, 4)), rng.normal(size=(9, 4))
     ious[:3, 2:] = np.nan
-    lost = protocol.localisation_ranks(proposals, ious)
-    return numbers | protocol.localisation_metrics(lost, ious)
+    lost = ranking.localisation_ranks(proposals, ious)
+    return numbers | metrics.localisation_metrics(lost, ious >= 0.5, ~np.isnan(ious))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -121,23 +119,13 @@ def test_every_number_of_a_record_is_declared_and_in_its_range(seed):
         assert low <= numbers[name] <= high, name
 
 
-@pytest.mark.parametrize("metric", RANK_METRICS, ids=lambda metric: metric.name)
-def test_a_metric_of_queries_is_the_mean_of_their_values(metric):
-    if metric.of_queries:
-        ranks = np.random.default_rng(0).poisson(6, 200)
-        assert metric.of_queries(ranks).mean() == pytest.approx(metric.compute(ranks))
-
-
-def test_headings_are_unique():
-    headings = [metric.heading for metric in METRICS.values()]
-    assert len(set(headings)) == len(headings)
-
-
 def test_tables_have_the_recalls_and_the_median_of_a_direction():
     assert table_metrics("p2r") == ("p2r_r1", "p2r_r5", "p2r_r10", "p2r_medr")
     folded = ("fold_t2i_r1", "fold_t2i_r5", "fold_t2i_r10", "fold_t2i_medr")
     assert table_metrics("t2i", folds=True) == folded
     assert table_metrics("s2s", folds=True) == ()
+    headings = [metric.heading for metric in METRICS.values()]
+    assert len(set(headings)) == len(headings)
 
 
 def test_rsum_adds_up_the_recalls_of_the_directions_that_a_record_has():
@@ -145,77 +133,5 @@ def test_rsum_adds_up_the_recalls_of_the_directions_that_a_record_has():
     assert names == ["t2i_r1", "t2i_r5", "t2i_r10"]
     assert [term.name for term in query_terms("s2s_r5", {})] == ["s2s_r5"]
     assert query_terms("i2t_medr", {"i2t_r1"}) == query_terms("overlap_s", {}) == []
-
-
-class TestFormulaVersions:
-    @pytest.fixture
-    def changed(self, monkeypatch) -> None:
-        """The formula of i2t_r5 is the second one."""
-        second = replace(METRICS["i2t_r5"], version=2)
-        monkeypatch.setitem(metrics.METRICS, "i2t_r5", second)
-
-    def test_the_first_versions_are_not_written(self):
-        assert with_formula_versions({"i2t_r5": 1.0, "overlap_bins": 200}) == {
-            "i2t_r5": 1.0,
-            "overlap_bins": 200,
-        }
-
-    def test_only_a_changed_formula_voids_a_record(self, changed):
-        record = {"i2t_r1": 1.0, "i2t_r5": 1.0, "overlap_bins": 200}
-        assert outdated(record) == ["i2t_r5"]
-        assert outdated({"i2t_r1": 1.0}) == []
-        assert outdated(with_formula_versions(record)) == []
-
-    def test_going_back_to_the_first_formula_voids_records_of_the_second(self, changed):
-        record = with_formula_versions({"i2t_r5": 1.0})
-        assert record == {"i2t_r5": 1.0, "formula_versions": {"i2t_r5": 2}}
-        metrics.METRICS["i2t_r5"] = replace(METRICS["i2t_r5"], version=1)
-        assert outdated(record) == ["i2t_r5"]
-
-
-class TestReading:
-    """A record of another formula is refused, and the message names the command to run."""
-
-    @pytest.fixture
-    def params(self, tmp_path_factory, tmp_path, monkeypatch) -> Params:
-        """A played season."""
-        return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
-
-    def test_a_record_of_today_is_read(self, params):
-        board = {board.dataset: board for board in read_boards(params)}["open"]
-        played = {standing.preset: standing for standing in board.standings}["scan_t2i_avg"]
-        records = [record_of("scan_t2i_avg", seed) for seed in (0, 1)]
-        assert played.values("rsum") == [record["metrics"]["rsum"] for record in records]
-
-    def test_a_record_of_another_formula_is_refused(self, params, monkeypatch):
-        monkeypatch.setitem(METRICS, "i2t_r5", replace(METRICS["i2t_r5"], version=2))
-        with pytest.raises(UserError) as error:
-            read_boards(params)
-        assert error.value.where.endswith("bidirectional/0/record.json: metrics.i2t_r5")
-        assert error.value.expected == "version 2 of its formula"
-        assert error.value.found == "version 1"
-        assert error.value.do.startswith("run: dvc repro seasons/try/pipelines/")
-        assert error.value.do.endswith("/two_branch_bidirectional/dvc.yaml:evaluate-0")
-
-
-class TestStandings:
-    """What a record lacks has no mean; it is not the mean of the seeds that have it."""
-
-    def test_a_metric_that_a_seed_lacks_has_no_mean(self):
-        preset = standing(
-            "a",
-            [
-                outcome("a", 0, metrics={"rsum": 1.0, "i2t_r1": 2.0}),
-                outcome("a", 1, metrics={"rsum": 2.0}),
-                outcome("a", 2, status="failed"),
-            ],
-        )
-        assert (preset.values("rsum"), preset.mean("rsum")) == ([1.0, 2.0], 1.5)
-        assert (preset.values("i2t_r1"), preset.mean("i2t_r1")) == ([], None)
-        assert preset.means() == {"rsum": 1.5}
-
-    def test_folds_that_a_seed_lacks_are_none(self):
-        values = {"fold_values": {"i2t_r1": [10.0, 20.0]}}
-        preset = standing("a", [outcome("a", seed, metrics=values) for seed in (0, 1)])
-        assert preset.by_fold("i2t_r1") == [[10.0, 20.0], [10.0, 20.0]]
-        assert preset.by_fold("i2t_r5") == []
+    ranks = {"t2i": Ranks.of_best(np.array([0, 3, 30]))}
+    assert metrics.retrieval_metrics(ranks)["rsum"] == pytest.approx(100 / 3 + 2 * 200 / 3)

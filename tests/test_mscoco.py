@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 from layouts import write_precomp
 from PIL import Image
-from refusals import check, refusal, refused
+from refusals import refused
 
-from benchmark.core.command_line import run_stage
-from benchmark.data import prepared_tables
-from benchmark.fetch import __main__ as fetch
-from benchmark.prepare import __main__ as prepare
-from benchmark.season.parameter_files import write_params
-from benchmark.season.parameters import DatasetSettings
-from datasets import mscoco
-from datasets.mscoco import Options
-from seasons import params_of
+from benchmark.contracts.datasets import mscoco
+from benchmark.contracts.datasets.mscoco import Options
 
 # cocoid -> split, captions; the images of train are of train2014, all others of val2014.
 IMAGES = {
@@ -159,15 +152,6 @@ def test_counts_of_the_cards():
     assert small.split != "karpathy"
 
 
-def test_what_is_downloaded_is_what_the_options_need():
-    def names(**options) -> list[str]:
-        return [remote.name for remote in mscoco.card(Options(**options)).remote]
-
-    assert names() == ["caption_datasets.zip", "train2014.zip", "val2014.zip"]
-    assert names(with_pictures=False) == ["caption_datasets.zip"]
-    assert names(annotations="precomp") == []
-
-
 @pytest.mark.parametrize("packed", [("train2014",), ("val2014",), ("train2014", "val2014")])
 def test_archives_give_the_same(raw, packed):
     expected = mscoco.read(raw)
@@ -186,19 +170,6 @@ def inventory(raw: Path, **options) -> set[str]:
     return {path.relative_to(raw).as_posix() for path in mscoco.inventory(raw, Options(**options))}
 
 
-def test_inventory(raw):
-    pictures = {f"{folder_of(number)}/{name_of(number)}" for number in IMAGES}
-    precomp = {
-        f"coco_precomp/{stem}_{end}"
-        for stem in ("train", "dev", "testall")
-        for end in ("caps.txt", "ids.txt", "ims.npy")
-    }
-    assert inventory(raw) == pictures | {mscoco.KARPATHY}
-    assert inventory(raw, with_pictures=False) == {mscoco.KARPATHY}
-    assert inventory(raw, annotations="precomp") == pictures | precomp
-    assert inventory(raw, annotations="precomp", with_pictures=False) == precomp
-
-
 def test_features_without_pictures(captions):
     tables = mscoco.read(captions, Options(annotations="precomp"))
     used = {i: "train" if split == "restval" else split for i, split in SPLITS.items()}
@@ -211,166 +182,4 @@ def test_features_without_pictures(captions):
         mscoco.pictures(captions, Options(annotations="precomp"))("")
 
 
-def test_features_have_the_ids_of_the_annotations(raw):
-    features, annotations = mscoco.read(raw, Options(annotations="precomp")), mscoco.read(raw)
-    both = features.images.merge(annotations.images, on=["image_id", "file", "split", "group"])
-    assert len(both) == len(IMAGES)
-
-
-def test_features_with_half_of_the_pictures(raw):
-    pack(raw, "val2014")
-    (raw / "val2014.zip").unlink()
-    tables = mscoco.read(raw, Options(annotations="precomp"))
-    files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
-    assert files["60623"] == "train2014/COCO_train2014_000000060623.jpg"
-    assert files["391895"] == ""
-    file = files["318219"]
-    assert mscoco.pictures(raw, Options(annotations="precomp"))(file).size == (16, 12)
-    with refused("val2014/x.jpg", "a picture of train2014", "val2014"):
-        mscoco.pictures(raw, Options(annotations="precomp"))("val2014/x.jpg")
-
-
-def test_the_first_thousand_test_images_never_stand_for_all(captions):
-    for path in (captions / mscoco.PRECOMP).glob("testall_*"):
-        path.unlink()
-    for function in (mscoco.read, mscoco.inventory):
-        with refused("testall_caps.txt", "only the first 1,000", "nothing"):
-            function(captions, Options(annotations="precomp"))
-
-
-def test_captions_without_pictures(captions):
-    tables = mscoco.read(captions, Options(with_pictures=False))
-    assert set(tables.images["file"]) == {""}
-    with refused(expected="a picture", found="nothing", do="place train2014/"):
-        mscoco.pictures(captions, Options(with_pictures=False))("")
-
-
-UNUSABLE = [
-    ({"annotations": "official"}, "annotations", "karpathy, precomp", "'official'", "correct"),
-    ({"restval": "no"}, "restval", "true or false", "'no'", "correct"),
-    (
-        {"annotations": "precomp", "restval": False},
-        *("restval", "true with coco_precomp/", "False", "annotations: karpathy"),
-    ),
-]
-
-
-@pytest.mark.parametrize(("options", "name", "expected", "found", "do"), UNUSABLE)
-def test_unusable_options(options, name, expected, found, do):
-    with refused(f"mscoco: option {name}", expected, found, do):
-        Options(**options)
-
-
-def test_missing_files(raw):
-    pack(raw, "val2014")
-    (raw / "val2014.zip").unlink()
-    for function in (mscoco.read, mscoco.inventory, mscoco.pictures):
-        with refused(raw, "val2014/ or val2014.zip", "no pictures"):
-            function(raw)
-    (raw / mscoco.KARPATHY).unlink()
-    for function in (mscoco.read, mscoco.inventory):
-        with refused(raw, "dataset_coco.json", "no annotations"):
-            function(raw, Options(with_pictures=False))
-
-
-def test_a_folder_without_pictures_is_no_store(captions):
-    for name in mscoco.STORES:
-        (captions / name).mkdir()
-    (captions / "train2014" / "a.jpg").touch()
-    for function in (mscoco.read, mscoco.inventory, mscoco.pictures):
-        with refused(captions, "val2014/ or val2014.zip with .jpg files", "no pictures"):
-            function(captions)
-
-
-def test_cut_archive(raw):
-    pack(raw, "train2014")
-    content = (raw / "train2014.zip").read_bytes()
-    (raw / "train2014.zip").write_bytes(content[:-30])
-    with refused("train2014.zip", "a whole zip archive", "damage"):
-        mscoco.inventory(raw)
-
-
-@pytest.mark.parametrize(
-    ("change", "where", "expected", "found"),
-    [
-        ({"split": "dev"}, "images[1]: split", "one of train, restval, val, test", "'dev'"),
-        ({"cocoid": None}, "images[1]: cocoid", "int", "None"),
-        ({"filepath": 3}, "images[1]: filepath", "str", "3"),
-        ({"sentences": [{}]}, "images[1].sentences[0]: raw", "str", "None"),
-    ],
-)
-def test_malformed_karpathy(raw, change, where, expected, found):
-    images = karpathy_images()
-    images[1] |= change
-    write_karpathy(raw, images)
-    with refused(f"dataset_coco.json: {where}", expected, found):
-        mscoco.read(raw)
-
-
-def test_karpathy_without_numbers_of_coco(raw):
-    images = karpathy_images()
-    del images[2]["cocoid"]
-    write_karpathy(raw, images)
-    with refused("images[2]: cocoid", "int", "None"):
-        mscoco.read(raw)
-
-
-def test_karpathy_without_images(raw):
-    write_karpathy(raw, [])
-    with refused("dataset_coco.json: images", "at least one", "none"):
-        mscoco.read(raw)
-
-
 # The stages ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def work(tmp_path, monkeypatch) -> None:
-    """Stages run in a fresh folder, and the cards expect the small numbers."""
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    judged, captions = {"val": 2, "test": 3}, {"val": 10, "test": 15}
-    images = {True: judged | {"train": 4}, False: judged | {"train": 2, "unused": 2}}
-    monkeypatch.setattr(mscoco, "IMAGES", images)
-    counts = {True: captions | {"train": 23}, False: captions | {"train": 11, "unused": 12}}
-    monkeypatch.setattr(mscoco, "CAPTIONS", counts)
-    monkeypatch.setattr(mscoco, "PRECOMP_CAPTIONS", captions | {"train": 20})
-
-
-def configure(**options) -> None:
-    write_params(params_of(datasets={"mscoco": DatasetSettings(reader="mscoco", options=options)}))
-
-
-def run(stage, *words: str) -> int:
-    return run_stage("", stage.configure, stage.main, ["mscoco", *words])
-
-
-@pytest.mark.usefixtures("work")
-@pytest.mark.parametrize(
-    ("options", "images"), [({}, (4, 2, 3, 0)), ({"restval": False}, (2, 2, 3, 2))]
-)
-def test_fetch_and_prepare(raw, options, images):
-    configure(**options)
-    assert run(fetch, "--source", str(raw)) == 0
-    assert run(prepare) == 0
-    counts = prepared_tables.read("mscoco").card["counts"]
-    sizes = tuple(counts[split]["images"] for split in ("train", "val", "test", "unused"))
-    assert sizes == images
-
-
-@pytest.mark.usefixtures("work")
-def test_fetch_and_prepare_features_without_pictures(captions):
-    configure(annotations="precomp")
-    assert run(fetch, "--source", str(captions)) == 0
-    assert run(prepare) == 0
-    data = prepared_tables.read("mscoco")
-    assert data.images["image_id"].tolist() == STEMS["train"] + STEMS["dev"] + STEMS["testall"]
-    assert set(data.images["file"]) == {""}
-
-
-@pytest.mark.usefixtures("work")
-def test_an_incomplete_copy_is_refused(raw):
-    configure()
-    write_karpathy(raw, karpathy_images()[:-1])
-    assert run(fetch, "--source", str(raw)) == 0
-    check(refusal(prepare, "mscoco"), "split test", "3 images", "2")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from datasets import Card, OpenPicture, Tables
+from benchmark.contracts.datasets import Card, OpenPicture, Tables
 
 COLOURS = ("red", "green", "blue", "orange")
 SPLIT_OF = ["train"] * 24 + ["val"] * 6 + ["test"] * 10
@@ -58,20 +58,16 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-from benchmark.report.figure_listing import FigureInputs, Picture
-
-SECTION = "result"
+from benchmark.report.figure_listing import FigureInputs, ReportFigure
 
 
-def pictures(inputs: FigureInputs) -> Iterator[Picture]:
-    figure = draw(len(inputs.board.standings))
-    yield Picture(name="plain_bars", figure=figure, alt="bars of all presets", caption="Bars.")
-
-
-def draw(presets: int) -> Figure:
+def figures(inputs: FigureInputs) -> Iterator[ReportFigure]:
     figure = Figure(figsize=(2, 2))
-    figure.subplots().bar(range(presets), range(presets))
-    return figure
+    figure.subplots().bar([0, 1], [0, 1])
+    yield ReportFigure(name="plain_bars", figure=figure, alt="bars of all presets")
+
+
+FIGURES = {"result": figures}
 '''
 PLAY = """\
 from pathlib import Path
@@ -80,11 +76,11 @@ import torch
 from matplotlib.figure import Figure
 
 from benchmark.commands import run
-from benchmark.encoders import drawn_cnn
+from benchmark.features import drawn_cnn
 from benchmark.report.__main__ import write_report
 from benchmark.season.parameters import DatasetSettings, ImageEncoder, SentenceEncoder, WordVectors
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season
+from benchmark.season.parameters import Season
 
 drawn_cnn.WEIGHTS.parent.mkdir(parents=True)
 torch.save(drawn_cnn.Network().state_dict(), drawn_cnn.WEIGHTS)
@@ -103,7 +99,7 @@ season = Season(
     options={"two_branch_embedding": sizes},
 )
 params = resolve("mine", season)
-run.play(params, "colours", None)
+run.run(params, "colours", None)
 Figure.draw_without_rendering = lambda figure: None
 Figure.savefig = lambda figure, file, **settings: file.touch()  # what was drawn is not looked at
 write_report(params)
@@ -122,4 +118,4 @@ def test_a_dataset_and_a_figure_need_no_edit_elsewhere(tmp_path):
     assert played.status == 0, played.said
     page = (tmp_path / "reports/mine/datasets/colours.md").read_text(encoding="utf-8")
     assert "Colours" in page and "bars of all presets" in page
-    assert list((tmp_path / "reports/mine/figures").glob("*plain_bars*.png"))
+    assert list((tmp_path / "reports/mine/figures").glob("*plain_bars*.svg"))

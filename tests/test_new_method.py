@@ -22,7 +22,7 @@ import pytest
 sys.path.insert(0, "tests")
 import tiny_cells
 from benchmark.season.parameters import DatasetSettings
-from benchmark.season.season_files import Season
+from benchmark.season.parameters import Season
 from benchmark.season.resolving import resolve
 
 season = Season(title="T", datasets={"tiny": DatasetSettings()}, presets=["plain_256"], seeds=[0])

@@ -98,7 +98,8 @@ def test_a_process_begins_anew_to_compute_otherwise():
 
 # What MKL computes for torch from an approximation by the processor (benchmark/core/numerics.py).
 APPROXIMATED = {"sqrt", "acos", "asin", "atan", "tan", "log2", "cdist", "pdist"}
-COMPUTING = ["methods", *(f"benchmark/{r}" for r in ("encode", "encoders", "train", "matching"))]
+ROOMS = ("layers", "features", "scoring", "encode", "train", "evaluate")
+COMPUTING = ["methods", *(f"benchmark/{room}" for room in ROOMS)]
 
 
 def not_portable(source: str) -> list[str]:

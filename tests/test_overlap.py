@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from oracles import ranking as naive
 from oracles import whole_matrices
+from oracles.whole_matrices import one_minus_ks, overlap
 from scipy.stats import binom, ks_2samp, norm
 
-from benchmark.protocol import (
-    distribution_overlap,
-    one_minus_ks,
-    overlap,
-    overlap_interval,
-    relevance,
-)
+from benchmark.scoring import distribution_overlap
+from benchmark.scoring.metrics import overlap_interval
 
 
 @pytest.mark.parametrize("bins", [1, 7, 200])
@@ -39,12 +35,6 @@ def test_alike_is_one_and_apart_is_zero():
     assert one_minus_ks(sample, sample[::-1].copy()) == pytest.approx(1)
     assert overlap(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
     assert one_minus_ks(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
-
-
-def test_a_matrix_of_scores_is_one_sample():
-    scores = np.random.default_rng(1).uniform(-1, 1, (6, 8))
-    flat = overlap(scores[:3].ravel(), scores[3:].ravel())
-    assert overlap(scores[:3], scores[3:]) == flat < 1
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 2.0, 4.0])
@@ -79,46 +69,6 @@ def test_ks_is_scipys_and_bounds_s(seed):
     apart = rng.uniform(-1, 1, 40), rng.uniform(-0.8, 1, 50)
     bound = one_minus_ks(*apart)
     assert bound == pytest.approx(1 - ks_2samp(*apart).statistic, abs=1e-12)
-
-
-def test_s_can_be_far_below_its_bound():
-    # two peaks around one: three bins, two of them crossed
-    outside, inside = np.array([-0.9, 0.9]), np.array([0.0, 0.01])
-    assert overlap(outside, inside, bins=3) == 0
-    assert one_minus_ks(outside, inside) == 0.5
-
-
-def test_range_none_is_the_common_support():
-    matched, unmatched = np.array([3.0, 4.0, 7.0]), np.array([-5.0, 3.5, 4.5])
-    assert distribution_overlap.support(matched, unmatched) == (-5.0, 7.0)
-    expected = naive.overlap(matched, unmatched, 6, -5.0, 7.0)
-    assert overlap(matched, unmatched, bins=6, range=None) == pytest.approx(expected)
-    assert 0 < expected < 1
-    same = np.full(3, 2.5)
-    assert overlap(same, same, range=None) == 1
-
-
-def test_rounding_beyond_a_cosine_is_clipped():
-    just_over = np.array([np.float32(1.0) + np.float32(2e-7)])
-    assert overlap(just_over, np.array([1.0])) == 1
-
-
-@pytest.mark.parametrize(
-    ("sample", "message"),
-    [
-        ([], "at least one score"),
-        ([0.1, np.nan], "NaN or infinity"),
-        ([np.inf], "NaN or infinity"),
-        ([1.01], r"must lie in \[-1.0, 1.0\]"),
-        ([-1.01, 0.0], r"must lie in \[-1.0, 1.0\]"),
-    ],
-)
-def test_what_is_refused(sample, message):
-    good = np.array([0.0])
-    with pytest.raises(ValueError, match=message):
-        overlap(np.array(sample), good)
-    with pytest.raises(ValueError, match=message):
-        overlap(good, np.array(sample))
 
 
 OWNERS = np.array([0, 0, 1, 2, 2, 2, 3])
@@ -157,19 +107,6 @@ def test_replicates_are_those_of_literal_resampling(seed, bins):
     expected = [resampled(scores, row, bins) for row in times]
     assert replicates.tolist() == pytest.approx(expected, abs=1e-12)
     assert max(expected) > 0
-
-
-@pytest.mark.parametrize("range", [(-1.0, 1.0), (-1.25, 3.0)])
-def test_every_image_once_is_s_itself(range):
-    scores = some_scores(3)
-    relevant = np.arange(4)[:, None] == OWNERS[None, :]
-    once = np.ones((1, 4), dtype=np.int64)
-    for bins in (4, 50, 200):
-        expected = overlap(scores[relevant], scores[~relevant], bins, range)
-        (replicate,) = whole_matrices.replicates(
-            scores, np.arange(len(scores)), OWNERS, once, range, bins
-        )
-        assert replicate == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_resample_of_one_image_has_no_s():
@@ -247,45 +184,24 @@ def test_replicates_without_a_spread_give_no_interval(replicates):
     assert overlap_interval(0.95, replicates) == {}
 
 
-@pytest.mark.parametrize("estimate", [0.0, 1.0])
-def test_at_the_end_of_the_range_no_point_passes_for_an_interval(estimate):
-    """All resamples lie on the one side that the reflection leaves."""
-    replicates = SPREAD if estimate else 1 - SPREAD
-    assert distribution_overlap.interval(estimate, replicates) is None
-
-
-def extremes() -> dict[str, np.ndarray]:
-    """Scores of images and their captions, (I, C)."""
+def test_overlap_metrics_are_of_cosines_or_of_the_support():
     rng = np.random.default_rng(0)
-    matched = np.arange(30)[:, None] == np.repeat(np.arange(30), 2)
-    return {
-        "apart": np.where(matched, 0.9, -0.9),
-        "equal": np.zeros((30, 60)),
-        "two values": rng.choice([-0.5, 0.5], (30, 60)),
-        "alike": rng.uniform(-1, 1, (30, 60)),
-        "one image": rng.uniform(-1, 1, (1, 2)),
-        "two images": rng.uniform(-1, 1, (2, 4)),
-        "three images": rng.uniform(-1, 1, (3, 6)),
-        "nearly apart": np.clip(rng.normal(0.9 * matched, 0.2), -1, 1),
-    }
+    matched, unmatched = rng.uniform(-0.5, 1, 300), rng.uniform(-1, 0.5, 900)
+    metrics = whole_matrices.score_metrics(matched, unmatched)
+    assert metrics["overlap_range"] == [-1.0, 1.0] and metrics["overlap_bins"] == 200
+    assert metrics["overlap_s"] == overlap(matched, unmatched, bins=200)
+    assert metrics["overlap_s_half_bins"] > metrics["overlap_s_double_bins"]
+    matched, unmatched = np.array([2.0, 3.0], np.float32), np.array([-1.5, 2.5], np.float32)
+    wide = whole_matrices.score_metrics(matched, unmatched)
+    assert wide["overlap_range"] == [-1.5, 3.0]
+    assert all(type(bound) is float for bound in wide["overlap_range"])  # goes into JSON
 
 
-@pytest.mark.parametrize("name", extremes())
-def test_of_extreme_scores_the_interval_contains_s_or_there_is_none(name):
-    scores = extremes()[name]
-    images = len(scores)
-    owners = np.repeat(np.arange(images), 2)
-    matched = relevance(np.arange(images), owners)
-    unmatched = scores[~matched] if images > 1 else scores[matched]
-    estimate = overlap(scores[matched], unmatched)
-    replicates = whole_matrices.replicates(
-        scores,
-        np.arange(images),
-        owners,
-        distribution_overlap.resamples(images),
-        distribution_overlap.COSINE_RANGE,
-    )
-    ends = distribution_overlap.interval(estimate, replicates)
-    assert (ends is None) == (name in ("apart", "equal", "one image", "two images"))
-    if ends:
-        assert 0 <= ends[0] <= estimate <= ends[1] <= 1
+def test_the_interval_of_s_reflects_its_replicates():
+    replicates = np.random.default_rng(0).permutation(np.linspace(0.2, 0.4, 201))
+    metrics = overlap_interval(0.35, replicates)  # the replicates lie 0.05 too low
+    assert metrics == pytest.approx({"overlap_s_low": 0.305, "overlap_s_high": 0.495})
+    with_a_gap = np.append(replicates, np.nan)  # a resample without unmatched pairs
+    assert overlap_interval(0.35, with_a_gap) == metrics
+    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
+    assert overlap_interval(0.9, replicates)["overlap_s_high"] == 1.0

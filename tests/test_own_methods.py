@@ -1,24 +1,21 @@
 """A method file anywhere, its presets beside it, and claims on it, in a season."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from refusals import refused
 from report_seasons import enter_played_season
 from tiny_cells import OWN_METHODS
 
-from benchmark.analysis import claims
-from benchmark.analysis.boards import read_boards
+from benchmark.boards import claims
+from benchmark.boards.boards import read_boards
 from benchmark.core.errors import UserError
-from benchmark.papers.own_claims import OWN
-from benchmark.season.parameter_files import read_params, write_params
-from benchmark.season.parameters import DatasetSettings, OwnClaim
-from benchmark.season.pipeline import write_pipelines
+from benchmark.papers.printed_tables import OWN
+from benchmark.season.parameter_files import read_params, read_season
+from benchmark.season.parameters import DatasetSettings, OwnClaim, Season
+from benchmark.season.pipeline import cell_digest
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season
-from benchmark.season.season_keys import unused_keys
+from seasons import write_params
 
 PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
 
@@ -27,7 +24,8 @@ PRESETS = "mine_wide:\n  title: Mine, wide\n  options: {embedding_size: 64}\n"
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("own").mkdir()
-    shutil.copy(OWN_METHODS / "plain.py", "own/mine.py")
+    plain = (OWN_METHODS / "plain.py").read_text()
+    Path("own/mine.py").write_text(f"from __future__ import annotations\n\n{plain}")
     return tmp_path
 
 
@@ -52,21 +50,25 @@ def test_a_file_is_a_method_with_its_defaults_and_the_presets_beside_it():
         "mine": ("own/mine.py", {"epochs": 3}),
         "mine_wide": ("own/mine.py", {"embedding_size": 64, "epochs": 3}),
     }
-    assert unused_keys(declared, params) == ["options.scan"]
-    with refused("options.mime", expected="mine"):
+    with refused("options.mime", found="mine"):
         resolve("own", season(**both, options={"mime": {"epochs": 1}}))
 
 
-def test_what_is_written_is_read_again_and_depends_on_the_file():
-    params = resolve("own", season(claims=[{"better": "mine", "than": "scan_t2i_avg"}]))
-    write_params(params)
-    assert read_params("own") == params
-    write_pipelines(params)
-    stages = yaml.safe_load(Path("seasons/own/pipelines/pets/mine/dvc.yaml").read_text())["stages"]
-    deps = stages["train-0"]["deps"]
-    assert {"own/mine.py", "methods/__init__.py", "data/code/train.txt"} <= set(deps)
-    assert not [path for path in deps if str(Path.cwd()) in path]
-    assert "data/code/evaluate.txt" in stages["evaluate-0"]["deps"]
+def test_a_cell_depends_on_the_file_and_on_what_it_imports():
+    declared = season(claims=[{"better": "mine", "than": "scan_t2i_avg"}])
+    params = resolve("own", declared)
+    write_params(params, declared)
+    assert read_params("own").cells == params.cells
+    (cell, *_) = params.cells.values()
+    before = cell_digest(cell)
+    source = Path("own/mine.py").read_text()
+    Path("own/mine.py").write_text(f"{source}\nimport statistics, layers\n")
+    edited = cell_digest(cell)
+    Path("own/layers.py").write_text("X = 1\n")
+    beside = cell_digest(cell)
+    Path("own/layers.py").write_text("X = 1  # a comment\n")
+    assert cell_digest(cell) == beside
+    assert len({before, edited, beside}) == 3
 
 
 def test_seeds_and_changes_name_the_method_as_the_season_does():
@@ -94,39 +96,18 @@ def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, 
         resolve("own", season())
 
 
-@pytest.mark.parametrize("line", ["from layers import X", "import layers", "from .layers import X"])
-@pytest.mark.parametrize("file", ["own/layers.py", "own/layers/__init__.py", "layers/more.py"])
-def test_a_method_is_one_file(line, file):
-    """An edit of what lies beside it would change no digest."""
-    Path(file).parent.mkdir(exist_ok=True)
-    Path(file).write_text("X = 1\n")
-    source = Path("own/mine.py").read_text()
-    Path("own/mine.py").write_text(f"try:\n    {line}\nexcept ImportError:\n    X = 1\n\n{source}")
-    with refused("own/mine.py", "a method in one file", f"an import of {file}"):
-        resolve("own", season())
-
-
-def test_files_named_like_the_standard_library_s_are_not_imported():
-    Path("own/statistics.py").write_text("raise AssertionError\n")
-    source = Path("own/mine.py").read_text()
-    Path("own/mine.py").write_text(f"import statistics\n\n{source}")
-    assert resolve("own", season()).cells
-
-
 def test_a_preset_names_an_encoder_that_there_is():
     Path("own/mine.yaml").write_text(PRESETS + "  sentence: hglmn\n")
-    with refused("season own: preset mine_wide: sentence", "one of bilstm_max, hglmm", "hglmm?"):
+    with refused("season own: preset mine_wide", "one of bilstm_max, hglmm", "hglmm?"):
         resolve("own", season())
 
 
 def test_inputs_that_are_none_are_refused():
     source = Path("own/mine.py").read_text()
-    for bad in ('Inputs(image="voxels")', "None", "config.nothing"):
-        Path("own/mine.py").write_text(
-            source.replace('Inputs(image="pooled", text="sentence")', bad)
-        )
-        with refused("preset mine: inputs", "Inputs(...)"):
-            resolve("own", season())
+    none = source.replace('Inputs(image="pooled", text="sentence")', "None")
+    Path("own/mine.py").write_text(none)
+    with refused("preset mine: inputs", "Inputs(...)"):
+        resolve("own", season())
 
 
 @pytest.mark.parametrize(
@@ -156,8 +137,9 @@ def test_a_claim_on_what_is_not_played_is_refused():
     for claim in ({"better": "mine", "than": "cca"}, {"better": "x", "than": "mine"}):
         with refused("claims: number 1", expected="mine, scan_t2i_avg"):
             resolve("own", season(claims=[claim]))
-    with pytest.raises(ValueError, match="metric"):
-        OwnClaim(better="a", than="b", metric="r_at_1")
+    with refused("claims: number 1", found="r_at_1"):
+        claim = {"better": "mine", "than": "scan_t2i_avg", "metric": "r_at_1"}
+        resolve("own", season(claims=[claim]))
 
 
 def test_own_claims_are_judged_as_those_of_papers(tmp_path_factory, tmp_path, monkeypatch):
@@ -166,7 +148,7 @@ def test_own_claims_are_judged_as_those_of_papers(tmp_path_factory, tmp_path, mo
     params = params.model_copy(update={"claims": [own]})
     (verdict,) = (v for v in claims.verdicts(read_boards(params)[0]) if v.paper == OWN)
     assert verdict.claim.statement == "scan_t2i_avg_i2t_lse is better than scan_t2i_avg in rsum."
-    (tested,) = verdict.tested
+    (tested,) = verdict.pairs
     assert tested.comparison.difference > 0
     others = claims.verdicts(read_boards(params.model_copy(update={"claims": []}))[0])
     assert OWN not in {verdict.paper for verdict in others}

@@ -1,25 +1,33 @@
-"""The papers' tables against made-up records whose numbers are worked out by hand."""
+"""The papers' tables against made-up records whose numbers are worked out by hand, and against the
+YAML files, read here as what they are."""
 
-import re
+from pathlib import Path
 
 import builders
 import numpy as np
-import pandas as pd
 import pytest
-from markdown_it import MarkdownIt
+import yaml
 
-from benchmark.analysis.boards import Board
+from benchmark.boards.boards import Board
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import About, Paper, Row, papers
-from benchmark.report.pages.paper_tables import obstacles, paper_tables
-from benchmark.report.table_formats import Table, as_markdown
+from benchmark.report.pages.paper_tables import (
+    answers,
+    obstacles,
+    paper_table,
+    shown_tables,
+    unmeasured,
+)
+from benchmark.report.tables import DAGGER, Number
+from benchmark.scoring import METRICS
 
 IMAGES, EACH = 40, 2
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 RECALLS = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
 HEADS = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10"]
 FLICKR, COCO = "flickr30k/test", "mscoco_1k/test"
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}\N{NO-BREAK SPACE}"
+PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
+FOLDER = Path(printed_tables.__file__).parent
 
 # Every second image is found at once and the others fourth: R@1 50, R@5 and R@10 100. Of an
 # image's captions the first finds it at once and the second eighth: 50, 50, 100. In every resample
@@ -39,7 +47,7 @@ def folder(tmp_path, monkeypatch) -> None:
 def board(
     dataset: str = "flickr30k", preset: str = "own", seeds: tuple = (HALF,), **changes: object
 ) -> Board:
-    """One preset, played with these ranks, on a dataset that is read by the module of its name."""
+    """One preset, run with these ranks, on a dataset that is read by the module of its name."""
     outcomes = []
     for seed, ranks in enumerate(seeds):
         facts = {"dataset": dataset, "status": "ok" if ranks else "failed"} | changes
@@ -49,182 +57,110 @@ def board(
     return builders.board(builders.standing(preset, outcomes), dataset=dataset, **card)
 
 
-def printed_table(*rows: Row, metrics: list[str] | None = None) -> printed_tables.Table:
-    return printed_tables.Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
+def paper_of(*rows: Row, metrics: list[str] | None = None) -> Paper:
+    table = printed_tables.Table(title="Results", metrics=metrics or RECALLS, rows=list(rows))
+    splits = dict.fromkeys(("flickr30k", "mscoco_1k", "mscoco_5k"), "karpathy")
+    about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
+    return Paper(paper=about, tables={"7": table}, claims=[])
 
 
 def own(numbers: list, place: str = FLICKR, **facts: object) -> Row:
     return Row(**({"label": "Ours", "preset": "own"} | facts), numbers={place: numbers})
 
 
-def tables(printed: printed_tables.Table, *boards: Board) -> dict[str, Table]:
-    """By place."""
-    return paper_tables(paper_of(printed), boards)["7"]
+def lines(paper: Paper, of: Board, place: str = FLICKR) -> list[dict]:
+    return paper_table(paper, "7", place, of).frame.to_dict("records")
 
 
-def paper_of(printed: printed_tables.Table) -> Paper:
-    splits = {"flickr30k": "karpathy"}
-    about = About(title="t", authors="a", year=2018, venue="v", source="s", splits=splits)
-    return Paper(paper=about, tables={"7": printed}, claims=[])
+def values(line: dict) -> list[float | None]:
+    return [line[head].value for head in HEADS]
 
 
-def rows(printed: printed_tables.Table, *boards: Board) -> list[dict[str, str]]:
-    """Of the only place, by column."""
-    (table,) = tables(printed, *boards).values()
-    texts = [[entry.text for entry in row] for row in table.entries]
-    return [dict(zip(table.heads, row, strict=True)) for row in texts]
-
-
-def numbers(row: dict[str, str], heads: list[str] = HEADS) -> list[str]:
-    return [row[head] for head in heads]
-
-
-def ends(entry: str) -> tuple[float, float]:
-    low, high = re.fullmatch(r"\[(.+),\N{NO-BREAK SPACE}(.+)\]", entry).groups()
-    return float(low), float(high)
-
-
-THESE = "95% over test images, these trainings only"
-PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
+def ends(cell: Number) -> tuple[float, float]:
+    return cell.low, cell.high
 
 
 class TestComparable:
     """The dataset and partition that the paper measured, its features and its budget."""
 
-    def test_the_gap_is_ours_less_the_paper_s_with_its_sign(self):
-        *_, gap = rows(printed_table(own(PRINTED)), board())
-        assert gap["numbers of"] == "gap"
-        assert numbers(gap) == ["-10.0", "+0.0", "+0.1", "+0.0", "+1.0", "-"]
+    def test_a_cell_has_the_printed_and_the_measured_number(self):
+        (line,) = lines(paper_of(own(PRINTED)), board())
+        assert [line[head].printed.value for head in HEADS] == PRINTED
+        assert values(line) == [50.0, 100.0, 100.0, 50.0, 50.0, 100.0]
+        assert (line["rsum"].printed.value, line["rsum"].value) == (None, 450.0)
+        assert line["comparable"] == "yes"
+        assert str(line["i2t R@1"]).startswith("60.0\xa0\N{RIGHTWARDS ARROW} 50.0 [")
 
-    def test_the_interval_of_one_seed_is_over_the_images_and_called_so(self):
+    def test_the_interval_of_one_seed_is_over_the_images_and_marked(self):
         """Wilson's of 40 images: 50 -+ 15, and 100 - 8.8 where all of them hit; of t2i each image
         hits with one of two captions, which is no reason to be surer."""
-        _, _, interval, _ = rows(printed_table(own(PRINTED)), board())
-        assert interval["numbers of"] == THESE
-        assert ends(interval["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
-        points = [ends(entry) for entry in numbers(interval, HEADS[1:])]
+        (line,) = lines(paper_of(own(PRINTED)), board())
+        assert {line[head].note for head in HEADS} == {DAGGER}
+        assert ends(line["i2t R@1"]) == pytest.approx((34.5, 65.5), abs=3)  # 1.96 x 7.9
+        points = [tuple(np.round(ends(line[head]), 1)) for head in HEADS[1:]]
         assert points == [(91.2, 100), (91.2, 100), (35.2, 64.8), (35.2, 64.8), (91.2, 100)]
-        assert ends(interval["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
+        assert ends(line["rsum"]) == pytest.approx((434.5, 465.5), abs=3)
 
-    def test_the_verdict_counts_printed_numbers_where_another_training_would_lie(self):
-        """Of 50, 100, 50 another training lies anywhere; of 100, 100, 100 nothing is known."""
-        *_, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL, HALF)))
-        assert "; 3 of 3 reported numbers lie where another training would" in gap["remark"]
-        assert gap["i2t R@10"] == "+0.1"
-
-    def test_a_single_training_gives_no_verdict(self):
-        *_, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF,)))
-        said = "reproduced minus reported; how far trainings lie apart is not known"
-        assert gap["remark"] == said
-
-    def test_what_was_measured_stands_under_what_is_printed(self):
-        printed, here, *_ = rows(printed_table(own(PRINTED)), board())
-        assert numbers(printed) == ["60.0", "100.0", "99.9", "50.0", "49.0", "-"]
-        assert (printed["row"], printed["numbers of"], printed["rsum"]) == ("Ours", "paper", "-")
-        assert numbers(here) == ["50.0", "100.0", "100.0", "50.0", "50.0", "100.0"]
-        assert (here["row"], here["numbers of"]) == ("", "here: The flickr30k")
-        assert here["rsum"] == "450.0"
-        assert here["remark"] == "1 seed; comparable"
-
-    def test_over_seeds_it_is_their_mean(self):
-        """R@1 of 50 and of 100: mean 75, sample standard deviation 50 / sqrt(2)."""
-        _, here, _, gap = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL)))
-        assert here["i2t R@1"] == f"75.0 {PLUS_MINUS}35.4"
-        assert here["remark"].startswith("2 seeds; ")
-        assert gap["i2t R@1"] == "+15.0"
-
-    def test_the_interval_of_two_seeds_is_over_both(self):
+    def test_over_seeds_it_is_their_mean_with_an_interval_over_both(self):
         """Of 50 and of 100: so far apart that nothing is known, but that R@1 is at most 100."""
-        _, _, interval, _ = rows(printed_table(own(PRINTED)), board(seeds=(HALF, ALL)))
-        assert interval["numbers of"] == "95% interval"
-        assert ends(interval["i2t R@1"]) == (0, 100)
-        assert ends(interval["i2t R@5"]) == (91.2, 100)
+        (line,) = lines(paper_of(own(PRINTED)), board(seeds=(HALF, ALL)))
+        assert line["i2t R@1"].value == 75.0 and line["i2t R@1"].note == ""
+        assert ends(line["i2t R@1"]) == (0, 100)
 
-    def test_median_ranks_have_no_interval(self):
-        printed = printed_table(own([2.0, 60.0]), metrics=["i2t_medr", "i2t_r1"])
-        _, here, interval, gap = rows(printed, board())
-        assert (here["i2t MedR"], interval["i2t MedR"]) == ("2", "-")  # floor(1.5) + 1
-        assert gap["i2t MedR"] == "+0.0"
-        assert "rsum" not in here
+    def test_median_ranks_and_times_have_no_interval(self):
+        paper = paper_of(own([2.0, 60.0, 7.0]), metrics=["i2t_medr", "s2s_r1", "per_pair"])
+        (line,) = lines(paper, board())
+        rank, sentence, time = (line[METRICS[name].heading] for name in paper.tables["7"].metrics)
+        assert (rank.value, rank.low) == (2, None)  # floor(1.5) + 1
+        assert (sentence.printed.value, sentence.value) == (60.0, None)  # not measured
+        assert (time.value, time.low) == (pytest.approx(2.0), None)
+        assert "rsum" not in line
 
 
 CASES = [
-    (COCO, {}, "not comparable: other dataset"),
-    ("flickr30k/val", {}, "not comparable: other split"),
-    (FLICKR, {"scaled": ["epochs"]}, "not comparable: other budget"),
-    (FLICKR, {"deviations": ["cnn"]}, "not comparable: other features"),
-    (COCO, {"deviations": ["cnn"]}, "not comparable: other dataset, other features"),
-    (
-        FLICKR,
-        {"text_features": {"weights": "random weights"}},
-        "not comparable: random text encoder",
-    ),
+    (COCO, {}, "other dataset"),
+    ("flickr30k/val", {}, "other split"),
+    (FLICKR, {"scaled": ["epochs"]}, "other budget"),
+    (FLICKR, {"deviations": ["cnn"]}, "other features"),
+    (FLICKR, {"text_features": {"weights": "random weights"}}, "random text encoder"),
     (
         FLICKR,
         {"trainings": {"a": {"features": {"data/features/x/phrases_hglmm": "0"}}}},
-        "not comparable: extra input",
+        "extra input",
     ),
     (
         COCO,
         {"deviations": ["cnn"], "scaled": ["epochs"]},
-        "not comparable: other dataset, other features, other budget",
+        "other dataset, other features, other budget",
     ),
 ]
 
 
 @pytest.mark.parametrize(("place", "changes", "reason"), CASES)
-def test_what_cannot_be_compared_says_why_and_has_no_gap(place, changes, reason):
-    played = board(**changes)
-    printed = printed_table(own(PRINTED, place))
-    reasons = obstacles(paper_of(printed), played, played.standings[0], place)
-    assert f"not comparable: {', '.join(reasons)}" == reason
-    shown = rows(printed, played)
-    assert [row["numbers of"] for row in shown] == ["paper", "here: The flickr30k", THESE]
-    assert shown[1]["remark"] == f"1 seed; {reason}"
+def test_what_cannot_be_compared_says_why(place, changes, reason):
+    (line,) = lines(paper_of(own(PRINTED, place)), board(**changes), place)
+    assert line["comparable"] == f"no: {reason}"
+    assert line["remark"] is None and values(line)[0] == 50.0
 
 
-def test_another_partition_of_the_same_dataset_is_not_compared():
-    played = board()
-    played.card["split"] = "entities"
-    _, here, *others = rows(printed_table(own(PRINTED)), played)
-    assert here["remark"] == "1 seed; not comparable: other split"
-    assert [row["numbers of"] for row in others] == [THESE]
-
-
-class TestPlaces:
-    """A season names its datasets as it likes: what they are, the reader and the partition say."""
-
-    def reasons(self, place: str, **card: object) -> str:
-        played = board("mine")
-        played.card.update(card)
-        about = About(
-            title="t",
-            authors="a",
-            year=2018,
-            venue="v",
-            source="s",
-            splits={"flickr30k": "karpathy", "mscoco_1k": "karpathy", "mscoco_5k": "karpathy"},
-        )
-        paper = Paper(paper=about, tables={"7": printed_table(own(PRINTED, place))}, claims=[])
-        return ", ".join(obstacles(paper, played, played.standings[0], place))
-
-    def test_the_reader_and_the_partition_decide(self):
-        assert self.reasons(FLICKR, reader="flickr30k") == ""
-
-    def test_the_phrases_dataset_has_the_same_pictures_and_captions(self):
-        assert self.reasons(FLICKR, reader="flickr30k_entities") == ""
-
-    def test_mscoco_is_one_dataset_judged_in_two_ways(self):
-        assert self.reasons(COCO, reader="mscoco") == ""
-        assert self.reasons("mscoco_5k/test", reader="mscoco") == ""
-
-    def test_another_reader_is_another_dataset(self):
-        assert self.reasons(COCO, reader="flickr30k") == "other dataset"
-        assert self.reasons(FLICKR, reader="mine") == "other dataset"
-
-    def test_another_partition_is_another_split(self):
-        reasons = self.reasons(COCO, reader="mscoco", split="karpathy_without_restval")
-        assert reasons == "other split"
+@pytest.mark.parametrize(
+    ("place", "card", "reason"),
+    [
+        (FLICKR, {"reader": "flickr30k"}, ""),
+        (FLICKR, {"reader": "flickr30k_entities"}, ""),  # the same images and captions
+        (COCO, {"reader": "mscoco"}, ""),
+        ("mscoco_5k/test", {"reader": "mscoco"}, ""),  # one dataset, judged in two ways
+        (COCO, {"reader": "flickr30k"}, "other dataset"),
+        (COCO, {"reader": "mscoco", "split": "karpathy_without_restval"}, "other split"),
+    ],
+)
+def test_the_reader_and_the_partition_decide(place, card, reason):
+    """A season names its datasets as it likes."""
+    played = board("mine")
+    played.card.update(card)
+    paper = paper_of(own(PRINTED, place))
+    assert ", ".join(obstacles(paper, played, played.rows[0], place)) == reason
+    assert answers(paper, played) == {f"no: {reason}" if reason else "yes"}
 
 
 class TestFolds:
@@ -246,151 +182,104 @@ class TestFolds:
 
     def board(self) -> Board:
         whole = {way: 1 + ranks for way, ranks in ALL.items()}
-        played = board("mine", seeds=(whole,))
+        played = board("mine", seeds=(whole | self.FOLD,), metrics=self.METRICS)
         played.card.update(reader="mscoco", folds=2)
-        (outcome,) = played.standings[0].outcomes
-        outcome.record.metrics.update(self.METRICS)
-        path = outcome.folder / "scores/ranks.parquet"
-        frames = [pd.read_parquet(path)]
-        for way, ranks in self.FOLD.items():
-            queries = frames[0].loc[frames[0]["direction"] == way.removesuffix("_fold"), "query"]
-            frames.append(pd.DataFrame({"direction": way, "query": queries, "rank": ranks}))
-        pd.concat(frames).to_parquet(path)
         return played
 
     def test_1k_is_the_mean_of_the_folds(self):
-        _, here, interval = rows(printed_table(own(PRINTED, COCO)), self.board())
-        assert numbers(here) == ["75.0", "100.0", "100.0", "100.0", "100.0", "100.0"]
-        assert here["rsum"] == "575.0"
+        (line,) = lines(paper_of(own(PRINTED, COCO)), self.board(), COCO)
+        assert values(line) == [75.0, 100.0, 100.0, 100.0, 100.0, 100.0]
+        assert line["rsum"].value == 575.0
         # Wilson's of 30 of 40 images, and of a sum with the same variance
-        assert ends(interval["i2t R@1"]) == pytest.approx((59.6, 85.9), abs=1)
-        assert ends(interval["t2i R@1"]) == (91.2, 100)
-        assert ends(interval["rsum"]) == pytest.approx((557.8, 585.4), abs=1.5)
+        assert ends(line["i2t R@1"]) == pytest.approx((59.6, 85.9), abs=1)
+        assert ends(line["t2i R@1"]) == pytest.approx((91.2, 100), abs=0.1)
+        assert ends(line["rsum"]) == pytest.approx((557.8, 585.4), abs=1.5)
 
-    def test_5k_is_the_whole_split(self):
-        _, here, _ = rows(printed_table(own(PRINTED, "mscoco_5k/test")), self.board())
-        assert numbers(here) == ["0.0", "100.0", "100.0"] * 2
-        assert here["rsum"] == "400.0"
-
-    def test_of_other_datasets_too(self):
-        _, here, _ = rows(printed_table(own(PRINTED)), self.board())
-        assert numbers(here, ["i2t R@1", "rsum"]) == ["0.0", "400.0"]
+    @pytest.mark.parametrize("place", ["mscoco_5k/test", FLICKR])
+    def test_elsewhere_it_is_the_whole_split(self, place):
+        (line,) = lines(paper_of(own(PRINTED, place)), self.board(), place)
+        assert values(line) == [0.0, 100.0, 100.0] * 2
+        assert line["rsum"].value == 400.0
 
 
-def test_a_sum_of_one_direction_never_stands_under_one_of_both():
-    t2i = {"t2i": ALL["t2i"]}
-    played = board("mine", seeds=(t2i,))
+def test_a_sum_of_one_direction_never_stands_beside_one_of_both():
+    played = board("mine", seeds=({"t2i": ALL["t2i"]},))
     played.card["ways"] = ["t2i"]
-    assert played.standings[0].mean("rsum") == 300.0
-    _, here, interval = rows(printed_table(own(PRINTED)), played)
-    assert numbers(here) == ["-", "-", "-", "100.0", "100.0", "100.0"]
-    assert here["rsum"] == interval["rsum"] == "-"
+    assert played.rows[0].mean("rsum") == 300.0
+    (line,) = lines(paper_of(own(PRINTED)), played)
+    assert values(line) == [None, None, None, 100.0, 100.0, 100.0]
+    assert line["rsum"].value is None
 
 
 class TestReasons:
-    """Why there is nothing under a row of the paper's own."""
-
-    def test_a_preset_that_is_not_of_the_season(self):
-        _, here = rows(printed_table(own(PRINTED)), board(preset="other"))
-        assert (here["numbers of"], here["remark"]) == (
-            "here: The flickr30k",
-            "not played in this season",
-        )
-        assert set(numbers(here)) == {"-"} == {here["rsum"]}
+    """Why there is nothing beside a row of the paper's own."""
 
     @pytest.mark.parametrize(
-        ("status", "reason", "remark"),
+        ("row", "of", "remark"),
         [
-            ("failed", "the loss is NaN", "failed: the loss is NaN"),
-            ("not_applicable", "needs 5 captions", "not applicable: needs 5 captions"),
+            (own(PRINTED), {"preset": "other"}, "not run in this season"),
+            (
+                own(PRINTED),
+                {"seeds": ({}, {}), "status": "failed", "reason": "the loss is NaN"},
+                "failed: the loss is NaN",
+            ),
+            (
+                own(PRINTED),
+                {"seeds": ({},), "status": "not_applicable", "reason": "needs 5 captions"},
+                "not applicable: needs 5 captions",
+            ),
+            (Row(label="Ours", unplayed="not yet", numbers={FLICKR: PRINTED}), {}, "not yet"),
         ],
     )
-    def test_a_preset_without_a_result(self, status, reason, remark):
-        played = board(seeds=({}, {}), status=status, reason=reason)
-        _, here = rows(printed_table(own(PRINTED)), played)
-        assert here["remark"] == remark
-        assert set(numbers(here)) == {"-"}
+    def test_it_is_said(self, row, of, remark):
+        (line,) = lines(paper_of(row), board(**of))
+        assert (line["comparable"], line["remark"]) == (None, remark)
+        assert values(line) == [None] * 6 and line["i2t R@1"].printed.value == 60.0
+        assert shown_tables(paper_of(row), board(**of)) == []
+        assert unmeasured(paper_of(row), [board(**of)]) == ["7"]
 
     def test_of_a_preset_that_failed_with_one_seed_the_others_count(self):
-        _, here, *_ = rows(printed_table(own(PRINTED)), board(seeds=({}, HALF)))
-        assert here["remark"].startswith("1 seed; ")
-        assert here["i2t R@1"] == "50.0"
-
-    def test_a_row_that_no_preset_plays(self):
-        unplayed = Row(label="Ours", unplayed="not yet", numbers={FLICKR: PRINTED})
-        _, here = rows(printed_table(unplayed), board(), board("mine"))
-        assert (here["numbers of"], here["remark"]) == ("here", "not yet")
-        assert set(numbers(here)) == {"-"}
-
-    def test_a_metric_that_was_not_measured_is_a_dash(self):
-        printed = printed_table(own([60.0, 50.0, 7.0]), metrics=["i2t_r1", "s2s_r1", "per_pair"])
-        _, here, interval, _ = rows(printed, board(deviations=[]))
-        assert here["s2s R@1"] == interval["s2s R@1"] == "-"
-        assert here["score a pair (\N{MICRO SIGN}s)"] == "2.00"
-
-    def test_there_is_one_for_every_dataset_and_first_for_that_of_the_paper(self):
-        shown = rows(printed_table(own(PRINTED)), board("mine"), board())
-        assert [row["numbers of"] for row in shown] == [
-            "paper",
-            "here: The flickr30k",
-            THESE,
-            "gap",
-            "here: The mine",
-            THESE,
-        ]
+        (line,) = lines(paper_of(own(PRINTED)), board(seeds=({}, HALF)))
+        assert line["i2t R@1"].value == 50.0 and line["comparable"] == "yes"
 
 
-def test_a_row_of_others_stands_alone_as_printed():
-    other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, *[None] * 5]})
-    (row,) = rows(printed_table(other), board())
-    assert [row[head] for head in ("row", "setting", "numbers of", "remark")] == [
-        "VSE++",
-        "VGG; [1]",
-        "paper",
-        "n",
-    ]
-    assert numbers(row) == ["1.5", *["-"] * 5]
+class TestPage:
+    def test_only_measured_rows_and_columns_stand_there(self):
+        other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]})
+        both = paper_of(other, own([60.0, 9.0]), metrics=["i2t_r1", "s2s_r1"])
+        (table,) = shown_tables(both, board())
+        assert list(table.frame) == ["row", "i2t R@1"] and list(table.frame["row"]) == ["Ours"]
+        whole = lines(both, board())
+        assert [line["row"] for line in whole] == ["VSE++", "Ours"]
+        assert (whole[0]["setting"], whole[0]["remark"]) == ("VGG; [1]", "n")
+
+    def test_rows_of_one_label_have_their_setting_and_comparability_where_it_differs(self):
+        of_two = paper_of(own([1.0], setting="x"), own([2.0], setting="y"), metrics=["i2t_r1"])
+        (table,) = shown_tables(of_two, board())
+        assert list(table.frame["row"]) == ["Ours, x", "Ours, y"]
+        assert "comparable" not in table.frame and unmeasured(of_two, [board()]) == []
 
 
-def test_rsum_is_added_where_all_its_terms_are_printed():
-    full = Row(label="a", numbers={FLICKR: [10.1, 20.2, 30.3, 1.1, 2.2, 3.3]})
-    (row,) = rows(printed_table(full))
-    assert row["rsum"] == "67.2"
-    (row,) = rows(printed_table(Row(label="a", numbers={FLICKR: [1.0]}), metrics=["i2t_r1"]))
-    assert "rsum" not in row
-
-
-def test_places_that_are_printed_side_by_side_are_tables_of_their_own():
-    both = Row(label="a", numbers={COCO: [1.0], FLICKR: [2.0]})
-    single = Row(label="b", numbers={FLICKR: [3.0]})
-    by_place = tables(printed_table(both, single, metrics=["i2t_r1"]))
-    assert list(by_place) == [COCO, FLICKR]
-    assert [[row[0], row[3]] for row in by_place[COCO].rows] == [["a", "1.0"]]
-    assert [[row[0], row[3]] for row in by_place[FLICKR].rows] == [["a", "2.0"], ["b", "3.0"]]
-    for place, table in by_place.items():
-        assert "7" in table.title and place in table.title
-
-
-def test_without_a_board_all_tables_of_the_papers_have_their_rows():
-    for paper in papers().values():
-        for number, by_place in paper_tables(paper, []).items():
-            source = paper.tables[number]
-            for place, table in by_place.items():
-                printed = [row for row in table.rows if row[2] == "paper"]
-                assert len(printed) == sum(place in row.numbers for row in source.rows)
-
-
-@pytest.mark.parametrize("text", ["- item", "1. item", "+ a", "a | b", "<b>", "**x**", "# head"])
-def test_remarks_below_a_table_are_text(text):
-    """In Markdown they are a list, where a line may begin anything."""
-    noted = Row(label="a", note=text, numbers={FLICKR: [2.0]})
-    lost = board(seeds=({},), reason=text)
-    (table,) = tables(printed_table(noted, own([1.0]), metrics=["i2t_r1"]), lost).values()
-    tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(table))
-    inline = [token for token in tokens if token.type == "inline"]
-    shown = ["".join(child.content for child in token.children) for token in inline]
-    assert text in shown and f"failed: {text}" in shown
-    types = {child.type for token in inline for child in token.children}
-    assert types == {"text"}
-    lists = [token.type for token in tokens if token.type.endswith("list_open")]
-    assert lists == ["ordered_list_open"]
+def test_all_tables_of_the_papers_are_as_printed():
+    counted = 0
+    nothing = board(preset="of no paper")
+    for path in FOLDER.glob("*.yaml"):
+        paper = papers()[path.stem]
+        for number, source in yaml.safe_load(path.read_text())["tables"].items():
+            counted += 1
+            for place in {place for row in source["rows"] for place in row["numbers"]}:
+                expected = [row for row in source["rows"] if place in row["numbers"]]
+                shown = paper_table(paper, number, place, nothing).frame.to_dict("records")
+                assert [line["row"] for line in shown] == [row["label"] for row in expected]
+                for line, row in zip(shown, expected, strict=True):
+                    numbers = dict(zip(source["metrics"], row["numbers"][place], strict=True))
+                    for metric, value in numbers.items():
+                        cell = line[METRICS[metric].heading]
+                        assert cell.printed.value == value
+                        text = str(cell).partition("\xa0")[0]
+                        assert text == "-" if value is None else float(text) == value
+                    terms = [numbers.get(metric) for metric in RECALLS]
+                    if set(RECALLS) <= set(numbers):
+                        total = None if None in terms else pytest.approx(sum(terms))
+                        assert line["rsum"].printed.value == total
+    assert counted == 23

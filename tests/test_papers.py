@@ -1,12 +1,14 @@
 """The papers as data: complete, consistent with themselves, and refused where they are wrong."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import yaml
 
+from benchmark.boards.claims import margin_of
 from benchmark.core.errors import UserError
-from benchmark.papers.claimed_quantities import is_known, quantity, sides
-from benchmark.papers.margins import margin
+from benchmark.papers.claimed_quantities import quantity
 from benchmark.papers.printed_tables import (
     Claim,
     Paper,
@@ -117,23 +119,12 @@ def assert_rising(value_of: dict, where: str) -> None:
 
 def median_contradicts(value_of: dict) -> str:
     """A median rank among the first K while R@K is below a half, or the reverse."""
-    for way in ("i2t", "t2i"):
-        median = value_of.get(f"{way}_medr")
-        for k in (1, 5, 10):
-            recall = value_of.get(f"{way}_r{k}")
-            if median is not None and recall is not None:
-                if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
-                    return f"{way}: MedR {median}, R@{k} {recall}"
+    for way, k in product(("i2t", "t2i"), (1, 5, 10)):
+        median, recall = value_of.get(f"{way}_medr"), value_of.get(f"{way}_r{k}")
+        if median is not None and recall is not None:
+            if (median < k + 0.5 and recall < 49.9) or (median > k + 0.5 and recall > 50.1):
+                return f"{way}: MedR {median}, R@{k} {recall}"
     return ""
-
-
-def test_own_rows_name_a_preset_or_the_reason_why_none_plays_them():
-    own = {row.preset for p in papers().values() for t in p.tables.values() for row in t.rows}
-    assert len(own - {None}) >= 60
-    for paper in papers().values():
-        for table in paper.tables.values():
-            for row in table.rows:
-                assert not (row.preset and row.unplayed), row.label
 
 
 def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
@@ -141,12 +132,9 @@ def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
         values_of: dict[tuple, set] = {}
         for row in printed(preset):
             for metric, value in row.numbers.items():
-                if value is not None:
-                    values_of.setdefault((row.table.split("/")[0], row.place, metric), set()).add(
-                        value
-                    )
-        differing = {key: values for key, values in values_of.items() if len(values) > 1}
-        assert not differing, preset
+                key = row.table.split("/")[0], row.place, metric
+                values_of.setdefault(key, set()).update({value} - {None})
+        assert all(len(values) <= 1 for values in values_of.values()), preset
 
 
 def test_claims_are_about_forty_and_their_printed_effects_agree_with_them():
@@ -176,6 +164,8 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
     assert effects(said, said.claims[0]) == [9.0, 8.0]
     silent = read(tmp_path, changed("claims", 0, "metric", value="t2i_r1"))
     assert effects(silent, silent.claims[0]) is None
+    gap = read(tmp_path, changed("claims", 0, "metric", value="i2t_r1 - t2i_medr"))
+    assert effects(gap, gap.claims[0]) == [-0.5, -1.5]
 
 
 def claim(kind: str, metric: str, *presets: str) -> Claim:
@@ -204,47 +194,20 @@ def claim(kind: str, metric: str, *presets: str) -> Claim:
 )
 def test_a_margin_comes_from_the_claim(kind, metric, printed, expected):
     presets_of = ("a",) if metric.startswith("mean") else ("a", "b")
-    assert margin(claim(kind, metric, *presets_of), printed) == pytest.approx(expected)
+    assert margin_of(claim(kind, metric, *presets_of), printed) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["ordered", "alike", "not_better"])
 def test_a_margin_is_at_most_a_tenth_of_the_better_score(kind):
     """A point of a recall of 1 is all of it."""
     made = claim(kind, "i2t_r1")
-    assert margin(made, 3.3, level=1.1) == pytest.approx(0.11)
-    assert margin(made, 3.3, level=90.0) == margin(made, 3.3)
+    assert margin_of(made, 3.3, level=1.1) == pytest.approx(0.11)
+    assert margin_of(made, 3.3, level=90.0) == margin_of(made, 3.3)
 
 
 def test_a_margin_of_one_direction_s_rsum_is_half_as_large():
-    assert margin(claim("alike", "rsum"), None, is_half=True) == 3.0
-    assert margin(claim("ordered", "fold_rsum"), None) == 6.0
-
-
-def test_every_claim_that_denies_a_difference_denies_one_beyond_the_printed_one():
-    tried = 0
-    for paper in papers().values():
-        for made in paper.claims:
-            values = effects(paper, made)
-            if made.presets and values and made.kind != "ordered":
-                tried += 1
-                assert abs(values[0] - values[1]) < margin(made, values[0] - values[1]) or (
-                    made.kind == "not_better" and values[0] < values[1]
-                )
-    assert tried >= 10
-
-
-def test_a_quantity_may_be_a_difference_of_two_metrics():
-    gain = quantity("overlap_s - one_minus_ks")
-    assert (gain.heading, gain.less_is_better) == ("S - 1 - KS", False)
-    assert sides("i2t_r1") == ["i2t_r1"]
-    assert is_known("t2i_r1 - i2t_r1") and is_known("correlation_before - correlation_after")
-    assert not is_known("t2i_r1 - i2t_r1 - rsum") and not is_known("recall")
-
-
-def test_a_difference_of_metrics_has_the_printed_ones(tmp_path):
-    data = changed("claims", 0, "metric", value="i2t_r1 - t2i_medr")
-    paper = read(tmp_path, data)
-    assert effects(paper, paper.claims[0]) == [-0.5, -1.5]
+    assert margin_of(claim("alike", "rsum"), None, is_half=True) == 3.0
+    assert margin_of(claim("ordered", "fold_rsum"), None) == 6.0
 
 
 @pytest.mark.parametrize(
@@ -263,14 +226,9 @@ def test_a_difference_of_metrics_has_the_printed_ones(tmp_path):
             "tables.1.rows.0.cells: expected one of label, note",
         ),
         (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
-        (("claims", 0, "presets"), ["dualmatch"], "1 presets cannot be ordered"),
-        (("claims", 0, "metric"), "i2t_r1 - t2i_r2", "claims.0: .*unknown 'i2t_r1 - t2i_r2'"),
-        (("claims", 0, "only_there"), "perhaps", "claims.0.only_there"),
-        (("claims", 0, "presets"), [], "expected either presets or the reason"),
+        (("claims", 0, "presets"), ["dualmatch", "none"], "claim better: .* found 'none'"),
         (("claims", 0, "table"), "7", "claim better: table: unknown '7'"),
-        (("claims", 0, "printed"), [1.0], "one value per preset"),
         (("claims",), PAPER["claims"] * 2, "the id 'better' is there twice"),
-        (("claims", 0, "id"), "two words", "claims.0.id"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place(tmp_path, path, value, message):
@@ -280,25 +238,8 @@ def test_a_mistake_is_refused_with_its_place(tmp_path, path, value, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "where", "found"),
-    [
-        (("tables", "1", "rows", 1, "preset"), "latentmach", "table 1, row 'Own'", "'latentmach'"),
-        (("claims", 0, "presets"), ["dualmatch", "none"], "claim better", "'none'"),
-    ],
-)
-def test_a_preset_that_does_not_exist_is_refused(tmp_path, path, value, where, found):
-    with pytest.raises(UserError) as error:
-        read(tmp_path, changed(*path, value=value))
-    assert error.value.where == f"{tmp_path}/try.yaml: {where}"
-    assert error.value.expected == "a preset of methods/*.yaml"
-    assert error.value.found == found
-    assert "python -m benchmark list presets" in error.value.do
-
-
 def test_numbers_keep_the_decimals_that_are_printed():
     assert as_printed(61.0, "i2t_r1") == "61.0"
-    assert as_printed(44.4, "i2t_r1") == "44.4"
     assert as_printed(14.26, "t2i_r1") == "14.26"
     assert as_printed(4.8, "i2t_medr") == "4.8"
     assert as_printed(16, "t2i_medr") == "16"

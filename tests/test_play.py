@@ -1,194 +1,252 @@
-"""`play`: what is stale is played, several stages at once, and DVC agrees that nothing is left."""
+"""`play` and `verify` on a small season, and the tasks that they run side by side."""
 
-import contextlib
 import os
-import re
 import shutil
-from concurrent.futures import Future
-from contextlib import closing
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
-from dvc_repository import ROOT, copy_code, repository, stale, start
-from report_seasons import leave_figures_empty
-from zc.lockfile import LockFile
+import yaml
+from dvc.repo import Repo
 
 from benchmark.__main__ import main
-from benchmark.commands import local_workers, play
-from benchmark.commands.local_workers import Processes
-from benchmark.commands.task_queue import Task
-from benchmark.core.files import read_json
+from benchmark.commands import tasks, verify
+from benchmark.commands.tasks import Task
+from benchmark.core.errors import UserError
+from benchmark.core.numerics import Numerics
+from benchmark.core.records import read_record, write_record
 from benchmark.encode import drawn_pretraining
-from benchmark.season.parameter_files import activate, read_params
+from benchmark.season.parameter_files import read_params
+from seasons import ROOT, clone
 
-SEASON = """
-title: Small
-datasets:
-  shapes:
-    options: {train: 24, val: 6, test: 10}
-    image: {network: drawn_cnn, input_size: 96, flip: false}
-    words: {size: 8}
-presets: [scan_t2i_avg, scan_i2t_lse, scan_t2i_avg_i2t_lse]
-seeds: [0]
-device: cpu
-options:
-  scan: {embedding_size: 8, word_size: 8, epochs: 1, decay_after: 1}
+MODULE = """\
+import os, signal, sys
+from pathlib import Path
+from benchmark.core import numerics
+from benchmark.core.errors import UserError
+
+def configure(parser):
+    parser.add_argument("words", nargs="*")
+
+def main(arguments):
+    what, *names = arguments.words
+    if what == "touch":
+        assert all(Path(name).is_file() for name in names[1:])
+        Path(names[0]).touch()
+    if what == "refuse":
+        raise UserError("here", "this", "that")
+    if what == "die" or (what == "die_once" and not Path("died").is_file()):
+        Path("died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "say":
+        raise ValueError(f"{numerics.current()} {os.environ.get('CUDA_VISIBLE_DEVICES')}")
+    return 3 if what == "status" else 0
 """
-CELLS = ["scan_t2i_avg", "scan_i2t_lse"]
 
 
-class InThisProcess(Processes):
-    """Processes whose tasks are played at once, here."""
-
-    def submit(self, name: str, task: Task) -> Future:
-        future = Future()
-        future.set_result(local_workers.played(name, task))
-        return future
-
-    def reason(self, future: Future, task: Task) -> str:
-        return future.result()
+# Tasks ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def season(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
+    """The working folder, with a module whose commands tasks run."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
-    monkeypatch.setattr(drawn_pretraining, "EPOCHS", 1)
-    monkeypatch.setattr(play, "Processes", InThisProcess)
-    leave_figures_empty(monkeypatch)
-    copy_code()
-    Path("small.yaml").write_text(SEASON)
-    assert main(["season", "small.yaml"]) == 0
-    start()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    Path("small_stage.py").write_text(MODULE)
     return tmp_path
 
 
-def played(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, list[str]]:
-    capsys.readouterr()
-    with repository():
-        status = main(["play", *arguments])
-    return status, capsys.readouterr().out.splitlines()
+def task(words: str, *needs: str, **facts: object) -> Task:
+    return Task(f"python -m small_stage {words}", needs, **facts)
 
 
 @pytest.mark.slow
-def test_what_is_stale_is_played_and_nothing_else(season, capsys):
-    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
-    assert (status, said) == (0, ["7 stages played, 0 up to date, 0 failed"])
-    assert read_json(Path("results/small/shapes/scan_t2i_avg/0/record.json"))["status"] == "ok"
-    assert not Path("results/small/shapes/scan_i2t_lse").exists()
-    status, said = played(capsys)
-    assert (status, said[0]) == (0, "6 stages played, 7 up to date, 0 failed")
-    assert said[1].startswith("shapes, retrieval, highest rsum of 3: ")
-    where = "report: reports/small/README.md; to explore: python -m benchmark site"
-    assert said[2:] == [where]
-    assert stale() == []
-    assert played(capsys, "--dry") == (0, ["everything is up to date"])
-    Path("results/small/shapes/scan_i2t_lse/0/record.json").unlink()
-    again = ["evaluate shapes/scan_i2t_lse 0", "evaluate shapes/scan_t2i_avg_i2t_lse 0"]
-    assert played(capsys, "--dry")[1] == [*again, "report small"]
-    # The costs of the evaluation, which hold times, are another input of the report.
-    assert played(capsys)[1][0] == "2 stages played, 11 up to date, 0 failed"
+def test_tasks_run_after_their_needs_and_a_failure_stops_only_those_that_need_it(folder, capsys):
+    named = {
+        "last": task("touch last b a", "b", "a"),
+        "b": task("touch b a", "a"),
+        "a": task("touch a"),
+        "odd": task("refuse"),
+        "after odd": task("touch never", "odd"),
+        "after that": task("touch never", "after odd"),
+        "status": task("status"),
+    }
+    failed = tasks.run_all(named, 2)
+    assert {path.name for path in folder.iterdir() if path.is_file()} >= {"a", "b", "last"}
+    assert not Path("never").exists()
+    assert failed["odd"].startswith("here: expected this, found that (see .scratch/log/odd.log)")
+    assert failed["after odd"] == "needs odd, which failed"
+    assert failed["after that"] == "needs after odd, which failed"
+    assert "exit status" in failed["status"] and len(failed) == 4
+    assert "odd: failed: here" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_stage_that_fails_stops_those_that_need_it_alone(season, capsys, monkeypatch):
-    path = Path("seasons/small/cells/shapes-scan_i2t_lse-0.yaml")
-    path.write_text(path.read_text().replace("epochs: 1", "epochs: -1"))
-    status, said = played(capsys)
-    assert status == 1 and said[0].endswith(" 1 failed")
-    assert said[1].startswith("train shapes/scan_i2t_lse 0: ") and "epochs" in said[1]
-    assert "Error" not in said[1] and "(see .scratch/log/train-shapes-" in said[1]
-    assert said[2:] == ["5 stages wait for it"]
+def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
+    named = {
+        "dies": task("die"),
+        "dies once": task("die_once"),
+        "native": task("say", numerics=Numerics("native", 2)),
+        "portable": task("say"),
+    }
+    before = dict(os.environ)
+    failed = tasks.run_all(named, 1, ("5",))
+    assert failed["dies"] == tasks.DIED and "dies once" not in failed
+    assert "ValueError: Numerics(mode='native', threads=2) 5" in failed["native"]
+    assert "ValueError: Numerics(mode='portable', threads=1) 5" in failed["portable"]
+    assert dict(os.environ) == before
 
 
-@pytest.mark.slow
-def test_a_preset_that_comes_back_is_not_trained_again(season, capsys):
-    only = ("--only", "shapes-scan_t2i_avg-0")
-    assert played(capsys, *only)[0] == 0
-    file = Path("seasons/small/season.yaml")
-    whole = file.read_text()
-    pipeline = Path("seasons/small/pipelines/shapes/scan_t2i_avg/dvc.yaml")
-    for preset in ("scan_i2t_lse", "scan_t2i_avg"):
-        file.write_text(re.sub("presets: .*", f"presets: [{preset}]", whole))
+def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(folder, monkeypatch):
+    named = {"a": task("touch a"), "b": task("touch b", "a")}
+    assert tasks.run_all(named, 1, is_stale=lambda name: False) == {}
+    assert not Path("a").exists()
+    failed = tasks.run_all(named, 1, is_stale=lambda name: name == "b", ended=lambda name: "edited")
+    assert failed == {"b": "edited"} and Path("b").exists()
+    with pytest.raises(UserError, match="--jobs"):
+        tasks.run_all(named, 0)
+
+
+# A season ---------------------------------------------------------------------------------------
+
+SEASON = {
+    "title": "Small",
+    "datasets": {
+        "tiny": {
+            "reader": "shapes",
+            "options": {"train": 48, "val": 12, "test": 20},
+            "image": {"network": "drawn_cnn", "input_size": 96, "flip": False},
+            "words": {"size": 8},
+            "sentence": {"hglmm": {"centres": 2, "size": 6}},
+        }
+    },
+    "presets": ["cyclematch_adaptive", "two_branch_single", "cyclematch"],
+    "seeds": [0],
+    "device": "cpu",
+    "options": {
+        "two_branch_embedding": {"hidden_size": 8, "embedding_size": 4, "epochs": 1},
+        "cyclematch": {"hidden_size": 8, "embedding_size": 4, "epochs": 1},
+    },
+    "sentence_of": {"cyclematch*": "hglmm"},
+}
+FILE = Path("seasons/small/season.yaml")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A repository with a season that was run by `play`."""
+    folder = tmp_path_factory.mktemp("play")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        clone()
+        FILE.parent.mkdir(parents=True)
+        FILE.write_text(yaml.safe_dump(SEASON))
+        patch.setattr(drawn_pretraining, "CLOSE_UPS", 64)
+        patch.setattr(drawn_pretraining, "EPOCHS", 1)
+        drawn_pretraining.main()
         assert main(["season", "small"]) == 0
-        assert pipeline.is_file() == (preset == "scan_t2i_avg")
-        ended, said = played(capsys, "--dry")  # DVC does not mind a lock alone
-        assert ended == 0 and ("train shapes/scan_i2t_lse 0" in said) == (preset == "scan_i2t_lse")
-    assert played(capsys, *only, "--dry") == (0, ["everything is up to date"])
+        with Repo() as repo:
+            repo.commit("seasons/shared/dvc.yaml:pretrain", force=True)
+        assert main(["play", "small", "--jobs", "1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def season(place, monkeypatch) -> Path:
+    monkeypatch.chdir(place)
+    return place
 
 
 @pytest.mark.slow
-def test_a_cell_that_failed_is_told_each_time(season, capsys):
-    """The exit status is that of what was played now."""
-    shutil.copy(ROOT / "tests/own_methods/breaks.py", "breaks.py")
-    own = "presets: [breaks]\nmethods: {breaks: breaks.py}"
-    Path("small.yaml").write_text(re.sub("presets: .*", own, SEASON))
-    assert main(["season", "small.yaml"]) == 0
-    for status, counts in ((1, "12 stages played, 0"), (0, "0 stages played, 12")):
-        ended, said = played(capsys)
-        assert (ended, said[0]) == (status, f"{counts} up to date, 0 failed")
-        assert stale() == []
-        assert said[1].startswith("1 cell without a result: shapes/breaks 0: the loss ")
-        assert said[2].startswith("report: reports/small/README.md")
+@pytest.mark.filterwarnings("ignore")
+def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(season, capsys):
+    with Repo() as repo:
+        assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
+    FILE.write_text(yaml.safe_dump(SEASON | {"title": "Another title"}))
+    assert main(["play", "--dry"]) == 0
+    assert capsys.readouterr().out.split() == ["cells", "report"]
+    changed = SEASON["options"] | {"two_branch_embedding": {"epochs": 2, "embedding_size": 4}}
+    FILE.write_text(yaml.safe_dump(SEASON | {"options": changed}))
+    assert main(["play", "--only", "*two_branch*", "--jobs", "1"]) == 0
+    record = read_record(Path("results/small/tiny/two_branch_single/0"))
+    assert record.options["epochs"] == 2
+    said = capsys.readouterr()
+    assert "train-tiny-two_branch_single-0: done" in said.err and "cyclematch" not in said.err
+    assert main(["play", "--jobs", "1"]) == 0
+    with Repo() as repo:
+        assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
+
+
+def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    old = Path("results/demo/shapes/vse/0")
+    new = Path(shutil.copytree(old, tmp_path / "0"))
+    record = read_record(new)
+    rsum = f"{record.metrics['rsum']:.2f}"
+    assert verify.compared(old, new, None) == (rsum, rsum, "identical")
+    assert verify.compared(old, new, "why") == (rsum, rsum, "why")
+    assert verify.compared(old, tmp_path, None) == (rsum, "-", "not run")
+    assert verify.compared(tmp_path, new, None) == ("-", rsum, "not committed")
+    metrics = record.metrics | {"rsum": record.metrics["rsum"] + 1e-13}
+    history = {name: values[:-1] for name, values in record.history.items()}
+    write_record(new, record.model_copy(update={"metrics": metrics, "history": history}))
+    assert verify.compared(old, new, None)[2].startswith("other metrics, history, (committed")
+
+
+def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = read_params("demo")
+    named = verify.tasks_of(params, ["shapes-cyclematch_adaptive-0"])
+    assert list(named)[-1] == "evaluate-shapes-cyclematch_adaptive-0"
+    assert {name.split("-")[0] for name in named} == {
+        *("fetch", "prepare", "pretrain", "encode", "train", "evaluate")
+    }
+    done = set()
+    for name, each in named.items():
+        assert done.issuperset(each.needs)
+        done.add(name)
+    everything = verify.tasks_of(params, list(params.everything))
+    assert {f"evaluate-{key}" for key in params.everything} < everything.keys()
+    assert "report" not in everything and "cells" not in everything
+
+
+def test_another_folder_wrong_names_and_a_second_one_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["play"]) == 2
+    assert "expected the project's folder" in capsys.readouterr().err
+    monkeypatch.chdir(ROOT)
+    assert main(["play", "flicker8k"]) == 2
+    assert "did you mean flickr8k?" in capsys.readouterr().err
+    assert main(["play", "demo", "--only", "shapes-vze-0"]) == 2
+    assert "did you mean shapes-vse-0?" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_what_an_edit_overtook_is_not_up_to_date(season, capsys, monkeypatch):
-    """The training is of the file as it was when it began."""
-    edited = Path("seasons/small/cells/shapes-scan_t2i_avg-0.yaml")
-    whole = edited.read_text()
-
-    class Editing(InThisProcess):
-        def submit(self, name: str, task: Task) -> Future:
-            future = super().submit(name, task)
-            if name.startswith("train "):
-                edited.write_text(f"{whole}# edited\n")
-            return future
-
-    monkeypatch.setattr(play, "Processes", Editing)
-    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
-    assert status == 1 and f"{edited} changed while it ran; play again" in said[1]
-    monkeypatch.setattr(play, "Processes", InThisProcess)
-    assert "train shapes/scan_t2i_avg 0" in played(capsys, "--dry")[1]
-    status, said = played(capsys, "--only", "shapes-scan_t2i_avg-0")
-    assert (status, said) == (0, ["2 stages played, 5 up to date, 0 failed"])
-
-
-def test_the_active_season_is_played_as_far_as_dvc_status_looks(season):
-    small = read_params("small")
-    assert play._targets(small, "*") == ["dvc.yaml:season"]
-    activate("other")
-    assert play._targets(small, "*") == ["seasons/small/dvc.yaml:metrics"]
-
-
-def test_another_folder_and_a_wrong_name_are_told_with_what_to_do(season, capsys):
-    Path("below").mkdir()
-    for folder, name, told in (
-        (".", "smal", "found 'smal' (did you mean small?)"),
-        ("below", "small", f"run it in {season}\n"),
-    ):
-        with contextlib.chdir(folder):
-            assert main(["play", name]) == 2
-        assert told in capsys.readouterr().err
-
-
-def test_cells_that_are_not_there_are_named(season, capsys):
-    assert main(["play", "--only", "nothing"]) == 2
-    assert "shapes-scan_t2i_avg-0" in capsys.readouterr().err
-    assert main(["play", "--jobs", "0"]) == 2
-
-
-def test_a_second_one_in_the_same_folder_is_refused(season, capsys):
-    play.PLAYING.parent.mkdir(exist_ok=True)
-    with closing(LockFile(str(play.PLAYING))), repository():
-        assert main(["play"]) == 2
-        assert f"process {os.getpid()}" in capsys.readouterr().err
-        assert main(["play", "--dry"]) == 0
-
-
-def test_a_lock_that_dvc_cannot_read_is_told_in_one_line(season, capsys):
-    Path("seasons/shared/dvc.lock").write_text("<<<<<<< HEAD\n: [")
-    with repository():
-        assert main(["play"]) == 2
-    told = capsys.readouterr().err
-    assert "dvc.lock" in told and "run: dvc status" in told and "Traceback" not in told
+def test_ctrl_c_ends_what_runs(folder):
+    """The processes of tasks end with the one that began them."""
+    program = (
+        "from benchmark.commands import tasks; from pathlib import Path\n"
+        "if __name__ == '__main__':\n"
+        "    tasks.run_all({'s': tasks.Task('python -m slow_stage')}, 1)\n"
+    )
+    slow = "import time\nfrom pathlib import Path\ndef configure(parser): pass\n"
+    slow += (
+        "def main(a):\n    Path('begun').touch()\n    time.sleep(60)\n    Path('ended').touch()\n"
+    )
+    Path("slow_stage.py").write_text(slow)
+    Path("program.py").write_text(program)
+    process = subprocess.Popen([sys.executable, "program.py"], start_new_session=True)
+    while not Path("begun").exists():
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(20) != 0
+    session = ["pgrep", "-s", str(process.pid)]
+    deadline = time.monotonic() + 20
+    while subprocess.run(session, capture_output=True).stdout and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not subprocess.run(session, capture_output=True).stdout
+    assert not Path("ended").exists()

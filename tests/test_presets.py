@@ -2,12 +2,12 @@
 
 import pytest
 
+from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
-from benchmark.encoders import load as load_encoder
+from benchmark.features import load as load_encoder
 from benchmark.season import presets as preset_files
 from benchmark.season.method_options import configured
 from benchmark.season.presets import Fuse, needs, presets
-from methods import load
 from seasons import FUSION, SCAN, staged_presets
 
 

@@ -1,4 +1,4 @@
-"""Letters of presets and the chance to be the best, of made-up records."""
+"""Letters of rows, of made-up records."""
 
 from pathlib import Path
 
@@ -6,12 +6,10 @@ import builders
 import numpy as np
 import pytest
 from builders import board, ids, standing
-from made_ranks import IMAGES, OWNER, any_ranks, outcome, played, prepare, ranks_of
+from made_ranks import IMAGES, any_ranks, outcome, played, prepare, ranks_of
 
-from benchmark.analysis import ranking
-from benchmark.analysis.boards import Standing
-from benchmark.analysis.comparisons import compare, seed_part
-from benchmark.analysis.ranking import chances_to_be_best, letters_of, rank_letters
+from benchmark.boards.boards import Row
+from benchmark.boards.comparisons import compare, rank_letters
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +19,7 @@ def folder(tmp_path, monkeypatch) -> None:
     prepare()
 
 
-def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Standing:
+def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     """Ranks that lie behind by so many places, but for noise."""
     cells = []
     for seed in seeds:
@@ -50,23 +48,6 @@ def test_of_too_few_queries_nobody_is_told_apart():
     assert rank_letters(board(*presets, counts=few)) == ["a", "a"]
 
 
-def test_of_two_the_comparison_decides():
-    """Two presets are one comparison: they share a letter if and only if p is over 0.05."""
-    seen = set()
-    for worse in (0, 1, 2, 3, 8):
-        results = board(shifted("a", 0), shifted("b", worse))
-        estimate = compare(results, *results.standings, "rsum").estimate
-        p = estimate.p() if estimate else 1.0
-        assert rank_letters(results) == (["a", "b"] if p <= 0.05 else ["a", "a"])
-        seen.add(p <= 0.05)
-    assert seen == {True, False}
-
-
-def test_p_is_adjusted_for_all_pairs():
-    assert letters_of(3, [0.02, 0.02, 0.9]) == ["a", "a", "a"]
-    assert letters_of(3, [0.01, 0.01, 0.9]) == ["a", "b", "b"]
-
-
 def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
     """Fused shares its trainings with a member that has one more, and a very good, training: the
     member is ahead by all trainings and behind by those that both have."""
@@ -85,7 +66,6 @@ def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
 def test_where_trainings_are_not_known_nobody_is_told_apart():
     presets = shifted("a", 0, (0,)), shifted("b", 60, (0,))
     assert rank_letters(board(*presets)) == ["a", "a"]
-    assert chances_to_be_best(board(*presets)) is None
     others = [shifted(name, 4) for name in "cde"]
     letters = rank_letters(board(*presets, *others))
     assert set(letters[0]).isdisjoint(letters[1])
@@ -95,33 +75,12 @@ def test_failures_are_in_no_group():
     lost = standing("b", [outcome("b", 0, any_ranks(), status="failed")])
     assert rank_letters(board(played("a", 1.0), lost)) == ["a"]
     assert rank_letters(board(lost)) == []
-    assert chances_to_be_best(board(lost)) is None
-
-
-def test_the_chances_to_be_best_follow_the_order_and_add_up():
-    presets = [played("a", 3.0), played("b", 2.5), shifted("c", 60)]
-    chances = chances_to_be_best(board(*presets))
-    assert sum(chances) == pytest.approx(1)
-    assert chances[0] > chances[1] > chances[2] == 0
-
-
-def test_a_single_training_of_a_fusion_is_as_unsure_as_one_training():
-    """Three trainings say more of the mean of a member than one says of its fusion's."""
-    member = shifted("m", 5)
-    fuse = {"how": "average", "of": ["m:visual", "m:textual"]}
-    fused = standing("f", shifted("f", 5).outcomes[:1], fuse=fuse)
-    pool = [played(name, 9.0) for name in "abc"]
-    results = board(member, fused, *pool)
-    parts = {s.preset: seed_part(results, s, "rsum") for s in results.ranked}
-    effects, _ = ranking._effects(results, results.ranked, parts)
-    of = dict(zip([s.preset for s in results.ranked], effects.max(1), strict=True))
-    assert of["f"] == pytest.approx(3**0.5 * of["m"])
 
 
 class TestTasks:
     """rsum of phrases is at most 300, that of both directions 600."""
 
-    def localiser(self, preset: str, worse: int) -> Standing:
+    def localiser(self, preset: str, worse: int) -> Row:
         cells = []
         for seed in (0, 1, 2):
             ranks = np.random.default_rng(seed).poisson(2, IMAGES) + worse
@@ -135,15 +94,3 @@ class TestTasks:
         assert [s.preset for s in results.localisation.ranked] == ["good", "poor"]
         assert rank_letters(results.localisation) == ["a", "b"]
         assert rank_letters(results.retrieval) == ["a"]
-
-    def test_persons_are_told_apart_by_the_sum_of_three(self):
-        def searcher(preset: str, worse: int) -> Standing:
-            cells = []
-            for seed in (0, 1, 2):
-                ranks = np.random.default_rng(seed).poisson(2, len(OWNER)) + worse
-                cells.append(outcome(preset, seed, {"t2i": ranks}))
-            return standing(preset, cells)
-
-        results = board(searcher("poor", 9), searcher("good", 0))
-        assert [s.preset for s in results.ranked] == ["good", "poor"]
-        assert rank_letters(results) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Raw files that change after they were fetched: `dvc repro`, `run` and the stages notice."""
+"""Raw files that change after they were fetched: `run`, `doctor` and the stages notice."""
 
 import json
 import os
@@ -6,14 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dvc_repository import copy_code, play_in_forks, repository, repro, start
 from layouts import draw
 from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.commands import run
-from benchmark.data import prepared_tables
-from benchmark.data.raw_state import state_of
+from benchmark.data import prepared_tables, raw_files
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
@@ -30,9 +28,7 @@ presets: [scan_t2i_avg]
 seeds: [0]
 """
 PREPARED = Path("data/prepared/mine/captions.parquet")
-PIPELINE = "seasons/shared/pipelines/mine/dvc.yaml"
-PLAYED = [("mine", "fetch"), ("mine", "prepare")]
-FETCH = "python -m benchmark.fetch mine"
+FETCH = "rematch fetch mine"
 
 
 @pytest.fixture(autouse=True)
@@ -72,94 +68,6 @@ def replace_picture(folder: Path) -> None:
     assert path.stat().st_size == len(content) and path.read_bytes() != content
 
 
-def captions() -> bytes:
-    return PREPARED.read_bytes()
-
-
-# The state ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda own: (own / "captions.csv").write_text("image,caption\n"),
-        lambda own: os.utime(own / "pictures/3.png", (1, 1)),
-        lambda own: (own / "pictures/3.png").unlink(),
-        lambda own: (own / "pictures/3.png").rename(own / "pictures/7.png"),
-        lambda own: (own / "more.csv").touch(),
-    ],
-)
-def test_the_state_changes_with_any_file(own, edit):
-    before = state_of(own)
-    assert state_of(own) == before
-    edit(own)
-    assert state_of(own) != before
-
-
-def test_the_state_is_that_of_the_folder_wherever_it_is(own, tmp_path):
-    shutil.copytree(own, tmp_path / "copy")  # keeps the times
-    (tmp_path / "link").symlink_to(own)
-    (own / ".hidden").touch()
-    assert {state_of(tmp_path / name) for name in ("copy", "link")} == {state_of(own)}
-
-
-def test_links_in_the_folder_are_followed(own, tmp_path):
-    (own / "pictures").rename(tmp_path / "elsewhere")
-    (own / "pictures").symlink_to(tmp_path / "elsewhere")
-    (own / "pictures/round").symlink_to(own)
-    (own / "nowhere").symlink_to("gone")
-    before = state_of(own)
-    os.utime(tmp_path / "elsewhere/3.png", (1, 1))
-    assert state_of(own) != before
-
-
-# DVC ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_dvc_fetches_and_prepares_edited_raw_files_anew(own, tmp_path, monkeypatch):
-    copy_code()
-    play_in_forks(monkeypatch)
-    start()
-    assert repro(f"{PIPELINE}:prepare") == [("shared", "code"), *PLAYED]
-    assert repro(f"{PIPELINE}:prepare") == []
-    first = captions()
-    caption(own, "second")
-    assert repro(f"{PIPELINE}:prepare") == PLAYED
-    assert captions() != first
-    replace_picture(own)
-    assert repro(f"{PIPELINE}:prepare") == PLAYED
-    assert repro(f"{PIPELINE}:prepare") == []
-    other = own_folder(tmp_path / "other")
-    caption(other, "third")
-    assert main(["season", "mine", "--source", f"mine={other}"]) == 0
-    assert repro(f"{PIPELINE}:prepare") == PLAYED
-    lock = Path(PIPELINE).with_suffix(".lock").read_text()
-    assert str(tmp_path) not in lock
-    shutil.rmtree("data")  # as in a clone
-    assert repro(f"{PIPELINE}:prepare", dry=True, allow_missing=True) == []
-    assert (other / "captions.csv").is_file()
-
-
-@pytest.mark.slow
-def test_raw_files_placed_by_hand_survive_dvc(own, monkeypatch):
-    copy_code()
-    play_in_forks(monkeypatch)
-    write_local(Local())
-    shutil.copytree(own, "data/raw/mine")
-    start()
-    repro(f"{PIPELINE}:prepare")
-    with repository() as opened:
-        opened.checkout([f"{PIPELINE}:fetch"], force=True)
-    repro(f"{PIPELINE}:fetch", force=True)
-    caption(Path("data/raw/mine"), "second")
-    assert repro(f"{PIPELINE}:prepare") == PLAYED
-    assert state_of(Path("data/raw/mine/pictures")) == state_of(own / "pictures")
-
-
-# Without DVC ----------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def played(monkeypatch) -> list[str]:
     """The steps of `run`, by their names; encoding, training and evaluation are left out."""
@@ -184,21 +92,22 @@ def played(monkeypatch) -> list[str]:
     monkeypatch.setattr(run, "fetch", fetched)
     monkeypatch.setattr(run, "prepare", prepared)
     monkeypatch.setattr(run, "encode", encoded)
-    for name in ("_pretrain_if_needed", "train_cell", "evaluate_cell"):
+    for name in ("train_cell", "evaluate_cell"):
         monkeypatch.setattr(run, name, lambda *given: None)
+    monkeypatch.setattr(run.drawn_pretraining, "main", lambda: None)
     record = type("Record", (), {"status": "ok", "reason": "", "metrics": {}})
     monkeypatch.setattr(run, "read_record", lambda folder: record)
     return steps
 
 
 def again(played: list[str], *words: object) -> list[str]:
-    """What a run plays: without repetitions."""
+    """What a run does: without repetitions."""
     played.clear()
     assert main(["run", "scan_t2i_avg", "--dataset", "mine", *map(str, words)]) == 0
     return list(dict.fromkeys(played))
 
 
-def test_run_plays_edited_raw_files_anew(own, played, tmp_path):
+def test_run_reads_edited_raw_files_anew(own, played, tmp_path):
     everything = ["fetch", "prepare", "encode"]
     assert again(played) == everything
     assert again(played) == []
@@ -207,7 +116,7 @@ def test_run_plays_edited_raw_files_anew(own, played, tmp_path):
     replace_picture(own)
     assert again(played) == everything
     os.utime(own / "captions.csv", (1, 1))
-    assert again(played) == ["fetch"]  # the same bytes
+    assert again(played) == []  # the same bytes
     other = own_folder(tmp_path / "other")
     assert again(played, "--source", other) == everything
     shutil.rmtree(other)
@@ -222,22 +131,14 @@ def test_run_prepares_what_a_killed_run_only_fetched(own, played):
     assert again(played) == ["fetch", "prepare", "encode"]
 
 
-def test_doctor_tells_that_raw_files_changed(own, capsys):
-    def told() -> str:
-        capsys.readouterr()
-        assert main(["doctor", "--quick"]) == 0
-        return capsys.readouterr().out
-
-    note = f"changed since they were fetched; run: {FETCH}"
-    assert note not in told()
-    main(["fetch", "mine"])
-    assert note not in told()
+def test_files_that_did_not_change_are_not_read_again(own, monkeypatch):
+    assert main(["fetch", "mine"]) == 0
+    read = []
+    sha256 = raw_files.sha256
+    monkeypatch.setattr(raw_files, "sha256", lambda path: read.append(path.name) or sha256(path))
     caption(own, "second")
-    (line,) = [line for line in told().splitlines() if note in line]
-    assert line.startswith(f"mine           ok: 7 files in {own}, ")
-
-
-# Mixtures -------------------------------------------------------------------------------------
+    assert main(["fetch", "mine"]) == 0
+    assert read == ["captions.csv"]
 
 
 def test_files_that_change_while_they_are_prepared(own, monkeypatch):
@@ -251,20 +152,6 @@ def test_files_that_change_while_they_are_prepared(own, monkeypatch):
     monkeypatch.setattr(prepare, "measure", measured)
     check(refusal(prepare, "mine"), "data/raw/mine/captions.csv", "as in the manifest", "", FETCH)
     assert not PREPARED.exists()
-
-
-def test_files_that_change_while_they_are_fetched(own, monkeypatch):
-    """They are not taken for those of the manifest."""
-
-    def hashed(path: Path) -> str:
-        caption(own, "second")
-        return sha256(path)
-
-    sha256 = fetch.sha256
-    monkeypatch.setattr(fetch, "sha256", hashed)
-    assert main(["fetch", "mine"]) == 0
-    recorded = Path(".scratch/raw_state/mine.txt").read_text().strip()
-    assert recorded != state_of(own)
 
 
 def test_pictures_that_change_before_they_are_encoded(own):

@@ -1,11 +1,11 @@
-"""The GRU of methods/shared/recurrence.py against PyTorch's own."""
+"""The GRU of benchmark/layers/recurrence.py against PyTorch's own."""
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from methods.shared import recurrence
+from benchmark.layers import recurrence
 
 LENGTHS, WORD_SIZE, STATE_SIZE = [3, 1, 6, 6, 2], 4, 5
 
@@ -64,10 +64,3 @@ def test_last_states_and_their_gradients_are_those_of_torch(gru):
 
 def last_states_of_both(gru, packed):
     return recurrence.last_gru_states(gru, packed), gru(packed)[1]
-
-
-def test_without_gradients_it_is_torch(gru):
-    _, packed = packed_words(torch.float32)
-    with torch.no_grad():
-        assert torch.equal(recurrence.gru_states(gru, packed).data, gru(packed)[0].data)
-        assert torch.equal(*last_states_of_both(gru, packed))

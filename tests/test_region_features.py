@@ -16,13 +16,13 @@ from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 
-from benchmark.core.errors import UserError
+from benchmark import features
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
-from benchmark.encode import proposals, standardisation
-from benchmark.encode.proposals import aligned, padded
-from benchmark.encode.segment_boxes import selective_search
-from benchmark.encoders import faster_rcnn
+from benchmark.encode import images
+from benchmark.features import faster_rcnn, standardisation
+from benchmark.features.image_networks import aligned
+from benchmark.features.proposals import selective_search
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of
 
@@ -91,7 +91,7 @@ def empty_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def stage(monkeypatch):
     """Encode proposals with the stub in an empty folder, three pictures at a time."""
-    monkeypatch.setattr(proposals, "CHUNK", 3)
+    monkeypatch.setattr(images, "CHUNK_OF_BOXES", 3)
     monkeypatch.setattr(standardisation, "BLOCK", 50)
     opened: list[str] = []
 
@@ -107,8 +107,9 @@ def stage(monkeypatch):
 
         loaded = SimpleNamespace(load=lambda name, folder: (network(), {"file": name}))
         dataset = SimpleNamespace(pictures=lambda: open_picture, folder=Path("raw"))
-        monkeypatch.setattr(proposals, "raw_dataset", lambda params, name: dataset)
-        monkeypatch.setattr(proposals.encoders, "load", {"torchvision_cnn": loaded}.get)
+        monkeypatch.setattr(images, "raw_dataset", lambda params, name: dataset)
+        known = {"torchvision_cnn": loaded, "faster_rcnn": faster_rcnn}
+        monkeypatch.setattr(features, "load", known.get)
         chosen = {"count": 8, "network": "stub", "input_size": 32} | settings
         feature_set = FeatureSet(
             dataset="tiny",
@@ -119,7 +120,7 @@ def stage(monkeypatch):
             source="data/prepared/tiny",
             proposals=ProposalEncoder(**chosen),
         )
-        proposals.encode(PARAMS, feature_set, data or data_of())
+        images.proposals(PARAMS, feature_set, data or data_of())
         return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
 
     run.opened = opened
@@ -203,14 +204,6 @@ def test_the_folder_holds_boxes_and_features_in_the_order_of_the_tables(stage):
     assert card["settings"]["how"] == "selective_search" and card["items"] == 10
 
 
-def test_padding_cuts_or_adds_zeros():
-    rows = np.arange(1, 9, dtype=np.float64).reshape(2, 4)
-    assert padded(rows, 3).tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [0, 0, 0, 0]]
-    assert padded(rows, 1).tolist() == [[1, 2, 3, 4]]
-    assert padded(rows[:0], 2).tolist() == [[0] * 4] * 2
-    assert padded(rows, 3).dtype == np.float32
-
-
 def write_boxes(folder: str = "raw/boxes") -> dict[str, np.ndarray]:
     """Files of one to six boxes per image, but no box for the third."""
     Path(folder).mkdir(parents=True)
@@ -223,18 +216,6 @@ def write_boxes(folder: str = "raw/boxes") -> dict[str, np.ndarray]:
     return boxes
 
 
-@pytest.mark.parametrize("standardise", [False, True])
-def test_absent_proposals_are_zeros(stage, standardise):
-    filed = write_boxes()
-    arrays = stage(how="file", boxes="boxes", count=4, standardise=standardise)
-    for row, image_id in enumerate(IDS[:10]):
-        kept = min(len(filed[image_id]), 4)
-        np.testing.assert_array_equal(arrays["boxes"][row, :kept], filed[image_id][:kept])
-        assert (arrays["proposals"][row, :kept] != 0).any(1).all()
-        assert not arrays["boxes"][row, kept:].any() and not arrays["proposals"][row, kept:].any()
-    assert not arrays["truths"][[10, 11]].any() and arrays["truths"][:10].any(1).all()
-
-
 def test_standardised_by_the_proposals_of_the_training_split(stage):
     filed = write_boxes()
     settings = {"how": "file", "boxes": "boxes", "count": 4}
@@ -245,60 +226,12 @@ def test_standardised_by_the_proposals_of_the_training_split(stage):
     assert len(of_train) == 11  # 1 + 2 + 0 + 4 + 4: absent ones are left out
     mean, deviation = of_train.mean(0), of_train.std(0)
     there = arrays["boxes"].any(-1)
+    assert there.sum() == 25 and not arrays["proposals"][~there].any()
     expected = (raw["proposals"].astype(float) - mean) / deviation
     np.testing.assert_allclose(arrays["proposals"][there], expected[there], atol=5e-3)
     expected = (raw["truths"].astype(float) - mean) / deviation
     named = np.array(NAMED) != "p10"
     np.testing.assert_allclose(arrays["truths"][named], expected[named], atol=5e-3)
-
-
-@pytest.mark.parametrize("changed, alters_others", [(8, False), (5, False), (1, True)])
-def test_statistics_are_those_of_the_training_split(stage, changed, alters_others):
-    """Another test or validation picture leaves the rest as it is; a training picture does not."""
-    before = stage(standardise=True)
-    after = stage(pictures_of(changed), standardise=True)
-    others = np.arange(10) != changed
-    same = (before["proposals"][others] == after["proposals"][others]).all()
-    of_others = np.array(NAMED) != f"p{changed}"
-    same_truths = (before["truths"][of_others] == after["truths"][of_others]).all()
-    assert same == same_truths == (not alters_others)
-    assert (before["proposals"][changed] != after["proposals"][changed]).any()
-
-
-def contents() -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-
-
-@pytest.mark.parametrize("standardise", [False, True])
-def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, standardise):
-    stage(standardise=standardise)
-    unbroken = contents()
-    assert set(unbroken) == {"boxes.npy", "proposals.npy", "truths.npy", "card.json"}
-    with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p7.png", count=5)  # of other settings: not to be gone on with
-    with pytest.raises(KeyboardInterrupt):
-        stage(dies_at="p7.png", standardise=standardise)
-    assert not FOLDER.exists()
-    stage.opened.clear()
-    stage(standardise=standardise)
-    assert stage.opened == [f"p{n}.png" for n in range(6, 10)]
-    assert contents() == unbroken
-    assert not (Path(".scratch") / FOLDER).exists()
-
-
-def test_a_run_killed_at_its_very_end_leaves_nothing_out(stage, monkeypatch):
-    stage(standardise=True)
-    unbroken = contents()
-
-    def dies_at_the_card(folder, card):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(proposals, "write_card", dies_at_the_card)
-        stage(standardise=True)
-    assert not FOLDER.exists()
-    stage(standardise=True)
-    assert contents() == unbroken
 
 
 def test_a_dataset_without_phrases_has_proposals_all_the_same(stage):
@@ -315,10 +248,10 @@ def test_a_detector_proposes_and_describes(stage):
     own = detector()
     own.transform.min_size = (32,)
     pictures = list(pictures_of().values())[:10]
-    boxes = faster_rcnn.proposals_of(own, pictures, 6)
-    features = faster_rcnn.features_of(own, pictures, boxes)
-    np.testing.assert_allclose(arrays["boxes"], np.stack(boxes), atol=1e-4)
-    np.testing.assert_allclose(arrays["proposals"], np.stack(features), atol=5e-3)
+    for row, view in enumerate(faster_rcnn.views(own, pictures)):
+        boxes = view.proposed(6)
+        np.testing.assert_allclose(arrays["boxes"][row], boxes, atol=1e-4)
+        np.testing.assert_allclose(arrays["proposals"][row], view.described(boxes), atol=5e-3)
     assert arrays["truths"].shape == (len(NAMED), 1024)
 
 
@@ -335,16 +268,3 @@ def test_a_detector_may_propose_for_another_network(stage, monkeypatch):
     assert arrays["proposals"].shape == (10, 6, 12) and arrays["boxes"].any(-1).all()
     card = json.loads((FOLDER / "card.json").read_text())
     assert (card["weights"], card["detector"]) == ({"file": "stub"}, {"file": "its own"})
-
-
-# Wrong settings ---------------------------------------------------------------------------------
-
-
-def test_a_file_of_boxes_that_is_missing_is_named(stage):
-    write_boxes()
-    Path("raw/boxes/p4.npz").unlink()
-    with pytest.raises(UserError) as caught:
-        stage(how="file", boxes="boxes")
-    assert (caught.value.where, caught.value.found) == ("raw/boxes/p4.npz", "neither")
-    with pytest.raises(ValueError, match="`boxes`, a folder of the raw folder, beside `how: file`"):
-        ProposalEncoder(how="file")

@@ -1,4 +1,4 @@
-"""The report with figures: the same bytes twice, every kind of figure, links, hostile text."""
+"""A whole report: the same bytes twice, links, hostile text, what it refuses and deletes."""
 
 import json
 import os
@@ -6,17 +6,21 @@ import re
 import shutil
 import subprocess
 import sys
+from math import isfinite
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
+from refusals import refused
 from report_readers import (
     OF_REPOSITORY,
     assert_contained,
     links,
     markdown_pages,
-    parsed,
+    on_readme,
+    page,
     seen,
     shown_table,
     target_of,
@@ -24,33 +28,36 @@ from report_readers import (
 from report_seasons import (
     DATASETS,
     FOLDER,
+    FUSION,
     HOSTILE,
     MEMBERS,
-    PAPERS,
+    PRESETS,
     README,
+    cells,
     contents,
     drawn_season,
     enter_played_season,
     enter_reported_season,
+    lose,
     presets_once,
+    record_of,
+    season,
     write_drawn_report,
 )
 
-from benchmark.analysis import boards, claim_ledger, claims
+from benchmark.boards import boards, claim_ledger, claims
 from benchmark.commands.ledger import write_ledger
-from benchmark.data import prepared_tables
-from benchmark.data.raw_files import raw_dataset
 from benchmark.papers import printed_tables
 from benchmark.papers.fidelity_notes import Entry
 from benchmark.papers.printed_tables import About, Claim, Paper, Row
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing, papers_figure
-from benchmark.report.figure_listing import FigureInputs, Picture
+from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.pages import ledger_pages, season_pages
+from benchmark.report.pages.examples import chosen
 from benchmark.season.parameters import Params
 
 ROOT = Path(report.__file__).parents[2]
-KINDS = ("png", "svg")
 
 
 @pytest.fixture(scope="module")
@@ -74,170 +81,86 @@ def played(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     return enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-@pytest.mark.slow
-def test_another_process_writes_the_same_bytes_without_torch(drawn, tmp_path, monkeypatch):
-    first = contents(FOLDER)
-    monkeypatch.chdir(shutil.copytree(".", tmp_path / "work"))
-    shutil.rmtree(FOLDER)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
-    command = [sys.executable, "-X", "importtime", "-m", "benchmark.report", "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert contents(FOLDER) == first
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "pandas" in imported and "torch" not in imported  # reports are made without it
-    assert json.loads(done.stdout) == json.loads((FOLDER / "metrics.json").read_text())
-    names = {str(Path(name).relative_to(FOLDER)) for name in first}
-    assert {"README.md", "claims.md", "claims.json", "metrics.json", "local/gated.md"} <= names
-    assert {"plots/training.csv", "plots/leaderboard.csv", "papers/scan.md"} <= names
-    for dataset in DATASETS:
-        for kind in ("similarities", "training", "cost"):
-            for suffix in KINDS:
-                assert f"figures/{dataset}-{kind}.{suffix}" in names
+@pytest.fixture
+def reported(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """As `played`, after `write_report` and `write_ledger`."""
+    return enter_reported_season(tmp_path_factory, tmp_path / "work", monkeypatch)
 
 
-def test_every_kind_of_figure_is_drawn(drawn):
-    figures = {path.name for path in (FOLDER / "figures").iterdir()}
-    everywhere = ["cost", "overlaps", "similarities", "training", "scan-gap"]
-    of_open = [
-        "claims",
-        "cyclematch-gap",
-        "retrieval-ranking",
-        "cyclematch-curves-cyclematch_adaptive",
-        "cyclematch-similarity",
-        "cyclematch-spaces",
-        "cyclematch-weights-cyclematch_adaptive",
-        "instance_loss-correlations-dual_path_instance_1",
-        "instance_loss-losses",
-        "scan-regions",
-    ]
-    names = [f"{dataset}-{name}" for dataset in DATASETS for name in everywhere]
-    names += [f"open-{name}" for name in of_open]
-    drawn_names = {f"{name}.{kind}" for name in names for kind in KINDS}
-    assert figures == {"gallery", *drawn_names, *explanations_of("open")}
-    local = {path.name for path in (FOLDER / "local/gated").glob("gated-*")}
-    assert local == set(explanations_of("gated"))
+class TestWithFigures:
+    @pytest.mark.slow
+    def test_another_process_writes_the_same_bytes(self, drawn, tmp_path, monkeypatch):
+        first = contents(FOLDER)
+        monkeypatch.chdir(shutil.copytree(".", tmp_path / "work"))
+        shutil.rmtree(FOLDER)
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+        command = [sys.executable, "-m", "benchmark.report"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-400:]
+        assert contents(FOLDER) == first
+        assert done.stdout.split() == [str(README)]
+        names = {str(Path(name).relative_to(FOLDER)) for name in first}
+        assert {"README.md", "claims.md", "claims.json", "metrics.json"} <= names
+        assert {"plots/training.csv", "plots/leaderboard.csv", "papers/scan.md"} <= names
+        assert {"local/gated.md", *(f"figures/{dataset}-cost.svg" for dataset in DATASETS)} <= names
 
+    def test_links_resolve_and_every_page_is_reachable_from_the_first(self, drawn):
+        reached, waiting = set(), [README]
+        while waiting:
+            path = waiting.pop()
+            reached.add(path.resolve())
+            for target in links(path):
+                if not target.startswith("https://"):
+                    assert target_of(path, target).is_file(), (path, target)
+                own = (path.parent / target).resolve()
+                if not OF_REPOSITORY.fullmatch(target) and own.suffix == ".md":
+                    waiting += [own] if own not in reached else []
+        pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}
+        assert pages == reached
+        assert {"claims.md", "open.md", "gated.md", "scan.md", "fidelity.md"} <= {
+            path.name for path in pages
+        }
 
-def test_every_figure_is_a_picture(drawn):
-    pictures = list((FOLDER / "figures").glob("*.png"))
-    assert len(pictures) > 20
-    for path in pictures:
-        with Image.open(path) as picture:
-            assert min(picture.size) > 20 and len(picture.convert("RGB").getcolors(1 << 20)) > 1
+    def test_every_figure_of_the_folder_is_on_a_page(self, drawn):
+        """What no page shows would be left behind for ever."""
+        linked = {
+            (path.parent / target).resolve() for path in markdown_pages() for target in links(path)
+        }
+        files = {path.resolve() for path in FOLDER.rglob("*.[ps][nv]g")}
+        assert len(files) > 20
+        assert {path for path in linked if path.suffix in (".png", ".svg")} == files
 
+    def test_hostile_text_of_records_cards_and_captions_stays_text(self, drawn):
+        for path in markdown_pages():
+            assert_contained(path)
+        shown = " ".join(HOSTILE.split())
+        for name in ("README.md", "claims.md", "datasets/open.md"):
+            assert shown in seen(FOLDER / name), name
+        dataset = seen(FOLDER / "datasets/open.md")
+        for part in ("Dataset open ", "Trained and scored on", "not applicable", "epochs = "):
+            assert part in dataset
+        assert re.search(rf"open text \d+ {re.escape(shown)}", dataset)
+        assert re.search(rf"gated text \d+ {re.escape(shown)}", seen(FOLDER / "local/gated.md"))
+        for path in FOLDER.rglob("*.svg"):
+            assert "<script" not in path.read_text(), path
 
-def explanations_of(dataset: str) -> list[str]:
-    """Attention is of pictures, which no SVG makes smaller or sharper."""
-    names = ["words.png", "words.svg", "attention-1.png", "attention-2.png"]
-    return [f"{dataset}-{name}" for name in names]
+    def test_what_may_not_be_published_is_in_local_alone(self, drawn):
+        published = {k: data for k, data in contents(FOLDER).items() if "/local/" not in k}
+        assert any(b"open text 8" in data for k, data in published.items() if k.endswith(".md"))
+        for name, data in published.items():
+            assert b"gated text" not in data, name
+            assert not re.search("gallery/gated|gated-(words|attention)", name)
+        local = contents(FOLDER / "local")
+        assert any(b"gated text" in data for k, data in local.items() if k.endswith(".md"))
+        assert any(re.search(r"local/gated/\d{6}.*\.png$", name) for name in local)
+        assert "(../local/gated.md)" in page("gated")
 
-
-def test_a_training_of_no_epochs_has_no_curve(drawn):
-    curves = (FOLDER / "figures/open-training.svg").read_text()
-    assert ">SCAN i-t AVG<" in curves
-    assert "12 regions" not in curves
-    assert "12 regions" in (FOLDER / "figures/open-similarities.svg").read_text()
-
-
-@pytest.fixture(params=["with figures", "without figures"])
-def reported(request) -> None:
-    """A report, and one without figures."""
-    if request.param == "with figures":
-        request.getfixturevalue("drawn")
-    else:
-        monkeypatch = request.getfixturevalue("monkeypatch")
-        folder = request.getfixturevalue("tmp_path") / "work"
-        enter_reported_season(request.getfixturevalue("tmp_path_factory"), folder, monkeypatch)
-
-
-def test_links_and_pictures_of_every_page_resolve(reported):
-    pages = markdown_pages()
-    names = {str(path.relative_to(FOLDER)) for path in pages}
-    datasets = {f"datasets/{dataset}.md" for dataset in DATASETS}
-    papers = {name for name in names if name.startswith("papers/")}
-    assert papers and papers < {f"papers/{path.stem}.md" for path in PAPERS.glob("*.yaml")}
-    assert names == papers | datasets | {"README.md", "claims.md", "local/gated.md"}
-    for path in [*pages, *FOLDER.parent.glob("*.md")]:
-        assert links(path) or path.parent.name == "local", path
-        for target in links(path):
-            if not target.startswith("https://"):
-                assert target_of(path, target).is_file(), (path, target)
-    for path in (FOLDER / "datasets/open.md", FOLDER / "local/gated.md"):
-        assert any(target.endswith(".png") for target in links(path))
-
-
-def test_every_page_is_reachable_from_the_first(reported):
-    reached, waiting = set(), [README]
-    while waiting:
-        path = waiting.pop()
-        reached.add(path.resolve())
-        own = [target for target in links(path) if not OF_REPOSITORY.fullmatch(target)]
-        targets = [(path.parent / target).resolve() for target in own]
-        waiting += [page for page in targets if page.suffix == ".md" and page not in reached]
-    pages = {path.resolve() for path in (*markdown_pages(), *FOLDER.parent.glob("*.md"))}
-    assert pages == reached
-
-
-def test_every_figure_of_the_folder_is_on_a_page_as_picture_and_as_link(drawn):
-    """What no page shows would be left behind for ever."""
-    linked = {
-        (path.parent / target).resolve() for path in markdown_pages() for target in links(path)
-    }
-    files = {path.resolve() for path in FOLDER.rglob("*.[ps][nv]g")}
-    assert {path for path in linked if path.suffix in (".png", ".svg")} == files
-
-
-def test_hostile_text_of_records_cards_and_captions_stays_text(drawn):
-    for path in markdown_pages():
-        assert_contained(path)
-    shown = " ".join(HOSTILE.split())
-    for name in ("README.md", "claims.md", "datasets/open.md"):
-        assert shown in seen(FOLDER / name), name
-    dataset = seen(FOLDER / "datasets/open.md")
-    for part in ("Dataset open ", "trained on ", "not applicable", "epochs = "):
-        assert part in dataset
-    assert re.search(rf"open text \d+ {re.escape(shown)}", dataset)
-    assert re.search(rf"gated text \d+ {re.escape(shown)}", seen(FOLDER / "local/gated.md"))
-
-
-def test_figures_hold_no_script(drawn):
-    drawings = sorted(FOLDER.rglob("*.svg"))
-    assert any("alert(1)" in path.read_text() for path in drawings)
-    for path in drawings:
-        assert "<script" not in path.read_text(), path
-
-
-def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
-    changed = presets_once()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
-    known = presets_once() | {MEMBERS[0]: ("scan", changed)}
-    monkeypatch.setattr(boards, "presets", lambda: known)
-    monkeypatch.setattr(season_pages, "papers", lambda: {"hostile": hostile_paper()})
-    monkeypatch.setattr(claims, "papers", lambda: {"hostile": hostile_paper()})
-    facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
-    monkeypatch.setattr(
-        ledger_pages, "fidelity", lambda: {HOSTILE: [Entry(topic="a | b", **facts)]}
-    )
-    for module in (claim_ledger, ledger_pages, papers_figure):
-        monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
-    monkeypatch.setattr(ledger_pages, "PAPER_OF", {"scan": "hostile"})
-    figure = Figure(figsize=(1, 1))
-    pictures = [Picture(name="similarities", figure=figure, alt=HOSTILE, caption=HOSTILE)]
-    monkeypatch.setattr(figure_listing, "pictures", lambda *_: pictures)
-    report.write_report(played)
-    write_ledger()
-    for path in (*markdown_pages(), *FOLDER.parent.glob("*.md")):
-        assert_contained(path)
-        images = [t for token in parsed(path.read_text()) for t in token.children or ()]
-        for image in images:
-            if image.type == "image" and "alert" in image.content:
-                assert " ".join(HOSTILE.split()) in image.content.replace("\\", ""), path
-    shown = " ".join(HOSTILE.split())
-    for name in ("README.md", "claims.md", "datasets/open.md", "../README.md", "../fidelity.md"):
-        assert shown in seen(FOLDER / name), name
-    tested = shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)
-    assert tested["claim"] == shown
-    table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
-    assert table.records()[0]["row"] == f"{shown}, {shown}"  # two rows of this label: its setting
+    def test_thumbnails_are_small(self, drawn):
+        paths = list((FOLDER / "figures/gallery").rglob("*.png"))
+        assert paths and not (FOLDER / "local/open.md").exists()
+        for path in paths:
+            with Image.open(path) as thumbnail:
+                assert thumbnail.height <= 128 and thumbnail.width <= 5 * 128
 
 
 def hostile_paper() -> Paper:
@@ -251,42 +174,149 @@ def hostile_paper() -> Paper:
     table = printed_tables.Table(title=HOSTILE, metrics=["i2t_r1"], rows=rows, note=HOSTILE)
     facts = {"statement": HOSTILE, "where": HOSTILE, "metric": "rsum", "note": HOSTILE}
     made = [
-        Claim(id="a", presets=list(MEMBERS), **facts),
+        Claim(id="a", presets=list(MEMBERS), headline=True, **facts),
         Claim(id="b", unplayed=HOSTILE, **facts),
     ]
     return Paper(paper=about, tables={"1": table}, claims=made)
 
 
-def test_nothing_of_pictures_that_may_not_be_published_is_outside_of_local(drawn):
-    published = {name: data for name, data in contents(FOLDER).items() if "/local/" not in name}
-    assert any(b"open text 8" in data for name, data in published.items() if name.endswith(".svg"))
-    assert any(b"open text 8" in data for name, data in published.items() if name.endswith(".md"))
-    for name, data in published.items():
-        assert b"gated text" not in data, name
-        assert "gallery/gated" not in name
-        assert not re.search("gated-(words|attention)", name)
-    local = {name: data for name, data in contents(FOLDER / "local").items() if "gated" in name}
-    assert any(b"gated text 8" in data for name, data in local.items() if name.endswith(".svg"))
-    assert any(b"gated text" in data for name, data in local.items() if name.endswith(".md"))
-    assert any(re.search(r"local/gated/\d{6}.*\.png$", name) for name in local)
+def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
+    changed = presets_once()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
+    monkeypatch.setattr(boards, "presets", lambda: presets_once() | {MEMBERS[0]: ("scan", changed)})
+    for module in (season_pages, claims, claim_ledger, ledger_pages, papers_figure):
+        monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
+    facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
+    entries = {HOSTILE: [Entry(topic="a | b", **facts)]}
+    monkeypatch.setattr(ledger_pages, "fidelity", lambda: entries)
+    drawn = ReportFigure(name="x", figure=Figure(figsize=(1, 1)), alt=HOSTILE, caption=HOSTILE)
+    monkeypatch.setattr(figure_listing, "figures", lambda *_: [drawn])
+    report.write_report(played)
+    write_ledger()
+    shown = " ".join(HOSTILE.split())
+    for path in (*markdown_pages(), *FOLDER.parent.glob("*.md")):
+        assert_contained(path)
+    for name in ("README.md", "claims.md", "datasets/open.md", "../README.md", "../fidelity.md"):
+        assert shown in seen(FOLDER / name), name
+    assert shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)["claim"] == shown
+    table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
+    assert table.records()[0]["row"] == shown
 
 
-def test_the_samples_of_words_name_captions_and_never_quote_them(drawn):
-    """What a cell leaves behind is committed, whatever may be published."""
-    for path in Path("results").rglob("*"):
-        assert path.is_dir() or b"gated text" not in path.read_bytes(), path
+class TestMetrics:
+    def read(self) -> dict:
+        def refuse(constant: str) -> None:
+            raise AssertionError(f"{constant} is no JSON")
+
+        return json.loads((FOLDER / "metrics.json").read_text(), parse_constant=refuse)
+
+    def test_they_are_means_over_the_seeds(self, reported):
+        metrics = self.read()
+        records = [record_of(FUSION, seed) for seed in (0, 1)]
+        for name in ("rsum", "i2t_r1", "t2i_medr", "overlap_s", "i2t_r1_tie_gap"):
+            expected = sum(record["metrics"][name] for record in records) / 2
+            assert metrics["open"][FUSION][name] == pytest.approx(expected)
+        assert "overlap_s_low" in records[0]["metrics"]
+        assert not {"overlap_s_low", "overlap_s_high"} & set(metrics["open"][FUSION])
+        assert set(metrics) == set(DATASETS)
+        assert set(metrics["open"]) == {*PRESETS, "claims"}
+        numbers = [x for name in PRESETS for x in metrics["open"][name].values()]
+        assert all(isfinite(number) for number in numbers)
+
+    def test_plots_are_tables_for_dvc(self, reported):
+        curves = pd.read_csv(FOLDER / "plots/training.csv")
+        assert list(curves.columns) == ["epoch", "loss", "val_rsum", "cell"]
+        trained = [preset for preset in PRESETS if preset != FUSION]
+        named = {f"{d} {preset} {s}" for d in DATASETS for preset in trained for s in (0, 1)}
+        assert set(curves["cell"]) == named
+        assert curves.groupby("cell")["val_rsum"].apply(list).tolist() == [[90, 99, 98]] * len(
+            named
+        )
+        metrics = self.read()
+        board = pd.read_csv(FOLDER / "plots/leaderboard.csv")
+        assert len(board) == len(DATASETS) * len(PRESETS)
+        for row in board.itertuples():
+            assert row.rsum == pytest.approx(metrics[row.dataset][row.preset]["rsum"])
+
+    def test_a_season_in_which_everything_failed_still_has_a_report(self, played):
+        params = season(seeds=(0,))
+        for cell in cells(params):
+            lose(cell.dataset, cell.preset, cell.seed, "out of luck")
+        report.write_report(params)
+        for dataset in DATASETS:
+            assert page(dataset).count("out of luck") == 4
+            assert "No preset has a result" in on_readme(dataset)
+        assert all(set(of_dataset) == {"claims"} for of_dataset in self.read().values())
+        for path in markdown_pages():
+            assert_contained(path)
 
 
-def test_explanations_are_of_the_best_preset_that_has_any(drawn):
-    board = boards.read_boards(drawn)[1]
-    inputs = FigureInputs(
-        board=board,
-        data=prepared_tables.read(board.dataset),
-        open_picture=raw_dataset(drawn, board.dataset).pictures(),
-    )
-    words, *attention = figure_listing.pictures("examples", inputs)
-    best = next(standing.row.title for standing in board.ranked if standing.method == "scan")
-    assert board.ranked[0].method != "scan"  # or the test could not fail
-    assert words.alt.startswith(best)
-    assert [picture.name for picture in attention] == ["attention-1", "attention-2"]
-    assert attention[1].alt.endswith("open text 8")
+def test_failed_and_not_applicable_cells_stand_with_their_reason(played):
+    for seed in (0, 1):
+        lose("open", "two_branch_bidirectional", seed, "the loss | is NaN")
+        lose("gated", "scan_i2t_lse", seed, "needs 2 captions", status="not_applicable")
+    lose("gated", "two_branch_bidirectional", 1, "diverged")
+    report.write_report(played)
+    for text in (on_readme("open"), page("open")):
+        lost = shown_table(text, "rsum").records()[-1]
+        assert (lost["seeds"], lost["i2t R@1"], lost["rsum"]) == (
+            "0\N{NO-BREAK SPACE}of 2",
+            "-",
+            "failed",
+        )
+    failures = shown_table(page("open"), "reason").records()
+    assert {(row["status"], row["reason"]) for row in failures} == {("failed", "the loss | is NaN")}
+    for text in (on_readme("gated"), page("gated")):
+        assert shown_table(text, "rsum").row("Two-branch")["seeds"].split() == ["1", "of", "2"]
+        assert shown_table(text, "rsum").row("SCAN i-t LSE")["rsum"] == "not applicable"
+    assert "without a result: 2 of 8" in on_readme("open")
+    assert "two_branch_bidirectional" not in TestMetrics().read()["open"]
+
+
+@pytest.mark.parametrize("preset", ["scan_i2t_lse", FUSION])
+def test_a_missing_record_names_the_cell_and_the_command(played, preset):
+    Path(f"results/try/open/{preset}/1/record.json").unlink()
+    with refused(f"open/{preset}/1/record.json", found="nothing", do="run: "):
+        report.write_report(played)
+    assert not README.exists()
+
+
+def test_without_raw_files_only_the_local_gallery_is_left_out(reported, capsys):
+    first = contents(FOLDER)
+    os.rename("data/raw/gated", "data/raw/away")
+    shutil.rmtree(FOLDER / "local")
+    report.write_report(reported)
+    assert "no local gallery of gated" in capsys.readouterr().err
+    assert contents(FOLDER) == {k: v for k, v in first.items() if "/local/" not in k}
+
+
+def test_without_what_was_retrieved_there_is_no_gallery(reported):
+    for path in Path("results/try/open").rglob("retrieved.npz"):
+        path.unlink()
+    for path in Path("results/try/open").rglob("record.json"):
+        record = json.loads(path.read_text())
+        record["files"].pop("scores/retrieved.npz", None)
+        path.write_text(json.dumps(record))
+    report.write_report(reported)
+    assert "is not kept here" in page("open")
+
+
+def test_what_an_earlier_report_left_is_removed(reported):
+    first = contents(FOLDER)
+    left = ("figures/old.png", "figures/gallery/gone/1.png", "figures/.half.png.12.part")
+    for name in (*left, "papers/gone.md", "datasets/gone.md", "local/gated/gated-words.png"):
+        path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    (FOLDER / "local" / "notes.md").write_text("mine")
+    report.write_report(reported)
+    assert (FOLDER / "local" / "notes.md").read_text() == "mine"
+    (FOLDER / "local" / "notes.md").unlink()
+    assert contents(FOLDER) == first
+
+
+def test_hits_and_misses_are_spread_over_the_queries():
+    ranks = pd.Series([3, 0] * 30).to_numpy()
+    picked = chosen(ranks, each=3)
+    assert [result for _, result in picked] == ["hit"] * 3 + ["miss: 4"] * 3
+    assert [query for query, _ in picked] == [11, 31, 51, 10, 30, 50]
+    assert chosen(ranks[:1], each=3) == [(0, "miss: 4")]

@@ -1,21 +1,17 @@
 """What evaluation keeps for the figures: the rules by which it chooses, and loops as oracles."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 from scipy.stats import pearsonr
 
+from benchmark.contracts.methods import Captions, Inputs
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import ModelOnSplit
-from benchmark.matching.retrieval_inputs import SplitInputs
-from benchmark.protocol import fusion, positive_ranks
-from benchmark.protocol.metrics import recall_at
-from benchmark.protocol.rank_counts import BestItems
-from benchmark.protocol.score_tiles import Matrices, Pairing
-from methods import Captions, Inputs
+from benchmark.scoring import fusion
+from benchmark.scoring.inputs import SplitInputs
+from benchmark.scoring.relevance import Matrices, Relevance
 
 TEXTS = [
     "A red dog.",
@@ -101,49 +97,7 @@ def features(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(2)).half()
 
 
-def test_first_captions_follow_their_owners():
-    assert figure_samples.first_captions(OWNERS).tolist() == [0, 2, 3, 5]
-
-
-@pytest.mark.parametrize(
-    ("count", "wanted", "rows"),
-    [(10, 3, [0, 4, 9]), (3, 3, [0, 1, 2]), (2, 3, [0, 1]), (1, 3, [0]), (2500, 2, [0, 2499])],
-)
-def test_rows_are_chosen_evenly(count, wanted, rows):
-    assert figure_samples.evenly(count, wanted).tolist() == rows
-
-
 # Scores ---------------------------------------------------------------------------------------
-
-
-def retrieved(scores: np.ndarray, group_of_image: list[int], group_of_caption: list[int]):
-    """The items of image queries, and which of all items are relevant."""
-    pairing = Pairing(np.array(group_of_image), np.array(group_of_caption))
-    best = BestItems("i2t", pairing, figure_samples.TOP)
-    for tile in Matrices((3, 7), i2t=scores):
-        best.add(tile, tile.of("i2t"))
-    return best.items, np.equal.outer(pairing.group_of_image, pairing.group_of_caption)
-
-
-def test_items_that_tie_with_a_relevant_one_are_retrieved_before_it():
-    scores = np.array([[0.5, 0.9, 0.5, 0.9, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
-    items, _ = retrieved(scores, [0, 0], [0, 1, 2, 0, 3])
-    assert items.tolist() == [[1, 3, 2, 0, 4], [1, 2, 4, 0, 3]]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_recalls_of_the_retrieved_items_are_those_of_the_ranks(seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, 8, (40, 30)).astype(np.float32)  # many ties
-    best, relevant = retrieved(scores, np.arange(40) % 12, rng.permutation(np.arange(30) % 12))
-    assert best.shape == (40, 10) and best.dtype == np.int32
-    ranks = positive_ranks(scores, relevant)
-    assert len(set(ranks.tolist())) > 5
-    for k in (1, 5, 10):
-        hits = [any(relevant[q, item] for item in best[q, :k]) for q in range(40)]
-        assert 100 * sum(hits) / 40 == pytest.approx(recall_at(k, ranks))
-    for row, items in zip(scores, best, strict=True):
-        assert row[items].tolist() == sorted(row, reverse=True)[:10]
 
 
 def similarity_of(scores: np.ndarray, owners: np.ndarray) -> np.ndarray:
@@ -151,12 +105,6 @@ def similarity_of(scores: np.ndarray, owners: np.ndarray) -> np.ndarray:
     for tile in Matrices((50, 70), i2t=scores):
         similarity.add(tile, tile.of("i2t"))
     return similarity.scores
-
-
-def test_similarity_is_of_images_and_their_first_captions():
-    scores = np.arange(24, dtype=np.float64).reshape(IMAGES, 6)
-    similarity = similarity_of(scores, OWNERS)
-    assert similarity.tolist() == [[6 * i + c for c in (0, 2, 3, 5)] for i in range(IMAGES)]
 
 
 def test_similarity_stops_after_a_hundred_images():
@@ -171,25 +119,12 @@ def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
     """What is kept of a fusion of whole matrices."""
     images, captions = scores[0].shape
     curves = figure_samples.Curves(images, captions, len(scores))
-    areas = fusion.Areas(len(scores), Pairing(np.arange(images), np.arange(captions)))
+    areas = fusion.Areas(len(scores), Relevance(np.arange(images), np.arange(captions)))
     for number, matrix in enumerate(scores):
         for tile in Matrices((3, 100), i2t=matrix):
             curves.add(number, tile)
             areas.add(number, tile)
     return curves.arrays(areas.weights())
-
-
-def test_weights_of_a_fusion_are_inverse_areas_of_every_query():
-    """CycleMatch paper, Eqs. 6.9 and 6.10, one query at a time."""
-    scores = [np.random.default_rng(seed).random((4, 9)) for seed in range(3)]
-    samples = of_fusion(scores)
-    for way, turned in (("i2t", scores), ("t2i", [x.T for x in scores])):
-        weights = samples[f"weights_{way}"]
-        assert weights.shape == (3, len(turned[0])) and weights.dtype == np.float32
-        for q in range(len(turned[0])):
-            inverse = [1 / math.fsum(x[q]) for x in turned]
-            expected = [value / math.fsum(inverse) for value in inverse]
-            assert weights[:, q].tolist() == pytest.approx(expected)
 
 
 def test_curves_of_a_fusion_are_sorted_scores_of_three_queries():
@@ -218,13 +153,6 @@ def test_correlation_is_pearsons():
             assert correlations[i, j] == pytest.approx(expected, abs=1e-3)
 
 
-def test_correlation_of_regions_is_that_of_their_means():
-    regions = features(5, 3, 7)
-    means = torch.stack([sum(image.float()) / 3 for image in regions])
-    expected = figure_samples.correlation(means)
-    assert np.abs(figure_samples.correlation(regions.float()) - expected).max() < 2e-3
-
-
 def test_a_vector_of_equal_numbers_correlates_with_nothing():
     correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
     assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1
@@ -242,12 +170,6 @@ def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
     assert (nearest % 2 == np.arange(60) % 2).all()
 
 
-@pytest.mark.parametrize(("points", "size"), [(4, 2), (6, 40), (40, 3)])
-def test_few_points_have_a_map(points, size):
-    embedding = figure_samples.tsne(np.random.default_rng(0).normal(size=(points, size)))
-    assert embedding.shape == (points, 2) and np.isfinite(embedding).all()
-
-
 # What only the model can tell -----------------------------------------------------------------
 
 
@@ -261,29 +183,9 @@ def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
     assert samples["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
 
 
-def test_the_map_holds_the_images_and_then_their_first_captions():
-    model = on_split()
-    captions = model.model.words[model.inputs.captions.values[[0, 2, 3, 5]]].sum(1)
-    points = torch.cat([features().float(), captions]).double().numpy()
-    assert (
-        figure_samples.of_model(model)["tsne_joint"].tolist()
-        == figure_samples.tsne(points).tolist()
-    )
-
-
 def test_named_scores_name_the_spaces():
     samples = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
     assert {key for key in samples if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
-
-
-def test_pixels_have_no_correlation_before_training():
-    class Pixels(Bag):
-        def encode_images(self, images):
-            return (images.float().mean((2, 3)).repeat(1, 2)[:, :SIZE],)
-
-    pixels = torch.arange(IMAGES * 3 * 16).reshape(IMAGES, 3, 4, 4).to(torch.uint8)
-    samples = figure_samples.of_model(on_split(Pixels, images=pixels))
-    assert "correlation_before" not in samples and "correlation_after" in samples
 
 
 def test_points_that_coincide_have_no_map():
@@ -297,40 +199,6 @@ def test_points_that_coincide_have_no_map():
     assert not [
         key for key in figure_samples.of_model(on_split(Collapsed)) if key.startswith("tsne")
     ]
-
-
-def test_regions_leave_correlations_but_no_map():
-    left = figure_samples.of_model(on_split(Regions, images=features(IMAGES, GRID_CELLS, SIZE)))
-    assert set(left) == {"correlation_before", "correlation_after", "words_captions", "words_drop"}
-
-
-def test_sentence_vectors_have_no_words():
-    samples = figure_samples.of_model(of_sentences())
-    assert set(samples) == {"correlation_before", "correlation_after", "tsne_joint"}
-
-
-def of_sentences() -> ModelOnSplit:
-    class Sentences(Bag):
-        def encode_captions(self, captions):
-            return (captions.values,)
-
-    vectors = torch.randn(len(TEXTS), SIZE, generator=torch.Generator().manual_seed(3))
-    inputs = SplitInputs(
-        images=features(),
-        captions=Captions(values=vectors, lengths=torch.ones(len(TEXTS), dtype=torch.int64)),
-        image_of_caption=torch.from_numpy(OWNERS),
-        group_of_image=torch.arange(len(features())),
-        device=torch.device("cpu"),
-    )
-    return ModelOnSplit(
-        model=Sentences(1),
-        parts=("",),
-        takes=Inputs(image="pooled", text="sentence"),
-        inputs=inputs,
-        vocabulary=None,
-        texts=TEXTS,
-        grid_positions=None,
-    )
 
 
 # Words ----------------------------------------------------------------------------------------
@@ -364,30 +232,6 @@ def test_a_word_that_is_not_fed_has_no_worth():
     assert drops[2, 4] == pytest.approx(expected, abs=1e-4)  # the red one: "red" follows "sleeps"
 
 
-def test_the_words_of_twelve_captions_are_tried():
-    model = on_split()
-    texts = [f"red dog {i}" for i in range(100)]
-    values, lengths = (torch.from_numpy(array) for array in model.vocabulary.encode(texts))
-    inputs = SplitInputs(
-        images=features(),
-        captions=Captions(values=values, lengths=lengths),
-        image_of_caption=torch.arange(100) // 25,
-        group_of_image=torch.arange(len(features())),
-        device=torch.device("cpu"),
-    )
-    samples = figure_samples.of_model(on_split(inputs=inputs, texts=texts))
-    assert samples["words_captions"].tolist() == [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
-
-
-def test_positions_are_those_of_what_is_fed():
-    words = tokenise("the zebra, a red zebra")
-    frame = Vocabulary(words=("<pad>", "<start>", "<end>", "<unk>", *KNOWN))
-    known = Dictionary(words=("<pad>", *KNOWN))
-    assert figure_samples.word_positions(frame, words).tolist() == [1, 2, 3, 4, 5]
-    assert figure_samples.word_positions(known, words).tolist() == [0, -1, 1, 2, -1]
-    assert figure_samples.word_positions(known, []).tolist() == []
-
-
 # Attention ------------------------------------------------------------------------------------
 
 
@@ -418,13 +262,3 @@ def test_words_that_are_not_fed_attend_to_nothing():
     assert np.isnan(dog_and_zebra[[2, 4]]).all()  # "and", "zebra"
     positions = samples["positions"][3]
     assert [int(dog_and_zebra[w].argmax()) for w in (0, 1, 3)] == positions[:3].tolist()
-
-
-def test_a_method_that_declares_no_attention_has_none():
-    assert "attention" not in attended(attention=False)
-
-
-def test_regions_of_no_grid_have_no_attention():
-    images = features(IMAGES, GRID_CELLS, SIZE)
-    model = on_split(Regions, images=images, offers={"attention": True})
-    assert "attention" not in figure_samples.of_model(model)

@@ -93,17 +93,6 @@ def test_every_image_is_drawn_once_with_a_caption_of_its_own(owners, size):
         assert sorted(owners[drawn].tolist()) == list(range(9))
 
 
-def test_a_last_batch_of_one_image_is_dropped():
-    assert [len(rows) for rows in image_epoch(IRREGULAR, 4)] == [4, 4]
-    assert [len(rows) for rows in image_epoch(IRREGULAR, 7)] == [7, 2]
-
-
-def test_the_order_of_images_is_random_and_of_the_generator_alone():
-    first, again, other = (image_epoch(SHUFFLED, 9, seed)[0] for seed in (1, 1, 2))
-    assert (first == again).all()
-    assert (SHUFFLED[first] != SHUFFLED[other]).any()
-
-
 def test_every_caption_of_an_image_is_as_likely_as_the_others():
     owners = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [5, 1, 2]))
     counts, rng, draws = np.zeros(8, dtype=int), np.random.default_rng(3), 1500
@@ -115,8 +104,3 @@ def test_every_caption_of_an_image_is_as_likely_as_the_others():
         expected = draws / captions
         chi_square = ((counts[owners == image] - expected) ** 2 / expected).sum()
         assert chi_square < 24  # 4 degrees of freedom: above 24 once in 10,000 correct samplers
-
-
-def test_images_without_captions_are_never_drawn():
-    owners = np.array([0, 3, 3, 7])
-    assert sorted(owners[np.concatenate(image_epoch(owners, 3))].tolist()) == [0, 3, 7]

@@ -1,6 +1,5 @@
-"""Rows that were made elsewhere: `score` judges them as every row, and reports show them."""
+"""External rows: `score` judges them as every row, and reports show them."""
 
-import argparse
 import json
 from pathlib import Path
 
@@ -13,15 +12,14 @@ from refusals import refusal, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS, README, draw_nothing, enter_played_season
 
 from benchmark.__main__ import main
-from benchmark.analysis import comparisons, ranking
-from benchmark.analysis.boards import read_boards
+from benchmark.boards import comparisons
+from benchmark.boards.boards import read_boards
 from benchmark.commands import score as command
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import read_record
-from benchmark.matching import brought_arrays
-from benchmark.report import __main__ as report
+from benchmark.data.results import read_scores
+from benchmark.scoring import brought_arrays
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Brought
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
 CAPTION_IDS = [f"c{number}" for number in range(CAPTIONS)]
@@ -68,25 +66,17 @@ def save_pair(images: np.ndarray, captions: np.ndarray) -> tuple[str, ...]:
     return ("--images", "a.npy", "--captions", "b.npy")
 
 
-def board():
-    return next(b for b in read_boards(read_params("try")) if b.dataset == "open")
-
-
-@pytest.mark.parametrize("compare", ["cosine", "dot"])
-def test_embeddings_are_ranked_as_a_loop_over_their_products_does(season, compare):
+def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     images, captions = embeddings()
-    assert score(*save_pair(images, captions), "--compare", compare) == 0
+    assert score(*save_pair(images, captions)) == 0
     scores = np.array([[float(np.dot(a, b)) for b in captions] for a in images])
-    if compare == "cosine":
-        scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
+    scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
     relevant = np.array([[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)])
-    ranks = pd.read_parquet("results/try/open/clip/0/scores/ranks.parquet")
-    i2t = ranks.loc[ranks["direction"] == "i2t", "rank"].tolist()
-    t2i = ranks.loc[ranks["direction"] == "t2i", "rank"].tolist()
-    assert i2t == naive_ranks(scores, relevant) and t2i == naive_ranks(scores.T, relevant.T)
-    assert 0 < sum(rank == 0 for rank in t2i) < CAPTIONS
-    hits = 100 * np.mean([rank < 1 for rank in t2i])
-    assert record().metrics["t2i_r1"] == pytest.approx(hits)
+    kept = read_scores(Path("results/try/open/clip/0"))
+    assert kept.best("i2t").tolist() == naive_ranks(scores, relevant)
+    t2i = kept.best("t2i").tolist()
+    assert t2i == naive_ranks(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
+    assert record().metrics["t2i_r1"] == pytest.approx(100 * t2i.count(0) / CAPTIONS)
 
 
 def test_every_kind_of_file_gives_the_same_record(season):
@@ -112,55 +102,44 @@ def write_safetensors(path: str, array: np.ndarray, **facts: object) -> None:
     Path(path).write_bytes(content)
 
 
-def test_half_precision_of_safetensors_is_the_upper_half_of_single_precision(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_half_precision_of_safetensors_is_the_upper_half_of_single_precision(tmp_path):
     values = np.array([[1.0, -2.5], [0.15625, 3.0]], np.float32)
     upper = (values.view(np.uint32) >> 16).astype(np.uint16)
-    write_safetensors("x.safetensors", upper, dtype="BF16")
-    rows = brought_arrays.read_rows(Path("x.safetensors"))
-    assert np.array_equal(rows.values, values) and rows.values.dtype == np.float32
+    write_safetensors(str(tmp_path / "x.safetensors"), upper, dtype="BF16")
+    assert np.array_equal(brought_arrays.read_rows(tmp_path / "x.safetensors").values, values)
 
 
 def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):
     images, captions = embeddings()
     matrix = images @ captions.T
-    score(*save_pair(images, captions), "--compare", "dot")
     np.save("m.npy", matrix)
     score("--matrix", "m.npy", name="ordered")
     mixed = matrix[::-1][:, ::-1]
     np.savez("m.npz", image_ids=IMAGE_IDS[::-1], caption_ids=CAPTION_IDS[::-1], scores=mixed)
     score("--matrix", "m.npz", name="named")
-    ranks = [record(name).metrics["rsum"] for name in ("clip", "ordered", "named")]
-    assert ranks[0] == ranks[1] == ranks[2]
-    assert record("ordered").metrics["overlap_s"] == record("named").metrics["overlap_s"]
+    assert record("ordered").metrics == record("named").metrics
+    hits = [int(OWNERS[np.argmax(row)] == image) for image, row in enumerate(matrix)]
+    assert record("named").metrics["i2t_r1"] == pytest.approx(100 * np.mean(hits))
 
 
-def test_a_row_that_was_brought_along_is_an_ordinary_one(season):
+def test_an_external_row_is_an_ordinary_one(season, capsys):
     score(*save_pair(*embeddings(1.0)))
     score(*save_pair(*embeddings(2.0)), "--seed", "1")
-    standing = board().standing("clip")
-    assert [outcome.record.seed for outcome in standing.outcomes] == [0, 1]
-    assert len(ranking.rank_letters(board().retrieval)) == 5
-    low, high = comparisons.interval(board(), standing, "rsum")
-    assert low < standing.mean("rsum") < high
-    assert main(["report"]) == 0
-    text = README.read_text()
-    assert "clip (brought along)" in text
-    page = Path("reports/try/datasets/open.md").read_text()
-    assert "embeddings brought along, not trained here: a.npy, sha256" in page
-
-
-def test_a_season_that_is_resolved_anew_keeps_the_row(season):
-    score(*save_pair(*embeddings()))
-    from_file = Path("seasons/try/brought/open-clip-0.yaml").read_text()
     params = read_params("try")
-    assert list(params.brought) == ["open-clip-0"] and "open-clip-0" not in params.cells
-    assert Path(params.brought["open-clip-0"].folder, "record.json").is_file()
-    assert "preset: clip" in from_file
+    assert {key for key in params.brought} == {"open-clip-0", "open-clip-1"}
+    board = next(board for board in read_boards(params) if board.dataset == "open")
+    row = board.row("clip")
+    assert [outcome.record.seed for outcome in row.outcomes] == [0, 1]
+    assert len(comparisons.rank_letters(board.retrieval)) == 5
+    low, high = comparisons.interval(board, row, "rsum")
+    assert low < row.mean("rsum") < high
+    assert main(["report"]) == 0
+    assert "clip (external)" in README.read_text()
+    page = Path("reports/try/datasets/open.md").read_text()
+    assert "external embeddings, not trained here: a.npy, sha256" in page
 
 
-@pytest.mark.parametrize("column", ["rank", "position"])
-def test_ranks_alone_make_a_row_without_scores(season, column):
+def test_ranks_alone_make_a_row_without_scores(season):
     rng = np.random.default_rng(1)
     rows = [("i2t", name, int(rng.integers(0, 9))) for name in IMAGE_IDS]
     rows += [("t2i", name, int(rng.integers(0, 6))) for name in CAPTION_IDS]
@@ -170,32 +149,16 @@ def test_ranks_alone_make_a_row_without_scores(season, column):
         for way in ("i2t", "t2i")
         for k in (1, 5, 10)
     }
-    if column == "position":
-        table["position"] = table.pop("rank") + 1
     table.sample(frac=1, random_state=0).to_csv("r.csv", index=False)
     assert score("--ranks", "r.csv") == 0
     metrics = record().metrics
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
     assert metrics["rsum"] == pytest.approx(sum(expected.values()))
     assert "overlap_s" not in metrics
-    assert main(["report"]) == 0
-    assert "clip (brought along)" in README.read_text()
-    assert set(report.tables_of([board()])["open/cost"].rows[0]) != {"-"}
+    assert main(["report"]) == 0 and "clip (external)" in README.read_text()
 
 
-def test_a_leaderboard_of_ranks_alone_can_be_reported(season, monkeypatch):
-    """As the only row with a result, it is the best, and there is nothing to look at."""
-    table = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 0) for name in CAPTION_IDS]
-    pd.DataFrame(table, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
-    score("--ranks", "r.csv")
-    params = read_params("try")
-    only = params.model_copy(update={"cells": {}, "fusions": {}})
-    monkeypatch.setattr(report, "read_params", lambda season: only)
-    assert main(["report"]) == 0
-    assert "only ranks were brought along" in Path("reports/try/datasets/open.md").read_text()
-
-
-def test_items_are_written_in_the_order_of_the_split(season, capsys):
+def test_items_are_written_in_the_order_of_the_split(season):
     assert main(["score", "--dataset", "open", "--items", "todo"]) == 0
     images, captions = pd.read_csv("todo/images.csv"), pd.read_csv("todo/captions.csv")
     assert images["image_id"].tolist() == IMAGE_IDS
@@ -210,7 +173,6 @@ def test_what_does_not_fit_is_refused(season):
     np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))
     np.save("nan.npy", np.where(np.arange(CAPTIONS)[:, None] == 3, np.nan, captions))
     np.save("zero.npy", captions * (np.arange(CAPTIONS)[:, None] != 3))
-    np.save("turned.npy", captions.T)
     np.savez("strange.npz", ids=[*CAPTION_IDS[:-1], "c99"], x=captions)
     np.savez("twice.npz", ids=[*CAPTION_IDS[:-1], "c0"], x=captions)
     np.savez("two.npz", x=captions, y=captions)
@@ -220,46 +182,47 @@ def test_what_does_not_fit_is_refused(season):
     np.save("a.npy", images)
     reasons = {
         "short.npy": "expected the 24 captions of test, found 23",
+        "a.npy": "expected the 24 captions of test, found 12",
         "wide.npy": "expected vectors of 5 numbers, as of the images, found 6",
         "nan.npy": "NaN or infinity in row 3 (1 such rows)",
         "zero.npy": "zeros alone for 'c3', item 3 of test (1 such vectors)",
-        "turned.npy": "expected one row for each of 24 items, found one column for each",
         "strange.npz": "found none for 'c23' (1 such in all)",
         "twice.npz": "expected every id once, found 'c0' twice",
         "two.npz": "expected one array of numbers, found x, y",
         "objects.npy": "never unpickled",
         "cut.npy": "expected a .npy file",
         "text.parquet": "expected a .parquet file",
-        "none.npy": "expected a file, found nothing",
+        "none.npy": "expected a .npy file, found nothing",
         "a.pt": "expected one of .npy, .npz, .parquet, .safetensors, found .pt",
     }
     for file, reason in reasons.items():
         with refused(kind=Exception) as caught:
-            judge("--images", "a.npy", "--captions", file)
+            raise refusal(
+                command, "--dataset", "open", "--name", "x", "--images", "a.npy", "--captions", file
+            )
         assert str(file) in str(caught.value) and reason in str(caught.value), caught.value
-    assert not Path("results/try/open/clip").exists()
-
-
-def judge(*words: str) -> None:
-    """`score` without the line that the command line makes of an error."""
-    raise refusal(command, "--dataset", "open", "--name", "clip", *words)
+    assert not Path("results/try/open/x").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
-        (("--images", "a.npy"), "found --images alone; add --captions FILE"),
-        (("--captions", "b.npy"), "found --captions alone; add --images FILE"),
-        (("--matrix", "a.npy", "--ranks", "r.csv"), "found several of them"),
+        (("--images", "a.npy"), "found 1 of them"),
+        (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
+        (("--seed", "-1", "--ranks", "r.csv"), "--name and --seed: seed: expected greater"),
+        (("--name", "scan_t2i_avg", "--ranks", "r.csv"), "a name that no preset"),
+        (("--name", "../up", "--ranks", "r.csv"), "--name and --seed: preset"),
+        (("--name", "claims", "--ranks", "r.csv"), "a name that no preset"),
     ],
 )
-def test_one_kind_of_file_is_needed(season, capsys, words, message):
+def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys, words, message):
     assert score(*words) == 2
     assert message in capsys.readouterr().err
+    assert not Path("seasons/try/external.yaml").exists()
 
 
-def test_files_in_each_others_place_are_told(season, capsys):
+def test_files_in_each_others_place_and_turned_ones_are_told(season, capsys):
     images, captions = embeddings()
     assert score(*save_pair(captions, images)) == 2
     told = capsys.readouterr().err
@@ -269,71 +232,50 @@ def test_files_in_each_others_place_are_told(season, capsys):
     np.savez("b.npz", ids=IMAGE_IDS, x=images)
     assert score("--images", "a.npz", "--captions", "b.npz") == 2
     assert "swap them: --images b.npz --captions a.npz" in capsys.readouterr().err
+    assert score(*save_pair(images.T, captions)) == 2
+    told = capsys.readouterr().err
+    assert "a.npy: expected one row for each of 12 items, found one column for each; trans" in told
+    np.savez("m.npz", image_ids=IMAGE_IDS, caption_ids=CAPTION_IDS, scores=captions @ images.T)
     np.save("m.npy", captions @ images.T)
-    assert score("--matrix", "m.npy") == 2
-    assert "12 images (rows) by 24 captions (columns), found captions by images" in (
-        capsys.readouterr().err
-    )
+    for name in ("m.npy", "m.npz"):
+        assert score("--matrix", name) == 2
+        told = capsys.readouterr().err
+        assert "12 images (rows) by 24 captions (columns), found captions by images" in told
+    assert not Path("results/try/open/clip").exists()
 
 
-def test_rows_in_another_order_are_near_chance(season, capsys):
+def test_a_doubt_fits_what_was_seen(season, capsys):
     images, captions = embeddings(0.1)
     assert score(*save_pair(images, captions)) == 0
     told = capsys.readouterr().out
-    assert "near chance" not in told and "in the place of" not in told
+    assert "chance" not in told and "in the place of" not in told
     mixed = np.random.default_rng(3).permutation(CAPTIONS)
     assert score(*save_pair(images, captions[mixed])) == 0
     told = capsys.readouterr().out
-    assert "embeddings brought along, in the place of the row of this name and seed" in told
-    assert "near chance: rsum " in told and "less than 3 times the 266.7 of random" in told
-    assert "check that row i belongs to item i" in told and "or give ids" in told
-
-
-@pytest.mark.parametrize("seed", ["-1", "2147483648"])
-def test_a_seed_is_one_that_cells_may_have(season, capsys, seed):
-    assert score(*save_pair(*embeddings()), "--seed", seed) == 2
-    assert f"--seed: expected 0 to 2147483647, found {seed}" in capsys.readouterr().err
-
-
-def test_a_row_needs_a_name(season, capsys):
-    assert main(["score", "--dataset", "open", *save_pair(*embeddings())]) == 2
-    assert "--name: expected what the row is called, found nothing" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["scan_t2i_avg", "../up", "a b", "", "claims"])
-def test_the_name_of_a_row_is_a_name_that_no_preset_has(season, capsys, name):
-    assert score(*save_pair(*embeddings()), name=name) == 2
-    assert "--name" in capsys.readouterr().err
-    assert not Path("seasons/try/brought").exists()
-
-
-def test_a_row_has_a_key_of_its_own(season, capsys):
-    """Row b-c on a has the key of row c on a-b."""
-    taken = Brought(dataset="open-two", preset="mine", seed=0, folder="results/try/open-two/mine/0")
-    params = season.model_copy(update={"brought": {taken.key: taken}})
-    parser = argparse.ArgumentParser()
-    command.configure(parser)
-    words = ["--dataset", "open", "--name", "two-mine"]
-    with refused("--name", "a key of its own with open", "open-two-mine-0, the key of mine"):
-        command._row(params, parser.parse_args(words))
-    assert command._row(season, parser.parse_args(words)).key == taken.key
-
-
-def test_a_row_may_not_name_a_foreign_folder(season):
-    score(*save_pair(*embeddings()))
-    path = Path("seasons/try/brought/open-clip-0.yaml")
-    path.write_text(path.read_text().replace("results/try/open/clip/0", "results/try/open/x/0"))
-    with refused("brought/open-clip-0.yaml: folder", expected="results/try/open/clip/0"):
-        read_params("try")
+    assert "external embeddings, in the place of the row of this name and seed" in told
+    assert "near chance: rsum " in told and "check the order of the rows, or give ids" in told
+    np.save("m.npy", np.linalg.norm(images[:, None] - captions, axis=2))
+    assert score("--matrix", "m.npy") == 0
+    told = capsys.readouterr().out
+    assert "far below chance: rsum 0.0, random 266.7; are these distances?" in told
+    assert score(*save_pair(images, -captions)) == 0
+    assert "far below chance" in (told := capsys.readouterr().out) and "negated?" in told
+    rows = [("i2t", name, 1) for name in IMAGE_IDS] + [("t2i", name, 1) for name in CAPTION_IDS]
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    assert score("--ranks", "r.csv") == 0
+    told = capsys.readouterr().out
+    assert "no rank is 0: are these positions, from 1?" in told
 
 
 def test_ranks_of_other_queries_are_refused(season, capsys):
     rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 0) for name in CAPTION_IDS]
     for change, message in (
         (rows[:-1], "t2i: expected one row for each of the 24 test queries"),
-        ([*rows[:-1], ("t2i", "c23", 12)], "whole ranks from 0 below 12"),
-        ([*rows[:-1], ("t2i", "c23", 0.5)], "whole ranks"),
-        ([*rows[:-1], ("t2i", "c23", "x")], "whole ranks"),
+        ([*rows, rows[-1]], "t2i: expected one row for each of the 24 test queries, found 25"),
+        ([*rows[:-1], ("t2i", "c23", 12)], "from 0 below 12, found 12 for 'c23' (1 such)"),
+        ([*rows[:-1], ("t2i", "c23", 0.5)], "whole ranks from 0 below 12, found 0.5 for 'c23'"),
+        ([*rows[:-1], ("t2i", "c23", "x")], "found x for 'c23'"),
+        ([*rows[:-1], ("t2i", "c23", "")], "found nothing for 'c23'"),
     ):
         pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
         assert score("--ranks", "r.csv") == 2

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from benchmark.analysis import seed_spread, significance
-from benchmark.analysis.seed_spread import Sample, Variance, alike_p, spread, variance_of
+from benchmark.stats import comparisons, seed_spread, significance
+from benchmark.stats.seed_spread import Sample, Variance, spread, variance_of
 
 
 def sample(values: list[float], noise: list[list[float]] | None = None) -> Sample:
@@ -100,16 +100,11 @@ def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():
 @pytest.mark.parametrize(("freedom", "within"), [(3.0, (2.0, 4.5)), (10.0, (6.0, 20.0))])
 def test_how_unlike_presets_are_is_found_again(freedom, within):
     """Simulated: variances s0^2 d0 / chi^2(d0) of 400 presets with three trainings."""
-    rng = np.random.default_rng(3)
-    priors = [
-        seed_spread.common_variance(
-            [
-                Variance(variance * rng.chisquare(2) / 2, 0.0, 2)
-                for variance in 4.0 * freedom / rng.chisquare(freedom, 400)
-            ]
-        )
-        for _ in range(20)
-    ]
+    rng, priors = np.random.default_rng(3), []
+    for _ in range(20):
+        true = 4.0 * freedom / rng.chisquare(freedom, 400)
+        drawn = [Variance(variance * rng.chisquare(2) / 2, 0.0, 2) for variance in true]
+        priors.append(seed_spread.common_variance(drawn))
     assert within[0] < np.median([d0 for _, d0 in priors]) < within[1]
     assert np.median([variance for variance, _ in priors]) == pytest.approx(4.0, rel=0.15)
 
@@ -128,7 +123,7 @@ def test_two_wide_presets_among_steady_ones_are_seldom_told_apart_by_chance():
             "one for all": [significance.SeedPart((3,), *of_groups.pooled, is_own=False)] * 2,
         }
         for name in alarms:
-            doubt = seed_spread.doubt(*pair, parts[name], 0)
+            doubt = comparisons.doubt(pair, parts[name])
             estimate = significance.on_other_images(pair[0].mean - pair[1].mean, doubt)
             alarms[name] += estimate.p() < 0.05
     assert 0.02 < alarms["moderated"] / runs < 0.11
@@ -146,22 +141,7 @@ def test_presets_that_vary_alike_are_seldom_set_aside():
 
 def test_what_is_not_known_of_one_preset_is_not_known_of_a_difference():
     first, second = sample([3.0, 4.0], [[1.0, -1.0], [0.5, -0.5]]), sample([1.0, 2.0])
-    parts = seed_spread.parts(spread({"a": first}, {"a"}), ["a", "b"], [first, second], False)
-    doubt = seed_spread.doubt(first, second, parts, 2)
+    known = spread({"a": first}, {"a"})
+    doubt = comparisons.compare(["a", "b"], [first, second], known).doubt
     assert (doubt.images, doubt.image_count) == (0.0, 0)
     assert [part.interaction for part in doubt.seeds] == [0.0]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_whether_presets_vary_alike_is_bartletts_test(seed):
-    rng = np.random.default_rng(seed)
-    groups = [rng.normal(scale=scale, size=count) for scale, count in ((1, 3), (2, 5), (1, 4))]
-    variances = [Variance(float(np.var(of, ddof=1)), 0.0, len(of) - 1) for of in groups]
-    assert alike_p(variances) == pytest.approx(stats.bartlett(*groups).pvalue)
-    assert alike_p(variances[:1]) is None
-    assert alike_p([*variances, Variance(0.0, 0.0, 2)]) is None
-
-
-def test_what_is_pooled_is_kept():
-    samples = {name: Sample({0: 1.0, 1: 2.0, 2: 4.0}, None) for name in "abc"}
-    assert len(spread(samples, {"a", "b"}).pool) == 2

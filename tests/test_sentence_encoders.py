@@ -1,11 +1,7 @@
 """Sentence encoders, against values by hand and slow loops (tests/oracles/hglmm.py)."""
 
-import pickle
-import statistics
-from pathlib import Path
 from types import ModuleType
 
-import forks
 import numpy as np
 import pytest
 import torch
@@ -15,7 +11,7 @@ from sklearn.decomposition import FastICA
 from benchmark.core.errors import UserError
 from benchmark.data.vocabularies import tokenise
 from benchmark.data.word_vectors import Words
-from benchmark.encoders import bilstm_max, hglmm, mean_words, tfidf
+from benchmark.features import bilstm_max, hglmm, mean_words, tfidf
 from benchmark.season.parameters import SentenceEncoder
 
 ENCODERS = {"mean_words": mean_words, "tfidf": tfidf, "hglmm": hglmm, "bilstm_max": bilstm_max}
@@ -51,32 +47,7 @@ CAPTIONS = captions_of(50)
 IS_TRAIN = np.arange(50) < 40
 WORDS = words_of(VOCABULARY)
 
-FIT = """
-import hashlib
-import numpy as np
-from benchmark.encoders import hglmm
-from benchmark.season.parameters import SentenceEncoder
-from benchmark.data.word_vectors import Words
-rng = np.random.default_rng(0)
-names = [f"w{n:02}" for n in range(20)]
-words = Words(tuple(names), rng.normal(size=(20, 4)).astype(np.float32))
-captions = [" ".join(rng.choice(names, 5)) for _ in range(40)]
-vectors, _ = hglmm.encode(captions, np.arange(40) < 30, words, SentenceEncoder(centres=3))
-print(hashlib.sha256(vectors.tobytes()).hexdigest())
-"""
-
-
 # All encoders ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_each_caption_has_a_float32_row_that_is_the_same_every_time(name):
-    first, facts = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    second, again = ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    assert first.shape[0] == 50 and first.ndim == 2 and first.dtype == np.float32
-    assert np.isfinite(first).all() and np.ptp(first, axis=0).max() > 0
-    assert np.array_equal(first, second)
-    assert facts == again
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -86,14 +57,6 @@ def test_a_test_caption_moves_no_other_vector(name):
     after, _ = ENCODERS[name].encode(changed, IS_TRAIN, WORDS, SMALL)
     assert np.array_equal(before[:-1], after[:-1])
     assert not np.array_equal(before[-1], after[-1])
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_a_training_caption_does_move_the_others(name):
-    changed = ["w03 w03 w03 w03 w19 w18", *CAPTIONS[1:]]
-    before, _ = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    after, _ = FITTED[name].encode(changed, IS_TRAIN, WORDS, SMALL)
-    assert not np.array_equal(before[1:], after[1:])
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -128,20 +91,6 @@ def test_an_impossible_size_is_refused(name, size, expected):
     error = refused(ENCODERS[name], settings)
     assert (error.where, error.found) == (f"{name}: size", str(size))
     assert error.expected.startswith(expected)
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_a_smaller_size_keeps_the_leading_dimensions(name):
-    settings = SentenceEncoder(size=5, centres=2)
-    vectors, facts = FITTED[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
-    assert vectors.shape == (50, 5) and 0.3 < facts["variance_kept"] < 1
-    assert (np.diff((vectors[:40] ** 2).sum(0)) < 0).all()
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_training_captions_without_words_are_refused(name):
-    error = refused(FITTED[name], SMALL, captions=["", "?"])
-    assert error.where.startswith(name) and "training captions" in error.expected
 
 
 # Means and tf-idf -----------------------------------------------------------------------------
@@ -222,62 +171,6 @@ def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (floor == 0.9)
 
 
-def test_the_start_is_uniform_on_random_words_of_both_families():
-    x = samples(60, E=50)
-    mixture = hglmm.start(x, 20)
-    assert mixture.prior.tolist() == [1 / 20] * 20
-    assert {tuple(row) for row in mixture.location} <= {tuple(row) for row in x}
-    assert abs(mixture.laplacian.mean() - 0.5) < 3 * 0.5 / np.sqrt(1000)  # a fair coin's
-    for k, d in [(0, 0), (3, 7), (19, 49)]:
-        column = x[:, d].tolist()
-        middle, mean = statistics.median(column), statistics.fmean(column)
-        distance = statistics.fmean(abs(value - middle) for value in column)
-        deviation = statistics.pstdev(column, mean)
-        expected = distance if mixture.laplacian[k, d] else deviation
-        assert mixture.scale[k, d] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_likelihood_never_falls(seed):
-    x = samples(80, seed=seed)
-    mixture, likelihoods = hglmm.fit(x, hglmm.start(x, 5))
-    assert (np.diff(likelihoods) >= -1e-12).all()
-    assert likelihoods[-1] > likelihoods[0] + 0.1
-
-
-def test_weighted_median_is_the_least_half_way_value():
-    x = np.array([[3.0], [1.0], [2.0], [4.0]])
-    order = np.argsort(x.T, axis=1)
-    cases = [
-        ([0.25, 0.25, 0.25, 0.25], 2),  # half of the weight lies at 1 and 2
-        ([0.1, 0.1, 0.1, 0.7], 4),
-        ([0.0, 0.6, 0.1, 0.3], 1),
-        ([0.5, 0.125, 0.25, 0.125], 3),
-    ]
-    for weights, expected in cases:
-        assert hglmm._weighted_median(x, order, np.array(weights)) == [expected]
-
-
-def test_two_clouds_are_found():
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.normal(-5, 1, (6000, 2)), rng.normal(5, 2, (2000, 2))])
-    mixture, _ = hglmm.fit(x, gaussians(x[[0, -1]], np.full((2, 2), 5.0)))
-    assert not mixture.laplacian.any()
-    np.testing.assert_allclose(mixture.location, [[-5, -5], [5, 5]], atol=0.1)
-    np.testing.assert_allclose(mixture.scale, [[1, 1], [2, 2]], atol=0.1)
-    np.testing.assert_allclose(mixture.prior, [0.75, 0.25], atol=0.01)
-
-
-def test_each_dimension_gets_its_family():
-    rng = np.random.default_rng(0)
-    x = np.stack([rng.laplace(1, 2, 3000), rng.normal(1, 2, 3000), rng.laplace(0, 1, 3000)], 1)
-    mixture, _ = hglmm.fit(x, hglmm.start(x, 1))
-    assert mixture.laplacian.tolist() == [[True, False, True]]
-    np.testing.assert_allclose(mixture.location, [[1, 1, 0]], atol=0.1)
-    np.testing.assert_allclose(mixture.scale, [[2, 2, 1]], atol=0.1)
-    assert np.array_equal(mixture.location[0, ::2], np.sort(x, axis=0)[1499, ::2])
-
-
 def test_a_component_without_words_stays():
     x = samples(30)
     mixture, _ = hglmm.fit(x, gaussians(np.array([[0.0] * 4, [1e6] * 4]), np.ones((2, 4))))
@@ -287,18 +180,6 @@ def test_a_component_without_words_stays():
 
 
 # HGLMM: Fisher vectors ------------------------------------------------------------------------
-
-
-def test_information_is_what_the_docstring_says():
-    for scale in (1.0, 2.5):
-        for laplacian, of_scale, expected in [
-            (False, False, 1),
-            (False, True, 2),
-            (True, False, 1),
-            (True, True, 1),
-        ]:
-            information = naive.fisher_information(laplacian, scale, of_scale)
-            assert information == pytest.approx(expected / scale**2, abs=1e-10)
 
 
 @pytest.mark.slow
@@ -322,16 +203,6 @@ def test_gradients_by_hand():
     wide = hglmm.Mixture(np.ones(1), ones > 0, ones, 2 * ones)
     gradients = hglmm.gradients(np.array([[5.0, -2.0], [1.0, 2.0]]), wide)
     assert gradients.tolist() == [[1, -1, 1, 0.5], [0, 1, -1, -0.5]]
-
-
-def test_locations_come_first_component_by_component():
-    """Two equal components share every word: root 2 for the prior, one half for the posterior."""
-    twice = gaussians(np.zeros((2, 2)), np.ones((2, 2)))
-    share = np.sqrt(2) / 2
-    expected = share * np.array([[1, -2, 1, -2, 0, 3 / np.sqrt(2), 0, 3 / np.sqrt(2)]])
-    np.testing.assert_allclose(
-        hglmm.gradients(np.array([[1.0, -2.0]]), twice), expected, atol=1e-15
-    )
 
 
 def oracle_vectors(captions: list[str], is_train: np.ndarray, words: Words, K: int) -> np.ndarray:
@@ -371,45 +242,11 @@ def test_all_of_it_is_the_oracles():
     assert facts["captions_without_known_words"] == 1
 
 
-def test_constants_are_the_papers_and_the_reference_codes():
-    assert (hglmm.SIZE, hglmm.ITERATIONS, hglmm.FLOOR, hglmm.SCALE) == (6000, 10, 1e-3, 10)
-    assert SentenceEncoder().centres == 30
-    assert 2 * SentenceEncoder().hidden == 4096
-
-
-def test_blocks_do_not_show(monkeypatch):
-    whole, _ = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    monkeypatch.setattr(hglmm, "BLOCK", 7)
-    np.testing.assert_allclose(hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)[0], whole, atol=1e-5)
-
-
-def test_pca_is_fitted_on_a_limited_number_of_training_captions(monkeypatch):
-    monkeypatch.setattr(hglmm, "FIT_AT_MOST", 15)
-    vectors, facts = hglmm.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    assert facts["captions_fitted"] == 15 and vectors.shape == (50, 12)
-    monkeypatch.setattr(hglmm, "FIT_AT_MOST", 10)
-    error = refused(hglmm, SentenceEncoder(size=11, centres=2))
-    assert error.where == "hglmm: size" and error.expected.startswith("at most 10, ")
-
-
-def test_more_centres_than_words_are_refused():
-    error = refused(hglmm, SentenceEncoder())
-    assert (error.where, error.found) == ("hglmm: centres", "30")
-    assert error.expected.startswith("at most 20, ")
-
-
 def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
     words = words_of(VOCABULARY, size=50)
     vectors, facts = hglmm.encode(CAPTIONS, IS_TRAIN, words, SMALL)
     assert (facts["components"], facts["fisher_dimensions"]) == (19, 2 * 2 * 19)
     assert np.isfinite(vectors).all()
-
-
-@pytest.mark.slow
-def test_two_fits_agree_whatever_the_hash_seed():
-    first, second = forks.with_two_hash_seeds(FIT)
-    assert first == second
-    assert len(first.strip()) == 64
 
 
 # BiLSTM-max -----------------------------------------------------------------------------------
@@ -456,23 +293,14 @@ def test_bilstm_max_is_a_loop_over_words(masked):
         np.testing.assert_allclose(row, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_masked_vectors_do_not_depend_on_the_batch_and_others_do():
-    encoder, (longer, sentence) = encoder_of(), sentences_of(9, 2)
-    alone, beside = encoder([sentence], True)[0], encoder([longer, sentence], True)[1]
-    torch.testing.assert_close(alone, beside, rtol=1e-12, atol=1e-12)
-    assert (alone < 0).any()
-    alone, beside = encoder([sentence], False)[0], encoder([longer, sentence], False)[1]
-    torch.testing.assert_close(beside, alone.clamp_min(0), rtol=1e-12, atol=1e-12)
-    assert not torch.equal(alone, beside)
-
-
 def test_captions_are_framed_where_the_marks_have_vectors():
     framed = Words((*VOCABULARY, "<s>", "</s>"), np.vstack([WORDS.vectors, [[1, 2, 3], [4, 5, 6]]]))
     framed = Words(framed.words, framed.vectors.astype(np.float32))
     captions, settings = ["w03 unheard w07", "w01", "never seen"], SentenceEncoder(hidden=5)
     vectors, facts = bilstm_max.encode(captions, np.ones(3, bool), framed, settings)
     assert facts["frame"] == ["<s>", "</s>"]
-    encoder, _ = bilstm_max._encoder(3, settings)
+    torch.manual_seed(bilstm_max.SEED)
+    encoder = bilstm_max.Encoder(3, settings.hidden)
     for row, tokens in enumerate((["<s>", "w03", "w07", "</s>"], ["<s>", "w01", "</s>"])):
         x = torch.from_numpy(framed.rows(tokens))
         np.testing.assert_allclose(vectors[row], encoder([x], True)[0].detach(), atol=1e-6)
@@ -492,15 +320,6 @@ def test_captions_come_back_in_order_from_many_batches(monkeypatch):
     assert (unmasked >= whole - 1e-6).all() and not np.allclose(unmasked, whole)
 
 
-def test_random_weights_leave_the_generator_alone():
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    vectors, facts = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    assert torch.equal(torch.rand(2), expected)
-    assert facts["weights"] == "random weights" and vectors.shape == (50, 6)
-
-
 @pytest.mark.parametrize("zipped", [True, False])  # InferSent's files are of the old format
 def test_published_weights_are_used(tmp_path, zipped):
     torch.manual_seed(7)
@@ -518,70 +337,3 @@ def test_published_weights_are_used(tmp_path, zipped):
         expected = encoder([torch.from_numpy(WORDS.rows(["w03"]))], True)
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert facts["weights"] == "infersent1.pkl" and len(facts["sha256"]) == 64
-
-
-def wider(state: dict) -> dict:
-    return bilstm_max.Encoder(3, 4).state_dict()
-
-
-def other_words(state: dict) -> dict:
-    return bilstm_max.Encoder(4, 3).state_dict()
-
-
-def other_names(state: dict) -> dict:
-    return {f"encoder.{name}": value for name, value in state.items()}
-
-
-def one_direction(state: dict) -> dict:
-    return {name: value for name, value in state.items() if "reverse" not in name}
-
-
-def one_more(state: dict) -> dict:
-    return state | {"classifier.weight": torch.zeros(3)}
-
-
-@pytest.mark.parametrize("change", [wider, other_words, other_names, one_direction, one_more])
-def test_weights_of_another_layout_are_refused(tmp_path, change):
-    path = tmp_path / "other.pkl"
-    torch.save(change(bilstm_max.Encoder(3, 3).state_dict()), path)
-    settings = SMALL.model_copy(update={"weights": str(path)})
-    error = refused(bilstm_max, settings)
-    assert error.where == "other.pkl" and error.expected.startswith("InferSent's layout with '")
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
-def test_weights_with_nan_are_refused(tmp_path, value):
-    path, state = tmp_path / "broken.pkl", bilstm_max.Encoder(3, 3).state_dict()
-    state["enc_lstm.bias_hh_l0"][4] = value
-    torch.save(state, path)
-    settings = SMALL.model_copy(update={"weights": str(path)})
-    error = refused(bilstm_max, settings)
-    assert error.where == "broken.pkl: enc_lstm.bias_hh_l0"
-    assert (error.expected, error.found) == ("numbers", "NaN or infinity")
-
-
-class Trap:
-    """Unpickling it leaves a file behind."""
-
-    def __reduce__(self):
-        return Path.touch, (Path("sprung").absolute(),)
-
-
-def test_a_pickled_object_is_refused_and_not_executed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "infersent1.pkl"
-    settings = SMALL.model_copy(update={"weights": str(path)})
-    writers = (
-        lambda: torch.save(Trap(), path),
-        lambda: torch.save(bilstm_max.Encoder(3, 3), path),  # the whole module
-        lambda: torch.save({"enc_lstm.bias_ih_l0": Trap()}, path),
-        lambda: torch.save(Trap(), path, _use_new_zipfile_serialization=False),
-        lambda: path.write_bytes(pickle.dumps(Trap())),
-        lambda: path.unlink(),
-    )
-    for write in writers:
-        write()
-        error = refused(bilstm_max, settings)
-        assert error.where == "infersent1.pkl"
-        assert error.expected == "a state dict of plain tensors"
-        assert not Path("sprung").exists()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmark.data.feature_folders import as_float16
-from benchmark.encode import standardisation
-from benchmark.encode.standardisation import Standardiser, write_standardised
+from benchmark.features import standardisation
+from benchmark.features.standardisation import Standardiser, write_standardised
 
 
 def rows_of() -> np.ndarray:

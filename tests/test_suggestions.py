@@ -1,20 +1,11 @@
 """Wrong names: the known one that is most like them, and the keys that are valid in their place."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from refusals import refused
 
 from benchmark.__main__ import main
-from benchmark.core.command_line import BROKEN_PIPE
-from benchmark.core.errors import checked
-from benchmark.core.suggestions import suggested
-from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season
-from seasons import season
+from benchmark.core.errors import checked, suggested
+from benchmark.season.parameters import Season
 
 MINE = {"title": "T", "datasets": {"pets": {"reader": "folder"}}, "presets": ["cca"], "seeds": [0]}
 
@@ -72,48 +63,3 @@ def test_a_verb_that_may_be_meant(capsys):
 def test_the_valid_keys_are_those_of_the_place(change, where, expected, found):
     with refused(where, expected, found):
         checked(Season, MINE | change, "s.yaml")
-
-
-def test_a_season_file_that_is_not_there():
-    with refused("nowhere/mine.yaml", "a season file", "file not found"):
-        read_season("nowhere/mine.yaml")
-
-
-def test_presets_that_a_fusion_needs_are_added():
-    fusion, members = "scan_t2i_avg_i2t_lse", ["scan_t2i_avg", "scan_i2t_lse"]
-    params = resolve("s", season(presets=[fusion]))
-    played = {cell.preset for cell in params.cells.values()}
-    assert played == set(members)
-    assert {cell.preset for cell in params.fusions.values()} == {fusion}
-    declared = resolve("s", season(presets=[*members, fusion]))
-    assert declared.cells.keys() == params.cells.keys()
-
-
-def test_what_is_added_is_told(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("mine.yaml").write_text(
-        "title: T\ndatasets: {shapes: {}}\npresets: [scan_t2i_avg_i2t_lse]\nseeds: [0]\n"
-    )
-    assert main(["season", "mine.yaml"]) == 0
-    told = capsys.readouterr().out
-    assert "added, as other presets are made of them: scan_i2t_lse, scan_t2i_avg" in told
-
-
-@pytest.mark.slow
-def test_a_pipe_that_is_closed_gives_no_traceback():
-    """The process boundary is what is tested."""
-    work = "lambda given: print(*range(10**5), sep='\\n')"
-    code = f"from benchmark.core.command_line import guarded; raise SystemExit(guarded({work}, 0))"
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == BROKEN_PIPE
-
-
-def test_an_environment_without_the_packages_is_told_in_one_line():
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = [sys.executable, "-S", "-m", "benchmark", "list", "seasons"]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert told.returncode == 1 and told.stderr.count("\n") == 1
-    assert "activate the environment" in told.stderr

@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 from refusals import refused
 
-from benchmark.prepare.table_checks import check_boxes, check_tables, measure
-from datasets import Card, Tables
+from benchmark.contracts.datasets import Card, Tables
+from benchmark.prepare.leakage import measure
+from benchmark.prepare.table_checks import check_boxes, check_tables
 
 CARD = Card(title="T", source="S", licence="L", split="own", may_publish=True)
 
@@ -46,12 +47,6 @@ def sized(width: int, height: int) -> pd.DataFrame:
 def test_sound_tables_pass():
     check_tables(tables(), CARD)
     check_boxes(tables().regions, sized(5, 6))
-
-
-def test_tables_without_regions_pass():
-    bare = dataclasses.replace(tables(), regions=Tables(images=None, captions=None).regions)
-    check_tables(bare, CARD)
-    check_boxes(bare.regions, sized(5, 6))
 
 
 ONCE, UNKNOWN_IMAGE = "an id that occurs once", "an image of the table of images"
@@ -116,10 +111,6 @@ def test_a_box_outside_its_picture_is_named(box):
     where, expected = "image_id 'train': phrase 'a cat': box", "a box in its picture of 5 x 6"
     with refused(where, expected, "] (1 such in all)"):
         check_boxes(regions, sized(5, 6))
-
-
-def test_boxes_of_images_without_a_picture_are_not_measured():
-    check_boxes(changed("regions", 0, x1=900.0).regions, sized(0, 0))
 
 
 def test_a_box_may_stick_out_by_the_pixel_that_annotations_disagree_on():

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.contracts.methods import Inputs
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.data.word_vectors import Words
-from benchmark.matching.retrieval_inputs import vocabulary_for, vocabulary_from
+from benchmark.scoring.inputs import vocabulary_for
 from benchmark.season.parameters import Cell
-from methods import Inputs
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,6 @@ def test_tokenise(text, words):
     assert tokenise(text) == words
 
 
-def test_vocabulary_is_alphabetical_after_the_special_words():
-    vocabulary = Vocabulary.of(["b a c", "a B", "b", "d"], min_count=2)
-    assert vocabulary.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "b")
-    assert len(vocabulary) == 6
-    assert Vocabulary.of(["b a c", "a B", "b", "d"], min_count=3).words[4:] == ("b",)
-    assert Vocabulary.of(["c b", "a"], min_count=1).words[4:] == ("a", "b", "c")
-    assert Vocabulary.of(["d", "b", "a b"], 1) == Vocabulary.of(["a b", "b", "d"], 1)
-
-
 def test_captions_become_numbers_between_start_and_end():
     vocabulary = Vocabulary.of(["a b c"], min_count=1)
     ids, lengths = vocabulary.encode(["B a", "", "c zebra c", "<start>"])
@@ -52,12 +43,6 @@ def test_captions_become_numbers_between_start_and_end():
     assert (ids.dtype, lengths.dtype) == (np.int64, np.int64)
     ids, lengths = vocabulary.encode([])
     assert len(ids) == len(lengths) == 0
-
-
-def test_a_dictionary_has_the_words_that_are_known_alphabetically():
-    assert Dictionary.of(["b a c", "a B d"], {"d", "a", "b", "x"}).words == ("<pad>", "a", "b", "d")
-    assert len(Dictionary.of(["b a c"], set())) == 1
-    assert Dictionary.of(["b", "a b"], {"a", "b"}) == Dictionary.of(["a", "b"], {"b", "a"})
 
 
 def test_unknown_words_are_dropped_and_a_caption_without_known_words_is_padding():
@@ -109,10 +94,3 @@ def test_only_training_captions_enter_the_dictionary(tmp_path):
     Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
     vocabulary = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"])
     assert vocabulary == Dictionary(words=("<pad>", "seen", "twice"))
-
-
-def test_a_checkpoints_words_become_the_vocabulary_that_they_were():
-    for text, kind in (("tokens", Vocabulary), ("words", Dictionary)):
-        vocabulary = vocabulary_from(TAKES[text], ("<pad>", "a"))
-        assert (type(vocabulary), vocabulary.words) == (kind, ("<pad>", "a"))
-    assert vocabulary_from(TAKES["sentence"], None) is None

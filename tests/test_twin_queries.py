@@ -5,10 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.analysis.boards import Board
-from benchmark.analysis.twin_queries import named_twins, twins_in_all, without_twins
-from benchmark.report.pages.integrity_tables import twins_sentence
-from benchmark.report.pages.integrity_tables import without_twins as table_without_twins
+from benchmark.boards.boards import Board
+from benchmark.boards.comparisons import named_twins, twins_in_all, without_twins
 
 OWNERS = np.array([0, 0, 1, 2, 2, 2])  # of the captions; the twins are pictures 0 and 2
 RANKS = {"i2t": np.array([0, 4, 9]), "t2i": np.array([0, 1, 7, 0, 30, 5])}
@@ -42,32 +40,19 @@ def by_hand(kept: dict[str, list[int]]) -> float:
 
 
 def test_only_queries_of_other_pictures_count(made):
-    (standing,) = made.standings
-    assert named_twins(made.card) == {"0.png", "2.png"}
+    (standing,) = made.rows
+    assert named_twins(made.card) == {"0.png", "2.png"} and twins_in_all(made.card) == 3
     assert without_twins(made, standing, "rsum") == pytest.approx(by_hand({"i2t": [1], "t2i": [2]}))
 
 
 def test_without_twins_on_the_card_it_is_the_rsum(made):
-    (standing,) = made.standings
+    (standing,) = made.rows
     made.card["leakage"] = {}
     whole = by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
     assert without_twins(made, standing, "rsum") == pytest.approx(whole)
-    assert table_without_twins(made) is None
 
 
 def test_where_every_picture_is_a_twin_nothing_is_left(made):
-    (standing,) = made.standings
+    (standing,) = made.rows
     made.card["leakage"] = {"pictures": [[f"test: {n}.png", "val: 9.png"] for n in range(3)]}
     assert without_twins(made, standing, "rsum") is None
-
-
-def test_the_page_says_how_many_twins_are_not_named(made):
-    assert twins_in_all(made.card) == 3
-    assert "the 2 test pictures that the card names as twins, of 3 that have one" in twins_sentence(
-        made.card
-    )
-    (row,) = table_without_twins(made).rows
-    assert (row[0], float(row[2])) == (
-        "A",
-        pytest.approx(by_hand({"i2t": [1], "t2i": [2]}), abs=0.05),
-    )

@@ -7,9 +7,9 @@ from oracles import two_branch as naive
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from methods import Batch, Captions, Inputs, Sizes
-from methods import two_branch_embedding as method
-from methods.shared.losses import distance, text_neighbourhood
+from benchmark.contracts.methods import Batch, Captions, Sizes
+from benchmark.contracts.methods import two_branch_embedding as method
+from benchmark.layers.losses import distance, text_neighbourhood
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
 IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
@@ -90,19 +90,6 @@ def test_terms_are_the_papers(seed, k):
     assert expected > 0
 
 
-@pytest.mark.parametrize(
-    ("k", "image", "sentence", "neighbourhood"),
-    [(1, 0.84, 0.84, 0.104), (2, 0.57, 0.47, 0.052), (9, 4.76 / 36, 3.76 / 36, 0.208 / 18)],
-)
-def test_terms_of_the_hand_example(k, image, sentence, neighbourhood):
-    images, texts = torch.tensor(naive.HAND_IMAGES), torch.tensor(naive.HAND_TEXTS)
-    ids = torch.tensor(naive.HAND_IDS)
-    across, within = distance(images, texts), distance(texts, texts)
-    assert method.image_anchor(across, ids, 1.0, k).item() == pytest.approx(image)
-    assert method.sentence_anchor(across, ids, 1.0, k).item() == pytest.approx(sentence)
-    assert text_neighbourhood(within, ids, 1.0, k).item() == pytest.approx(neighbourhood)
-
-
 @pytest.mark.parametrize("k", [2, 30])
 @pytest.mark.parametrize(("lambda2", "lambda4"), [(1.5, 0.05), (0.0, 0.0), (1.5, 0.0)])
 def test_loss_is_equation_6(lambda2, lambda4, k):
@@ -116,15 +103,6 @@ def test_loss_is_equation_6(lambda2, lambda4, k):
     expected = naive.loss(images, texts, IMAGE_IDS, 0.4, 1.0, lambda2, 0, lambda4, k)
     assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
     assert len(terms) == 1 + (lambda2 > 0) + (lambda4 > 0)
-
-
-def test_without_neighbours_the_term_is_zero_and_moves_nothing():
-    _, texts, _ = unit_vectors(0)
-    within = distance(texts.requires_grad_(), texts)
-    term = text_neighbourhood(within, torch.arange(len(texts)), 0.3, 2)
-    term.backward()
-    assert term.item() == 0
-    assert (texts.grad == 0).all()
 
 
 def test_branch_is_the_papers_with_its_batch_norm_statistics():
@@ -190,33 +168,6 @@ def test_full_size_network_has_the_papers_parameters():
     assert sum(x.numel() for x in model.parameters()) == expected
 
 
-def test_full_size_lstm_network_has_the_papers_parameters():
-    with torch.device("meta"):
-        config = method.Config(text="lstm")
-        model = method.Model(config, Sizes(image=4096, text=8569))
-    image = (4096 * 2048 + 2048) + (2048 * 512 + 512) + 2 * 512
-    lstm = 4 * (512 * 256 + 512 * 512 + 2 * 512)  # PyTorch has two biases a gate
-    text = (512 * 1024 + 1024) + (1024 * 512 + 512) + 2 * 512
-    expected = image + 8569 * 256 + lstm + text
-    assert expected == 14_262_528
-    assert sum(x.numel() for x in model.parameters()) == expected
-
-
-def test_full_size_official_network_has_the_codes_parameters():
-    with torch.device("meta"):
-        model = method.Model(method.Config(**OFFICIAL), Sizes(image=4096, text=6000))
-    rest = 2 * 2048 + (2048 * 512 + 512)  # batch norm of 2048, last FC
-    expected = 4096 * 2048 + rest + 6000 * 2048 + rest
-    assert sum(x.numel() for x in model.parameters()) == expected
-
-
-@pytest.mark.parametrize(("option", "text"), [("sentence", "sentence"), ("lstm", "tokens")])
-def test_text_decides_the_inputs(option, text):
-    assert method.inputs(method.Config(text=option)) == Inputs(
-        image="pooled", text=text, caption_similarity=True
-    )
-
-
 def test_lstm_sentence_is_the_last_state_of_its_words():
     model, captions = model_of(**LSTM).eval(), sentences_of(9, seed=5)
     unsettle(model, seed=6)
@@ -230,48 +181,6 @@ def test_lstm_sentence_is_the_last_state_of_its_words():
         state = naive.lstm(vectors[ids[:length].numpy()], *weights)
         expected = naive.embed(state, *layers, *numbers(norm), norm.eps)
         np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-10)
-
-
-def test_lstm_oracle_by_hand():
-    # One unit, no recurrence into the gates, all weights 0 but a cell input x: gates 1/2 each.
-    # c1 = tanh(x1) / 2; c2 = c1 / 2 + tanh(x2) / 2; h2 = tanh(c2) / 2.
-    x1, x2 = np.arctanh(0.6), np.arctanh(0.2)
-    w_ih = np.array([[0.0], [0.0], [1.0], [0.0]])
-    state = naive.lstm([[x1], [x2]], w_ih, np.zeros((4, 1)), np.zeros(4), np.zeros(4))
-    assert state == pytest.approx([np.tanh(0.25) / 2])
-
-
-def test_padding_and_company_change_no_lstm_sentence():
-    model, captions = model_of(**LSTM).eval(), sentences_of(9, seed=5)
-    together = model.encode_captions(captions)[0]
-    wider = torch.nn.functional.pad(captions.values, (0, 5), value=7)
-    wide = Captions(values=wider, lengths=captions.lengths)
-    torch.testing.assert_close(model.encode_captions(wide)[0], together, rtol=1e-12, atol=1e-12)
-    for c, length in enumerate(captions.lengths):
-        alone = Captions(values=captions.values[[c], :length], lengths=length[None])
-        encoded = model.encode_captions(alone)[0]
-        torch.testing.assert_close(encoded, together[[c]], rtol=1e-12, atol=1e-12)
-
-
-def test_lstm_is_trained_with_the_branches():
-    model, ids = model_of(**LSTM, dropout=0.0, margin=5.0), torch.arange(7)
-    batch = Batch(images=batch_of(1).images, captions=sentences_of(7, seed=5), group_ids=ids)
-    sum(model.loss(batch).values()).backward()
-    assert all(x.grad.any() for x in model.sentences.parameters())
-    used = set(batch.captions.values.unique().tolist()) - {0}
-    moved = set(model.sentences.embed.weight.grad.any(1).nonzero().flatten().tolist())
-    assert moved == used
-
-
-def test_caption_similarity_is_the_cosine_of_sentences():
-    model = model_of().eval()
-    (texts,) = captions = model.encode_captions(batch_of(1).captions)
-    cosines = model.caption_similarity(captions, (texts[:3],))
-    assert cosines.shape == (7, 3)
-    for b in range(7):
-        for c in range(3):
-            cosine = 1 - naive.distance(*plain(texts[b], texts[c])) ** 2 / 2
-            assert cosines[b, c].item() == pytest.approx(cosine, abs=1e-10)
 
 
 def test_official_branch_normalises_after_the_first_layer():
@@ -311,14 +220,6 @@ def test_official_loss_is_the_codes(seed, k):
     assert min(image, sentence, neighbours) > 0
 
 
-def test_official_distance_of_equal_vectors():
-    x = torch.tensor([[0.6, 0.8]], dtype=torch.float64)
-    assert distance(x, x, 0.0001).item() == pytest.approx(0.01)
-    y = torch.tensor([[0.8, -0.6]], dtype=torch.float64)  # orthogonal: sqrt(2 + 0.0001)
-    assert distance(x, y, 0.0001).item() == pytest.approx(2.0001**0.5)
-    assert naive.official_distance([0.6, 0.8], [0.8, -0.6]) == pytest.approx(2.0001**0.5)
-
-
 @pytest.mark.parametrize(
     ("ids", "rows", "expected"),
     [
@@ -330,24 +231,3 @@ def test_official_distance_of_equal_vectors():
 )
 def test_draws_are_counted_by_their_place(ids, rows, expected):
     assert method.draws(torch.tensor(ids), rows).tolist() == expected
-
-
-def test_an_image_drawn_twice_is_a_negative_of_itself_in_the_official_code_only():
-    ids = torch.zeros(4, dtype=torch.int64)
-    batch = Batch(images=batch_of(1).images[ids], captions=batch_of(2).captions, group_ids=ids)
-    captions = Captions(values=batch.captions.values[:4], lengths=batch.captions.lengths[:4])
-    batch = Batch(images=batch.images, captions=captions, group_ids=ids)
-    options = OFFICIAL | {"margin": 5.0}  # every triplet violates
-    assert model_of(**options).loss(batch)["image_anchor"] > 1 / 10
-    paper = model_of(**options | {"repeats_negative": False}).loss(batch)
-    assert paper["image_anchor"] == 0
-
-
-def test_wrong_options_are_refused():
-    with pytest.raises(ValueError, match="text: expected sentence or lstm, found 'gru'"):
-        method.Config(text="gru")
-    for option in ({"text": "lstm"}, {"norm_first": True}):
-        with pytest.raises(
-            ValueError, match="nonlinear: expected true for an lstm or a batch norm"
-        ):
-            method.Config(nonlinear=False, **option)

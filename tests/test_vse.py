@@ -4,15 +4,10 @@ import pytest
 import torch
 from oracles import vse as naive
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from benchmark.core.files import read_yaml
-from benchmark.papers.printed_tables import printed
-from benchmark.season.presets import PACKAGE_ROOT, Preset
-from methods import Batch, Captions, Inputs, Sizes
-from methods import vse as method
+from benchmark.contracts.methods import Batch, Captions, Inputs, Sizes
+from benchmark.contracts.methods import vse as method
 
-ROWS = {name: Preset(**row) for name, row in read_yaml(PACKAGE_ROOT / "methods/vse.yaml").items()}
 IDS = [4, 4, 7, 9, 7, 2]  # two images fill two rows each
 FEATURES, VOCABULARY, WORDS = 5, 9, 6
 
@@ -55,51 +50,6 @@ def test_the_loss_is_the_oracles(margin, other_captions_negative):
         assert list(terms) == ["image_anchor", "caption_anchor"]
         assert [x.item() for x in terms.values()] == pytest.approx(pair, rel=1e-12)
     assert min(expected[1]) > min(expected[0]) > 0  # negatives differ, and all of them cost more
-
-
-def test_the_loss_by_hand():
-    """Rows 0 and 1 show one image. Hinges of margin 0.2 against the diagonal 0.5, 0.6, 0.4."""
-    scores = torch.tensor([[0.5, 0.9, 0.4], [0.8, 0.6, 0.1], [0.7, 0.45, 0.4]])
-    ids = torch.tensor([1, 1, 2])
-    captions, images = method.hinges(scores, ids[:, None] != ids, 0.2)
-    torch.testing.assert_close(captions, torch.tensor([[0, 0, 0.1], [0, 0, 0.0], [0.5, 0.25, 0.0]]))
-    torch.testing.assert_close(images, torch.tensor([[0, 0, 0.2], [0, 0, 0.0], [0.4, 0.05, 0.0]]))
-
-
-@pytest.mark.parametrize("hard_negatives", [True, False])
-def test_gradients_are_those_of_differences(hard_negatives):
-    model, batch = model_of(hard_negatives=hard_negatives), batch_of(IDS)
-
-    def of(*parameters: Tensor) -> Tensor:
-        names = [name for name, _ in model.named_parameters()]
-        changed = dict(zip(names, parameters, strict=True))
-        return sum(torch.func.functional_call(_Loss(model), _named(changed), (batch,)).values())
-
-    parameters = [x.detach().clone().requires_grad_() for x in model.parameters()]
-    assert torch.autograd.gradcheck(of, parameters)
-
-
-class _Loss(torch.nn.Module):
-    """The loss of a model as what is called."""
-
-    def __init__(self, model: method.Model) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.model.loss(batch)
-
-
-def _named(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {f"model.{name}": value for name, value in parameters.items()}
-
-
-def test_a_batch_of_one_image_moves_nothing():
-    model = model_of()
-    loss = sum(model.loss(batch_of([3, 3, 3])).values())
-    loss.backward()
-    assert loss == 0
-    assert all((x.grad == 0).all() for x in model.parameters())
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -145,36 +95,3 @@ def test_recipe_and_inputs_are_the_codes():
     assert method.inputs(method.Config()) == Inputs(
         image="pooled", text="tokens", min_count=4, caption_similarity=True
     )
-
-
-def test_one_row_of_a_fixed_image_network_is_quoted():
-    assert set(ROWS) == {"vse", "vse_official"}
-    assert method.Config(**ROWS["vse"].options) == method.Config()
-    assert printed("vse") == []
-    assert [row.table for row in printed("vse_official")] == ["scan/3"]
-
-
-def test_captions_of_new_images_are_found():
-    """Images are sums of the words that their captions name."""
-    torch.manual_seed(0)
-    words = torch.randn(VOCABULARY, FEATURES)
-    config = method.Config(embedding_size=32, word_size=16, batch_size=32)
-    model = method.Model(config, Sizes(image=FEATURES, text=VOCABULARY))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-
-    def drawn(count: int) -> Batch:
-        values = torch.randint(1, VOCABULARY, (count, 4))
-        captions = Captions(values=values, lengths=torch.full((count,), 4))
-        _, ids = values.sort(1).values.unique(dim=0, return_inverse=True)
-        return Batch(images=words[values].sum(1), captions=captions, group_ids=ids)
-
-    for _ in range(150):
-        optimiser.zero_grad()
-        sum(model.loss(drawn(32)).values()).backward()
-        optimiser.step()
-    batch = drawn(40)
-    with torch.no_grad():
-        best = scores_of(model, batch).argmax(1)
-    right = batch.group_ids[best] == batch.group_ids
-    assert right.float().mean() > 0.6  # chance: about 1 in 40
-    assert normalize(batch.images, dim=-1).isfinite().all()

@@ -1,72 +1,19 @@
 """Files of pretrained weights: found, loaded, and refused if they are anything but tensors."""
 
-import pickle
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
 from torchvision import models
 
 from benchmark.core.errors import UserError
-from benchmark.encode.picture_networks import fused
-from benchmark.encoders import torchvision_cnn
-from benchmark.encoders.weight_files import read_state
-
-
-class Trap:
-    """Unpickling it leaves a file behind."""
-
-    def __reduce__(self):
-        return Path.touch, (Path("sprung").absolute(),)
+from benchmark.features import torchvision_cnn
+from benchmark.features.image_networks import fused
 
 
 @pytest.fixture(scope="module")
 def mobilenet() -> nn.Module:
     torch.manual_seed(0)
     return models.mobilenet_v2(weights=None).eval()
-
-
-def test_a_pickle_is_refused_and_not_executed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "mobilenet_v2-1.pth"
-    writers = (
-        lambda: torch.save(Trap(), path),
-        lambda: torch.save({"weight": torch.zeros(2), "trap": Trap()}, path),
-        lambda: torch.save(Trap(), path, _use_new_zipfile_serialization=False),
-        lambda: path.write_bytes(pickle.dumps(Trap())),
-    )
-    for write in writers:
-        write()
-        with pytest.raises(UserError) as caught:
-            torchvision_cnn.load("mobilenet_v2", tmp_path)
-        assert caught.value.where == "mobilenet_v2-1.pth"
-        assert caught.value.expected == "a state dict of plain tensors"
-        assert not Path("sprung").exists()
-    pickle.loads(path.read_bytes())
-    assert Path("sprung").exists()  # the trap works
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"<html>not found</html>"])
-def test_a_file_that_is_no_weights_is_refused(tmp_path, content):
-    path = tmp_path / "mobilenet_v2-1.pth"
-    path.write_bytes(content)
-    with pytest.raises(UserError) as caught:
-        read_state(path)
-    assert caught.value.expected == "a state dict of plain tensors"
-    assert caught.value.found.startswith("something else (")
-
-
-@pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, torch.zeros(2)])
-def test_other_plain_content_is_refused(tmp_path, content):
-    path = tmp_path / "mobilenet_v2-1.pth"
-    torch.save(content, path)
-    with pytest.raises(UserError) as caught:
-        read_state(path)
-    assert str(caught.value) == (
-        "mobilenet_v2-1.pth: expected a state dict of plain tensors, found other objects; "
-        "save it with torch.save(model.state_dict(), path)"
-    )
 
 
 def other_names(state: dict) -> dict:
@@ -118,7 +65,7 @@ def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
         pooled, maps = network(pixels)
         expected = mobilenet((pixels - _column(normalised.mean)) / _column(normalised.std))
         torch.testing.assert_close(mobilenet.classifier(pooled), expected)
-        folded = fused(network)(pixels)
+        folded = fused(network, torch.device("cpu"))(pixels)
     network.pooled_mean, network.pooled_deviation = torch.ones(1280), torch.full((1280,), 2.0)
     structure = torchvision_cnn.structure("mobilenet_v2", 1280).eval()
     structure.load_state_dict(network.state_dict())

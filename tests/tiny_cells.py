@@ -1,6 +1,7 @@
 """Cells of a tiny dataset with random features, to be trained and evaluated in a moment."""
 
 import contextlib
+import json
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -14,11 +15,11 @@ from benchmark.core.files import read_json, write_json
 from benchmark.core.records import Record, read_record
 from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
+from benchmark.data.results import Scores, read_scores
 from benchmark.data.word_vectors import Words
-from benchmark.encoders import drawn_cnn
 from benchmark.evaluate import __main__ as evaluate
-from benchmark.evaluate import evaluation
-from benchmark.matching import checkpoints
+from benchmark.features import drawn_cnn
+from benchmark.scoring import checkpoints, evaluation
 from benchmark.season.parameters import Cell, Fusion
 from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
@@ -173,14 +174,15 @@ def fusion_of(*members: Cell, how: str = "average", parts: tuple[str, ...] = ())
 
 
 def train_cell(cell: Cell) -> tuple[bytes, bytes]:
-    """Bytes of the checkpoint and of the history, after training from nothing or what is there."""
+    """Bytes of the checkpoint, and its history, after training from nothing or what is there."""
     train.train_cell(params_of(cells={cell.folder: cell}), cell)
-    folder = Path(cell.folder)
-    return Path(cell.checkpoint).read_bytes(), (folder / "training/history.csv").read_bytes()
+    history = read_json(Path(cell.history))["history"]
+    return Path(cell.checkpoint).read_bytes(), json.dumps(history).encode()
 
 
-def history_of(folder: Path = RESULTS) -> pd.DataFrame:
-    return pd.read_csv(folder / "training/history.csv")
+def history_of(folder: str | Path = RESULTS) -> pd.DataFrame:
+    path = Path("data/checkpoints", f"{Path(folder).name}.json")
+    return pd.DataFrame(read_json(path)["history"])
 
 
 def checkpoint_of(folder: str | Path = RESULTS) -> checkpoints.Checkpoint:
@@ -217,8 +219,8 @@ def scored(cell: Cell | Fusion, *members: Cell, monkeypatch) -> dict[str, np.nda
     return {"i2t": by_place["i2t"], "t2i": by_place["t2i"].T}
 
 
-def ranks_of(folder: str | Path = RESULTS) -> pd.DataFrame:
-    return pd.read_parquet(Path(folder, "scores/ranks.parquet"))
+def scores_of(folder: str | Path = RESULTS) -> Scores:
+    return read_scores(Path(folder))
 
 
 # Kills ----------------------------------------------------------------------------------------

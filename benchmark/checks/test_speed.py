@@ -1,116 +1,247 @@
-"""Speed as a ratio, in one process: `pytest benchmark/`. SCAN is in test_scan_speed.py.
+"""Speed as ratios to a plain reference in one process: `pytest benchmark/`.
 
-Absolute times differ from machine to machine and from minute to minute. The ratio of the fastest
-of interleaved runs does not, measured in the processor time of one thread.
+Absolute times differ from machine to machine and from minute to minute; the ratio of the fastest
+of interleaved runs, in the processor's time of one thread, does not.
 """
 
+import json
+import os
 import resource
-import shutil
 import subprocess
 import sys
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter, thread_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dvc.repo import Repo
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
 
-from benchmark.checks import evaluation_sizes
-from benchmark.checks.interleaved_runs import fastest, is_settled
-from benchmark.checks.step_products import over_products, step_of
-from benchmark.commands.data_shapes import SeasonShapes
-from benchmark.commands.step_times import Rehearsal
-from benchmark.protocol import positive_ranks
-from benchmark.season.resolving import resolve
-from benchmark.season.season_files import read_season
+from benchmark.contracts.methods import Batch, Captions, Encoding, Sizes, scan
+from benchmark.core import numerics
+from benchmark.core.devices import begin
+from benchmark.core.numerics import NATIVE, Numerics
 
 ROOT = Path(__file__).parents[2]
+TIMES_FASTER = {"t2i": 4.0, "i2t": 15.0}  # 7 and 33 were measured on an AMD EPYC
+ON_A_GPU = 3.0
 EVALUATION_OVER_PRODUCT, MEGABYTES = 3, 1000
-STEP_OVER_PRODUCTS = 1.4
-DRY_SECONDS, STAGES = 10, 250
-# Presets of the papers' season, at the size of their papers; SCAN's are in test_scan_speed.py.
-PRESETS = ["two_branch_constraints", "two_branch_similarity", "cyclematch", "vse"]
+IMAGES, EACH, EMBEDDING = 5000, 5, 256  # of the evaluation: captions of an image, numbers of both
+
+REGIONS, FEATURES, SIZE, BATCH = 36, 2048, 1024, 128  # SCAN's paper, appendices A and B
+SHORTEST, LONGEST, WORDS = 8, 17, 8481  # of Flickr30K's captions, and its vocabulary
+MARGIN = 0.2  # of SCAN, appendix A
+
+# The plain ways to compute losses, at the sizes of their papers. What is measured against must not
+# change with what is measured.
 
 
-def test_an_evaluation_takes_few_times_its_product_and_little_memory(benchmark):
-    """5,000 images and 25,000 captions in 256 dimensions, as MSCOCO 5K."""
-    row = benchmark.pedantic(evaluation_sizes.in_a_process, args=(5000, 2), rounds=1)
-    benchmark.extra_info |= row
-    assert row["over_product"] < EVALUATION_OVER_PRODUCT
-    assert row["megabytes"] < MEGABYTES
+def captions_of(rows: int) -> Captions:
+    """Made-up captions (rows, LONGEST) of the lengths of Flickr30K's."""
+    lengths = torch.randint(SHORTEST, LONGEST + 1, (rows,))
+    values = torch.randint(4, WORDS, (rows, LONGEST)) * (torch.arange(LONGEST) < lengths[:, None])
+    return Captions(values=values, lengths=lengths)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_training_step_is_mostly_products(preset, benchmark, one_thread):
-    params = resolve("papers", read_season(str(ROOT / "seasons/papers/season.yaml")))
-    cell = next(cell for cell in params.cells.values() if cell.preset == preset)
-    rehearsal = Rehearsal(SeasonShapes(params), cell)
-    step = step_of(rehearsal, rehearsal.phases[0])
-    benchmark.pedantic(step)
-    ratio = min(over_products(step) for _ in range(3))
-    benchmark.extra_info["over_products"] = round(ratio, 2)
-    assert ratio < STEP_OVER_PRODUCTS
+def scan_model(direction: str) -> scan.Model:
+    return scan.Model(scan.Config(direction=direction), Sizes(image=FEATURES, text=WORDS))
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch) -> None:
-    """The papers' season in a folder of its own, with the code and nothing played."""
-    for package in ("benchmark", "methods", "datasets"):
-        shutil.copytree(
-            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    season = Path("seasons/papers/season.yaml")
-    (tmp_path / season).parent.mkdir(parents=True)
-    for file in ("dvc.yaml", ".gitignore", ".dvcignore", season):
-        shutil.copy(ROOT / file, tmp_path / file)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    subprocess.run(["git", "init", "-q"], check=True)
-    Repo.init().close()
-    run("season", "papers")
+def scan_scores(direction: str, regions: Tensor, captions: Encoding) -> Tensor:
+    """S (I, C) in the authors' way: a loop over captions that builds every attended vector."""
+    columns = []
+    for vectors, length in zip(*captions, strict=True):
+        e_nD = vectors[:length]
+        s_Ikn = (regions @ e_nD.T).relu()  # Eq. 1, of unit vectors
+        if direction == "t2i":
+            weights = (9 * s_Ikn / s_Ikn.norm(dim=2, keepdim=True).clamp_min(1e-8)).softmax(1)
+            attended = weights.transpose(1, 2) @ regions  # Eqs. 2 and 3
+            relevance = torch.cosine_similarity(attended, e_nD.expand_as(attended), dim=-1)  # Eq. 4
+        else:
+            weights = (9 * s_Ikn / s_Ikn.norm(dim=1, keepdim=True).clamp_min(1e-8)).softmax(2)
+            relevance = torch.cosine_similarity(weights @ e_nD, regions, dim=-1)
+        columns.append(relevance.mean(1))  # Eqs. 6 and 8
+    return torch.stack(columns, 1)
 
 
-def run(*arguments: str) -> list[str]:
-    """What a verb prints, in a process of its own."""
-    command = [sys.executable, "-m", "benchmark", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return done.stdout.splitlines()
+def scan_loss(direction: str, regions: Tensor, captions: Encoding) -> Tensor:
+    """Eq. 12 from the scores of all pairs; pair b is image b with caption b."""
+    scores = scan_scores(direction, regions, captions)
+    is_pair = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    wrong = scores.masked_fill(is_pair, -torch.inf)
+    hinge = MARGIN - scores.diagonal()
+    return ((hinge + wrong.amax(1)).relu() + (hinge + wrong.amax(0)).relu()).sum()
 
 
-def test_a_dry_play_of_the_papers_season_is_soon_over(repository, benchmark):
-    """Processor time of a process that reads all pipelines and asks of each stage whether it is
-    stale; the fastest of three. Nothing was played, so that all of them are."""
-
-    def seconds() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert len(run("play", "papers", "--dry")) > STAGES
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    taken = min(seconds(), seconds(), benchmark.pedantic(seconds, rounds=1))
-    benchmark.extra_info["seconds"] = round(taken, 1)
-    assert taken < DRY_SECONDS
+# Time -------------------------------------------------------------------------------------------
 
 
-def test_ranks_are_faster_than_sorting(benchmark, one_thread):
+def fastest(*functions: Callable[[], object], rounds: int) -> list[float]:
+    """Seconds of the fastest run of each function, of rounds with one run of each."""
+    runs = [[timed(function) for function in functions] for _ in range(rounds)]
+    return [min(of_function) for of_function in zip(*runs, strict=True)]
+
+
+def timed(function: Callable[[], object]) -> float:
+    started = thread_time()
+    function()
+    return thread_time() - started
+
+
+def in_a_process(call: str, mode: str) -> dict[str, float]:
+    """What a function of this file gives in a process that does nothing else."""
+    program = f"import json; from benchmark.checks.test_speed import *; print(json.dumps({call}))"
+    with numerics.of_children(Numerics(mode, threads=1)):
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# SCAN ------------------------------------------------------------------------------------------
+
+
+def scan_step(direction: str) -> dict[str, float]:
+    """Seconds of SCAN's loss of 64 encoded pairs with its gradient, here and in the authors' way:
+    the encoders before it are the same in both."""
+    torch.manual_seed(0)
+    model, captions = scan_model(direction), captions_of(64)
+    regions = normalize(torch.randn(64, REGIONS, SIZE), dim=-1).requires_grad_()
+    is_word = torch.arange(LONGEST) < captions.lengths[:, None]
+    words = normalize(torch.randn(64, LONGEST, SIZE), dim=-1) * is_word[..., None]
+    words.requires_grad_()
+    model.encode_images = lambda images: (regions, torch.full((64,), REGIONS))
+    model.encode_captions = lambda captions: (words, captions.lengths)
+    batch = Batch(images=regions, captions=captions, group_ids=torch.arange(64))
+    torch.testing.assert_close(
+        sum(model.loss(batch).values()), scan_loss(direction, regions, (words, captions.lengths))
+    )
+    own, slow = fastest(
+        lambda: sum(model.loss(batch).values()).backward(),
+        lambda: scan_loss(direction, regions, (words, captions.lengths)).backward(),
+        rounds=4,
+    )
+    return {"own": own, "authors": slow}
+
+
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_scan_trains_faster_than_the_authors_way(direction):
+    """With the fastest kernels of the machine: with the slow products of portable numerics nothing
+    but products counts."""
+    seconds = in_a_process(f"scan_step({direction!r})", NATIVE)
+    assert seconds["authors"] > TIMES_FASTER[direction] * seconds["own"]
+
+
+def milliseconds(loss: Callable[[], Tensor], model: nn.Module) -> float:
+    """Of a loss and its gradients on a GPU: the fastest of three rounds, after one to warm up."""
+    taken = []
+    for _ in range(4):
+        torch.cuda.synchronize()
+        started = perf_counter()
+        for _ in range(3):
+            model.zero_grad(set_to_none=True)
+            loss().backward()
+        torch.cuda.synchronize()
+        taken.append(1000 * (perf_counter() - started) / 3)
+    return min(taken[1:])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU in this machine")
+@pytest.mark.filterwarnings("default")  # libraries may be of other versions there
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_a_step_on_a_gpu_is_faster_than_the_authors_way(direction):
+    device = begin("cuda")
+    torch.manual_seed(0)
+    model, captions = scan_model(direction).to(device), captions_of(BATCH)
+    lengths, ids = captions.lengths, torch.arange(BATCH)
+    batch = Batch(
+        images=torch.randn(BATCH, REGIONS, FEATURES).to(device),
+        captions=Captions(
+            values=captions.values.to(device), lengths=lengths.to(device), lengths_on_host=lengths
+        ),
+        group_ids=ids.to(device),
+        ids_on_host=ids,
+    )
+
+    def own() -> Tensor:
+        return sum(model.loss(batch).values())
+
+    def authors() -> Tensor:
+        regions = model.encode_images(batch.images)[0]
+        words = model.encode_captions(batch.captions)[0]
+        return scan_loss(direction, regions, (words, lengths))
+
+    torch.testing.assert_close(own(), authors(), rtol=1e-4, atol=1e-5)
+    assert milliseconds(authors, model) > ON_A_GPU * milliseconds(own, model)
+
+
+# Evaluation ------------------------------------------------------------------------------------
+
+
+def evaluation() -> dict[str, float]:
+    """Seconds of an evaluation and of its bare product, and MB on top of the encodings."""
+    from benchmark.scoring import fusion
+    from benchmark.scoring.evaluation import of_retrieval
+    from benchmark.scoring.model_scores import STREAM_TILE, Encoded, ScoreStream
+    from benchmark.scoring.relevance import Relevance
+
+    torch.manual_seed(0)
+    owners = np.repeat(np.arange(IMAGES), EACH)
+    relevance = Relevance.of(np.arange(IMAGES), owners)
+    x = normalize(torch.randn(IMAGES, EMBEDDING), dim=1)
+    y = normalize(0.3 * x[owners] + torch.randn(len(owners), EMBEDDING) / EMBEDDING**0.5, dim=1)
     rng = np.random.default_rng(0)
-    scores = rng.standard_normal((1000, 5000)).astype(np.float32)
-    relevant = np.arange(1000)[:, None] == np.repeat(np.arange(1000), 5)[None]
+    orders = rng.permutation(IMAGES), rng.permutation(len(owners))
+    model = SimpleNamespace(similarity=lambda images, captions: images[0] @ captions[0].T)
+    encoded = Encoded(model, (x[orders[0]],), (y[orders[1]],), *orders)
 
-    def sorting() -> list[int]:
-        order = np.argsort(-scores, axis=1, kind="stable")
-        return [int(np.flatnonzero(relevant[q, row])[0]) for q, row in enumerate(order)]
+    def multiply() -> None:
+        for rows in x.split(STREAM_TILE[0]):
+            for columns in y.split(STREAM_TILE[1]):
+                rows @ columns.T
 
-    assert positive_ranks(scores, relevant).tolist() == sorting()
-    counting = partial(positive_ranks, scores, relevant)
-    own, slow = fastest(counting, sorting, seconds=10)
-    benchmark.pedantic(counting)
-    benchmark.extra_info["times_faster"] = round(slow / own, 2)
-    assert slow > 3 * own
+    def evaluate() -> None:
+        of_retrieval(ScoreStream([encoded], fusion.mean), relevance)
+
+    before = peak_memory()
+    own, bare = fastest(evaluate, multiply, rounds=2)
+    return {"own": own, "product": bare, "megabytes": peak_memory() - before}
 
 
-def test_runs_are_added_until_none_is_faster():
-    slower = [[2.0, 3.0]] * 5
-    assert not is_settled(slower + [[1.0, 3.0]] * 10)
-    assert is_settled(slower + [[1.0, 3.0]] * 11)
-    assert not is_settled(slower)
+def peak_memory() -> float:
+    """MB of this process at most so far; ru_maxrss counts that of the parent process as well."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read on Linux")
+def test_an_evaluation_takes_few_times_its_product_and_little_memory():
+    """5,000 images and 25,000 captions in 256 dimensions, as MSCOCO 5K."""
+    measured = in_a_process("evaluation()", numerics.PORTABLE)
+    assert measured["own"] < EVALUATION_OVER_PRODUCT * measured["product"]
+    assert measured["megabytes"] < MEGABYTES
+
+
+# The command line ------------------------------------------------------------------------------
+
+
+def seconds_of(*arguments: str) -> float:
+    """The processor's time of a Python process, the faster of two."""
+    taken = []
+    for _ in range(2):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(taken)
+
+
+def test_the_command_line_imports_little():
+    """Help takes less than numpy and pandas, a list of presets less than twice torch."""
+    assert seconds_of("-m", "benchmark", "--help") < seconds_of("-c", "import numpy, pandas")
+    presets = seconds_of("-m", "benchmark", "list", "presets")
+    assert presets < 2 * seconds_of("-c", "import torch")

@@ -1,13 +1,16 @@
-"""Try a method file on small made-up data: what holds of what methods/__init__.py asks for.
+"""Try a method file on small made-up data: what holds of what a method promises (the contract).
 
-    python -m benchmark check path/to/mine.py
+    rematch check path/to/mine.py
 
-Every preset beside the file is tried, and its defaults. No season and no dataset is needed.
+Every preset beside the file is tried, and its defaults; of a method by name, all its presets. No
+season and no dataset is needed.
 """
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
@@ -17,59 +20,24 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
-import methods
-from benchmark.commands.made_up_batches import SIZES, VECTORS, MadeUp
+from benchmark.contracts.methods import Batch, Captions, Inputs, Phase, RegionBatch, Sizes
 from benchmark.core.devices import make_deterministic
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, suggested
 from benchmark.core.names import checked_name
-from benchmark.core.suggestions import suggested
-from benchmark.matching import scoring
-from benchmark.season.method_options import configured, inputs_of, method_of, spelt_out
-from benchmark.season.presets import own_presets
-from benchmark.season.season_keys import sentence_encoders
+from benchmark.features import drawn_cnn, text_encoders
+from benchmark.scoring import model_scores
+from benchmark.season.method_options import configured, inputs_of, method_of
+from benchmark.season.presets import Preset, own_presets, presets
 from benchmark.train.resumable_loop import optimiser_of
-from methods import Captions
 
+SIZES = Sizes(image=24, text=40, classes=8)  # of the made-up data; the same in every run
+REGIONS, WORDS, SIDE, POOL, PROPOSALS, VECTOR = 64, 7, 64, 5, 6, 300
+VECTORS = ("sentence", "phrase")  # text that comes as ready-made vectors
 IMAGES, CAPTIONS = 6, 11
-EIGHT = list(range(8))
 STEPS, RATE, LOWER = 60, 0.005, 0.7  # of a training on eight pairs; what its loss must fall to
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
-
-
-class BrokenError(Exception):
-    """A promise that the method does not keep, in a few words."""
-
-
-@dataclass
-class Trial:
-    """A method with the options of one preset."""
-
-    module: ModuleType
-    options: dict
-    sentence: str | None = None  # the encoder that the preset names
-    lines: list[str] = field(default_factory=list)
-
-    @property
-    def config(self) -> object:
-        return configured(self.module, self.options, "preset")
-
-    @property
-    def takes(self) -> methods.Inputs:
-        return inputs_of(self.module, self.options, "preset")
-
-    @property
-    def data(self) -> MadeUp:
-        return MadeUp(self.takes)
-
-    def phases(self) -> list[methods.Phase]:
-        return self.module.recipe(self.config)
-
-    def model(self, seed: int = 0) -> nn.Module:
-        torch.manual_seed(seed)
-        model = self.module.Model(self.config, SIZES, **self.data.parts())
-        if self.takes.fit:
-            model.fit([(self.data.images(64), self.data.captions(64))])
-        return model
+MARKS = {True: "ok  ", False: "FAIL", None: "    "}
+Ended = tuple[str, bool | None, str]  # a promise, whether it is kept (None: not tried), and a note
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,255 +46,284 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
-    started = perf_counter()
-    name = checked_name(Path(arguments.method).stem, "check")
+    started, name = perf_counter(), checked_name(Path(arguments.method).stem, "check")
     module = method_of(arguments.method)
     is_own = arguments.method.endswith(".py")
-    presets = own_presets({name: arguments.method}) if is_own else {}
-    rows = {key: row for key, (_, row) in presets.items() if not row.fuse}
-    trials = {key: Trial(module, row.options, row.sentence) for key, row in rows.items()}
-    trials = trials or {name: Trial(module, {})}
-    broken = 0
+    known = own_presets({name: arguments.method}) if is_own else presets()
+    of_method = {key: row for key, (method, row) in known.items() if method == arguments.method}
+    rows = {key: row for key, row in of_method.items() if not row.fuse}
+    trials = {key: Trial(module, row.options, row) for key, row in rows.items()}
+    trials, broken = trials or {name: Trial(module, {})}, 0
     for preset, trial in trials.items():
         print(f"{preset}:")
-        broken += check(trial)
-    seconds = f"{perf_counter() - started:.0f} s"
+        for promise, is_kept, note in check(trial):
+            broken += is_kept is False
+            print(f"  {MARKS[is_kept]}  {promise}{f': {note}' if note else ''}")
     failed = f"{broken} promise{'s' * (broken != 1)} broken"
     print(f"{arguments.method}: {failed if broken else 'keeps the contract'}")
-    print(f"{len(trials)} preset{'s' * (len(trials) != 1)} tried in {seconds}")
-    return 1 if broken else 0
+    print(f"presets tried: {len(trials)}, in {perf_counter() - started:.0f} s")
+    return int(broken > 0)
 
 
-def check(trial: Trial) -> int:
-    """Try every promise and print how it ended; how many are broken. Without a model that can be
-    built, the rest is not tried."""
-    broken = 0
-    for promise in PROMISES:
+class BrokenError(Exception):
+    """A promise that the method does not keep, in a few words."""
+
+
+@dataclass
+class Trial:
+    """A method with the options of one preset, and how its promises ended."""
+
+    module: ModuleType
+    options: dict
+    row: Preset | None = None
+    ended: list[Ended] = field(default_factory=list)
+
+    @cached_property
+    def config(self) -> object:
+        return configured(self.module, self.options, "preset")
+
+    @cached_property
+    def takes(self) -> Inputs:
+        return inputs_of(self.module, self.options, "preset")
+
+    def model(self, seed: int = 0) -> nn.Module:
+        torch.manual_seed(seed)
+        given = {"word_vectors": _random(3, SIZES.text, VECTOR)} if self.takes.word_vectors else {}
+        if self.takes.image == "pixels":
+            given["image_network"] = drawn_cnn.Network(SIZES.image // 2)
+        model = self.module.Model(self.config, SIZES, **given)
+        if self.takes.fit:
+            model.fit([(self.images(64), self.captions(64))])
+        return model
+
+    def images(self, count: int) -> Tensor:
+        """(I, F), (I, R, F) or (I, 3, S, S); regions of localisation are (I, F)."""
+        if self.takes.image == "pixels":
+            pixels = torch.rand(count, 3, 1, 1, generator=torch.Generator().manual_seed(1))
+            return (255 * pixels).to(torch.uint8).repeat(1, 1, SIDE, SIDE)
+        shape = (REGIONS, SIZES.image) if self.takes.image == "regions" else (SIZES.image,)
+        return _random(1, count, *shape)
+
+    def captions(self, count: int) -> Captions:
+        """Vectors (C, F), or word ids (C, W) of 2 to W words."""
+        if self.takes.text in VECTORS:
+            values = _random(2, count, SIZES.text)
+            return Captions(values=values, lengths=torch.ones(count, dtype=torch.int64))
+        generator = torch.Generator().manual_seed(2)
+        lengths = torch.randint(2, WORDS + 1, (count,), generator=generator)
+        lengths[0] = WORDS
+        values = torch.randint(1, SIZES.text, (count, WORDS), generator=generator)
+        return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+
+    def batch(self, groups: list[int], phases: list[Phase]) -> Batch | RegionBatch:
+        """Rows of these groups, each a class, with a pool where a phase asks for one. Of regions,
+        every chain is in an image of its own, with two proposals that fit; the last image lacks its
+        last proposal."""
+        ids = torch.tensor(groups)
+        if self.takes.task == "retrieval":
+            pool = {"pool": self.captions(POOL), "pool_ids": torch.arange(POOL)}
+            return Batch(
+                images=self.images(int(ids.max()) + 1)[ids],
+                captions=self.captions(len(ids)),
+                group_ids=ids,
+                class_ids=ids % SIZES.classes,
+                **(pool if any(phase.pool for phase in phases) else {}),
+            )
+        ids = ids.repeat_interleave(max((p.captions_per_image for p in phases), default=1))
+        count = int(ids.max()) + 1
+        ious = torch.where(torch.arange(PROPOSALS) < 2, 0.8, 0.1).repeat(len(ids), 1)
+        ious[ids == count - 1, -1] = torch.nan
+        proposals = _random(4, count, PROPOSALS, SIZES.image)
+        proposals[-1, -1] = 0.0
+        phrases = self.captions(count)
+        return RegionBatch(
+            regions=self.images(count)[ids],
+            phrases=Captions(values=phrases.values[ids], lengths=phrases.lengths[ids]),
+            proposals=proposals,
+            image_of_row=ids,
+            ious=ious,
+            chain_ids=ids,
+        )
+
+    @contextmanager
+    def promise(self, what: str) -> Iterator[list[str]]:
+        """Notes to fill; an error inside is a broken promise, and where the method raised it."""
+        notes: list[str] = []
         try:
-            note = promise(trial)
+            yield notes
+            self.ended.append((what, True, "; ".join(notes)))
         except (Exception, SystemExit) as error:
-            broken += 1
-            print(f"  FAIL  {_titled(promise)}: {_reason(trial.module, error)}")
-            if promise in NEEDED:
-                print("        the rest was not tried")
-                break
-        else:
-            print(f"  ok    {_titled(promise)}{f': {note}' if note else ''}")
-    return broken
+            told = " ".join(str(error).split())[:300]
+            if not isinstance(error, BrokenError | UserError):
+                frames = extract_tb(error.__traceback__)
+                lines = [f.lineno for f in frames if f.filename == self.module.__file__]
+                told = f"{type(error).__name__}: {told}"
+                told += f" (line {lines[-1]})" if lines else ""
+            self.ended.append((what, False, told))
 
 
-def _titled(promise: Callable) -> str:
-    return promise.__doc__
+def check(trial: Trial) -> list[Ended]:
+    """Try every promise. Without a model that can be built and scores, the rest is not tried."""
+    _try_parts(trial)
+    if all(is_kept for _, is_kept, _ in trial.ended):
+        _try_scores(trial)
+        _try_training(trial)
+    else:
+        trial.ended.append(("the rest was not tried", None, ""))
+    return trial.ended
 
 
-def _reason(module: ModuleType, error: BaseException) -> str:
-    """What is wrong, and in which line of the method."""
-    text = " ".join(str(error).split())[:300]
-    if isinstance(error, BrokenError | UserError):
-        return text
-    own = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == module.__file__]
-    place = f" (line {own[-1]})" if own else ""
-    return f"{type(error).__name__}: {text}{place}"
-
-
-# Promises: the docstring of each is its line ------------------------------------------------------
-
-
-def _config(trial: Trial) -> str:
-    """the options are of Config, and inputs says what it takes"""
-    config, takes = trial.config, trial.takes
-    if not type(config).__dataclass_params__.frozen:
-        raise BrokenError("Config is not frozen: @dataclass(frozen=True)")
-    _check_defaults(trial)
-    _check_inputs(takes)
-    encoders = sentence_encoders()
-    if trial.sentence not in (None, *encoders):
-        expected, found = ", ".join(encoders), suggested(trial.sentence, encoders)
-        raise BrokenError(f"the preset's sentence: expected one of {expected}, found {found}")
-    return f"{takes.image} and {takes.text} for {takes.task}"
-
-
-def _recipe(trial: Trial) -> str:
-    """the recipe is a list of phases with one learning rate per epoch"""
-    phases = trial.phases()
-    for number, phase in enumerate(phases, 1):
-        if not isinstance(phase, methods.Phase):
-            raise BrokenError(f"phase {number} is {phase!r:.60}")
-        if phase.epochs != len(phase.learning_rates):
-            rates = len(phase.learning_rates)
-            raise BrokenError(f"phase {number}: {phase.epochs} epochs, {rates} learning rates")
-        if phase.batch_size < 2 or phase.epochs < 1:
-            raise BrokenError(f"phase {number}: less than an epoch, or than two rows a batch")
-    if not phases and not trial.takes.fit:
-        raise BrokenError("it has no phase, and nothing is fitted")
-    epochs = sum(phase.epochs for phase in phases)
-    plural = "s" * (len(phases) != 1), "s" * (epochs != 1)
-    return f"{len(phases)} phase{plural[0]}, {epochs} epoch{plural[1]}"
-
-
-def _model(trial: Trial) -> str:
-    """the Model can be built, and its phases find its parameters"""
-    model = trial.model()
-    names = [name for name, _ in model.named_parameters()]
-    for phase in trial.phases():
-        optimiser_of(model, phase)
-        for start, _ in phase.rates:
-            if not any(name.startswith(start) for name in names):
-                raise BrokenError(f"rates: no parameter begins with {start!r}")
-    return f"{sum(x.numel() for x in model.parameters()):,} parameters with made-up sizes"
-
-
-def _scores(trial: Trial) -> str:
-    """it gives one finite score per pair"""
-    scores = _scored(trial.model().eval(), trial)
-    _check_scores(scores)
-    if scores.std() == 0:
-        raise BrokenError("all scores are equal")
-    return f"{float(scores.min()):.3g} to {float(scores.max()):.3g}"
-
-
-def _alone(trial: Trial) -> None:
-    """a score follows from its picture and its text alone, in any order, batch and tile"""
-    model, data = trial.model().eval(), trial.data
-    whole = _scored(model, trial)
-    rows, columns = torch.arange(IMAGES).flip(0)[1:4], torch.arange(CAPTIONS).flip(0)[2:7]
-    with torch.no_grad():
-        images = model.encode_images(data.images(IMAGES)[rows])
-        captions = model.encode_captions(_at(data.captions(CAPTIONS), columns))
-        again = scoring.score_pairs(model.similarity, images, captions, tile=(1, 2))
-    _equal(again, whole[rows][:, columns], "scores of the same pairs in another batch")
-
-
-def _padding(trial: Trial) -> None:
-    """padding behind a caption changes no score"""
-    if trial.takes.text in VECTORS:
-        return
-    model, data = trial.model().eval(), trial.data
-    captions = data.captions(CAPTIONS)
-    wider = torch.nn.functional.pad(captions.values, (0, 9))
-    with torch.no_grad():
-        images = model.encode_images(data.images(IMAGES))
-        padded = Captions(values=wider, lengths=captions.lengths)
-        again = model.similarity(images, model.encode_captions(padded))
-    _equal(again, _scored(model, trial), "scores of wider captions")
-
-
-def _declared(trial: Trial) -> None:
-    """what inputs declares beside, the Model has"""
-    model, takes = trial.model().eval(), trial.takes
-    data = trial.data
-    with torch.no_grad():
-        images = model.encode_images(data.images(IMAGES))
-        captions = model.encode_captions(data.captions(IMAGES))
-        if takes.scores:
-            parts = model.scores(images, captions)
-            if tuple(parts) != takes.scores:
-                raise BrokenError(f"scores are {', '.join(parts)}, not {', '.join(takes.scores)}")
-        if takes.caption_similarity:
-            _check_shape(model.caption_similarity(captions, captions), (IMAGES, IMAGES))
-        if takes.attention and len(model.attention(images, captions)) != IMAGES:
-            raise BrokenError("attention: not one row per pair")
-
-
-def _loss(trial: Trial) -> str:
-    """the loss is named, finite numbers with a gradient"""
-    if not trial.phases():
-        return "nothing is trained"
-    model = trial.model()
-    terms = model.loss(trial.data.batch([0, 1, 2, 3, 0, 1, 2, 3], trial.phases()))
-    if not isinstance(terms, dict) or not terms:
-        raise BrokenError(f"found {type(terms).__name__}, not a dict of terms")
-    for name, term in terms.items():
-        if term.dim() or not term.isfinite():
-            raise BrokenError(f"{name} is {term!r:.60}")
-    sum(terms.values()).backward()
-    silent = [n for n, x in model.named_parameters() if x.requires_grad and x.grad is None]
-    if len(silent) == len(list(model.parameters())):
-        raise BrokenError("no parameter gets a gradient")
-    _check_gradients(model)
-    wanted = {term for phase in trial.phases() for term in phase.terms}
-    if wanted - set(terms):
-        raise BrokenError(f"a phase counts {', '.join(wanted - set(terms))}, which it lacks")
-    return ", ".join(terms) + (f"; without gradient: {', '.join(silent)[:200]}" if silent else "")
-
-
-def _one_group(trial: Trial) -> None:
-    """a batch of one image's captions alone does no harm"""
-    if trial.phases():
+def _try_parts(trial: Trial) -> None:
+    with trial.promise("the options are of Config, and inputs says what it takes") as notes:
+        config, takes = trial.config, trial.takes
+        _check(type(config).__dataclass_params__.frozen, "Config is not frozen: add frozen=True")
+        configured(trial.module, asdict(config), "Config")  # defaults are in their ranges, too
+        try:
+            TypeAdapter(Inputs).validate_python(vars(takes))
+        except ValidationError as error:
+            first = error.errors()[0]
+            expected = first["msg"].removeprefix("Input should be ")
+            told = f"inputs: {first['loc'][0]}: expected {expected}, found {first['input']!r}"
+            raise BrokenError(told) from error
+        sentence, known = trial.row and trial.row.sentence, text_encoders()
+        if sentence not in (None, *known):
+            told = f"the preset's sentence: expected one of {', '.join(known)}"
+            raise BrokenError(f"{told}, found {suggested(sentence, known)}")
+        notes.append(f"{takes.image} and {takes.text} for {takes.task}")
+    with trial.promise("the recipe is a list of phases with one learning rate per epoch") as notes:
+        phases = trial.module.recipe(trial.config)
+        for number, phase in enumerate(phases, 1):
+            _check(isinstance(phase, Phase), f"phase {number} is {phase!r:.60}")
+            told, rates = f"phase {number}", len(phase.learning_rates)
+            _check(phase.epochs == rates, f"{told}: {phase.epochs} epochs, {rates} learning rates")
+            is_long_enough = phase.batch_size > 1 and phase.epochs > 0
+            _check(is_long_enough, f"{told}: less than an epoch, or than two rows a batch")
+        is_given = trial.takes.fit or (trial.row and trial.row.start)
+        _check(phases or is_given, "it has no phase, and nothing is fitted")
+        notes.append(f"phases: {len(phases)}, epochs: {sum(phase.epochs for phase in phases)}")
+    with trial.promise("the Model can be built, and its phases find its parameters") as notes:
         model = trial.model()
-        sum(model.loss(trial.data.batch([0, 0, 0], trial.phases())).values()).backward()
-        _check_gradients(model)
+        names = [name for name, _ in model.named_parameters()]
+        for phase in trial.module.recipe(trial.config):
+            optimiser_of(model, phase)
+            starts = [start for start, _ in phase.rates]
+            unused = [s for s in starts if not any(name.startswith(s) for name in names)]
+            _check(not unused or unused != starts, f"rates: no parameter begins with {unused}")
+            notes += [f"no parameter begins with {start!r}" for start in unused]
+        notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
+    with trial.promise("it gives one finite score per pair") as notes:
+        scores = _scored(trial, trial.model())
+        _check(scores.std() > 0, "all scores are equal")
+        notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
-def _whole_batch(trial: Trial) -> str:
-    """a step can be made with a batch of the recipe's size"""
-    rows = []
-    for phase in trial.phases():
-        model = trial.model().train()
-        optimiser = optimiser_of(model, phase)
-        terms = model.loss(trial.data.batch_of(phase))
-        sum(term for name, term in terms.items() if name in (phase.terms or terms)).backward()
-        _check_gradients(model)
-        optimiser.step()
-        rows.append(f"{phase.batch_size * phase.captions_per_image}")
-    return f"{', '.join(dict.fromkeys(rows))} rows" if rows else "nothing is trained"
+def _try_scores(trial: Trial) -> None:
+    model, takes = trial.model().eval(), trial.takes
+    captions, whole = trial.captions(CAPTIONS), _scored(trial, model)
+    what = "a score follows from its image and its text alone, in any order, batch and tile"
+    with trial.promise(what), torch.no_grad():
+        rows, columns = torch.arange(IMAGES).flip(0)[1:4], torch.arange(CAPTIONS).flip(0)[2:7]
+        some = Captions(values=captions.values[columns], lengths=captions.lengths[columns])
+        images, texts = model.encode_images(trial.images(IMAGES)[rows]), model.encode_captions(some)
+        again = model_scores.score_pairs(model.similarity, images, texts, tile=(1, 2))
+        _check_equal(again, whole[rows][:, columns], "scores of the same pairs in another batch")
+    if takes.text not in VECTORS:
+        with trial.promise("padding changes no score, and a caption without words does no harm"):
+            wider = torch.nn.functional.pad(captions.values, (0, 9))
+            again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
+            _check_equal(again, whole, "scores of wider captions")
+            captions.values[3], captions.lengths[3] = 0, 1
+            _scored(trial, model, captions)
+    with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
+        texts = trial.captions(IMAGES)
+        images, encoded = model.encode_images(trial.images(IMAGES)), model.encode_captions(texts)
+        if takes.scores:
+            parts = model.scores(images, encoded)
+            _check(tuple(parts) == takes.scores, f"scores are {tuple(parts)}, not {takes.scores}")
+            few = model.scores(tuple(x[2:4] for x in images), tuple(x[1:] for x in encoded))
+            for name, scores in parts.items():
+                _check_equal(few[name], scores[2:4, 1:], f"scores {name} of fewer items")
+        if takes.caption_similarity:
+            shape = tuple(model.caption_similarity(encoded, encoded).shape)
+            _check(shape == (IMAGES, IMAGES), f"caption_similarity gives {shape}")
+        if takes.attention:
+            weights = model.attention(images, encoded)
+            _check(len(weights) == IMAGES, "attention: not one row per pair")
+            for row, length in zip(weights, texts.lengths, strict=True):
+                sums = row[:length].sum(1)
+                _check_equal(sums, torch.ones_like(sums), "attention of a word, and a sum of 1,")
 
 
-def _learns(trial: Trial) -> str:
-    """it learns: its loss on eight pairs falls"""
-    if not trial.phases():
-        return "nothing is trained"
-    losses = _trained(trial, STEPS)
-    told = f"from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} steps of Adam"
-    if not _is_lower(losses):
-        raise BrokenError(told)
-    return told
+def _try_training(trial: Trial) -> None:
+    phases = trial.module.recipe(trial.config)
+    if not phases:
+        return
+    with trial.promise("the loss is named, finite numbers with a gradient, in half precision too"):
+        model, batch = trial.model(), trial.batch([0, 1, 2, 3, 0, 1, 2, 3], phases)
+        terms = model.loss(batch)
+        _check(isinstance(terms, dict), f"found {type(terms).__name__}, not a dict of terms")
+        for name, term in terms.items():
+            _check(not term.dim() and term.isfinite(), f"{name} is {term!r:.60}")
+        _check_gradients(model, terms)  # of which there must be some
+        lacking = {term for phase in phases for term in phase.terms} - set(terms)
+        _check(not lacking, f"a phase counts {', '.join(lacking)}, which it lacks")
+        with torch.autocast("cpu", torch.bfloat16):
+            terms = model.loss(batch)
+            _scored(trial, model)
+        _check_gradients(model, terms)
+    with trial.promise("a batch of one image's captions alone does no harm"):
+        model = trial.model()
+        _check_gradients(model, model.loss(trial.batch([0, 0, 0], phases)))
+    with trial.promise("a step can be made with a batch of the recipe's size"):
+        for phase in phases:
+            model, drawn = trial.model().train(), torch.arange(phase.batch_size)
+            if trial.takes.task == "retrieval":
+                drawn = drawn.repeat_interleave(phase.captions_per_image)
+            optimiser = optimiser_of(model, phase)
+            terms = model.loss(trial.batch(drawn.tolist(), [phase]))
+            _check_gradients(model, {name: terms[name] for name in phase.terms or terms})
+            optimiser.step()
+    with trial.promise("it learns: its loss on eight pairs falls") as notes:
+        losses = _trained(trial, phases, STEPS)
+        told = f"from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} steps of Adam"
+        _check(losses[-1] <= max(LOWER * losses[0], 1e-3), told)
+        notes.append(told)
+    with trial.promise("the same seed gives the same training"):
+        is_same = _trained(trial, phases, 2) == _trained(trial, phases, 2)
+        _check(is_same, "two trainings with one seed differ")
 
 
-def _repeats(trial: Trial) -> None:
-    """the same seed gives the same training"""
-    if trial.phases() and _trained(trial, 2) != _trained(trial, 2):
-        raise BrokenError("two trainings with one seed differ")
+def _random(seed: int, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-PROMISES = (_config, _recipe, _model, _scores, _alone, _padding, _declared, _loss, _one_group)
-PROMISES += (_whole_batch, _learns, _repeats)
-NEEDED = (_config, _recipe, _model, _scores)
+def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) -> Tensor:
+    """Scores (I, C) of made-up items by a model that is put into evaluation mode."""
+    model.eval()
+    with torch.no_grad():
+        images = model.encode_images(trial.images(IMAGES))
+        texts = model.encode_captions(captions or trial.captions(CAPTIONS))
+        for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
+            kind = type(encoding).__name__
+            _check(isinstance(encoding, tuple), f"an encoding is {kind}, not a tuple of tensors")
+            sizes = {len(x) for x in encoding}
+            _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
+        scores = model.similarity(images, texts)
+    shape = tuple(scores.shape)
+    _check(shape == (IMAGES, CAPTIONS), f"{shape} scores for {IMAGES} x {CAPTIONS} pairs")
+    _check(scores.isfinite().all(), f"{int((~scores.isfinite()).sum())} are NaN or infinite")
+    return scores
 
 
-def _check_defaults(trial: Trial) -> None:
-    """The defaults of a Config are in the ranges of their types, which only what is set must be."""
-    try:
-        configured(trial.module, spelt_out(trial.config), "Config")
-    except UserError as error:
-        told = f"{error.where}: expected {error.expected}, found {error.found}"
-        raise BrokenError(told) from error
-
-
-def _check_inputs(takes: methods.Inputs) -> None:
-    try:
-        TypeAdapter(methods.Inputs).validate_python(vars(takes))
-    except ValidationError as error:
-        first = error.errors()[0]
-        expected = first["msg"].removeprefix("Input should be ")
-        told = f"inputs: {first['loc'][0]}: expected {expected}, found {first['input']!r}"
-        raise BrokenError(told) from error
-
-
-def _is_lower(losses: list[float]) -> bool:
-    return losses[-1] < max(LOWER * losses[0], 1e-3)
-
-
-def _trained(trial: Trial, steps: int) -> list[float]:
+def _trained(trial: Trial, phases: list[Phase], steps: int) -> list[float]:
     """The losses of steps on eight pairs, until they are lower; of the terms that the first phase
     counts."""
-    model, batch = trial.model(seed=5).train(), trial.data.batch(EIGHT, trial.phases())
-    counted = trial.phases()[0].terms
+    model, batch = trial.model(seed=5).train(), trial.batch(list(range(8)), phases)
     optimiser = torch.optim.Adam([x for x in model.parameters() if x.requires_grad], lr=RATE)
     losses: list[float] = []
-    while len(losses) < steps and not (losses and _is_lower(losses)):
+    while len(losses) < steps and (len(losses) < 2 or losses[-1] > LOWER * losses[0]):
         terms = model.loss(batch)
-        loss = sum(term for name, term in terms.items() if not counted or name in counted)
+        loss = sum(terms[name] for name in phases[0].terms or terms)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -334,47 +331,19 @@ def _trained(trial: Trial, steps: int) -> list[float]:
     return losses
 
 
-def _scored(model: nn.Module, trial: Trial) -> Tensor:
-    """Scores (I, C) of made-up items."""
-    with torch.no_grad():
-        images = model.encode_images(trial.data.images(IMAGES))
-        captions = model.encode_captions(trial.data.captions(CAPTIONS))
-        _check_encoding(images, IMAGES, "encode_images")
-        _check_encoding(captions, CAPTIONS, "encode_captions")
-        scores = model.similarity(images, captions)
-    _check_shape(scores, (IMAGES, CAPTIONS))
-    return scores
+def _check(holds: object, told: str) -> None:
+    if not holds:
+        raise BrokenError(told)
 
 
-def _check_encoding(encoding: object, count: int, what: str) -> None:
-    if not isinstance(encoding, tuple) or not all(isinstance(x, Tensor) for x in encoding):
-        raise BrokenError(f"{what} gives {type(encoding).__name__}, not a tuple of tensors")
-    for number, tensor in enumerate(encoding):
-        if not tensor.dim() or len(tensor) != count:
-            raise BrokenError(f"{what}: tensor {number} is {tuple(tensor.shape)} of {count} items")
+def _check_gradients(model: nn.Module, terms: dict[str, Tensor]) -> None:
+    sum(terms.values()).backward()
+    gradients = {name: x.grad for name, x in model.named_parameters() if x.grad is not None}
+    _check(gradients, "no parameter gets a gradient")
+    for name, gradient in gradients.items():
+        _check(gradient.isfinite().all(), f"the gradient of {name} is not finite")
 
 
-def _check_shape(scores: Tensor, shape: tuple[int, int]) -> None:
-    if tuple(scores.shape) != shape:
-        raise BrokenError(f"{tuple(scores.shape)} scores for {shape[0]} x {shape[1]} pairs")
-
-
-def _check_scores(scores: Tensor) -> None:
-    if not scores.isfinite().all():
-        raise BrokenError(f"{int((~scores.isfinite()).sum())} are NaN or infinite")
-
-
-def _check_gradients(model: nn.Module) -> None:
-    for name, parameter in model.named_parameters():
-        if parameter.grad is not None and not parameter.grad.isfinite().all():
-            raise BrokenError(f"the gradient of {name} is not finite")
-
-
-def _equal(found: Tensor, expected: Tensor, what: str) -> None:
-    if not torch.allclose(found, expected, **CLOSE):
-        largest = float((found - expected).abs().max())
-        raise BrokenError(f"{what} differ by up to {largest:.3g}")
-
-
-def _at(captions: Captions, rows: Tensor) -> Captions:
-    return Captions(values=captions.values[rows], lengths=captions.lengths[rows])
+def _check_equal(found: Tensor, expected: Tensor, what: str) -> None:
+    is_equal = torch.allclose(found, expected, **CLOSE)
+    _check(is_equal, f"{what} differ by up to {float((found - expected).abs().max()):.3g}")

@@ -1,46 +1,38 @@
-"""Any table of a season as CSV, JSON, LaTeX or Markdown, and the rank of every query.
+"""Any table of a season as CSV, JSON, LaTeX or Markdown, the rank of every query, TREC files.
 
-python -m benchmark export                                  the names of all tables
-python -m benchmark export flickr8k/leaderboard --format latex > leaderboard.tex
-python -m benchmark export --queries ranks.parquet          season, dataset, preset, seed,
-                                                            direction, query, rank (from 0)
-python -m benchmark export --metrics                        reports/<season>/metrics/, a file per
-                                                            dataset and preset: `dvc metrics show`
+rematch export                                       the names of all tables
+rematch export flickr8k/leaderboard --format latex   one table
+rematch export --queries ranks.parquet               season, dataset, preset, seed, direction,
+                                                     query, rank of the best item (from 0)
+rematch export --trec FOLDER                         runs and qrels of images and captions
+rematch export --metrics                             reports/<season>/metrics/, a file per dataset
+                                                     and preset: `dvc metrics show`
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import pandas as pd
-from pydantic import RootModel
 
-from benchmark.analysis.boards import Board, read_boards
-from benchmark.core.array_files import read_parquet
-from benchmark.core.errors import UserError, checked, corrected_by
-from benchmark.core.files import atomic, replaced, write_json
-from benchmark.core.json_objects import read_object
-from benchmark.core.names import Name
-from benchmark.report.__main__ import FORMATS, ROOT, printed_table
+from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.trec_export import write_trec
+from benchmark.core.errors import UserError, suggested
+from benchmark.core.files import atomic, read_json, replaced, write_json
+from benchmark.data import prepared_tables, results
+from benchmark.report.__main__ import ROOT, tables_of
+from benchmark.report.tables import FORMATS
 from benchmark.season.parameter_files import read_params
 
-KEYS = ("season", "dataset", "preset", "seed")
 IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
 DECIMALS = 3
-LIST = "list"
-KEEP = "to keep one: python -m benchmark export NAME --format latex > FILE"
-
-
-class ReportedMetrics(RootModel[dict[Name, dict[Name, dict[str, float]]]]):
-    """A report's metrics.json: dataset -> preset, or claims -> metric, or count."""
+COLUMNS = ["season", "dataset", "preset", "seed", "direction", "query", "rank"]  # of --queries
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", nargs="?", default=LIST, help="default: list their names")
+    parser.add_argument("table", nargs="?", help="default: list their names")
     parser.add_argument("--format", choices=FORMATS, default="csv")
-    parser.add_argument(
-        "--queries", type=Path, metavar="FILE", help="write a .parquet of all ranks"
-    )
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="a .parquet of all ranks")
+    parser.add_argument("--trec", type=Path, metavar="FOLDER")
     parser.add_argument("--metrics", action="store_true", help="few metrics of each, for DVC")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
@@ -51,42 +43,46 @@ def main(arguments: argparse.Namespace) -> None:
         print(write_metrics(ROOT / params.season))
         return
     boards = read_boards(params)
-    if not arguments.queries:
-        sys.stdout.write(printed_table(boards, arguments.table, arguments.format))
-        if arguments.table == LIST:
-            print(KEEP, file=sys.stderr)
-        return
-    if arguments.queries.suffix != ".parquet":
-        raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")
-    rows = every_rank(boards)
-    with atomic(arguments.queries) as part:
-        rows.to_parquet(part, index=False)
-    print(f"{arguments.queries}: {len(rows)} ranks")
+    if arguments.trec:
+        for board in boards:
+            write_trec(board.outcomes, prepared_tables.read(board.dataset), arguments.trec)
+        print(arguments.trec)
+    elif arguments.queries:
+        rows = every_rank(boards)
+        with atomic(arguments.queries) as part:
+            rows.to_parquet(part, index=False)
+        print(f"{arguments.queries}: {len(rows)} ranks")
+    else:
+        tables, name = tables_of(params, boards), arguments.table
+        # A name without its place, such as two_branch/4, stands for the tables of all places.
+        chosen = [of for known, of in tables.items() if name in (known, known.partition(" ")[0])]
+        if name and not chosen:
+            found, do = suggested(name, tables), "rematch export prints all names"
+            raise UserError("table", "the name of a table", found, do)
+        print("\n".join(map(FORMATS[arguments.format], chosen) if name else tables))
 
 
 def every_rank(boards: list[Board]) -> pd.DataFrame:
     """One row per cell with a result, direction and query."""
-    columns = [*KEYS, "direction", "query", "rank"]
-    tables = [
-        read_parquet(outcome.folder / "scores/ranks.parquet").assign(
-            **{key: vars(outcome.record)[key] for key in KEYS}
-        )[columns]
-        for board in boards
-        for outcome in board.outcomes
-        if outcome.is_ok
-    ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+    tables = [pd.DataFrame(columns=COLUMNS)]
+    for board in boards:
+        ids = results.test_queries(prepared_tables.read(board.dataset))
+        for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
+            record, scores = outcome.record, results.read_scores(outcome.folder)
+            cell = {key: getattr(record, key) for key in COLUMNS[:4]}
+            for direction in scores.ranks:
+                ranks = {"direction": direction, "rank": scores.best(direction)}
+                tables.append(pd.DataFrame(cell | ranks | {"query": ids[direction]}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def write_metrics(folder: Path) -> Path:
     """metrics/<dataset>/<preset>.json in the folder of a report, from its metrics.json.
 
     `dvc metrics show` makes a line of each file, and a column of each of its few metrics."""
-    path, target = folder / "metrics.json", folder / "metrics"
-    with corrected_by(f"python -m benchmark report --season {folder.name}"):
-        reported = checked(ReportedMetrics, read_object(path), str(path)).root
+    target = folder / "metrics"
     with replaced(target) as part:
-        for dataset, presets in reported.items():
+        for dataset, presets in read_json(folder / "metrics.json").items():
             for preset, metrics in presets.items():
                 short = {key: round(metrics[key], DECIMALS) for key in IN_SHORT if key in metrics}
                 if short:  # not the counts of claims

@@ -1,4 +1,4 @@
-"""List what can be played: methods, presets, datasets or seasons."""
+"""List what there is to run: methods, presets, datasets or seasons."""
 
 import argparse
 import contextlib
@@ -6,10 +6,7 @@ import json
 import re
 from dataclasses import fields
 
-import datasets
-import methods
-from benchmark.papers.printed_tables import Printed, as_printed, printed
-from benchmark.season import resolving, season_files
+from benchmark.papers.printed_tables import as_printed, printed
 from benchmark.season.presets import PACKAGE_ROOT, presets
 
 WHAT = ("methods", "presets", "datasets", "seasons")
@@ -23,10 +20,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     lists = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
     rows = lists[arguments.what]()
-    print(json.dumps(rows, indent=2) if arguments.json else _lines(rows))
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+        return
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        print(f"{row['name']:{width}}  {row['title']}")
+        for reported in row.get("reported", []):  # table, place, and numbers with their names
+            numbers = [f"{key} {as_printed(v, key)}" for key, v in reported["numbers"].items()]
+            where = f"{reported['table']}, {reported['place']}"
+            print(f"{'':{width}}    {where}: {' '.join(numbers)}")
+
+
+def _presets() -> list[dict]:
+    """Without a look at plug-ins: they import torch, which takes a second."""
+    rows = []
+    for name, (method, preset) in presets().items():
+        reported = [
+            {
+                "table": row.table,
+                "place": row.place,
+                "numbers": {key: value for key, value in row.numbers.items() if value is not None},
+            }
+            for row in printed(name)
+        ]
+        shown = {"title", "family", "options", "start", "fuse", "note"}
+        facts = preset.model_dump(include=shown)
+        rows.append({"name": name, "method": method, "reported": reported} | facts)
+    return rows
 
 
 def _methods() -> list[dict]:
+    from benchmark.contracts import methods
+
     rows = []
     for name in methods.names():
         module = methods.load(name)
@@ -38,24 +64,9 @@ def _methods() -> list[dict]:
     return rows
 
 
-def _presets() -> list[dict]:
-    return [
-        {
-            "name": name,
-            "title": preset.title,
-            "method": method,
-            "family": preset.family,
-            "options": preset.options,
-            "start": preset.start,
-            "fuse": preset.fuse.model_dump() if preset.fuse else None,
-            "reported": [_reported(row) for row in printed(name)],
-            "note": preset.note,
-        }
-        for name, (method, preset) in presets().items()
-    ]
-
-
 def _datasets() -> list[dict]:
+    from benchmark.contracts import datasets
+
     rows = []
     for name in datasets.names():
         card = datasets.load(name).card()
@@ -65,31 +76,13 @@ def _datasets() -> list[dict]:
 
 
 def _seasons() -> list[dict]:
+    from benchmark.season.parameter_files import read_season, season_names
+    from benchmark.season.resolving import resolve
+
     rows = []
-    for name in season_files.season_names():
+    for name in season_names():
         with contextlib.chdir(PACKAGE_ROOT):  # a season names methods of its own from there
-            params = resolving.resolve(name, season_files.read_season(name))
-        cells = len(params.cells) + len(params.fusions)
-        facts = {"datasets": sorted(params.datasets), "cells": cells}
+            params = resolve(name, read_season(name))
+        facts = {"datasets": sorted(params.datasets), "cells": len(params.everything)}
         rows.append({"name": name, "title": params.title, **facts})
     return rows
-
-
-def _lines(rows: list[dict]) -> str:
-    width = max((len(row["name"]) for row in rows), default=0)
-    lines = []
-    for row in rows:
-        lines.append(f"{row['name']:{width}}  {row['title']}")
-        lines += [f"{'':{width}}    {_line(reported)}" for reported in row.get("reported", [])]
-    return "\n".join(lines)
-
-
-def _reported(row: Printed) -> dict:
-    numbers = {metric: value for metric, value in row.numbers.items() if value is not None}
-    return {"table": row.table, "place": row.place, "numbers": numbers}
-
-
-def _line(reported: dict) -> str:
-    """A reported row as one line: table, dataset and split, and the numbers with their names."""
-    numbers = [f"{key} {as_printed(value, key)}" for key, value in reported["numbers"].items()]
-    return f"{reported['table']}, {reported['place']}: {' '.join(numbers)}"

@@ -1,46 +1,48 @@
-"""Play one cell outside of DVC, from raw data to its metrics.
+"""Run one cell outside of DVC, from raw data to its metrics.
 
 Its record goes to results/run/, its metrics to standard output. The dataset is used as the active
 season sets it, if it does; else with its defaults.
 """
 
 import argparse
-import json
 import shutil
 import sys
 from pathlib import Path
 
 import yaml
 
-from benchmark.commands.metric_lines import print_metrics
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import BAD_YAML, read_json, sha256
+from benchmark.core.errors import UserError, checked, suggested
+from benchmark.core.files import DAMAGED, read_json, sha256
 from benchmark.core.locks import alone, lock_of
 from benchmark.core.records import read_record
-from benchmark.core.suggestions import suggested
 from benchmark.data import prepared_tables
-from benchmark.data.prepared_tables import ROOT
-from benchmark.data.raw_files import RawDataset, raw_dataset
-from benchmark.data.raw_state import is_changed
+from benchmark.data.raw_files import is_changed, raw_dataset
 from benchmark.encode import drawn_pretraining
 from benchmark.encode.__main__ import encode
-from benchmark.encoders import drawn_cnn
 from benchmark.evaluate.__main__ import evaluate_cell
+from benchmark.features import drawn_cnn
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.season import networks
-from benchmark.season.parameter_files import PARAMS, active_season, placed, read_local
-from benchmark.season.parameters import Cell, DatasetSettings, FeatureSet, Fusion, Option, Params
-from benchmark.season.presets import Preset, needs, own_presets, presets
+from benchmark.scoring.metrics import METRICS, table_metrics
+from benchmark.season.parameter_files import (
+    PARAMS,
+    active_season,
+    placed,
+    read_local,
+    read_season,
+    season_names,
+)
+from benchmark.season.parameters import DRAWN, DatasetSettings, FeatureSet, Option, Params, Season
+from benchmark.season.presets import Known, Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
-from benchmark.season.season_files import Season, read_season, season_names
 from benchmark.train.__main__ import train_cell
 
 NAME = "run"  # folder of results/
+SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of queries
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("preset", nargs="?", help="see: python -m benchmark list presets")
+    parser.add_argument("preset", nargs="?", help="see: rematch list presets")
     parser.add_argument("--method", help="a method, or the path of your own .py file, as it is")
     parser.add_argument("--dataset", default="shapes")
     parser.add_argument("--seed", type=int, default=0)
@@ -53,124 +55,100 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a hyper-parameter of the method; may be given again",
     )
-    parser.add_argument("--json", action="store_true", help="print the whole record")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    known = chosen(arguments.preset, arguments.method)
-    name = Path(arguments.method).stem if arguments.method else arguments.preset
+    if (arguments.preset is None) == (arguments.method is None):
+        raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
+    name, known = arguments.preset, presets()
+    if arguments.method:  # with its defaults, or the presets beside it
+        name = Path(arguments.method).stem
+        known = {name: (name, Preset(title=f"{name}, defaults"))}
+        known = own_presets({name: arguments.method}) if name != arguments.method else known
     local = read_local()
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
     params = placed(resolve(NAME, _season(arguments, name, known), known), local)
-    played = [*params.fusions.values(), *params.cells.values()]
-    cell = next(cell for cell in played if cell.preset == name)  # not what it needs
+    cell = next(cell for cell in params.everything.values() if cell.preset == name)
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
-        play(params, arguments.dataset, arguments.source)
+        run(params, arguments.dataset, arguments.source)
         record = read_record(Path(cell.folder))
-    if arguments.json:
-        print(json.dumps(record.model_dump(mode="json"), indent=2))
-    else:
-        print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
-        print_metrics(record.metrics)
+    print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
+    print_metrics(record.metrics)
     return 1 if record.status == "failed" else 0
 
 
-def chosen(preset: str | None, method: str | None) -> dict[str, tuple[str, Preset]]:
-    """The presets a run may use: all of methods/, or a method file with its defaults."""
-    if (preset is None) == (method is None):
-        raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
-    if method is None:
-        return presets()
-    if method.endswith(".py"):
-        return own_presets({Path(method).stem: method})
-    return {method: (method, Preset(title=f"{method}, defaults"))}
+def print_metrics(metrics: dict) -> None:
+    """Those of queries that tables show, and a few more, one a line."""
+    ways = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
+    for key in [*(name for name in ways if METRICS[name].of_queries), *SHOWN]:
+        if key in metrics:
+            print(f"{key:10} {metrics[key]:.2f}")
 
 
-def play(params: Params, dataset: str, source: Path | None) -> None:
+def run(params: Params, dataset: str, source: Path | None) -> None:
     """Every step of the pipeline that is not done yet, then training and evaluation; each says on
     stderr what it is."""
     raw = raw_dataset(params, dataset)
-    if is_changed(raw, (source or raw.origin).expanduser()) or _prepared_otherwise(raw):
+    card = prepared_tables.ROOT / dataset / "card.json"
+
+    def is_prepared() -> bool:
+        """With these options, from these raw files."""
+        wanted = {"options": raw.options, "reader": raw.reader}
+        wanted |= {"manifest": sha256(raw.manifest)} if raw.manifest.is_file() else {}
+        return card.is_file() and wanted.items() <= read_json(card).items()
+
+    if is_changed(raw, (source or raw.origin).expanduser()) or not is_prepared():
         _say(f"fetch {dataset}")
         fetch(params, dataset, source)
-    if _prepared_otherwise(raw):
+    if not is_prepared():
         for line in prepare(params, dataset):
             _say(line)
         for encoding in params.feature_sets.values():  # of what was prepared before
-            (Path(encoding.folder) / "card.json").unlink(missing_ok=True)  # half a folder is none
             shutil.rmtree(encoding.folder, ignore_errors=True)
     for encoding in params.feature_sets.values():
-        if _encoded_otherwise(encoding):
-            _pretrain_if_needed(encoding)
+        if not _is_encoded(encoding):
+            settings = encoding.image or encoding.proposals
+            if settings and settings.network == DRAWN and not drawn_cnn.WEIGHTS.is_file():
+                _say(f"pretrain {DRAWN}, once")
+                drawn_pretraining.main()
             _say(f"encode {Path(encoding.folder).relative_to('data/features')}")
             encode(params, encoding)
     for cell in params.cells.values():
         _say(f"train {cell.dataset}/{cell.preset} {cell.seed}")
         train_cell(params, cell)
-        _evaluate(params, cell)
-    for fusion in params.fusions.values():
-        _evaluate(params, fusion)
-
-
-def _evaluate(params: Params, cell: Cell | Fusion) -> None:
-    _say(f"evaluate {cell.dataset}/{cell.preset} {cell.seed}")
-    evaluate_cell(params, cell)
-    record = read_record(Path(cell.folder))
-    if record.status != "ok":
-        _say(f"{cell.preset}: {record.status.replace('_', ' ')}: {record.reason}")
+    for cell in params.everything.values():
+        _say(f"evaluate {cell.dataset}/{cell.preset} {cell.seed}")
+        evaluate_cell(params, cell)
+        record = read_record(Path(cell.folder))
+        if record.status != "ok":
+            _say(f"{cell.preset}: {record.status.replace('_', ' ')}: {record.reason}")
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _prepared_otherwise(raw: RawDataset) -> bool:
-    """Whether there is nothing prepared, or from other options or other raw files."""
-    card = ROOT / raw.name / "card.json"
-    wanted = {"options": raw.options, "reader": raw.reader}
-    if raw.manifest.is_file():
-        wanted["manifest"] = sha256(raw.manifest)
-    return not card.is_file() or any(read_json(card)[key] != wanted[key] for key in wanted)
-
-
-def _pretrain_if_needed(encoding: FeatureSet) -> None:
-    settings = encoding.image or encoding.proposals
-    if settings and settings.network == networks.DRAWN and not drawn_cnn.WEIGHTS.is_file():
-        _say(f"pretrain {networks.DRAWN}, once")
-        drawn_pretraining.write_weights()
-
-
-def _encoded_otherwise(encoding: FeatureSet) -> bool:
-    """Whether there are no such features, or features of other settings or other tables in a
-    folder so named."""
+def _is_encoded(encoding: FeatureSet) -> bool:
+    """Whether the folder holds such features of the present tables."""
     card = Path(encoding.folder) / "card.json"
-    if not card.is_file():
-        return True
-    facts, prepared = read_json(card), prepared_tables.read(encoding.dataset)
+    facts = read_json(card) if card.is_file() else {}
     settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals
-    is_other = facts.get("prepared_sha256") != prepared.sha256
-    return is_other or facts["settings"] != settings.model_dump()
+    prepared = prepared_tables.read(encoding.dataset).sha256
+    return facts.get("prepared_sha256") == prepared and facts["settings"] == settings.model_dump()
 
 
-def _season(
-    arguments: argparse.Namespace, name: str, known: dict[str, tuple[str, Preset]]
-) -> Season:
+def _season(arguments: argparse.Namespace, name: str, known: Known) -> Season:
     """A season of one preset, and of those that it needs."""
     if name not in known:
-        raise UserError(
-            f"preset {name!r}",
-            f"one of {', '.join(sorted(known))}",
-            f"no such preset: {suggested(name, known)}",
-            "see: python -m benchmark list presets",
-        )
-    played = needs(name, known)
+        found, do = f"no such preset: {suggested(name, known)}", "see: rematch list presets"
+        raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)
     options = dict(map(option, arguments.option))
-    trained = [preset for preset in played if not known[preset][1].fuse]
+    trained = [preset for preset in needs(name, known) if not known[preset][1].fuse]
     season = {
         "title": f"{name} on {arguments.dataset}",
         "datasets": {arguments.dataset: _settings(arguments.dataset)},
-        "presets": played,
+        "presets": needs(name, known),
         "seeds": [arguments.seed],
         "options": dict.fromkeys(trained, options) if options else {},
     }
@@ -193,6 +171,6 @@ def option(text: str) -> tuple[str, Option]:
         raise UserError("--option", "KEY=VALUE", repr(text), "name an option and its value")
     try:
         return key, yaml.safe_load(value)
-    except BAD_YAML as error:
+    except DAMAGED as error:
         expected, found = "a number, true, false or a text", repr(value)
         raise UserError(f"--option {key}", expected, found, "correct it") from error

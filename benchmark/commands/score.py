@@ -1,70 +1,70 @@
 """Judge embeddings, scores or ranks that were made elsewhere, as a row of a season's leaderboard.
 
-    python -m benchmark score --dataset pets --items FOLDER       what to embed, in which order
-    python -m benchmark score --dataset pets --name siglip --images a.npy --captions b.npy
-    python -m benchmark score --dataset pets --name mine --matrix scores.npz
-    python -m benchmark score --dataset pets --name other --ranks ranks.csv
+    rematch score --dataset pets --items FOLDER       what to embed, in which order
+    rematch score --dataset pets --name siglip --images a.npy --captions b.npy
+    rematch score --dataset pets --name mine --matrix scores.npz
+    rematch score --dataset pets --name other --ranks ranks.csv
 
 Nothing is trained. Arrays are .npy, .npz, .parquet or .safetensors: embeddings (N, F) of the test
 images and captions, or scores (images, captions). Rows belong to ids where the file has some (`ids`
 in .npz, a column `id` in .parquet, or NAME_ids.txt beside it), else they are in the test split's
-order. Ranks are a .csv or .parquet with the columns direction (i2t or t2i), query (its id) and
-either rank, from 0, or position, from 1, of the best relevant item.
+order. Ranks, from 0, of the best relevant item are a .csv or .parquet with the columns direction
+(i2t or t2i), query (its id) and rank.
 """
 
 import argparse
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 
-from benchmark import protocol
-from benchmark.analysis import image_noise
-from benchmark.analysis.departures import near_chance
-from benchmark.commands.metric_lines import print_metrics
-from benchmark.core.array_files import read_csv, read_parquet
-from benchmark.core.errors import UserError
-from benchmark.core.files import sha256, write_text
+from benchmark import scoring
+from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
+from benchmark.commands.run import print_metrics
+from benchmark.core.errors import UserError, checked, entry
+from benchmark.core.files import read_csv, read_parquet, sha256, write_text
 from benchmark.core.locks import alone, lock_of
 from benchmark.core.machine import provenance
-from benchmark.core.names import checked_name
-from benchmark.core.provenance import write_provenance
-from benchmark.core.records import Record, write_record
+from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.evaluate import evaluation
-from benchmark.evaluate.__main__ import write_scores
-from benchmark.evaluate.evaluation import SPLIT, Evaluation
-from benchmark.matching import brought_arrays, scoring
-from benchmark.matching.brought_arrays import Rows
-from benchmark.matching.training_identity import computed
-from benchmark.protocol.score_tiles import Matrices
-from benchmark.season.parameter_files import entry, read_params, write_brought
+from benchmark.data.results import RANKS, RETRIEVED, Ranks, Scores, write_arrays, write_scores
+from benchmark.scoring import brought_arrays, evaluation, model_scores
+from benchmark.scoring.checkpoints import computed
+from benchmark.scoring.evaluation import Evaluation
+from benchmark.scoring.metrics import retrieval_metrics
+from benchmark.scoring.relevance import Matrices, Relevance
+from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.presets import presets
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
-CPU = torch.device("cpu")
-LARGEST_SEED = 2**31 - 1
-COMPARED = ("cosine", "dot")
-ROWS = "that row i belongs to item i of `score --items FOLDER`, or give ids"
-COLUMNS = "direction, query, and rank (from 0) or position (from 1)"
+SPLIT = "test"
+ORDER = "score --items FOLDER lists them in order"
+SHUFFLED = {  # what to check where scores are as random ones
+    "embeddings": f"the order of the rows, or give ids ({ORDER})",
+    "scores": f"the order of the rows and columns, or give ids ({ORDER})",
+    "ranks": "the ranks and their queries",
+}
+FAR_BELOW = {  # and where they are far worse
+    "embeddings": "are the vectors of one file negated?",
+    "scores": "are these distances? The best item must have the greatest score",
+    "ranks": "is the rank of the best item 0?",
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What was brought along and what follows from it."""
+class External(NamedTuple):
+    """What was made elsewhere, and what follows from it."""
 
     given: str  # embeddings, scores or ranks
     files: list[Path]
     result: Evaluation
-    seconds: dict[str, float]
+    seconds: dict[str, float] = {}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="what the row is called")
     parser.add_argument("--images", type=Path, metavar="FILE", help="embeddings of the test images")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
-    parser.add_argument("--compare", choices=COMPARED, default="cosine", help="of embeddings")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
     parser.add_argument("--ranks", type=Path, metavar="FILE", help="of a tool that has only those")
     parser.add_argument("--seed", type=int, default=0, help="of the training, if there are several")
@@ -87,54 +86,36 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.items:
         write_items(params, data, arguments.items)
         return
-    row = _row(params, arguments)
-    judged = judge(arguments, data)
-    folder = Path(row.folder)
+    row = row_of(params, arguments)
+    external = judge(arguments, data)
+    folder, metrics = Path(row.folder), external.result.metrics
     with alone(lock_of(row.folder), f"score {row.key}"):
-        files = write_scores(folder, judged.result)
-        write_record(folder, _record(params.season, row, arguments.compare, data, judged, files))
-        write_provenance(folder / "scores/cost.json", provenance(CPU, judged.seconds, "float32"))
+        write_scores(folder / RANKS, external.result.scores)
+        write_arrays(folder / RETRIEVED, external.result.retrieved)
+        record = record_of(params.season, row, data, external)
+        write_record(folder, record)
         write_brought(params.season, row)
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
-    print(f"{folder}/record.json: {judged.given} brought along{earlier}")
-    print_metrics(judged.result.metrics)
-    for line in _doubts(judged, data):
-        print(line)
-    print(f"next: python -m benchmark report --season {params.season}, or dvc repro")
+    print(f"{folder}/record.json: external {external.given}{earlier}")
+    print_metrics(metrics)
+    print_doubts(external, data)
+    print(f"next: rematch report --season {params.season}, or dvc repro")
 
 
-def judge(arguments: argparse.Namespace, data: Prepared) -> Judged:
-    """The evaluation of what was brought along. Raises UserError for what cannot be judged."""
-    pair = [path for path in (arguments.images, arguments.captions) if path]
-    given = [len(pair) == 2, arguments.matrix is not None, arguments.ranks is not None]
-    if len(pair) == 1 and not any(given):
-        has, lacks = ("images", "captions") if arguments.images else ("captions", "images")
-        expected, found = "--images with --captions", f"--{has} alone"
-        raise UserError("score", expected, found, f"add --{lacks} FILE, their embeddings")
-    if sum(given) != 1 or len(pair) == 1:
-        expected = "--images with --captions, or --matrix, or --ranks"
-        found = "several of them" if any(given) else "none of them"
-        raise UserError("score", expected, found, "name one kind of file")
-    try:
-        if arguments.ranks:
-            return _of_ranks(arguments.ranks, data)
-        if arguments.matrix:
-            return _of_matrix(arguments.matrix, data)
-        return _of_embeddings(arguments.images, arguments.captions, arguments.compare, data)
-    except protocol.RefusedError as error:
-        where = ", ".join(map(str, pair)) or arguments.matrix
-        raise UserError(where, "scores that can be ranked", error, "compute them again") from error
-
-
-def _doubts(judged: Judged, data: Prepared) -> list[str]:
-    """What is said of scores that are as random ones."""
-    rsum = judged.result.metrics.get("rsum")
-    images = image_noise.choices_of(data.split(SPLIT).group_of_image)
-    doubt = "" if rsum is None else near_chance(rsum, len(data.card["ways"]), images)
-    if not doubt:
-        return []
-    check = "the ranks and their queries" if judged.given == "ranks" else ROWS
-    return [f"near chance: {doubt}; check {check}"]
+def print_doubts(external: External, data: Prepared) -> None:
+    """What may be wrong with scores that are as random ones, or far worse."""
+    given, scores = external.given, external.result.scores
+    if given == "ranks" and all(ranks.best.min() > 0 for ranks in scores.ranks.values()):
+        print("no rank is 0: are these positions, from 1? Ranks count from 0")
+    rsum, ways = external.result.metrics.get("rsum"), len(data.card["ways"])
+    if rsum is None:
+        return
+    images = choices_of(data.split(SPLIT).group_of_image)
+    by_chance = chance(ways, images)
+    if rsum < by_chance / NEAR_CHANCE:
+        print(f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {FAR_BELOW[given]}")
+    elif doubt := near_chance(rsum, ways, images):
+        print(f"near chance: {doubt}; check {SHUFFLED[given]}")
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:
@@ -149,98 +130,115 @@ def write_items(params: Params, data: Prepared, folder: Path) -> None:
         print(f"{folder / name}.csv: {len(table)} rows")
 
 
-def _row(params: Params, arguments: argparse.Namespace) -> Brought:
+def row_of(params: Params, arguments: argparse.Namespace) -> Brought:
+    """The row that is added, or written again. Raises UserError for a name that is taken."""
     if arguments.name is None:
         raise UserError("--name", "what the row is called", "nothing", "add --name NAME")
-    name = checked_name(arguments.name, "--name")
-    cells = [*params.cells.values(), *params.fusions.values()]
-    if name in presets() or name in {cell.preset for cell in cells}:
-        raise UserError("--name", "a name that no preset has", repr(name), "give it another name")
-    if name == CLAIMS:
-        expected = "a name that reports do not keep for themselves"
+    name, dataset = arguments.name, arguments.dataset
+    folder = f"results/{params.season}/{dataset}/{name}/{arguments.seed}"
+    facts = {"dataset": dataset, "preset": name, "seed": arguments.seed, "folder": folder}
+    row = checked(Brought, facts, "--name and --seed")
+    cells = {**params.cells, **params.fusions}
+    other = {**cells, **params.brought}.get(row.key)  # row b-c on a has the key of row c on a-b
+    is_other = other is not None and (other.dataset, other.preset) != (dataset, name)
+    if is_other or name in {CLAIMS, *presets(), *(cell.preset for cell in cells.values())}:
+        expected = "a name that no preset and no other row has"
         raise UserError("--name", expected, repr(name), "give it another name")
-    if not 0 <= arguments.seed <= LARGEST_SEED:
-        raise UserError("--seed", f"0 to {LARGEST_SEED}", arguments.seed, "correct it")
-    dataset, seed = arguments.dataset, arguments.seed
-    folder = f"results/{params.season}/{dataset}/{name}/{seed}"
-    row = Brought(dataset=dataset, preset=name, seed=seed, folder=folder)
-    others = {**params.cells, **params.fusions, **params.brought}
-    other = others.get(row.key)
-    if other and (other.dataset, other.preset) != (dataset, name):
-        expected = f"a name that makes a key of its own with {dataset}"
-        found = f"{row.key}, the key of {other.preset} on {other.dataset}"
-        raise UserError("--name", expected, found, "give it another name")
     return row
 
 
 # Embeddings, scores, ranks ------------------------------------------------------------------------
 
 
-def _of_embeddings(images: Path, captions: Path, compare: str, data: Prepared) -> Judged:
-    image_ids, caption_ids = _ids(data)
-    of_images, of_captions = map(brought_arrays.read_rows, (images, captions))
-    _check_roles(of_images, of_captions, image_ids, caption_ids)
-    first = brought_arrays.in_order(of_images, image_ids, "image")
-    second = brought_arrays.in_order(of_captions, caption_ids, "caption")
+def judge(arguments: argparse.Namespace, data: Prepared) -> External:
+    """The evaluation of what was made elsewhere. Raises UserError for what cannot be judged."""
+    pair = [path for path in (arguments.images, arguments.captions) if path]
+    kinds = [bool(pair), arguments.matrix is not None, arguments.ranks is not None]
+    if sum(kinds) != 1 or len(pair) == 1:
+        expected = "--images with --captions, or --matrix, or --ranks"
+        found = "several kinds" if sum(kinds) > 1 else f"{len(pair) or 'none'} of them"
+        raise UserError("score", expected, found, "name the files of one kind")
+    try:
+        if arguments.ranks:
+            return of_ranks(arguments.ranks, data)
+        if arguments.matrix:
+            return of_matrix(arguments.matrix, data)
+        return of_embeddings(*pair, data)
+    except scoring.RefusedError as error:
+        where = ", ".join(map(str, pair)) or arguments.matrix
+        raise UserError(where, "scores that can be ranked", error, "compute them again") from error
+
+
+def of_embeddings(images: Path, captions: Path, data: Prepared) -> External:
+    """By their cosines; other scores are given as a matrix."""
+    given, wanted, vectors = [*map(brought_arrays.read_rows, (images, captions))], _ids(data), []
+    if not any(map(_fits, given, wanted)) and all(map(_fits, given, wanted[::-1])):
+        found = f"captions in {images}, images in {captions}"
+        do = f"swap them: --images {captions} --captions {images}"
+        raise UserError("--images, --captions", "the images first", found, do)
+    for rows, what, ids in zip(given, ("image", "caption"), wanted, strict=True):
+        if rows.ids is None and len(rows.values) != len(ids) == rows.values.shape[1]:
+            expected = f"one row for each of {len(ids)} items"
+            raise UserError(rows.path, expected, "one column for each", "transpose it")
+        vectors.append(_units(brought_arrays.in_order(rows, ids, what), rows.path, ids))
+    first, second = vectors
     if first.shape[1] != second.shape[1]:
         expected = f"vectors of {first.shape[1]} numbers, as of the images"
         raise UserError(captions, expected, second.shape[1], "bring both from the same model")
-    if compare == "cosine":
-        first = _units(first, images, image_ids)
-        second = _units(second, captions, caption_ids)
     started = perf_counter()
-    matrix = scoring.score_pairs(
-        lambda some, others: some[0] @ others[0].T,
-        (torch.from_numpy(first),),
-        (torch.from_numpy(second),),
-    ).numpy()
+    pair = (torch.from_numpy(first),), (torch.from_numpy(second),)
+    matrix = model_scores.score_pairs(lambda some, others: some[0] @ others[0].T, *pair).numpy()
     seconds = {"per_pair": (perf_counter() - started) / matrix.size}
-    result = _evaluated(matrix, data)
-    return Judged(given="embeddings", files=[images, captions], result=result, seconds=seconds)
+    return External("embeddings", [images, captions], _evaluated(matrix, data), seconds)
 
 
-def _of_matrix(path: Path, data: Prepared) -> Judged:
+def of_matrix(path: Path, data: Prepared) -> External:
     rows, (images, captions) = brought_arrays.read_rows(path), _ids(data)
-    shape = (len(images), len(captions))
-    if rows.ids is None and rows.values.shape == shape[::-1] != shape:
+    shape = len(images), len(captions)
+    if rows.values.shape == shape[::-1] != shape:
         expected = f"{shape[0]} images (rows) by {shape[1]} captions (columns)"
         raise UserError(path, expected, "captions by images", "transpose it")
     matrix = brought_arrays.matrix_in_order(rows, images, captions)
-    return Judged(given="scores", files=[path], result=_evaluated(matrix, data), seconds={})
+    return External("scores", [path], _evaluated(matrix, data))
 
 
-def _of_ranks(path: Path, data: Prepared) -> Judged:
-    image_ids, caption_ids = _ids(data)
-    queries, items = {"i2t": image_ids, "t2i": caption_ids}, {"i2t": caption_ids, "t2i": image_ids}
-    table = _rank_table(path)
-    ranks = {
-        way: _ranks(path, table, way, queries[way], len(items[way])) for way in data.card["ways"]
-    }
-    result = Evaluation(
-        metrics=protocol.retrieval_metrics(ranks),
-        ranks={way: (np.array(queries[way]), ranks_Q) for way, ranks_Q in ranks.items()},
-    )
-    return Judged(given="ranks", files=[path], result=result, seconds={})
+def of_ranks(path: Path, data: Prepared) -> External:
+    table = read_parquet(path) if path.suffix == ".parquet" else read_csv(path, str)
+    if {"direction", "query", "rank"} - set(table):
+        found = ", ".join(map(str, table.columns))
+        raise UserError(path, "the columns direction, query, rank", found, "name them so")
+    images, captions = _ids(data)
+    queries, items = {"i2t": images, "t2i": captions}, {"i2t": len(captions), "t2i": len(images)}
+    ranks = {}
+    for way in data.card["ways"]:
+        of_way = table[table["direction"] == way]
+        of_way = of_way.set_index(of_way["query"].astype(str))["rank"]
+        missing = [name for name in queries[way] if name not in of_way.index]
+        if missing or len(of_way) != len(queries[way]):
+            expected = f"one row for each of the {len(queries[way])} test queries"
+            found = f"{len(of_way)} rows" + "".join(f", none for {x!r}" for x in missing[:1])
+            raise UserError(f"{path}: {way}", expected, found, ORDER)
+        given = of_way.loc[queries[way]]
+        values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
+        wrong = ~((values >= 0) & (values < items[way]) & (values % 1 == 0))
+        if wrong.any():
+            query, value = queries[way][wrong.argmax()], given.iloc[wrong.argmax()]
+            expected = f"whole ranks from 0 below {items[way]}"
+            value = "nothing" if pd.isna(value) else value
+            found = f"{value} for {query!r} ({wrong.sum()} such)"
+            raise UserError(f"{path}: {way}", expected, found, "correct them")
+        ranks[way] = Ranks.of_best(values)
+    result = Evaluation(metrics=retrieval_metrics(ranks), scores=Scores(ranks=ranks))
+    return External("ranks", [path], result)
 
 
 def _evaluated(matrix: np.ndarray, data: Prepared) -> Evaluation:
-    return evaluation.of_retrieval(Matrices(i2t=matrix), data, data.split(SPLIT))
+    split, card = data.split(SPLIT), data.card
+    relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
+    return evaluation.of_retrieval(Matrices(i2t=matrix), relevance, card["ways"])
 
 
-def _check_roles(images: Rows, captions: Rows, image_ids: list, caption_ids: list) -> None:
-    """Refuse files in each other's place, and vectors that are columns."""
-    swapped = _fits(images, caption_ids) and _fits(captions, image_ids)
-    if swapped and not _fits(images, image_ids) and not _fits(captions, caption_ids):
-        found = f"captions in {images.path}, images in {captions.path}"
-        do = f"swap them: --images {captions.path} --captions {images.path}"
-        raise UserError("--images, --captions", "the images first", found, do)
-    for rows, ids in ((images, image_ids), (captions, caption_ids)):
-        if rows.ids is None and len(rows.values) != len(ids) == rows.values.shape[1]:
-            expected, found = f"one row for each of {len(ids)} items", "one column for each"
-            raise UserError(rows.path, expected, found, "transpose it")
-
-
-def _fits(rows: Rows, ids: list[str]) -> bool:
+def _fits(rows: brought_arrays.Rows, ids: list[str]) -> bool:
     """Whether the rows can be those of these items."""
     if rows.ids is None:
         return len(rows.values) == len(ids)
@@ -252,7 +250,7 @@ def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
     if not lengths.all():
         first, count = int(lengths.argmin()), int((lengths == 0).sum())
         found = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such vectors)"
-        raise UserError(path, "vectors that have a direction", found, "use --compare dot")
+        raise UserError(path, "vectors that have a direction", found, "correct them")
     return (vectors / lengths).astype(np.float32)
 
 
@@ -263,63 +261,18 @@ def _ids(data: Prepared) -> tuple[list[str], list[str]]:
     return images, data.captions["caption_id"].iloc[split.caption_rows].tolist()
 
 
-def _rank_table(path: Path) -> pd.DataFrame:
-    if path.suffix not in (".csv", ".parquet"):
-        raise UserError(path, "a .csv or .parquet file", path.suffix or "no ending", "save it so")
-    try:
-        table = read_csv(path, str) if path.suffix == ".csv" else read_parquet(path)
-    except UserError as error:
-        raise UserError(path, error.expected, error.found, "save it again") from error
-    if {"direction", "query"} - set(table) or ("rank" in table) == ("position" in table):
-        found = ", ".join(map(str, table.columns))
-        raise UserError(path, f"the columns {COLUMNS}", found, "name them so")
-    if "position" in table:
-        table["rank"] = pd.to_numeric(table["position"], errors="coerce") - 1
-    return table
-
-
-def _ranks(path: Path, table: pd.DataFrame, way: str, queries: list[str], items: int) -> np.ndarray:
-    """The ranks (Q,) of a direction in the order of its queries."""
-    of_way = table[table["direction"] == way].assign(query=lambda t: t["query"].astype(str))
-    if len(of_way) != len(queries) or set(of_way["query"]) != set(queries):
-        missing = next((name for name in queries if name not in set(of_way["query"])), None)
-        found = f"{len(of_way)} rows" + (f", none for {missing!r}" if missing else "")
-        expected = f"one row for each of the {len(queries)} test queries"
-        raise UserError(f"{path}: {way}", expected, found, "score --items FOLDER lists them")
-    ordered = of_way.set_index("query")["rank"].loc[queries]
-    ranks = pd.to_numeric(ordered, errors="coerce").to_numpy(np.float64)
-    if not ((ranks >= 0) & (ranks < items) & (ranks % 1 == 0)).all():
-        raise UserError(f"{path}: {way}", f"whole ranks from 0 below {items}", "others", "correct")
-    return ranks.astype(np.int64)
-
-
-# Record -------------------------------------------------------------------------------------------
-
-
-def _names(files: Sequence[Path]) -> list[str]:
-    """Of the files alone; with their folders where two are called alike."""
-    names = [path.name for path in files]
-    are_apart = len(set(names)) == len(names)
-    return names if are_apart else [f"{path.parent.name}/{path.name}" for path in files]
-
-
-def _record(
-    season: str,
-    row: Brought,
-    compare: str,
-    data: Prepared,
-    judged: Judged,
-    files: dict[str, str],
-) -> Record:
-    split, names = data.split(SPLIT), _names(judged.files)
-    digests = [sha256(path) for path in judged.files]
-    first = {"file": names[0], "sha256": digests[0]}
-    lines = [f"{name}, sha256 {digest[:12]}" for name, digest in zip(names, digests, strict=True)]
-    options = {"given": judged.given, "files": dict(zip(names, digests, strict=True))}
-    if judged.given == "embeddings":
-        options["compared"] = compare
+def record_of(season: str, row: Brought, data: Prepared, external: External) -> Record:
+    """The record of a row whose scores were made elsewhere, by the digests of their files."""
+    split, folder = data.split(SPLIT), Path(row.folder)
+    names = [path.name for path in external.files]
+    if len(set(names)) < len(names):  # of two folders
+        names = [f"{path.parent.name}/{path.name}" for path in external.files]
+    digests = dict(zip(names, map(sha256, external.files), strict=True))
+    lines = [f"{name}, sha256 {digest[:12]}" for name, digest in digests.items()]
+    encoder = {"encoder": f"{row.preset}, external"}
+    cost = provenance(torch.device("cpu"), external.seconds, "float32")
     return Record(
-        protocol_version=protocol.VERSION,
+        protocol_version=scoring.VERSION,
         season=season,
         dataset=row.dataset,
         split=f"{data.card['split']}/{SPLIT}",
@@ -330,15 +283,16 @@ def _record(
         method=BROUGHT,
         family=BROUGHT,
         seed=row.seed,
-        options=options,
+        options={"given": external.given, "files": digests},
         scaled=[],
-        image_features={"encoder": f"{row.preset}, brought along", "weights": first},
-        text_features={"encoder": f"{row.preset}, brought along", "vectors": lines[-1]},
-        deviations=[f"{judged.given} brought along, not trained here: {', '.join(lines)}"],
+        image_features=encoder | {"weights": {"file": names[0], "sha256": digests[names[0]]}},
+        text_features=encoder | {"vectors": lines[-1]},
+        deviations=[f"external {external.given}, not trained here: {', '.join(lines)}"],
         parameters=0,
         selected_epoch=None,
         status="ok",
-        metrics=protocol.with_formula_versions(judged.result.metrics),
+        metrics=external.result.metrics,
         numerics=computed(),
-        files=files,
+        files={name: sha256(folder / name) for name in (RANKS, RETRIEVED)},
+        cost=Costs(scoring=cost),
     )

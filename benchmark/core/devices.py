@@ -18,18 +18,13 @@ def begin(device: str, precision: str = "float32") -> torch.device:
     """The device of a stage, ready for one cell: deterministic, of the precision given, and with
     nothing counted in its peak memory. Raises UserError for a device that cannot be had."""
     picked = pick(device)
-    _forget_peak_memory()
+    with suppress(OSError):  # the peak of this process begins at what it holds now, on Linux
+        Path("/proc/self/clear_refs").write_text("5")
     make_deterministic()
     set_precision(precision)
     if picked.type == "cuda":
         torch.cuda.reset_peak_memory_stats(picked)
     return picked
-
-
-def _forget_peak_memory() -> None:
-    """Let the peak of the process begin at what it holds now: it may have played other cells."""
-    with suppress(OSError):  # a system without it
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory() -> float:
@@ -48,22 +43,13 @@ def pick(device: str) -> torch.device:
     these two, and for a GPU that is not there."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        picked = torch.device(device)
-    except RuntimeError:
-        picked = None
-    if picked is None or picked.type not in ("cpu", "cuda") or device.startswith("cpu:"):
-        raise UserError(
-            "device", "auto, cpu or cuda[:N]", repr(device), "correct it in the season file"
-        )
-    count = torch.cuda.device_count()
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        do = "correct it in the season file"
+        raise UserError("device", "auto, cpu or cuda[:N]", repr(device), do)
+    picked, count = torch.device(device), torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= count:
-        raise UserError(
-            where=f"device {device!r}",
-            expected="a CUDA device",
-            found=f"{count} of them, counted from 0" if count else "none",
-            do="use auto or cpu, or another number",
-        )
+        found, do = f"{count} of them, counted from 0" if count else "none", "use auto or cpu"
+        raise UserError(f"device {device!r}", "a CUDA device", found, f"{do}, or another number")
     return picked
 
 
@@ -83,13 +69,9 @@ def make_deterministic() -> None:
 def set_precision(precision: str) -> None:
     """How GPUs multiply float32: whole (IEEE), unless the season asks for TF32. Products,
     convolutions and recurrences alike: torch's default is TF32 for the last two."""
-    kept = "tf32" if precision == TF32 else "ieee"
-    for backend in (
-        torch.backends.cuda.matmul,
-        torch.backends.cudnn.conv,
-        torch.backends.cudnn.rnn,
-    ):
-        backend.fp32_precision = kept
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    for backend in (cuda.matmul, cudnn.conv, cudnn.rnn):
+        backend.fp32_precision = "tf32" if precision == TF32 else "ieee"
 
 
 def now(device: torch.device) -> float:

@@ -1,32 +1,289 @@
-"""Files that are either whole or not there, and their fingerprints."""
+"""The one module that reads a file and says what is wrong with it, and that writes a file so that
+it is either whole or not there.
+
+Files may come from anyone. A pipe or a device in the place of a file would block the reader or
+never end, and a small compressed file may unpack to more than the memory holds: so only ordinary
+files are read, and as much of them as is allowed.
+"""
 
 import hashlib
+import io
 import json
+import lzma
 import os
 import platform
 import shutil
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import yaml
 
-from benchmark.core.errors import UserError
-from datasets import DataError
-from datasets.shared.plain_files import content
+from benchmark.core.errors import LONGEST, UserError
+
+if TYPE_CHECKING:  # pandas and torch take a second that a --help should not: imported where used
+    import pandas as pd
+
+MOST = 1 << 30  # bytes of one file or member that is read as a whole
+STEP = 1 << 20  # bytes read at once
+ALWAYS, RATIO = 1 << 24, 100  # bytes that anything may unpack to, and more per compressed byte
+KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+# What readers of pandas, numpy, torch, Pillow and Python raise for bytes that are none of theirs.
+DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, ArithmeticError, RuntimeError)
+DAMAGED += (AttributeError, AssertionError, MemoryError, SyntaxError, NotImplementedError)
+DAMAGED += (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error)
+DAMAGED += (yaml.YAMLError,)
+
+LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
+MOST_NODES = 1_000_000  # values of a YAML file, those of aliases counted wherever they stand
+SHALLOW, DEEPEST = 4000, 100  # characters without which nothing is deep; levels of nesting
+YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
 
 PART = ".part"  # end of the names of what is being written
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]  # folders may be shared
-LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
-MOST_NODES = 1_000_000  # values of a file, those of aliases counted wherever they stand
-SHALLOW, DEEPEST = 4000, 100  # characters without which nothing is deep; levels of nesting
-TOO_DEEP = f"nesting of more than {DEEPEST} levels"
-# What the loader raises: its constructors of numbers and dates raise as Python does.
-BAD_YAML = (yaml.YAMLError, OSError, ValueError, TypeError, LookupError, ArithmeticError)
-BAD_YAML += (AttributeError, RecursionError)
-YAML_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # the same, faster
+DIGEST_BYTES = hashlib.sha256().digest_size
+GB = 1e9
+
+is_file = os.path.isfile  # also of a name that no file can have, at which Path.is_file raises
+
+
+# Bytes ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """An ordinary file, opened to read its bytes.
+
+    Raises UserError for a folder, pipe or device, without waiting for it, and for a name that no
+    file can have; FileNotFoundError and other OSErrors as `open` does.
+    """
+    do = "replace it, or correct its name"
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:  # for example a name that is too long
+        found = f"what cannot be opened ({getattr(error, 'strerror', error)})"
+        raise UserError(path, "an ordinary file", found, do) from error
+    kind = stat.S_IFMT(os.fstat(number).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(number)
+        raise UserError(path, "an ordinary file", KINDS.get(kind, "a device"), do)
+    with open(number, "rb") as file:
+        yield file
+
+
+def content(path: Path, most: int = MOST) -> bytes:
+    """The bytes of an ordinary file. Raises as `opened`, and UserError for more than `most`."""
+    with opened(path) as file:
+        return bounded(file, most, path)
+
+
+def bounded(file: BinaryIO, most: int, where: object) -> bytes:
+    """What is left of an open file. Raises UserError if that is more than `most` bytes."""
+    pieces, left = [], most + 1
+    while left and (piece := file.read(min(left, STEP))):  # `read` may reserve what it is asked for
+        pieces.append(piece)
+        left -= len(piece)
+    if not left:
+        raise too_large(where, most)
+    return b"".join(pieces)
+
+
+def allowance(compressed: int, most: int | None = None) -> int:
+    """How many bytes so many compressed ones may unpack to."""
+    return min(MOST if most is None else most, ALWAYS + RATIO * compressed)
+
+
+def too_large(where: object, most: int) -> UserError:
+    """The error for content of more than `most` bytes, to be raised."""
+    return UserError(where, f"at most {most} bytes", "more", "get the file again, or a part of it")
+
+
+def sha256(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def readable(where: object, expected: str, do: str) -> Iterator[None]:
+    """What the readers inside raise for a missing or damaged file becomes a UserError."""
+    try:
+        yield
+    except UserError:
+        raise
+    except DAMAGED as error:
+        text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
+        is_missing = isinstance(error, FileNotFoundError)
+        found = "nothing" if is_missing else f"something else ({text})"
+        raise UserError(where, expected, found, do) from error
+
+
+# Formats ----------------------------------------------------------------------------------------
+
+
+def parse_json(text: str, where: object, do: str) -> Any:
+    """The value of a JSON text.
+
+    Raises UserError for anything else, for nesting that is too deep, for NaN and infinity, and for
+    a key that occurs twice in an object, where other readers would take other values.
+    """
+    try:
+        return JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        is_deep = isinstance(error, RecursionError)
+        found = "nesting that is too deep" if is_deep else f"something else ({error})"
+        raise UserError(where, "JSON", found, do) from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError(f"the key {_twice(key for key, _ in pairs)!r:.60} twice in one object")
+    return made
+
+
+def _twice(keys: Iterable[str]) -> str:
+    return Counter(keys).most_common(1)[0][0]
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name}, which is no number")
+
+
+JSON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file. Raises UserError as `parse_json`, and for a missing file."""
+    with readable(path, "a JSON file", "run the stage that writes it"):
+        return parse_json(content(path).decode(), path, "write the file again")
+
+
+def read_object(path: Path) -> dict:
+    """The object in a JSON file. Raises UserError for anything else."""
+    data, do = read_json(path), "run the stage that writes it"
+    if not isinstance(data, dict):
+        raise UserError(path, "a JSON object", type(data).__name__, do)
+    return data
+
+
+def read_yaml(path: Path) -> dict:
+    """The mapping in a YAML file, read with the safe loader.
+
+    Raises UserError for anything else, for a key that occurs twice in a mapping, and for aliases of
+    aliases, with which a few lines can stand for more data than there is memory.
+    """
+    with readable(path, "a YAML file", "correct the file, or its path"):
+        data = parse_yaml(content(path, LARGEST_YAML).decode())
+    if not isinstance(data, dict):
+        raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
+    return data
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML text. Raises what DAMAGED lists."""
+    # The loader nests calls as the text does, and a deep text would end the process. A text
+    # without long lines and many brackets cannot be deep.
+    longest, depth = max(map(len, text.splitlines()), default=0), 0
+    is_shallow = longest + text.count("[") + text.count("{") < SHALLOW
+    for event in () if is_shallow else yaml.parse(text, YAML_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"nesting of more than {DEEPEST} levels")
+    loader = YAML_LOADER(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_nodes(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_nodes(root: yaml.Node) -> None:
+    """Raise ValueError for a key that occurs twice, for nesting that is too deep, and for aliases
+    that stand for too much."""
+    ahead, count = [(root, 1)], 0
+    while ahead:
+        (node, depth), count = ahead.pop(), count + 1
+        if depth > DEEPEST:
+            raise ValueError(f"nesting of more than {DEEPEST} levels")
+        if count > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES} values, as aliases repeat them")
+        if isinstance(node, yaml.SequenceNode):
+            ahead += [(value, depth + 1) for value in node.value]
+        elif isinstance(node, yaml.MappingNode):
+            keys = [(k.tag, k.value) for k, _ in node.value if isinstance(k, yaml.ScalarNode)]
+            if len(set(keys)) < len(keys):
+                raise ValueError(f"the key {_twice(keys)[1]!r:.60} twice in one mapping")
+            ahead += [(value, depth + 1) for _, value in node.value]
+
+
+def read_parquet(path: Path) -> "pd.DataFrame":
+    """The table of a parquet file. Raises UserError for a missing or damaged one."""
+    import pandas as pd
+
+    with readable(path, "a parquet file", "run: dvc repro --force"):
+        return pd.read_parquet(path)
+
+
+def read_csv(path: Path, kind: type | None = None) -> "pd.DataFrame":
+    """The table of a CSV file, whose values are of a kind if it is named. Raises UserError for a
+    missing or damaged one."""
+    import pandas as pd
+
+    with readable(path, "a CSV file", "run: dvc repro --force"):
+        return pd.read_csv(path, dtype=kind)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file. Raises UserError for a missing or damaged one."""
+    with readable(path, "arrays", "run: dvc repro --force"), path.open("rb") as file:
+        stored = np.load(file, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
+        return dict(stored)
+
+
+def save_tensors(path: Path, values: dict) -> None:
+    """Write tensors and plain values, atomically, and at the end the sha256 of the bytes: torch
+    does not check the checksums of its archives. Equal values give equal bytes."""
+    import torch
+
+    archive = io.BytesIO()
+    torch.save(values, archive)
+    with atomic(path) as part:
+        part.write_bytes(archive.getbuffer())
+        with part.open("ab") as file:
+            file.write(hashlib.sha256(archive.getbuffer()).digest())
+
+
+def load_tensors(path: Path) -> dict:
+    """Read what `save_tensors` wrote, onto the host. Raises UserError for other bytes, and
+    FileNotFoundError."""
+    import torch
+
+    stored = path.read_bytes()
+    archive = memoryview(stored)[:-DIGEST_BYTES]
+    if hashlib.sha256(archive).digest() != stored[-DIGEST_BYTES:]:
+        raise UserError(path, "the bytes that were written", "others", "delete it and run again")
+    return torch.load(io.BytesIO(archive), map_location="cpu", weights_only=True)
+
+
+# Writing ----------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -37,54 +294,38 @@ def atomic(path: Path) -> Iterator[Path]:
     left unfinished is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    for old in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
+        number = old.name.removesuffix(PART).rpartition(".")[2]
+        if number.isdecimal() and not _is_running(int(number)):
+            _remove(old)
     part = path.with_name(f".{path.name}.{HOST}.{os.getpid()}{PART}")
     try:
         yield part
-        _flush(part)
+        for written in [part, *part.rglob("*")] if not part.is_symlink() else []:
+            if written.is_file():
+                with written.open("rb") as file:
+                    os.fsync(file.fileno())
         os.replace(part, path)
     finally:
         _remove(part)
 
 
 def _remove(part: Path) -> None:
-    """Remove a file, a folder or a link to one, if it is there."""
     if part.is_dir() and not part.is_symlink():
         shutil.rmtree(part)
     else:
         part.unlink(missing_ok=True)
 
 
-def _sweep(path: Path) -> None:
-    """Remove parts of `path` whose process, on this machine, has ended."""
-    for part in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
-        number = part.name.removesuffix(PART).rpartition(".")[2]
-        if number.isdecimal() and not _may_be_in_use(int(number)):
-            _remove(part)
-
-
-def _may_be_in_use(process: int) -> bool:
-    """Whether a process runs, and is not this one, which writes a path once at a time: what has its
-    number is of an earlier one, as in a container that was started anew."""
-    if process == os.getpid():
-        return False
+def _is_running(process: int) -> bool:
+    """Whether another process of this number runs, or may run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):  # of another user, or no number of a process
-        return True
-    return True
-
-
-def _flush(part: Path) -> None:
-    """Write a file, or all files of a folder, from memory to the disk; of a link, none."""
-    if part.is_symlink():
-        return
-    for path in [part, *part.rglob("*")] if part.is_dir() else [part]:
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+        pass
+    return process != os.getpid()  # else of an earlier one, as in a container started anew
 
 
 @contextmanager
@@ -125,94 +366,27 @@ def write_json(path: Path, data: object) -> None:
     write_text(path, text + "\n")
 
 
-def read_json(path: Path) -> object:
-    """The value in a JSON file."""
-    try:
-        return json.loads(content(path).decode())
-    except DataError:
-        raise
-    except FileNotFoundError as error:
-        raise UserError(path, "a JSON file", "nothing", "run the stage that writes it") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(
-            path, "JSON", f"something else ({error})", "write the file again"
-        ) from error
+# Space ------------------------------------------------------------------------------------------
 
 
-def read_yaml(path: Path) -> dict:
-    """The mapping in a YAML file, read with the safe loader.
-
-    Raises UserError for anything else, for a key that occurs twice in a mapping, and for aliases of
-    aliases, with which a few lines can stand for more data than there is memory.
-    """
-    try:
-        data = _yaml(content(path, LARGEST_YAML).decode())
-    except DataError:
-        raise
-    except FileNotFoundError as error:
-        raise UserError(path, "a YAML file", "nothing", "check the path") from error
-    except BAD_YAML as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise UserError(path, "YAML", f"something else ({reason})", "correct the file") from error
-    if not isinstance(data, dict):
-        raise UserError(path, "a mapping", type(data).__name__, "write `key: value` lines")
-    return data
+def free_below(path: Path) -> int:
+    """Free bytes where `path` is, or would be."""
+    while not path.exists():
+        path = path.absolute().parent
+    return shutil.disk_usage(path).free
 
 
-def _yaml(text: str) -> object:
-    """The value of a YAML text. Raises what BAD_YAML lists."""
-    # The loader nests calls as the text does, and a deep text would end the process. A text
-    # without long lines and many brackets cannot be deep.
-    lines = max(map(len, text.splitlines()), default=0)
-    if lines + text.count("[") + text.count("{") > SHALLOW:
-        _check_depth(text)
-    loader = YAML_LOADER(text)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _check_nodes(node)
-        return loader.construct_document(node)
-    finally:
-        loader.dispose()
+def require_space(path: Path, size: int) -> None:
+    """Raises UserError where the disk of `path` has less than `size` bytes left."""
+    free = free_below(path)
+    if free < size:
+        expected, found = f"{size / GB:.2f} GB of free space", f"{free / GB:.2f} GB"
+        raise UserError(path, expected, found, "make room, or begin on a larger disk")
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, YAML_LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise ValueError(TOO_DEEP)
-
-
-def _check_nodes(root: yaml.Node) -> None:
-    """Raise ValueError for a key that occurs twice, for nesting that is too deep, and for aliases
-    that stand for too much."""
-    ahead, count = [(root, 1)], 0
-    while ahead:
-        (node, depth), count = ahead.pop(), count + 1
-        if depth > DEEPEST:
-            raise ValueError(TOO_DEEP)
-        if count > MOST_NODES:
-            raise ValueError(
-                f"more than {MOST_NODES} values, as aliases repeat what they stand for"
-            )
-        if isinstance(node, yaml.SequenceNode):
-            ahead += [(value, depth + 1) for value in node.value]
-        elif isinstance(node, yaml.MappingNode):
-            _check_keys(node)
-            ahead += [(value, depth + 1) for _, value in node.value]
-
-
-def _check_keys(node: yaml.MappingNode) -> None:
-    keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-    if len(set(keys)) < len(keys):
-        ((_, twice), _), *_ = Counter(keys).most_common(1)
-        raise ValueError(f"the key {twice!r:.60} twice in one mapping")
-
-
-def sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def reserve(path: Path, size: int) -> None:
+    """Let a file have `size` bytes of the disk: a memory map of one that only claims them kills
+    the process once the disk is full. Raises UserError where there is too little space."""
+    require_space(path, size)
+    with path.open("r+b") as file:
+        os.posix_fallocate(file.fileno(), 0, size)

@@ -1,8 +1,8 @@
 """A fingerprint of this machine's numerics: digests of a fixed set of computations.
 
 Two machines with the same fingerprint give the same bytes for the kernels that are tried here, and
-with them, as far as was seen, for whole seasons; with different ones no replay can be expected to
-agree.
+with them, as far as was seen, for whole seasons; with different ones no repetition can be expected
+to agree.
 """
 
 from collections.abc import Iterable
@@ -22,37 +22,22 @@ SIZES = (7, 64, 300)  # of products: odd, a power of two, a sentence vector
 
 def fingerprint() -> str:
     """One digest of all computations."""
-    parts = fingerprint_parts()
-    return _digest(f"{name} {digest}".encode() for name, digest in parts.items())
+    return _digest(f"{name} {digest}".encode() for name, digest in fingerprint_parts().items())
 
 
 @cache
 def fingerprint_parts() -> dict[str, str]:
     """What was computed -> digest of its bytes."""
-    torch_parts = {
-        "torch products": _products,
-        "torch convolutions": _convolutions,
-        "torch recurrence": _recurrence,
-        "torch functions": _functions,
-        "torch decompositions": _decompositions,
-        "torch optimisers": _optimisers,
-        "torch pictures": _pictures,
-    }
-    host_parts = {"numpy": _numpy, "scipy": _scipy}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # of the weights that layers start with
-        arrays = {
-            name: [x.detach().numpy() for x in compute()] for name, compute in torch_parts.items()
-        }
-    arrays |= {name: compute() for name, compute in host_parts.items()}
+        tensors = {"torch products": _products()} | _trained() | _others()
+    arrays = {name: [x.detach().numpy() for x in of] for name, of in tensors.items()}
+    arrays |= {"numpy": _numpy(), "scipy": _scipy()}
     return {name: _digest(array.tobytes() for array in of) for name, of in arrays.items()}
 
 
 def _digest(chunks: Iterable[bytes]) -> str:
-    whole = sha256()
-    for chunk in chunks:
-        whole.update(chunk)
-    return whole.hexdigest()[:DIGITS]
+    return sha256(b"".join(chunks)).hexdigest()[:DIGITS]
 
 
 def _uniform(*shape: int) -> np.ndarray:
@@ -71,9 +56,9 @@ def _products() -> list[Tensor]:
     return [*plain, batched, double, functional.normalize(_tensor(64, 300))]
 
 
-def _convolutions() -> list[Tensor]:
-    """Forward and backward, as in an image network and in a text CNN."""
-    made = []
+def _trained() -> dict[str, list[Tensor]]:
+    """Layers forward and backward: as in an image network and a text CNN, and recurrent ones."""
+    convolutions, recurrence = [], []
     for shape, layer in (
         ((4, 3, 32, 32), nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)),
         ((4, 16, 16, 16), nn.Conv2d(16, 16, 3, padding=1, groups=16)),
@@ -82,54 +67,40 @@ def _convolutions() -> list[Tensor]:
         pixels = _tensor(*shape).requires_grad_()
         maps = functional.relu(functional.batch_norm(layer(pixels), None, None, training=True))
         maps.square().sum().backward()
-        made += [maps, pixels.grad, layer.weight.grad]
-    return made
-
-
-def _recurrence() -> list[Tensor]:
-    made = []
+        convolutions += [maps, pixels.grad, layer.weight.grad]
     lengths = torch.tensor([9, 7, 7, 5, 3, 1])
     words = nn.utils.rnn.pack_padded_sequence(_tensor(6, 9, 20), lengths, batch_first=True)
     for layer in (nn.GRU(20, 32, bidirectional=True), nn.LSTM(20, 32)):
         states = layer(words)[0].data
         states.square().sum().backward()
-        made += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
-    return made
+        recurrence += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
+    return {"torch convolutions": convolutions, "torch recurrence": recurrence}
 
 
-def _functions() -> list[Tensor]:
+def _others() -> dict[str, list[Tensor]]:
     x = _tensor(37, 101)
     positive = x.abs() + 0.1
     sums = [x.softmax(1), x.logsumexp(0), x.norm(dim=1), x.sum(0), x.mean(), x.std(), x.cumsum(1)]
-    return [*sums, x.exp(), x.tanh(), x.sigmoid(), positive.log(), positive.rsqrt()]
-
-
-def _decompositions() -> list[Tensor]:
-    x = _tensor(64, 40).double()
-    gram = x.T @ x
-    return [*torch.linalg.eigh(gram), torch.linalg.svdvals(x), torch.linalg.cholesky(gram)]
-
-
-def _optimisers() -> list[Tensor]:
-    """Two steps of those that train: fused, since sqrt, which others take, is MKL's."""
-    made = []
+    functions = [*sums, x.exp(), x.tanh(), x.sigmoid(), positive.log(), positive.rsqrt()]
+    tall = _tensor(64, 40).double()
+    gram = tall.T @ tall
+    decompositions = [*torch.linalg.eigh(gram), torch.linalg.svdvals(tall)]
+    decompositions.append(torch.linalg.cholesky(gram))
+    weights = []  # two steps each, fused: sqrt, which other optimisers take, is MKL's
     for optimiser in (torch.optim.Adam, partial(torch.optim.SGD, lr=0.1, momentum=0.9)):
-        weight = nn.Parameter(_tensor(37, 101))
-        step = optimiser([weight], fused=True)
+        weights.append(nn.Parameter(_tensor(37, 101)))
+        step = optimiser(weights[-1:], fused=True)
         for power in (2, 3):
-            weight.grad = _tensor(37, 101) ** power
+            weights[-1].grad = x**power
             step.step()
-        made.append(weight)
-    return made
-
-
-def _pictures() -> list[Tensor]:
     pixels = (128 * (_tensor(1, 3, 61, 83) + 1)).to(torch.uint8)
-    settings = {"size": (32, 32), "mode": "bilinear", "antialias": True}
-    return [
-        functional.interpolate(pixels, **settings),
-        functional.interpolate(pixels.float(), **settings),
-    ]
+    resize = partial(functional.interpolate, size=(32, 32), mode="bilinear", antialias=True)
+    return {
+        "torch functions": functions,
+        "torch decompositions": decompositions,
+        "torch optimisers": weights,
+        "torch pictures": [resize(pixels), resize(pixels.float())],
+    }
 
 
 def _numpy() -> list[np.ndarray]:

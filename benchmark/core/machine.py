@@ -8,69 +8,42 @@ from importlib.metadata import version
 import torch
 
 from benchmark.core import devices
-from benchmark.core.provenance import Provenance
+from benchmark.core.records import Provenance
 
+UNKNOWN = "unknown"  # what a tool that is missing, or fails, would have told
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "gensim", "scikit-learn")
 
 
-def provenance(
-    device: torch.device, seconds: dict[str, float], precision: str, workers: int = 1
-) -> Provenance:
-    """The present process on the present machine. Memory is that since `devices.begin`, of a device
-    without that of further workers. Seconds keep four significant digits: some are of a whole
-    training, some of one pair."""
-    on_cuda = device.type == "cuda"
+def provenance(device: torch.device, seconds: dict[str, float], precision: str) -> Provenance:
+    """The present process on the present machine. Memory is that since `devices.begin`. Seconds
+    keep four significant digits: some are of a whole training, some of one pair."""
+    facts = {}
+    if device.type == "cuda":
+        cudnn, mib = torch.backends.cudnn.version(), 2**20
+        query = ("--query-gpu=driver_version", "--format=csv,noheader", "--id=0")
+        facts = {
+            "driver": _told("nvidia-smi", *query),
+            "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
+            "peak_device_memory_mib": round(torch.cuda.max_memory_allocated(device) / mib, 1),
+            "peak_device_reserved_mib": round(torch.cuda.max_memory_reserved(device) / mib, 1),
+        }
+    changed = _told("git", "status", "--porcelain", "--", "benchmark", "methods", "datasets")
+    commit = _told("git", "rev-parse", "--short=12", "HEAD")
     return Provenance(
-        git_commit=_commit(),
+        git_commit=commit + ("+" if changed and commit != UNKNOWN else ""),
         packages={name: version(name) for name in PACKAGES},
-        machine=machine(),
+        machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         device=devices.kind(device),
-        driver=_driver() if on_cuda else None,
-        cudnn=_cudnn() if on_cuda else None,
         precision=precision,
         threads=torch.get_num_threads(),
-        workers=workers,
         seconds={name: float(f"{value:.4g}") for name, value in seconds.items()},
         peak_memory_mib=round(devices.peak_memory(), 1),
-        peak_device_memory_mib=_mib(torch.cuda.max_memory_allocated(device)) if on_cuda else None,
-        peak_device_reserved_mib=_mib(torch.cuda.max_memory_reserved(device)) if on_cuda else None,
+        **facts,
     )
 
 
-def _mib(size: int) -> float:
-    return round(size / 2**20, 1)
-
-
-def _cudnn() -> str:
-    number = torch.backends.cudnn.version()
-    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-
-
-def _driver() -> str:
-    """The version of the GPU's driver; "unknown" where the tool that tells it is missing."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+def _told(*command: str) -> str:
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return told.strip()
-
-
-def machine() -> str:
-    """What kind of machine this is."""
-    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
-
-
-def _commit() -> str:
-    """HEAD, marked `+` when the code differs from it; "unknown" outside of a repository."""
-    try:
-        head = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--", "benchmark", "methods", "datasets")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+" if changed else "")
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return UNKNOWN

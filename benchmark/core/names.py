@@ -1,52 +1,82 @@
-"""Names of seasons, datasets, presets, encoders and methods: one pattern for all.
+"""Names, paths and texts from files: what may be stored, opened, and put into a command.
 
-They become folders, file names, stages of DVC, words of shell commands and links in reports. So a
-name has letters, digits, `_` and `-` alone, and begins with a letter or a digit.
+Names of seasons, datasets, presets, encoders and methods become folders, file names, stages of
+DVC, words of shell commands and links in reports. So a name has letters, digits, `_` and `-` alone,
+and begins with a letter or a digit.
 """
 
 import re
+from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
 from benchmark.core.errors import UserError, short
-from datasets.shared.name_checks import fault_of, leads_outside
 
 LONGEST = 64  # characters: a file name holds several names
 PATTERN = rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST - 1}}}"
 EXPECTED = f"a name of 1 to {LONGEST} letters, digits, _ and -, the first a letter or a digit"
-
-
-def checked_name(name: object, where: str) -> str:
-    """The name itself. Raises UserError for what is none."""
-    if not _is_name(name):
-        raise UserError(where, EXPECTED, short(name), "give it another name")
-    return name
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and re.fullmatch(PATTERN, name) is not None
+LONGEST_NAME, LONGEST_PATH = 255, 1024  # bytes, as in most file systems
+LONGEST_TEXT = 10_000  # characters of a caption or phrase
 
 
 def _named(name: str) -> str:
-    if not _is_name(name):
+    if not re.fullmatch(PATTERN, name):
         raise ValueError(EXPECTED)
     return name
 
 
 def _inside(path: str) -> str:
-    """A path that stays in the folder that it is relative to."""
     if leads_outside(path) or fault_of(path) or path.startswith("~"):
         raise ValueError("a path inside of the folder, without ..")
     return path
 
 
-def _file_named(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,240}", name):
-        raise ValueError("names joined by - and _")
+Name = Annotated[str, AfterValidator(_named)]
+PathInside = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_inside)]
+
+
+def checked_name(name: object, where: str) -> str:
+    """The name itself. Raises UserError for what is none."""
+    if not isinstance(name, str) or not re.fullmatch(PATTERN, name):
+        raise UserError(where, EXPECTED, short(name), "give it another name")
     return name
 
 
-Name = Annotated[str, AfterValidator(_named)]
-FileName = Annotated[str, AfterValidator(_file_named)]  # of several names: a cell, a feature set
-PathInside = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_inside)]
+def fault_of(text: str) -> str:
+    """What makes a text one that no file can hold; "" if nothing does."""
+    if "\0" in text:
+        return "a zero byte"
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # the surrogates that JSON's escapes can give
+        return "half a character"
+    return ""
+
+
+def check_text(text: str, where: str, do: str, longest: int = LONGEST_TEXT) -> None:
+    """Raise UserError for a text that no file can hold, and for more than `longest` characters."""
+    fault = fault_of(text)
+    if fault:
+        raise UserError(where, "text", f"{fault} in {text!r:.60}", do)
+    if len(text) > longest:
+        raise UserError(where, f"at most {longest} characters", f"{len(text)}, {text!r:.40}...", do)
+
+
+def leads_outside(file: str) -> bool:
+    """Whether a path may leave the folder that it is relative to, or names none."""
+    path = PurePosixPath(file)
+    return path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file
+
+
+def inside(file: str, where: str, do: str, expected: str = "a path inside the folder") -> str:
+    """A path in its shortest form, with forward slashes. Raises UserError for one that may leave
+    its folder, and for one that no file can have."""
+    path = PurePosixPath(file)
+    if leads_outside(file) or fault_of(file):
+        raise UserError(where, expected, f"{file!r:.200}", do)
+    longest = max(len(part.encode()) for part in path.parts)
+    if longest > LONGEST_NAME or len(file.encode()) > LONGEST_PATH:
+        found = f"{len(file)} characters, {file!r:.60}..."
+        raise UserError(where, f"{expected} of at most {LONGEST_NAME} bytes per name", found, do)
+    return str(path)

@@ -77,21 +77,11 @@ def of_children(wanted: Numerics) -> Iterator[None]:
         os.environ.update(before)
 
 
-def environment_of(wanted: Numerics) -> dict[str, str]:
-    """Variables of a process, wherever it begins, that computes in this way."""
-    return _settings(wanted) | {MODE: wanted.mode, THREADS: str(wanted.threads)}
-
-
 def _ask_for(wanted: Numerics) -> None:
     """Let the environment say how processes compute that begin from now on."""
     os.environ.update({MODE: wanted.mode, THREADS: str(wanted.threads)})
     for name in ("MKL_CBWR", *KERNELS, "NPY_DISABLE_CPU_FEATURES"):
         os.environ.pop(name, None)
-
-
-def current() -> Numerics:
-    """How the present process computes."""
-    return _CURRENT
 
 
 def _wanted(environment: Mapping[str, str]) -> Numerics:
@@ -104,13 +94,9 @@ def _settings(wanted: Numerics) -> dict[str, str]:
     if wanted.mode == NATIVE:
         return threads | waiting
     kernels = KERNELS | {"MKL_CBWR": MKL[wanted.mode]}
-    return threads | waiting | kernels | {"NPY_DISABLE_CPU_FEATURES": _wider_features()}
-
-
-def _wider_features() -> str:
-    """What numpy must not use; it warns of names that it does not know."""
     number = tuple(int(part) for part in version("numpy").split(".")[:2])
-    return WIDER if number >= RENAMED else WIDER_BEFORE
+    wider = WIDER if number >= RENAMED else WIDER_BEFORE  # numpy warns of names it does not know
+    return threads | waiting | kernels | {"NPY_DISABLE_CPU_FEATURES": wider}
 
 
 def _begun() -> Numerics:
@@ -122,3 +108,8 @@ def _begun() -> Numerics:
 
 
 _CURRENT = _begun()  # before `pin`, which cannot reach what is loaded
+
+
+def current() -> Numerics:
+    """How the present process computes."""
+    return _CURRENT

@@ -1,28 +1,55 @@
-"""What a cell leaves behind, and where.
+"""What a cell leaves behind, in one JSON file: identity, metrics, history and cost.
 
-record.json holds what was played and how it ended, and nothing that a second run on the same
-machine would change: no time, no date, no commit. Those are in training/cost.json and
-scores/cost.json.
+record.json holds what was run and how it ended. Two runs of a cell on one machine agree in all of
+it but `cost`, which has times, dates and the commit. Knows no torch.
 """
 
+import json
+import re
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from benchmark.core.errors import checked
-from benchmark.core.files import write_json
-from benchmark.core.json_objects import read_object
+from benchmark.core.files import read_object, write_text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+RECORD = "record.json"
 
 
 class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Provenance(Frozen):
+    """Where and when a training or a scoring ran, and what it cost."""
+
+    git_commit: str
+    packages: dict[str, str]
+    machine: str
+    device: str
+    driver: str | None = None  # of a GPU, as cudnn
+    cudnn: str | None = None
+    precision: str | None = None  # of the season; None in files of before it was kept
+    threads: int
+    workers: int = 1  # threads or GPUs that scored one cell; today it is always one
+    seconds: dict[str, float]  # what -> wall time
+    peak_memory_mib: float
+    peak_device_memory_mib: float | None = None
+    peak_device_reserved_mib: float | None = None  # with what the allocator held back
+
+
+class Costs(Frozen):
+    """What a cell cost. A fusion has no training of its own, an external row neither."""
+
+    training: Provenance | None = None
+    scoring: Provenance
+
+
 class Record(Frozen):
-    """One cell: identity, what it was fed, how it ended, and its metrics."""
+    """One cell: identity, what it was fed, how it ended, its metrics, history and cost."""
 
     schema_version: int = SCHEMA_VERSION
     protocol_version: int
@@ -48,17 +75,29 @@ class Record(Frozen):
     status: Literal["ok", "failed", "not_applicable"]
     reason: str = ""
     metrics: dict
-    # Records of before these were kept have none.
-    trainings: dict[str, dict] = {}  # preset -> digests of inputs and code, numerics
+    sampled: dict[str, float] = {}  # of sampled images: correlation_before, correlation_after
+    trainings: dict[str, dict] = {}  # preset -> digests of its inputs, numerics
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
-    files: dict[str, str] = {}  # of the folder, without costs -> sha256
+    files: dict[str, str] = {}  # beside this one: name -> sha256
+    history: dict[str, list[int | float | None]] = {}  # column -> value of each epoch
+    cost: Costs
+
+    @property
+    def epochs(self) -> pd.DataFrame | None:
+        """The history, one row per epoch; None without epochs of its own."""
+        return pd.DataFrame(self.history) if self.history else None
 
 
 def write_record(folder: Path, record: Record) -> None:
-    write_json(folder / "record.json", record.model_dump(mode="json"))
+    """Write record.json: equal records give equal bytes. A column of the history is one line."""
+    data = record.model_dump(mode="json")
+    text = json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")  # of numbers
+    text = lists.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+    write_text(folder / RECORD, text + "\n")
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a cell, checked against this version's schema."""
-    path = folder / "record.json"
+    """The record of a cell. Raises UserError for a missing or damaged one."""
+    path = folder / RECORD
     return checked(Record, read_object(path), str(path))

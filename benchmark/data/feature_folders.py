@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
-from benchmark.core.json_objects import read_object
 from benchmark.data.prepared_tables import Prepared
-from benchmark.season.parameters import FeatureSet
 
 DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not features
 ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
@@ -23,8 +21,9 @@ def sha256_of_items(ids: Sequence[str]) -> str:
     return sha256("\n".join(ids).encode()).hexdigest()
 
 
-def card_of(feature_set: FeatureSet, ids: Sequence[str], data: Prepared) -> dict:
-    """The card of a feature folder: which dataset and items, encoded with which settings."""
+def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
+    """The card of a feature folder: which dataset and items, encoded with which settings. A feature
+    set of a season has one of four kinds of them."""
     settings = (
         feature_set.image or feature_set.words or feature_set.sentence or feature_set.proposals
     )
@@ -41,7 +40,8 @@ def card_of(feature_set: FeatureSet, ids: Sequence[str], data: Prepared) -> dict
 def write_card(folder: Path, card: dict) -> None:
     """Write card.json, which completes a feature folder: it names the sha256 of all other files."""
     paths = sorted(path for path in folder.iterdir() if path.name != "card.json")
-    write_json(folder / "card.json", card | {"files": {p.name: files.sha256(p) for p in paths}})
+    digests = {path.name: files.sha256(path) for path in paths}
+    files.write_json(folder / "card.json", card | {"files": digests})
 
 
 def verified(folder: Path) -> str:
@@ -50,24 +50,14 @@ def verified(folder: Path) -> str:
     Raises UserError where a file was changed, cut off or removed.
     """
     path = folder / "card.json"
-    listed = read_object(path).get("files")
-    if listed is None:
-        raise UserError(
-            where=path, expected="digests of its files", found="an older card", do=ENCODE_AGAIN
-        )
-    for name, digest in listed.items():
-        _verify(folder / name, digest)
+    for name, digest in files.read_object(path).get("files", {}).items():
+        file = folder / name
+        if not file.is_file():
+            raise UserError(file, "a file of features", "nothing", ENCODE_AGAIN)
+        state = file.stat()
+        if _sha256(file, state.st_size, state.st_mtime_ns) != digest:
+            raise UserError(file, "the bytes that were encoded", "others", ENCODE_AGAIN)
     return files.sha256(path)
-
-
-def _verify(path: Path, digest: str) -> None:
-    if not path.is_file():
-        raise UserError(where=path, expected="a file of features", found="nothing", do=ENCODE_AGAIN)
-    state = path.stat()
-    if _sha256(path, state.st_size, state.st_mtime_ns) != digest:
-        raise UserError(
-            where=path, expected="the bytes that were encoded", found="others", do=ENCODE_AGAIN
-        )
 
 
 @cache
@@ -88,39 +78,23 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     Raises UserError when the folder holds features of another dataset, of another encoder or of
     other items, and when the file is not such an array.
     """
-    path = folder / "card.json"
-    card = read_object(path)
-    _check(path, f"features of {dataset!r}", dataset, card.get("dataset"))
-    _check(path, f"features of encoder {folder.name!r}", folder.name, card.get("encoder"))
-    if card.get("items_sha256") != sha256_of_items(ids):
-        raise UserError(
-            where=path,
-            expected=f"features of the {len(ids)} items of data/prepared/{dataset}",
-            found=f"{card.get('items')} other items",
-            do=ENCODE_AGAIN,
-        )
-    return _mapped(folder / f"{name}.npy", len(ids))
-
-
-def _check(path: Path, expected: str, name: str, found: object) -> None:
-    if found != name:
-        raise UserError(where=path, expected=expected, found=repr(found), do=ENCODE_AGAIN)
-
-
-def _mapped(path: Path, rows: int) -> np.ndarray:
-    try:
+    card = files.read_object(folder / "card.json")
+    wanted = {
+        "dataset": dataset,
+        "encoder": folder.name,
+        "items": len(ids),
+        "items_sha256": sha256_of_items(ids),
+    }
+    for key, value in wanted.items():
+        if card.get(key) != value:
+            found = f"{key} {card.get(key)!r}"
+            raise UserError(folder / "card.json", f"{key} {value!r}", found, ENCODE_AGAIN)
+    path = folder / f"{name}.npy"
+    with files.readable(path, "an array", ENCODE_AGAIN):
         # Copy-on-write: torch wraps it without a copy, and nothing can write to the file.
         array = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            where=path, expected="an array", found=f"something else ({error})", do=ENCODE_AGAIN
-        ) from error
-    dtype = DTYPES.get(path.stem, np.float16)
-    if array.dtype != dtype or array.shape[0] != rows:
-        raise UserError(
-            where=path,
-            expected=f"{rows} rows of {np.dtype(dtype)}",
-            found=f"{array.shape[0]} of {array.dtype}",
-            do=ENCODE_AGAIN,
-        )
+        dtype = DTYPES.get(name, np.float16)
+        if array.dtype != dtype or len(array) != len(ids):
+            expected = f"{len(ids)} rows of {np.dtype(dtype)}"
+            raise UserError(path, expected, f"{len(array)} of {array.dtype}", ENCODE_AGAIN)
     return array

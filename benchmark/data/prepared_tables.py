@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.core.array_files import check_bytes, read_parquet
+from benchmark.contracts.datasets import SPLITS
 from benchmark.core.errors import UserError
-from benchmark.core.files import sha256
-from benchmark.core.json_objects import read_object
-from datasets import SPLITS
+from benchmark.core.files import read_object, read_parquet, sha256
 
 ROOT = Path("data/prepared")
 TABLES = ("images", "captions", "regions")
@@ -89,16 +87,13 @@ class Prepared:
 def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing."""
     folder = ROOT / dataset
-    paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    for path in (*paths.values(), folder / "card.json"):
-        if not path.is_file():
-            raise UserError(
-                where=path,
-                expected="a file of the prepared dataset",
-                found="nothing",
-                do=f"run: python -m benchmark.prepare {dataset}",
-            )
+    for name in ("card.json", *(f"{table}.parquet" for table in TABLES)):
+        if not (folder / name).is_file():
+            do = f"run: rematch prepare {dataset}"
+            raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
     card = read_object(folder / "card.json")
-    check_bytes(folder, card.get("files", {}))  # tables of before these were kept have none
-    tables = {table: read_parquet(path) for table, path in paths.items()}
+    for name, digest in card.get("files", {}).items():
+        if sha256(folder / name) != digest:
+            raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
+    tables = {table: read_parquet(folder / f"{table}.parquet") for table in TABLES}
     return Prepared(**tables, card=card, folder=folder)

@@ -1,16 +1,26 @@
-"""The raw files of a dataset of the active season, and the module that reads them."""
+"""The raw files of a dataset, the module that reads them, and whether they are those that `fetch`
+recorded.
+
+The manifest, data/manifests/<dataset>.json, is the one record of raw files: name, size and sha256
+of each. What a file's bytes are is remembered on this machine by its name, size and times, so that
+to compare a folder with its manifest reads only what changed.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-import datasets
-from benchmark.core.errors import UserError
-from benchmark.core.suggestions import suggested
-from benchmark.season.parameter_files import entry
-from benchmark.season.parameters import Option, Params
+from benchmark.contracts import datasets
+from benchmark.contracts.datasets import Card, Needed, RemoteFile
+from benchmark.core.errors import UserError, entry, suggested
+from benchmark.core.files import is_file, read_json, sha256, write_json
+from benchmark.core.progress_bars import ProgressBar
+
+HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
+Option = str | int | float | bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +48,25 @@ class RawDataset:
         """Names, sizes and checksums of the raw files, written by fetch."""
         return Path("data/manifests") / f"{self.name}.json"
 
-    @property
+    @cached_property
     def reader_options(self) -> object:
-        """The module's `Options` with those that the season sets."""
-        return _reader_options(self.module, self.options, f"dataset {self.name}: options")
+        """The module's `Options` with those that the season sets, checked for names and types."""
+        where, kinds = f"dataset {self.name}: options", get_type_hints(self.module.Options)
+        for key, value in self.options.items():
+            if key not in kinds:
+                expected = f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
+                raise UserError(where, expected, suggested(key, kinds), "correct the season")
+            try:
+                TypeAdapter(kinds[key]).validate_python(value, strict=True)
+            except ValidationError as error:
+                kind = kinds[key].__name__ if isinstance(kinds[key], type) else str(kinds[key])
+                do = "correct the season"
+                raise UserError(f"{where}.{key}", kind, repr(value), do) from error
+        return self.module.Options(**self.options)
 
     @property
-    def card(self) -> datasets.Card:
+    def card(self) -> Card:
+        """What is known before any byte is read."""
         return self.module.card(self.reader_options)
 
     def inventory(self) -> list[Path]:
@@ -57,31 +79,107 @@ class RawDataset:
         return self.module.pictures(self.folder, self.reader_options)
 
 
-def raw_dataset(params: Params, name: str) -> RawDataset:
-    """A dataset of a season. Raises DataError for an option that its reader cannot use."""
+def raw_dataset(params: Any, name: str) -> RawDataset:
+    """A dataset of a season. Raises UserError for an option that its reader cannot use."""
     settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
-    module = datasets.load(reader)
-    _reader_options(module, settings.options, f"dataset {name}: options")
-    return RawDataset(
-        name=name,
-        reader=reader,
-        options=dict(settings.options),
-        source=settings.source,
-        module=module,
+    module, options = datasets.load(reader), dict(settings.options)
+    dataset = RawDataset(
+        name=name, reader=reader, options=options, source=settings.source, module=module
     )
+    _ = dataset.reader_options
+    return dataset
 
 
-def _reader_options(module: datasets.Dataset, options: dict[str, Option], where: str) -> object:
-    """`module.Options` with `options` over its defaults, checked for unknown keys and types."""
-    kinds = get_type_hints(module.Options)
-    for key, value in options.items():
-        if key not in kinds:
-            expected = f"one of {', '.join(kinds) or '(none)'}, the options of the reader"
-            raise UserError(where, expected, suggested(key, kinds), "correct the season")
-        try:
-            TypeAdapter(kinds[key]).validate_python(value, strict=True)
-        except ValidationError as error:
-            kind = kinds[key].__name__ if isinstance(kinds[key], type) else str(kinds[key])
-            raise UserError(f"{where}.{key}", kind, repr(value), "correct the season") from error
-    return module.Options(**options)
+# What is there ----------------------------------------------------------------------------------
+
+
+def digests(dataset: RawDataset, paths: list[Path], folder: Path) -> dict[str, str]:
+    """name below `folder` -> sha256 of each file, in the order of names. Files whose size and times
+    are those of before are not read again."""
+    memory = HASHED / f"{dataset.name}.json"
+    known = read_json(memory) if memory.is_file() else {}
+    seen = {}
+    for path in ProgressBar(sorted(set(paths)), desc=f"hashing {dataset.name}", unit="file"):
+        facts = path.stat()
+        identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+        name = path.relative_to(folder).as_posix()
+        old = known.get(name, {})
+        digest = old["sha256"] if old.get("identity") == identity else sha256(path)
+        seen[name] = {"identity": identity, "sha256": digest}
+    if seen != known:
+        write_json(memory, seen)
+    return {name: facts["sha256"] for name, facts in seen.items()}
+
+
+def present(dataset: RawDataset, expected: str, do: str = "") -> list[Path]:
+    """The files of the dataset's inventory. Raises UserError unless all are there."""
+    files = dataset.inventory()
+    missing = [path for path in files if not is_file(path)]
+    if missing:
+        found = f"nothing ({len(missing)} of {len(files)} raw files are missing)"
+        raise UserError(missing[0], expected, found, do)
+    return files
+
+
+def is_changed(dataset: RawDataset, folder: Path) -> bool:
+    """Whether `folder` is another one than fetch linked, or holds other files than the manifest
+    lists; not if there is no such folder."""
+    if not folder.is_dir():
+        return False
+    try:
+        check_manifest(dataset)
+    except UserError:
+        return True
+    return dataset.folder.resolve() != folder.resolve()
+
+
+def check_manifest(dataset: RawDataset) -> None:
+    """Raise UserError unless the raw files are, byte for byte, those of the manifest."""
+    fetch = fetch_advice(dataset)
+    if not dataset.manifest.is_file():
+        raise UserError(dataset.manifest, "a manifest", "nothing", fetch)
+    manifest = read_json(dataset.manifest)
+    if manifest["files"] and not dataset.folder.is_dir():  # drawn datasets have no files
+        raise UserError(dataset.folder, "the raw files", "nothing", fetch)
+    for key in ("reader", "options"):
+        if manifest[key] != getattr(dataset, key):
+            expected = f"{getattr(dataset, key)!r} as in the season"
+            raise UserError(f"{dataset.manifest}: {key}", expected, repr(manifest[key]), fetch)
+    listed = {file["name"]: file["sha256"] for file in manifest["files"]}
+    paths = present(dataset, "a file that is in the manifest", fetch)
+    for name, found in digests(dataset, paths, dataset.folder).items():
+        if listed.get(name) != found:
+            known = f"sha256 {listed.get(name)} as in the manifest"
+            expected = known if name in listed else "only files that are in the manifest"
+            raise UserError(dataset.folder / name, expected, found, fetch)
+
+
+def fetch_advice(dataset: RawDataset) -> str:
+    return f"run: rematch fetch {dataset.name}"
+
+
+def checklist(card: Card, raw: Path) -> list[tuple[bool, Needed]]:
+    """Every entry of the card's checklist, and whether its files are in the folder `raw`."""
+
+    def is_filled(name: str) -> bool:
+        paths = raw.glob(name.rstrip("/"))
+        return any(not path.is_dir() or any(path.glob("[!.]*")) for path in paths)
+
+    return [(any(all(map(is_filled, way)) for way in need.ways), need) for need in card.checklist]
+
+
+def marked(entries: list[tuple[bool, Needed]]) -> list[str]:
+    """The entries of a checklist as lines, each with a box that is ticked or empty."""
+    return [f"[{'x' if there else ' '}] {needed}" for there, needed in entries]
+
+
+def downloads(card: Card, raw: Path) -> list[RemoteFile]:
+    """The files to be downloaded: neither they nor their substitutes are in the folder."""
+    entries = checklist(card, raw)
+
+    def is_needless(name: str) -> bool:
+        naming = [there for there, need in entries if any(name in way for way in need.ways)]
+        return (raw / name).exists() or (bool(naming) and all(naming))
+
+    return [remote for remote in card.remote if not is_needless(remote.name)]

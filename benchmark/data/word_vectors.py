@@ -1,6 +1,5 @@
 """Words and their vectors, as they are stored: words.json and words.npy. Knows no torch."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import atomic, read_json, write_json
+from benchmark.core.files import atomic, read_json, readable, write_json
 from benchmark.data.feature_folders import ENCODE_AGAIN
 
 FRAME = ("<s>", "</s>")  # marks that a sentence encoder may put around a caption
@@ -59,44 +58,12 @@ class Words:
 
     @classmethod
     def read(cls, folder: Path) -> "Words":
-        """What `save` wrote. Raises UserError if a file is malformed or their lengths differ."""
-        words, vectors = _read_words(folder / "words.json"), _read_vectors(folder / "words.npy")
-        if len(words) != len(vectors):
-            raise UserError(
-                where=folder / "words.npy",
-                expected=f"{len(words)} vectors, one per word of words.json",
-                found=len(vectors),
-                do=ENCODE_AGAIN,
-            )
+        """What `save` wrote. Raises UserError where the files are damaged or do not fit."""
+        words, path = read_json(folder / "words.json"), folder / "words.npy"
+        with readable(path, "word vectors", ENCODE_AGAIN):
+            vectors = np.load(path, allow_pickle=False)
+            if len(set(words)) != len(vectors) or vectors.dtype != np.float32 or vectors.ndim != 2:
+                expected = f"float32 ({len(set(words))}, E), one row per word of words.json"
+                found = f"{vectors.dtype} {vectors.shape}"
+                raise UserError(path, expected, found, ENCODE_AGAIN)
         return cls(tuple(words), vectors)
-
-
-def _read_words(path: Path) -> list[str]:
-    words = read_json(path)
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        start = json.dumps(words, ensure_ascii=False)[:40]
-        raise UserError(where=path, expected="a list of words", found=start, do=ENCODE_AGAIN)
-    if len(set(words)) < len(words):
-        repeated = next(word for v, word in enumerate(words) if word in words[:v])
-        raise UserError(
-            where=path, expected="every word once", found=f"{repeated!r} twice", do=ENCODE_AGAIN
-        )
-    return words
-
-
-def _read_vectors(path: Path) -> np.ndarray:
-    try:
-        vectors = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            where=path,
-            expected="an array of word vectors",
-            found=f"none ({reason})",
-            do=ENCODE_AGAIN,
-        ) from error
-    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
-        is_array = isinstance(vectors, np.ndarray)
-        kind = f"{vectors.dtype} {vectors.shape}" if is_array else "several arrays"
-        raise UserError(where=path, expected="float32 (V, E)", found=kind, do=ENCODE_AGAIN)
-    return vectors

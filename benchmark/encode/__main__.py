@@ -1,20 +1,16 @@
 """Stage encode: one feature set of the active season, written to its feature folder.
 
-    python -m benchmark.encode FEATURE_SET
-
-Each kind of features is a module beside this one, which offers
-`encode(params, feature_set, data)`. It is loaded by name, so that a changed kind makes only its own
-folders stale.
+rematch encode FEATURE_SET
 """
 
 import argparse
-from importlib import import_module
 
 from benchmark.core.command_line import run_stage
+from benchmark.core.errors import entry
 from benchmark.data import prepared_tables
-from benchmark.data.raw_files import raw_dataset
-from benchmark.data.raw_state import check_unchanged
-from benchmark.season.parameter_files import entry, read_shared
+from benchmark.data.raw_files import check_manifest, raw_dataset
+from benchmark.encode import images, texts
+from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import FeatureSet, Params
 
 
@@ -28,11 +24,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def encode(params: Params, feature_set: FeatureSet) -> None:
-    """Write the folder of one feature set."""
-    if feature_set.image or feature_set.proposals:  # pictures must be those that were prepared
-        check_unchanged(raw_dataset(params, feature_set.dataset))
-    kind = import_module(f"benchmark.encode.{feature_set.kind}")
-    kind.encode(params, feature_set, prepared_tables.read(feature_set.dataset))
+    """Write the folder of one feature set. The function of its kind has the kind's name."""
+    data = prepared_tables.read(feature_set.dataset)
+    if feature_set.kind in ("pictures", "proposals"):
+        check_manifest(raw_dataset(params, feature_set.dataset))  # the images that were prepared
+        getattr(images, feature_set.kind)(params, feature_set, data)
+    else:
+        getattr(texts, feature_set.kind)(feature_set, data)
 
 
 if __name__ == "__main__":

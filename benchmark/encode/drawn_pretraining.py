@@ -8,18 +8,17 @@ training on photographs stale.
 """
 
 import argparse
-from types import ModuleType
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
-import datasets
+from benchmark.contracts import datasets
 from benchmark.core.command_line import run_stage
 from benchmark.core.files import atomic
 from benchmark.core.progress_bars import ProgressBar
-from benchmark.encoders.drawn_cnn import CLOSE_UPS, EPOCHS, WEIGHTS, Network
+from benchmark.features.drawn_cnn import CLOSE_UPS, EPOCHS, WEIGHTS, Network
 
 DATASET = "shapes"
 SEED, BATCH, RATE = 1, 64, 0.003
@@ -29,11 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """No arguments."""
 
 
-def main(arguments: argparse.Namespace) -> None:
-    write_weights()
-
-
-def write_weights() -> None:
+def main(arguments: argparse.Namespace | None = None) -> None:
     """Pretrain the network and write its weights."""
     with atomic(WEIGHTS) as part:
         with part.open("wb") as file:  # a path would put its random name into the archive
@@ -41,17 +36,18 @@ def write_weights() -> None:
 
 
 def pretrained() -> Network:
-    """The network, trained to name each attribute of the thing in a picture with a softmax."""
+    """The network, trained to name each attribute of the thing in an image with a softmax."""
     shapes = datasets.load(DATASET)
-    pixels, labels = _close_ups(shapes)
+    images, named = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
+    pixels = torch.from_numpy(np.stack([np.asarray(image) for image in images]))
+    pixels, labels = pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(named))
     classes = [len(shapes.VALUES[kind]) for kind in shapes.KINDS]
     torch.manual_seed(SEED)
-    model = Network().to(memory_format=torch.channels_last)
+    model = Network().to(memory_format=torch.channels_last).train()
     head = nn.Linear(2 * model.trunk[-1][0].out_channels, sum(classes))
     steps = EPOCHS * (len(pixels) // BATCH)
     optimiser = torch.optim.Adam([*model.parameters(), *head.parameters()], fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
-    model.train()
     bar = ProgressBar(total=steps, unit="batch", desc="pretrain drawn_cnn")
     for _ in range(EPOCHS):
         order = torch.randperm(len(pixels))
@@ -65,13 +61,6 @@ def pretrained() -> Network:
             bar.update()
     bar.close()
     return model.eval()
-
-
-def _close_ups(shapes: ModuleType) -> tuple[Tensor, Tensor]:
-    """Pixels (N, 3, S, S) uint8 of CLOSE_UPS pictures, and their labels (N, attributes)."""
-    pictures, labels = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
-    pixels = torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures]))
-    return pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(labels))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
+from benchmark.contracts.methods import Captions
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
-from benchmark.protocol.rank_counts import Picked
-from benchmark.protocol.score_tiles import Tile
-from methods import Captions, Encoding
+from benchmark.scoring.relevance import Picked, Tile
 
-TOP = 10  # items kept per ranking
-SCORES = 2000  # scores kept per distribution
 ITEMS = 100  # images, each with its first caption, of matrices and maps
 CURVES, CURVE_POINTS = 3, 200  # queries whose sorted scores are kept, and how many scores
 WORD_CAPTIONS, ATTENTION_CAPTIONS = 12, 6
@@ -30,17 +28,14 @@ def similarity(images: int, image_of_caption_C: np.ndarray) -> Picked:
 
 
 class Curves:
-    """The sorted scores that each of S models gives to some queries of each direction."""
+    """The sorted scores that each of S models gives to some queries of each direction (CycleMatch
+    paper, Fig. 6.5)."""
 
     def __init__(self, images: int, captions: int, models: int) -> None:
         self.queries = {"i2t": evenly(images, CURVES), "t2i": evenly(captions, CURVES)}
-        places = {
-            "i2t": (self.queries["i2t"], np.arange(captions)),
-            "t2i": (np.arange(images), self.queries["t2i"]),
-        }
-        self.picked = {
-            way: [Picked(*place) for _ in range(models)] for way, place in places.items()
-        }
+        i2t, t2i = self.queries.values()
+        places = {"i2t": (i2t, np.arange(captions)), "t2i": (np.arange(images), t2i)}
+        self.picked = {way: [Picked(*at) for _ in range(models)] for way, at in places.items()}
 
     def add(self, model: int, tile: Tile) -> None:
         """A tile of the scores of one model."""
@@ -48,13 +43,16 @@ class Curves:
             picked[model].add(tile, tile.of("i2t"))
 
     def arrays(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """With the weights (S, Q) that adaptive fusion gives to the models."""
+        """With the weights (S, Q) of adaptive fusion: scores from best to worst, at evenly spaced
+        ranks, (S, CURVES, CURVE_POINTS)."""
         arrays = {}
         for way, picked in self.picked.items():
             scores = [each.scores if way == "i2t" else each.scores.T for each in picked]
+            ordered_SQG = -np.sort(-np.stack(scores))
+            ranks = np.linspace(0, ordered_SQG.shape[2] - 1, CURVE_POINTS).astype(int)
             arrays[f"weights_{way}"] = weights[way].astype(np.float32)
             arrays[f"curve_queries_{way}"] = self.queries[way].astype(np.int32)
-            arrays[f"curves_{way}"] = np.stack([_sorted(score_QG) for score_QG in scores])
+            arrays[f"curves_{way}"] = ordered_SQG[:, :, ranks].astype(np.float32)
         return arrays
 
 
@@ -67,12 +65,24 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     images = model.encode_images(features)
     captions = model.encode_captions(inputs.captions_at(torch.from_numpy(rows)))
     vectors = {"correlation_before": features, "correlation_after": images[0]}
-    arrays = {key: correlation(x) for key, x in vectors.items() if _has_vectors(_pooled(x))}
-    arrays |= _maps(_spaces(on_split.takes.scores, images, captions))
+    arrays = {key: correlation(x) for key, x in vectors.items() if _is_vector(_pooled(x))}
+    # A model with one named score per tensor of its encodings matches in spaces of these names.
+    names = on_split.takes.scores
+    names = names if len(names) == len(images) == len(captions) else ("joint",)
+    for name, x, y in zip(names, images, captions, strict=False):
+        if x.shape == y.shape and _is_vector(x) and _is_vector(y):
+            points = torch.cat([x, y]).double().cpu().numpy()
+            if np.ptp(points, axis=0).max() > 0:  # points that all coincide have no map
+                arrays[f"tsne_{name}"] = tsne(points)
     if on_split.vocabulary:
-        arrays |= words_drop(on_split)
+        told = evenly(len(on_split.texts), WORD_CAPTIONS)
+        drops = _padded([_drops(on_split, int(row)) for row in told])
+        arrays |= {"words_captions": told.astype(np.int32), "words_drop": drops}
     if on_split.takes.attention and on_split.grid_positions is not None:
-        arrays |= attention(on_split)
+        firsts = first_captions(on_split.inputs.owners)
+        told = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
+        weights = _padded([_grid_attention(on_split, int(row)) for row in told])
+        arrays |= {"attention_captions": told.astype(np.int32), "attention": weights}
     return arrays
 
 
@@ -95,6 +105,17 @@ def correlation(vectors: Tensor) -> np.ndarray:
         return np.corrcoef(_pooled(vectors).double().cpu().numpy()).astype(np.float16)
 
 
+def mean_correlations(samples: dict[str, np.ndarray]) -> dict[str, float]:
+    """Of two different images, before and after training (instance-loss paper, figure 4); left out
+    where a vector of equal numbers has no correlation."""
+    means = {
+        name: float(samples[name][~np.eye(len(samples[name]), dtype=bool)].mean())
+        for name in ("correlation_before", "correlation_after")
+        if name in samples
+    }
+    return {name: value for name, value in means.items() if np.isfinite(value)}
+
+
 def tsne(points: np.ndarray) -> np.ndarray:
     """A map (P, 2) float32 of points (P, D); equal points give equal bytes.
 
@@ -106,22 +127,6 @@ def tsne(points: np.ndarray) -> np.ndarray:
     return mapping.fit_transform(components).astype(np.float32)
 
 
-def words_drop(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
-    """How much the score of a caption drops without each of its words (instance-loss paper,
-    Fig. 11)."""
-    rows = evenly(len(on_split.texts), WORD_CAPTIONS)
-    drops = _padded([_drops(on_split, int(row)) for row in rows])
-    return {"words_captions": rows.astype(np.int32), "words_drop": drops}
-
-
-def attention(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
-    """Which grid cells of its image each word attends to (SCAN paper, Fig. 4)."""
-    firsts = first_captions(on_split.inputs.image_of_caption.cpu().numpy())
-    rows = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
-    weights = _padded([_grid_attention(on_split, int(row)) for row in rows])
-    return {"attention_captions": rows.astype(np.int32), "attention": weights}
-
-
 def word_positions(vocabulary: Vocabulary | Dictionary, words: list[str]) -> np.ndarray:
     """(W,) the position of each word in the input of a method; -1 for a word that is left out."""
     if isinstance(vocabulary, Vocabulary):
@@ -130,62 +135,33 @@ def word_positions(vocabulary: Vocabulary | Dictionary, words: list[str]) -> np.
     return np.where(known, np.cumsum(known) - 1, -1)
 
 
-def _sorted(scores_QG: np.ndarray) -> np.ndarray:
-    """The scores of each query from best to worst, at `CURVE_POINTS` evenly spaced ranks."""
-    ordered = -np.sort(-scores_QG, axis=1)
-    ranks = np.linspace(0, ordered.shape[1] - 1, CURVE_POINTS).astype(int)
-    return ordered[:, ranks].astype(np.float32)
-
-
 def _pooled(x: Tensor) -> Tensor:
     return x.mean(1) if x.dim() == 3 and x.is_floating_point() else x
 
 
-def _has_vectors(x: Tensor) -> bool:
+def _is_vector(x: Tensor) -> bool:
     return x.is_floating_point() and x.dim() == 2 and x.shape[1] > 1
 
 
-def _spaces(scores: tuple[str, ...], images: Encoding, captions: Encoding) -> dict[str, np.ndarray]:
-    """The points of every space that images and captions share, images first: (2N, D). A model
-    with one named score per tensor of its encodings matches in spaces of these names."""
-    names = scores if len(scores) == len(images) == len(captions) else ("joint",)
-    return {
-        name: torch.cat([x, y]).double().cpu().numpy()
-        for name, x, y in zip(names, images, captions, strict=False)
-        if _has_vectors(x) and _has_vectors(y) and x.shape == y.shape
-    }
-
-
-def _maps(spaces: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """t-SNE of every space; a space whose points all coincide has no map."""
-    spread = {name: points for name, points in spaces.items() if np.ptp(points, axis=0).max() > 0}
-    return {f"tsne_{name}": tsne(points) for name, points in spread.items()}
-
-
 def _drops(on_split: ModelOnSplit, row: int) -> np.ndarray:
-    """(W,) the score of caption `row` with its image, minus the score without word w. NaN for a
-    word that is left out of the input, and for the only word in it."""
+    """(W,) the score of caption `row` with its image, minus the score without word w (instance-loss
+    paper, Fig. 11). NaN for a word that is left out of the input, and for the only word in it."""
     words = tokenise(on_split.texts[row])
     fed = np.flatnonzero(word_positions(on_split.vocabulary, words) >= 0)
     drops = np.full(len(words), np.nan, np.float32)
     if len(fed) > 1:
         shortened = [words[:w] + words[w + 1 :] for w in fed]
-        scores = _own_scores(on_split, row, [words, *shortened])
+        arrays = on_split.vocabulary.encode([" ".join(some) for some in (words, *shortened)])
+        values, lengths = (torch.from_numpy(array).to(on_split.inputs.device) for array in arrays)
+        captions = on_split.model.encode_captions(Captions(values=values, lengths=lengths))
+        scores = on_split.model.similarity(on_split.image(row), captions)[0].float().cpu().numpy()
         drops[fed] = scores[0] - scores[1:]
     return drops
 
 
-def _own_scores(on_split: ModelOnSplit, row: int, sentences: list[list[str]]) -> np.ndarray:
-    """Scores (T,) of T sentences with the image of caption `row`."""
-    arrays = on_split.vocabulary.encode([" ".join(words) for words in sentences])
-    values, lengths = (torch.from_numpy(array).to(on_split.inputs.device) for array in arrays)
-    captions = on_split.model.encode_captions(Captions(values=values, lengths=lengths))
-    return on_split.model.similarity(on_split.image(row), captions)[0].float().cpu().numpy()
-
-
 def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
-    """(W, G) attention of the words of caption `row` over the G grid cells of its image; NaN for
-    a word that is left out of the input."""
+    """(W, G) attention of the words of caption `row` over the G grid cells of its image (SCAN
+    paper, Fig. 4); NaN for a word that is left out of the input."""
     model, inputs = on_split.model, on_split.inputs
     captions = model.encode_captions(inputs.captions_at(slice(row, row + 1)))
     weights_WR = model.attention(on_split.image(row), captions)[0].float().cpu().numpy()
@@ -200,8 +176,5 @@ def _grid_attention(on_split: ModelOnSplit, row: int) -> np.ndarray:
 
 def _padded(rows: list[np.ndarray]) -> np.ndarray:
     """Arrays of different lengths as one, padded with NaN."""
-    longest = max(len(row) for row in rows)
-    padded = np.full((len(rows), longest, *rows[0].shape[1:]), np.nan, np.float32)
-    for padded_row, row in zip(padded, rows, strict=True):
-        padded_row[: len(row)] = row
-    return padded
+    tensors = [torch.from_numpy(row) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=np.nan).numpy()

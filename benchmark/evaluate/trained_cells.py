@@ -1,6 +1,7 @@
-"""Trained cells as they are evaluated: their checkpoints, models, and inputs of a split."""
+"""Trained cells as they are evaluated: their checkpoints, models, inputs of a split, and what the
+record says beside the result: identity, inputs, deviations from the paper."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -9,20 +10,28 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmark.data.prepared_tables import Prepared, Split
+from benchmark import scoring
+from benchmark.contracts.methods import Encoding, Inputs, Matcher
+from benchmark.core.errors import entry
+from benchmark.core.files import read_object
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.matching import checkpoints, training_identity
-from benchmark.matching.checkpoints import Checkpoint
-from benchmark.matching.retrieval_inputs import (
+from benchmark.scoring import checkpoints
+from benchmark.scoring.checkpoints import Checkpoint
+from benchmark.scoring.inputs import (
     SplitInputs,
     network_structure,
     split_inputs,
     vocabulary_from,
 )
 from benchmark.season.method_options import ConfiguredMethod
-from benchmark.season.parameter_files import entry
 from benchmark.season.parameters import Cell, Fusion, Params
-from methods import Encoding, Inputs, Matcher
+
+SPLIT = "test"  # the split that is evaluated
+POSITIONS = "positions.npy"  # of regions on a grid
+RANDOM_WEIGHTS = "random weights"  # as the card of sentence vectors has it
+NAMED = {"encoder", "settings", "weights"}  # of a card of image features, in records
+VECTORS = ("sentence", "phrase")  # texts that come as feature folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +92,7 @@ def trained_cells(params: Params, cell: Cell | Fusion) -> list[TrainedCell]:
 def trained_cell(cell: Cell, parts: tuple[str, ...] = ("",)) -> TrainedCell:
     """A cell with its checkpoint. Raises UserError where that was trained otherwise."""
     checkpoint = checkpoints.load(Path(cell.checkpoint))
-    training_identity.check(checkpoint.identity, cell)
+    checkpoints.check_identity(checkpoint.identity, cell)
     method = ConfiguredMethod.of(cell)
     return TrainedCell(cell=cell, parts=parts, method=method, checkpoint=checkpoint)
 
@@ -93,7 +102,10 @@ def model_on_split(
 ) -> ModelOnSplit:
     """A model of retrieval with what it is fed of split `name`."""
     vocabulary = vocabulary_from(trained.takes, trained.checkpoint.words)
-    split = data.split(name)
+    split, positions = data.split(name), None
+    if has_grid(trained):
+        path = Path(trained.cell.images, POSITIONS)
+        positions = np.load(path, mmap_mode="r", allow_pickle=False)[split.image_rows]
     return ModelOnSplit(
         model=trained.model(device),
         parts=trained.parts,
@@ -101,21 +113,97 @@ def model_on_split(
         inputs=split_inputs(data, trained.cell, trained.takes, name, vocabulary, device),
         vocabulary=vocabulary,
         texts=data.captions["text"].iloc[split.caption_rows].tolist(),
-        grid_positions=_grid_positions(trained, split),
+        grid_positions=positions,
     )
 
 
 def has_grid(trained: TrainedCell) -> bool:
     """Whether the cell is fed regions that lie on a grid, not in a detector's boxes."""
-    return trained.takes.image == "regions" and _positions_file(trained).is_file()
+    return trained.takes.image == "regions" and Path(trained.cell.images, POSITIONS).is_file()
 
 
-def _grid_positions(trained: TrainedCell, split: Split) -> np.ndarray | None:
-    if not has_grid(trained):
-        return None
-    positions = np.load(_positions_file(trained), mmap_mode="r", allow_pickle=False)
-    return positions[split.image_rows]
+# Records ------------------------------------------------------------------------------------------
 
 
-def _positions_file(trained: TrainedCell) -> Path:
-    return Path(trained.cell.images) / "positions.npy"
+def record_facts(
+    season: str, cell: Cell | Fusion, members: list[TrainedCell], data: Prepared
+) -> dict:
+    """Fields of the record of a cell, or of a fusion of `members`, whose method, family and
+    features are those of its first member."""
+    first, split, is_trained = members[0], data.split(SPLIT), isinstance(cell, Cell)
+    task = first.takes.task
+    options = {member.cell.preset: asdict(member.method.config) for member in members}
+    parameters = {member.cell.preset: member.checkpoint.parameters for member in members}
+    parts = [(member.cell.preset, part) for member in members for part in member.parts]
+    trainings = {
+        member.cell.preset: {
+            name: member.checkpoint.identity[name] for name in ("prepared", "features", "numerics")
+        }
+        for member in members
+    }
+    if not is_trained:
+        of = [f"{preset}:{part}" if part else preset for preset, part in parts]
+        options[cell.preset] = {"how": cell.how, "of": of, "presets": dict(options)}
+    return {
+        "protocol_version": scoring.VERSION,
+        "season": season,
+        "dataset": cell.dataset,
+        "split": f"{data.card['split']}/{SPLIT}",
+        "images": len(split.image_rows),
+        "captions": len(split.caption_rows),
+        "task": task,
+        "phrases": len(split.region_rows) if task == "localisation" else 0,
+        "manifest_sha256": data.card["manifest"],
+        "preset": cell.preset,
+        "method": first.cell.method,
+        "family": first.cell.family,
+        "seed": cell.seed,
+        "options": options[cell.preset],
+        "scaled": sorted({name for member in members for name in member.cell.scaled}),
+        "image_features": {k: v for k, v in _card(first.cell.images).items() if k in NAMED},
+        "text_features": _text_facts(first),
+        "deviations": list(dict.fromkeys(line for m in members for line in _deviations(m))),
+        "parameters": sum(parameters.values()),
+        "selected_epoch": first.checkpoint.epoch if is_trained else None,
+        "trainings": trainings,
+        "numerics": checkpoints.computed(),
+    }
+
+
+def _text_facts(member: TrainedCell) -> dict:
+    words = member.checkpoint.words
+    if words:
+        return {"vocabulary": len(words)}
+    if member.takes.text not in VECTORS:  # never trained
+        return {}
+    return {k: value for k, value in _card(member.cell.texts).items() if not k.startswith("items")}
+
+
+def _deviations(member: TrainedCell) -> list[str]:
+    """Where the features differ from the paper's, whatever the method."""
+    takes, paper = member.takes, member.cell.network
+    settings, lines = _card(member.cell.images)["settings"], []
+    if settings["network"] != paper:
+        instead = f", in the paper {paper}" if paper else ""
+        lines.append(f"image features: {settings['network']}{instead}")
+    if has_grid(member):
+        grid = settings["grid"]
+        lines.append(f"regions: a {grid} x {grid} grid instead of a detector's boxes")
+    if takes.task == "localisation" and settings["how"] != "file":
+        lines.append(f"proposals: {settings['how'].replace('_', ' ')} instead of EdgeBoxes")
+    if settings["standardise"] and takes.image != "pixels":
+        lines.append("image features standardised with training statistics")
+    if takes.word_vectors:
+        lines.append(f"word vectors: {_card(member.cell.words)['vectors']}")
+    if takes.text in VECTORS:
+        card, kind = _card(member.cell.texts), takes.text
+        lines.append(f"{kind} vectors: word vectors {card['vectors']}")
+        if card.get("weights") == RANDOM_WEIGHTS:
+            lines.append(f"{kind} vectors: random LSTM weights instead of published ones")
+        if card["settings"]["standardise"]:
+            lines.append(f"{kind} vectors standardised with training statistics")
+    return lines
+
+
+def _card(folder: str) -> dict:
+    return read_object(Path(folder) / "card.json")

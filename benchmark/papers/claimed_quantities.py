@@ -3,7 +3,7 @@
 A claim such as "above all at finding images" compares presets by such a difference; a claim about
 a single model, such as "matched pairs are more similar than unmatched ones", asks whether its own
 difference is above zero. Two quantities are of no record: they are computed from the samples for
-figures. Knows no torch.
+figures.
 """
 
 from dataclasses import replace
@@ -11,39 +11,26 @@ from functools import cache
 
 import numpy as np
 
-from benchmark.protocol import METRICS
-from benchmark.protocol.metrics import TIMES, Metric
+from benchmark.scoring import METRICS
+from benchmark.scoring.metrics import TIMES, Metric
 
 MINUS = " - "
 POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
 
 
-def _mean_correlation(correlations_II: np.ndarray) -> float:
-    """Mean of the correlations of two different images."""
-    return float(correlations_II[~np.eye(len(correlations_II), dtype=bool)].mean())
-
-
-CORRELATION = {
-    "unit": "correlation",
-    "range": (-1.0, 1.0),
-    "compute": _mean_correlation,  # of the samples' array of that name
-    "decimals": 3,
-    "less_is_better": True,
-    "in_tables": False,
-}
-SAMPLED = {  # instance-loss paper, figure 4
-    "correlation_before": Metric(
-        name="correlation_before",
-        heading="correlation of image features",
-        formula="mean Pearson correlation of the features of two sampled images, before training",
-        **CORRELATION,
-    ),
-    "correlation_after": Metric(
-        name="correlation_after",
-        heading="correlation of image embeddings",
-        formula="mean Pearson correlation of the embeddings of two sampled images",
-        **CORRELATION,
-    ),
+SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
+    name: Metric(
+        name=name,
+        heading=f"correlation of image {what}",
+        unit="correlation",
+        range=(-1.0, 1.0),
+        formula=f"mean Pearson correlation of the {what} of two sampled images",
+        compute=float,
+        decimals=3,
+        less_is_better=True,
+        in_tables=False,
+    )
+    for name, what in (("correlation_before", "features"), ("correlation_after", "embeddings"))
 }
 PER_EPOCH = Metric(  # SCAN, table 5 has the time of a batch, which no training measures
     name="per_epoch",

@@ -6,7 +6,7 @@ scale a method down, but then all of these rows alike; what the rows are about, 
 a text CNN, has a value of its own in each.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 
 from benchmark.papers.printed_tables import papers
@@ -15,10 +15,7 @@ from benchmark.season.presets import presets
 
 
 def unequal_settings(params: Params) -> list[str]:
-    """One line per pair of presets that a claim compares and the season scales differently.
-
-    Only presets of one method that both start anew, or both go on from another one.
-    """
+    """One line per pair of presets that a claim compares and the season scales differently."""
     lines = [
         f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
         f"and the season scales them differently: {', '.join(names)}"
@@ -28,29 +25,22 @@ def unequal_settings(params: Params) -> list[str]:
 
 
 def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
-    """The same as a cell of each preset, and the names of the options."""
-    return [
-        (first, second, names)
-        for first, second in _compared(params)
-        if first.method == second.method and bool(first.start) == bool(second.start)
-        if (names := _scaled_differently(first, second))
-    ]
-
-
-def _compared(params: Params) -> Iterator[tuple[Cell, Cell]]:
-    """Pairs of cells of one dataset whose presets a claim names; one seed of each."""
+    """The same as a cell of each preset, and the names of the options. Only presets of one method
+    that both start anew, or both go on from another one."""
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
-    for paper in papers().values():
-        for claim in paper.claims:
-            for dataset in params.datasets:
-                played = [cells[dataset, p] for p in claim.presets if (dataset, p) in cells]
-                yield from combinations(played, 2)
-
-
-def _scaled_differently(first: Cell, second: Cell) -> list[str]:
-    rows = [presets()[cell.preset][1].options for cell in (first, second)]
-    names = scaled_differently(_changed(first), _changed(second), *rows)
-    return [name for name in names if first.options.get(name) != second.options.get(name)]
+    claims = [claim for paper in papers().values() for claim in paper.claims]
+    found, known = [], presets()
+    for claim, dataset in ((claim, dataset) for claim in claims for dataset in params.datasets):
+        run = [cells[dataset, preset] for preset in claim.presets if (dataset, preset) in cells]
+        for first, second in combinations(run, 2):
+            if first.method != second.method or bool(first.start) != bool(second.start):
+                continue
+            changed = [{name: of.options[name] for name in of.scaled} for of in (first, second)]
+            rows = [known[of.preset][1].options for of in (first, second)]
+            names = scaled_differently(*changed, *rows)
+            names = [n for n in names if first.options.get(n) != second.options.get(n)]
+            found += [(first, second, names)] if names else []
+    return found
 
 
 def scaled_differently(
@@ -63,7 +53,3 @@ def scaled_differently(
     each, and what their rows have of their own."""
     changed = dict(first.items() ^ second.items())
     return sorted(name for name in changed if row.get(name) == other_row.get(name))
-
-
-def _changed(cell: Cell) -> dict[str, object]:
-    return {name: cell.options[name] for name in cell.scaled}

@@ -3,7 +3,7 @@ does, and what is done here.
 
 One YAML file for each method of a paper, and protocol.yaml for data and evaluation: a list
 `entries` of topics. Transcribed from the papers, the authors' repositories and methods/*.py. A
-method of your own needs none. Knows no torch.
+method of your own needs none.
 """
 
 from functools import cache
@@ -47,12 +47,11 @@ def fidelity() -> dict[str, list[Entry]]:
 
 def read_entries(path: Path) -> list[Entry]:
     """The entries of a file, in its order. Raises UserError, also for a repeated topic."""
-    listed = checked(Entries, read_yaml(path), shown(path)).entries
-    entries: dict[str, Entry] = {}
-    for number, data in enumerate(listed, start=1):
+    entries: list[Entry] = []
+    for number, data in enumerate(checked(Entries, read_yaml(path), shown(path)).entries, start=1):
         where = f"{shown(path)}: entry {number} ({data.get('topic', 'without a topic')})"
         entry = checked(Entry, data, where)
-        if entry.topic in entries:
+        if entry.topic in (other.topic for other in entries):
             raise UserError(where, "every topic once", "this one twice", "join the two entries")
-        entries[entry.topic] = entry
-    return list(entries.values())
+        entries.append(entry)
+    return entries

@@ -2,7 +2,7 @@
 
 There is one YAML file per paper, transcribed from it and checked here against this schema. Numbers
 are as printed, in the order of their table's metrics; null stands for a dash, or for what the scan
-of the paper lost (the row's note says so). Knows no torch.
+of the paper lost (the row's note says so).
 """
 
 from collections.abc import Container, Iterable
@@ -15,12 +15,13 @@ from pydantic import Field, model_validator
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.papers.claimed_quantities import MINUS, is_known, sides
-from benchmark.protocol import METRICS
-from benchmark.protocol.metrics import rsum_terms
-from benchmark.season.parameters import Strict
+from benchmark.scoring import METRICS
+from benchmark.scoring.metrics import rsum_terms
+from benchmark.season.parameters import Params, Strict
 from benchmark.season.presets import presets, shown
 
 FOLDER = Path(__file__).parent
+OWN = "season"  # the name of a season's own claims, where papers have those of their files
 RECALLS = rsum_terms(("i2t", "t2i"))  # the recalls that the papers' tables have for rsum
 PLACES = (  # where the papers measured: dataset/split
     "flickr30k/test",
@@ -41,11 +42,6 @@ class Row(Strict):
     unplayed: str = ""  # of an own row without a preset: why no preset plays it
     numbers: dict[str, list[float | None]]  # place -> one number per metric of the table
     note: str = ""
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the row is about the paper's own method."""
-        return bool(self.preset or self.unplayed)
 
 
 class Table(Strict):
@@ -153,26 +149,11 @@ class About(Strict):
     splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
 
 
-class GapStep(Strict):
-    """A row of a paper that lacks one thing of the main row: what the gap is without it."""
-
-    what: str
-    preset: str
-
-
-class Main(Strict):
-    """The row that stands for the paper, at one place."""
-
-    preset: str
-    place: str
-    steps: list[GapStep] = []
-
-
 class Paper(Strict):
     """A paper: what it is, its main row, its tables by number, its claims."""
 
     paper: About
-    main: Main | None = None
+    main: dict = {}  # the row that stands for the paper, and rows that lack one thing of it
     tables: dict[str, Table]
     claims: list[Claim]
 
@@ -205,19 +186,39 @@ def papers() -> dict[str, Paper]:
     return {path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))}
 
 
+@cache
+def title_of(preset: str) -> str:
+    """The title of a preset that a season may lack; its id if it is of no file of methods/."""
+    known = presets()
+    return known[preset][1].title if preset in known else preset
+
+
 def read_paper(path: Path, preset_names: Container[str]) -> Paper:
     """The paper in a file. Raises UserError, also for a preset that is not in `preset_names`."""
     paper = checked(Paper, read_yaml(path), shown(path))
-    for number, table in paper.tables.items():
-        for row in table.rows:
-            where = f"{shown(path)}: table {number}, row {row.label!r}"
-            _check_presets(where, [row.preset] if row.preset else [], preset_names)
-    if paper.main:
-        names = [paper.main.preset, *(step.preset for step in paper.main.steps)]
-        _check_presets(f"{shown(path)}: main", names, preset_names)
-    for claim in paper.claims:
-        _check_presets(f"{shown(path)}: claim {claim.id}", claim.presets, preset_names)
+    named = [
+        (f"table {number}, row {row.label!r}", row.preset)
+        for number, table in paper.tables.items()
+        for row in table.rows
+        if row.preset
+    ]
+    named += [(f"claim {claim.id}", preset) for claim in paper.claims for preset in claim.presets]
+    for where, name in named:
+        if name not in preset_names:
+            expected, do = "a preset of methods/*.yaml", "choose one of: rematch list presets"
+            raise UserError(f"{shown(path)}: {where}", expected, repr(name), do)
     return paper
+
+
+def own_claims(params: Params) -> dict[str, Paper]:
+    """The claims of a season file, as a paper without tables; empty where it makes none."""
+    claims = []
+    for number, own in enumerate(params.claims, 1):
+        said = f"{own.better} is better than {own.than} in {METRICS[own.metric].heading}."
+        facts = {"presets": [own.better, own.than], "metric": own.metric, "where": "season.yaml"}
+        claims.append(Claim(id=f"own_{number}", statement=own.statement or said, **facts))
+    about = About(title=params.title, authors="", year=0, venue="", source="season.yaml")
+    return {OWN: Paper(paper=about, tables={}, claims=claims)} if claims else {}
 
 
 def printed(preset: str) -> list[Printed]:
@@ -232,16 +233,14 @@ def printed(preset: str) -> list[Printed]:
     ]
 
 
-def as_printed(value: float | None, metric: str, decimals: int | None = None) -> str:
-    """The number as text, or a dash: with the most decimals of its table, its metric and itself.
-
-    Most median ranks are whole numbers: they are written with no more decimals than they have.
-    """
+def as_printed(value: float | None, metric: str) -> str:
+    """The number as text, or a dash: with the most decimals of its metric and itself. Most median
+    ranks are whole numbers: they are written with no more decimals than they have."""
     if value is None:
         return "-"
     if METRICS[metric].decimals == 0:
         return f"{value:g}"
-    return f"{value:.{max(decimals or 0, METRICS[metric].decimals, _decimals(value))}f}"
+    return f"{value:.{max(METRICS[metric].decimals, _decimals(value))}f}"
 
 
 def _decimals(value: float) -> int:
@@ -259,30 +258,18 @@ def effects(paper: Paper, claim: Claim) -> list[float] | None:
         return claim.printed
     if claim.table is None or len(claim.presets) == 1:
         return None
-    table = paper.tables[claim.table]
-    values = [
-        [_value(table, p, side, claim) for side in sides(claim.metric)] for p in claim.presets
-    ]
-    if any(None in of_preset for of_preset in values):
-        return None
-    return [v[0] if len(v) == 1 else round(v[0] - v[1], 4) for v in values]
+    table, effects = paper.tables[claim.table], []
+    for preset in claim.presets:
+        row = next((r for r in table.rows if r.preset == preset and claim.place in r.numbers), None)
+        numbers = table.numbers(row, claim.place) if row else {}
+        values = [numbers.get(side) for side in sides(claim.metric)]
+        if None in values:
+            return None
+        effects.append(values[0] if len(values) == 1 else round(values[0] - values[1], 4))
+    return effects
 
 
-def _value(table: Table, preset: str, metric: str, claim: Claim) -> float | None:
-    for row in table.rows:
-        if row.preset == preset and claim.place in row.numbers:
-            return table.numbers(row, claim.place).get(metric)
-    return None
-
-
-def _check_names(what: str, names: list[str], valid: Iterable[str]) -> None:
+def _check_names(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
     for name in names:
         if name not in valid:
             raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(valid)}")
-
-
-def _check_presets(where: str, names: list[str], preset_names: Container[str]) -> None:
-    for name in names:
-        if name not in preset_names:
-            do = "choose one of: python -m benchmark list presets"
-            raise UserError(where, "a preset of methods/*.yaml", repr(name), do)

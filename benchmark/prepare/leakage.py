@@ -12,19 +12,77 @@ are within NEAR_BITS; one is a true copy, and the thumbnails of no other correla
 0.70. Drawn scenes with the same background and similar things are near by design.
 """
 
+import hashlib
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
+from benchmark.contracts.datasets import OpenPicture
+from benchmark.core.errors import UserError
+from benchmark.core.files import readable
 from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
-from benchmark.prepare.table_checks import USED, Picture
+from benchmark.prepare.table_checks import USED, in_all
 
 NEAR_BITS = 8
 ALIKE = 0.9
 PLAIN = 4.0  # of 255: thumbnails that vary less are plain, and all plain pictures look alike
 LISTED = 10_000  # pairs of near pictures that are listed, the nearest ones
+SIDE = 16  # width and height of a thumbnail, in pixels
+AGAIN = "replace it and fetch again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """The facts of a decoded picture."""
+
+    width: int
+    height: int
+    sha256: str  # of size and pixels
+    bits: np.uint64  # difference hash, 8 x 8: whether each pixel of a 9 x 8 copy is brighter than
+    # its left neighbour
+    thumbnail: np.ndarray  # (SIDE, SIDE, 3) uint8
+
+
+def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Picture]:
+    """The facts of all pictures, in order. Raises UserError if one cannot be decoded."""
+    decode = partial(_decoded, open_picture)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding and hashing release the GIL
+        decoded = pool.map(decode, files)
+        results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
+    bad = [pair for pair in zip(files, results, strict=True) if isinstance(pair[1], UserError)]
+    if bad:
+        file, fault = bad[0]
+        found = f"{fault.found}{in_all(len(bad))}"
+        raise UserError(f"{title}: {file}", fault.expected, found, fault.do or AGAIN)
+    return results
+
+
+def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
+    """The facts of one picture, or why it cannot be used."""
+    try:
+        with readable(file, "a whole picture", AGAIN):  # of a reader that opens them itself
+            picture = open_picture(file)
+            content = picture.tobytes()
+    except UserError as error:
+        return error
+    if picture.mode != "RGB":
+        return UserError(file, "a whole picture", f"mode {picture.mode} instead of RGB", AGAIN)
+    grey = np.asarray(picture.convert("L").resize((9, 8), Image.Resampling.BOX))
+    return Picture(
+        width=picture.width,
+        height=picture.height,
+        sha256=hashlib.sha256(f"{picture.size}".encode() + content).hexdigest(),
+        bits=np.packbits(grey[:, 1:] > grey[:, :-1]).view(np.uint64)[0],
+        thumbnail=np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BOX)),
+    )
 
 
 def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:
@@ -34,32 +92,43 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
     captions  all captions, with split
     pictures  the decoded pictures of `images`
     """
-    prints = pd.Series([picture.sha256 for picture in pictures], index=images.index, dtype=object)
+    images = images.assign(content=[picture.sha256 for picture in pictures])
     is_used = images["split"].isin(USED)
-    same = _shared(images.assign(content=prints)[is_used])
-    used = images[is_used].reset_index(drop=True)
-    near = near_pairs(used["split"], [p for p, keep in zip(pictures, is_used, strict=True) if keep])
-    texts = captions[captions["split"].isin(USED)]
-    verbatim = _shared(texts.assign(content=texts["text"]))
+    images, texts = images[is_used], captions[captions["split"].isin(USED)]
+    names = (images["split"] + ": " + images["file"]).to_numpy()
+    same = _shared(images.assign(name=names))
+    near = near_pairs(images["split"].tolist(), list(compress(pictures, is_used)))
     words = texts["text"].map(lambda text: " ".join(tokenise(text)))
+    verbatim = _shared(texts.assign(content=texts["text"]))
     worded = _shared(texts.assign(content=words)[words != ""])
-    counts = {
-        "pictures": same["content"].nunique(),
-        "near_pictures_total": len(near),
-        "captions": verbatim["content"].nunique(),
-        "near_captions": worded["content"].nunique(),
+    items = {
+        "pictures": same,
+        "near_pictures": images.iloc[np.unique(near[["first", "second"]])],
+        "captions": verbatim,
+        "near_captions": worded,
     }
-    paired = used.loc[np.unique(near[["first", "second"]]), "split"]
-    return counts | {
-        "pictures": [_names(group) for _, group in same.groupby("content", sort=False)],
-        "near_pictures": _listed(used, near.head(LISTED)),
+    exact, near_captions = verbatim["content"].nunique(), worded["content"].nunique()
+    return {
+        "near_pictures_total": len(near),
+        "captions": exact,
+        "near_captions": near_captions,
+        "pictures": [group.tolist() for _, group in same.groupby("content", sort=False)["name"]],
+        "near_pictures": [
+            [names[row.first], names[row.second], row.distance]
+            for row in near.head(LISTED).itertuples()
+        ],
         "items": {
-            "pictures": _by_split(same["split"]),
-            "near_pictures": _by_split(paired),
-            "captions": _by_split(verbatim["split"]),
-            "near_captions": _by_split(worded["split"]),
+            what: {split: int((rows["split"] == split).sum()) for split in USED}
+            for what, rows in items.items()
         },
-        "notes": _notes(**counts),
+        "notes": [
+            f"{same['content'].nunique()} pictures occur, pixel for pixel, in more than one split.",
+            f"{len(near)} pairs of pictures in different splits are nearly the same: difference "
+            f"hashes at most {NEAR_BITS} of 64 bits apart and thumbnails that correlate by {ALIKE} "
+            "or more.",
+            f"{exact} captions occur, word for word, in more than one split; {near_captions} where "
+            "case, punctuation and spaces are ignored.",
+        ],
     }
 
 
@@ -70,66 +139,26 @@ def near_pairs(split: Sequence[str], pictures: Sequence[Picture]) -> pd.DataFram
     pixel for pixel are not a near pair.
     """
     bits = np.array([picture.bits for picture in pictures], dtype=np.uint64)
-    thumbnails = np.stack([p.thumbnail for p in pictures]) if pictures else np.empty((0, 1, 1, 3))
-    begins = {name: at for at, name in reversed(list(enumerate(split)))}
+    # float32 (N, S * S * 3), centred; plain ones become NaN, which correlates with nothing.
+    thumbnails = np.array([p.thumbnail for p in pictures], np.float32).reshape(-1, SIDE**2, 3)
+    thumbnails[thumbnails.std(axis=1).max(axis=1) < PLAIN] = np.nan
+    flat = thumbnails.reshape(len(pictures), 3 * SIDE**2)
+    flat -= flat.mean(1, keepdims=True)
+    norms = np.linalg.norm(flat, axis=1)
     rows = []
     for second in ProgressBar(range(len(bits)), desc="comparing", unit="picture"):
-        earlier = bits[: begins[split[second]]]
-        if not len(earlier):
-            continue
-        distances = np.bitwise_count(earlier ^ bits[second])
+        distances = np.bitwise_count(bits[: split.index(split[second])] ^ bits[second])
         close = np.flatnonzero(distances <= NEAR_BITS)
-        close = close[_alike(thumbnails[close], thumbnails[second])]
+        is_alike = flat[close] @ flat[second] >= ALIKE * (norms[close] * norms[second])
         rows += [
             (int(first), second, int(distances[first]))
-            for first in close
+            for first in close[is_alike]
             if pictures[first].sha256 != pictures[second].sha256
         ]
     pairs = pd.DataFrame(rows, columns=["first", "second", "distance"], dtype=np.int64)
     return pairs.sort_values("distance", kind="stable", ignore_index=True)
 
 
-def _alike(thumbnails: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Which of (N, S, S, 3) thumbnails correlate with `other`, (S, S, 3), by ALIKE or more: (N,)
-    bool. Plain thumbnails never do."""
-    many, other = thumbnails.astype(np.float32), other.astype(np.float32)
-    varied = (_contrast(many) >= PLAIN) & (_contrast(other[None]) >= PLAIN)
-    many, other = many.reshape(-1, other.size), other.ravel()
-    many, other = many - many.mean(1, keepdims=True), other - other.mean()
-    norms = np.linalg.norm(many, axis=1) * np.linalg.norm(other)
-    return varied & (many @ other >= ALIKE * norms)
-
-
-def _contrast(thumbnails: np.ndarray) -> np.ndarray:
-    """Standard deviation over the pixels of the channel that varies most, (N,)."""
-    return thumbnails.std(axis=(1, 2)).max(axis=-1)
-
-
 def _shared(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows whose content occurs in more than one split."""
     return rows[rows.groupby("content")["split"].transform("nunique") > 1]
-
-
-def _names(group: pd.DataFrame) -> list[str]:
-    return (group["split"] + ": " + group["file"]).tolist()
-
-
-def _listed(images: pd.DataFrame, near: pd.DataFrame) -> list[list[str | int]]:
-    firsts, seconds = (_names(images.loc[near[side]]) for side in ("first", "second"))
-    return [list(row) for row in zip(firsts, seconds, near["distance"].tolist(), strict=True)]
-
-
-def _by_split(splits: pd.Series) -> dict[str, int]:
-    """The number of items in each split."""
-    return {name: int((splits == name).sum()) for name in USED}
-
-
-def _notes(pictures: int, near_pictures_total: int, captions: int, near_captions: int) -> list[str]:
-    return [
-        f"{pictures} pictures occur, pixel for pixel, in more than one split.",
-        f"{near_pictures_total} pairs of pictures in different splits are nearly the same: "
-        f"difference hashes at most {NEAR_BITS} of 64 bits apart and thumbnails that correlate "
-        f"by {ALIKE} or more.",
-        f"{captions} captions occur, word for word, in more than one split; {near_captions} where "
-        "case, punctuation and spaces are ignored.",
-    ]

@@ -1,70 +1,42 @@
 """Stage: the records of a season -> reports/<season>/, Markdown with figures.
 
 README.md is the first page; it links to papers/, datasets/ and claims.md. claims.json is what
-`python -m benchmark ledger` reads for the pages over all seasons. The same records give the same
-bytes. Pictures and captions that may not be published go to reports/<season>/local/, which is not
-committed.
-
-    --table NAME   print one table instead, for a paper or a spreadsheet
-    --trec FOLDER  write the rankings of images and captions as TREC run and qrels instead, for
-                   other tools
+`rematch ledger` reads for the pages over all seasons; plots/ are tables for `dvc plots`. The same
+records give the same bytes. Images and captions that may not be published go to
+reports/<season>/local/, which is not committed. `rematch export` prints single tables.
 """
 
 import argparse
 import gc
-import sys
 from pathlib import Path
 
-from benchmark.analysis import claims, season_claims, trec_export
-from benchmark.analysis.boards import Board, Standing, read_boards
+import pandas as pd
+
+from benchmark.boards import claims, season_claims
+from benchmark.boards.boards import Board, read_boards
 from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.errors import UserError
 from benchmark.core.files import write_json, write_text
-from benchmark.core.suggestions import suggested
-from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
-from benchmark.protocol.record_metrics import INTERVAL_ENDS
-from benchmark.report import table_formats, table_numbers
-from benchmark.report.pages.claim_tables import claims_table, not_run_table
+from benchmark.report.pages.claim_tables import claims_table
 from benchmark.report.pages.dataset_page import dataset_tables
-from benchmark.report.pages.dvc_plots import write_plots
 from benchmark.report.pages.figure_files import FigureFolder, remove_others
-from benchmark.report.pages.paper_tables import paper_tables
+from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.pages.season_pages import season_pages
-from benchmark.report.table_formats import Table
+from benchmark.report.tables import Table, number_for_programs
+from benchmark.scoring.metrics import INTERVAL_ENDS
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 
 ROOT = Path("reports")
-FORMATS = {
-    "markdown": table_formats.as_markdown,
-    "latex": table_formats.as_latex,
-    "csv": table_numbers.as_csv,
-    "json": table_numbers.as_json,
-}
+CURVES = ["epoch", "loss", "val_rsum"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_season(parser)
-    parser.add_argument("--json", action="store_true", help="print metrics.json as well")
-    parser.add_argument(
-        "--table", metavar="NAME", help="for example two_branch/2; `list` prints all names"
-    )
-    parser.add_argument("--format", choices=FORMATS, default="markdown", help="of --table")
-    parser.add_argument("--trec", metavar="FOLDER", type=Path)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
-    if arguments.table:
-        sys.stdout.write(printed_table(read_boards(params), arguments.table, arguments.format))
-    elif arguments.trec:
-        write_rankings(read_boards(params), arguments.trec)
-        print(arguments.trec)
-    else:
-        folder = write_report(params)
-        text = (folder / "metrics.json").read_text(encoding="utf-8")
-        print(text if arguments.json else folder / "README.md")
+    print(write_report(read_params(arguments.season)) / "README.md")
 
 
 def write_report(params: Params) -> Path:
@@ -76,10 +48,10 @@ def write_report(params: Params) -> Path:
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, figures)
     figures.remove_others()
-    for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
-        (folder / subfolder).mkdir(parents=True, exist_ok=True)
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
+    for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
+        (folder / subfolder).mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
@@ -96,57 +68,49 @@ def metrics(boards: list[Board], verdicts: dict[str, list[claims.Verdict]]) -> d
     means are no interval of the preset.
     """
     return {
-        board.dataset: {standing.preset: _means(standing) for standing in board.ranked}
+        board.dataset: {
+            row.preset: {k: v for k, v in row.means().items() if k not in INTERVAL_ENDS}
+            for row in board.ranked
+        }
         | {"claims": claims.counts(verdicts[board.dataset])}
         for board in boards
     }
 
 
-def _means(standing: Standing) -> dict[str, float]:
-    return {name: mean for name, mean in standing.means().items() if name not in INTERVAL_ENDS}
-
-
-def printed_table(boards: list[Board], name: str, form: str) -> str:
-    """One table of the season in a format of FORMATS, or with `list` the names of all tables.
-
-    A name without its place, such as two_branch/4, stands for the tables of all places. Raises
-    UserError for an unknown name.
-    """
-    tables = tables_of(boards)
-    if name == "list":
-        return "".join(f"{known}\n" for known in tables)
-    chosen = [table for known, table in tables.items() if name in (known, known.partition(" ")[0])]
-    if not chosen:
-        raise UserError(
-            "table",
-            expected="the name of a table",
-            found=suggested(name, tables),
-            do="python -m benchmark export prints all names",
-        )
-    return "\n".join(FORMATS[form](table) for table in chosen)
-
-
-def tables_of(boards: list[Board]) -> dict[str, Table]:
-    """Every table by its name: <paper>/<number> <place>, <dataset>/<what>."""
-    tables = {
-        f"{name}/{number} {place}": table
-        for name, paper in papers().items()
-        for number, by_place in paper_tables(paper, boards).items()
-        for place, table in by_place.items()
+def write_plots(boards: list[Board], folder: Path) -> None:
+    """Write training.csv, one row per epoch, and leaderboard.csv, one row per preset."""
+    curves = [pd.DataFrame(columns=[*CURVES, "cell"])]
+    rows = []
+    for board in boards:
+        for row in board.rows:
+            for outcome in (outcome for outcome in row.played if outcome.history is not None):
+                cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
+                curves.append(outcome.history[CURVES].assign(cell=cell))
+        for row in board.retrieval.ranked:
+            rows.append([board.dataset, row.preset, number_for_programs(row.mean("rsum"))])
+    plots = {
+        "training": pd.concat(curves[1:] or curves),
+        "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
+    for name, table in plots.items():
+        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+
+
+def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:
+    """Every table that has rows by its name: <dataset>/<what>, and <paper>/<number> <place> with
+    the dataset where the season has several."""
+    tables: dict[str, Table] = {}
     for board in boards:
-        title, verdicts = board.card["title"], claims.verdicts(board)
-        of_dataset = dataset_tables(board)
-        of_dataset["claims"] = claims_table(f"{title}: claims", verdicts)
-        of_dataset["claims-not-run"] = not_run_table(f"{title}: claims not run", verdicts)
-        tables |= {f"{board.dataset}/{what}": table for what, table in of_dataset.items() if table}
+        tables |= {f"{board.dataset}/{k}": v for k, v in dataset_tables(params, board).items() if v}
+        verdicts = claims.verdicts(board)
+        tables[f"{board.dataset}/claims"] = claims_table(f"{board.title}: claims", verdicts)
+        beside = f" {board.dataset}" if len(boards) > 1 else ""
+        for name, paper in papers().items():
+            for number, printed in paper.tables.items():
+                for place in printed.places:
+                    table = paper_table(paper, number, place, board)
+                    tables[f"{name}/{number} {place}{beside}"] = table
     return tables
-
-
-def write_rankings(boards: list[Board], folder: Path) -> None:
-    """TREC run and qrels files of every retrieval cell with a result."""
-    for board in boards:
-        trec_export.write_trec(board.outcomes, prepared_tables.read(board.dataset), folder)
 
 
 if __name__ == "__main__":

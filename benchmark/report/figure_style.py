@@ -1,4 +1,4 @@
-"""What all figures share: colours, styles, panels, text, and how a figure is saved.
+"""What all figures share: colours, panels, text, and how a figure is saved.
 
 No pyplot, so no global state and no window. The colours are those of Okabe and Ito, which
 colour-blind readers can distinguish. The background is opaque white, on dark pages too. Text is
@@ -6,14 +6,12 @@ never read as mathematics: a caption may contain `$`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import cycle
 from math import ceil
 from pathlib import Path
-from statistics import stdev
 from textwrap import wrap
 
 import matplotlib
@@ -21,36 +19,28 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from PIL import Image
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from benchmark.analysis.boards import Board
 from benchmark.core.files import atomic
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+BLUE, ORANGE, GREEN = COLOURS[:3]
+GREY = "#767676"  # of context, such as zero lines
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "8", "H")
 DASHES = ("-", "--", "-.", ":")
-GREY = "#767676"  # of context: zero lines, the papers' curves
-WIDTH = 10.0  # inches
-DPI = 190  # a picture of WIDTH fills a page of GitHub at twice its resolution
-DRAWN_DPI = 110  # of the parts of an SVG that are pictures
-COMPRESSION = 3  # of 9 levels; more takes twice as long for files that are 4% smaller
-DIGITS = 5  # of a position, as a share of the figure
-WIDE = 5.0  # ratio of the largest to the smallest value above which an axis is logarithmic
-VERY_WIDE = 100.0  # ratio above which such an axis has room for powers of ten only
-LEGEND_COLUMNS = 3
-LEGEND_ROW = 0.165  # inches
 FONT = "DejaVu Sans"  # comes with matplotlib: the same on every machine
-ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-UNKNOWN = "?"  # for a character that the font has no glyph for
+WIDTH = 10.0  # inches
+DPI = 190  # of a PNG: it fills a page of GitHub at twice its resolution
+MOST_BYTES = 300 * 1024  # of an SVG; a larger figure is a PNG
+DIGITS = 5  # of a position, as a share of the figure
+LEGEND_COLUMNS, LEGEND_ROW = 3, 0.165  # inches
 RC_PARAMS = {
     "font.size": 9,
+    "font.family": FONT,
     "text.parse_math": False,
     "axes.titlesize": 9,
-    "axes.titley": 1.0,  # where it is put otherwise, after much measuring: no axis is on top
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -60,87 +50,22 @@ RC_PARAMS = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "figure.dpi": DPI,
+    "savefig.dpi": DPI,
     "svg.fonttype": "none",  # text, not outlines: a third of the size, and searchable
     "svg.hashsalt": "rematch",  # without it the ids in an SVG are random
 }
-SVG_METADATA = {"Date": None, "Creator": None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Style:
-    """How a preset looks in every figure."""
-
-    colour: str
-    marker: str
-    dash: str
-
-
-def styles(methods: Sequence[str]) -> list[Style]:
-    """One style per preset, whose methods are given: the marker shows the method, the colour the
-    preset. A method with more presets than colours gets several markers."""
-    counts = Counter(methods)  # in the order of first appearance
-    markers = [ceil(count / len(COLOURS)) for count in counts.values()]
-    first = dict(zip(counts, accumulate(markers, initial=0), strict=False))
-    return [
-        _style(first[method], methods[:index].count(method)) for index, method in enumerate(methods)
-    ]
-
-
-def preset_styles(board: Board) -> dict[str, Style]:
-    """The style of each preset in every figure of the board."""
-    of_standings = styles([standing.method for standing in board.standings])
-    return {s.preset: style for s, style in zip(board.standings, of_standings, strict=True)}
-
-
-def error_bar(values: Sequence[float]) -> float:
-    """Sample standard deviation over the seeds; 0 for fewer than two."""
-    return stdev(values) if len(values) > 1 else 0.0
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a .png or .svg without a date, a version or anything else of this machine."""
-    with atomic(path) as part, drawing():
-        canvas = FigureCanvasAgg(figure)  # before the layout: texts are measured once for both
-        _settle(figure)
-        {".png": _write_png, ".svg": _write_svg}[path.suffix](canvas, part)
-
-
-def _write_png(canvas: FigureCanvasAgg, path: Path) -> None:
-    """Without the channel of opacity: nothing shines through."""
-    canvas.figure.set_dpi(DPI)
-    canvas.draw()
-    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
-    Image.fromarray(pixels).save(path, "png", dpi=(DPI, DPI), compress_level=COMPRESSION)
-
-
-def _write_svg(canvas: FigureCanvasAgg, path: Path) -> None:
-    canvas.print_figure(path, format="svg", dpi=DRAWN_DPI, metadata=SVG_METADATA)
-
-
-def _settle(figure: Figure) -> None:
-    """Compute the layout once and round its positions: the last digits of the solver depend on
-    memory addresses, and so would the bytes of the file."""
-    engine = figure.get_layout_engine()
-    if engine is None:  # settled before
-        return
-    figure.set_dpi(DPI)
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if not axis.get_label_text():
-            axis.set_label_coords(0, 0)  # else all ticks are measured to find a place for nothing
-    engine.execute(figure)
-    figure.set_layout_engine(None)  # not "none", with which each saving draws twice
-    for axes in figure.axes:
-        axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
-
-
-def _style(first: int, number: int) -> Style:
-    """Style of preset `number` of a method whose first marker is `first`."""
-    turn, colour = divmod(number, len(COLOURS))  # colours used up: the next marker and dash
-    return Style(
-        colour=COLOURS[colour],
-        marker=MARKERS[(first + turn) % len(MARKERS)],
-        dash=DASHES[turn % len(DASHES)],
-    )
+def styles(methods: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Colour, marker and dash of each preset in every figure of a board, by their methods: the
+    marker shows the method, colour and dash the preset."""
+    counted, markers = Counter(), dict(zip(dict.fromkeys(methods), cycle(MARKERS), strict=False))
+    found = []
+    for method in methods:
+        turn, colour = divmod(counted[method], len(COLOURS))
+        found.append((COLOURS[colour], markers[method], DASHES[turn % len(DASHES)]))
+        counted[method] += 1
+    return found
 
 
 @contextmanager
@@ -152,6 +77,27 @@ def drawing() -> Iterator[None]:
         yield
 
 
+def save(figure: Figure, stem: Path) -> Path:
+    """Write stem.svg, or stem.png if the SVG would be larger than MOST_BYTES; returns the file.
+
+    The same figure gives the same bytes: neither date nor version is in the file, and positions are
+    rounded, since the last digits of the layout's solver depend on memory addresses.
+    """
+    facts = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+    with drawing():
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+        for axes in figure.axes:
+            axes.set_position(np.round(axes.get_position(original=True).bounds, DIGITS))
+        for kind, metadata in facts.items():
+            path = stem.with_name(f"{stem.name}.{kind}")
+            with atomic(path) as part:
+                figure.savefig(part, format=kind, metadata=metadata)
+            if kind == "png" or path.stat().st_size <= MOST_BYTES:
+                return path
+            path.unlink()
+
+
 def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, list[Axes]]:
     """A figure with `count` panels in rows of up to `columns`.
 
@@ -160,7 +106,7 @@ def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, l
     columns = min(columns, count)
     rows = ceil(count / columns)
     figure = Figure(figsize=(WIDTH, head + row * rows), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.07)  # inches
+    figure.get_layout_engine().set(w_pad=0.07, h_pad=0.07)  # inches
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes in grid[count:]:
         axes.set_axis_off()
@@ -170,61 +116,51 @@ def panels(count: int, columns: int, head: float, row: float) -> tuple[Figure, l
 def shown(text: str, width: int, lines: int = 3) -> str:
     """Any text wrapped to up to `lines` lines of `width` characters, the rest cut off.
 
-    Line breaks of the text become spaces, characters without a glyph in the font UNKNOWN.
+    Line breaks of the text become spaces, characters without a glyph in the font question marks.
     """
-    clean = "".join(c if ord(c) in _glyphs() else UNKNOWN for c in " ".join(text.split()))
+    clean = "".join(c if ord(c) in _glyphs() else "?" for c in " ".join(text.split()))
     rows = wrap(clean, width)
     if len(rows) > lines:
-        rows = [*rows[: lines - 1], rows[lines - 1][: width - 1] + ELLIPSIS]
+        rows = [*rows[: lines - 1], rows[lines - 1][: width - 1] + "\N{HORIZONTAL ELLIPSIS}"]
     return "\n".join(rows)
-
-
-def legend_above(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
-    """Add a legend above all panels; the figure grows by its height."""
-    _legend(figure, handles, titles, "outside upper center")
-
-
-def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
-    """Add a legend below all panels; the figure grows by its height. It would overlap a label of
-    the whole figure."""
-    _legend(figure, handles, titles, "outside lower center")
-
-
-def _legend(figure: Figure, handles: Sequence[Artist], titles: Sequence[str], where: str) -> None:
-    """Titles are passed explicitly because matplotlib drops labels that begin with `_`."""
-    labels = [shown(title, 48) for title in titles]
-    columns = min(LEGEND_COLUMNS, len(labels))
-    lines = ceil(sum(label.count("\n") + 1 for label in labels) / columns)
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.15 + LEGEND_ROW * lines)
-    figure.legend(handles, labels, loc=where, ncols=columns)
-
-
-def log_if_wide(axis: Axis, values: Sequence[float]) -> bool:
-    """Make `axis` logarithmic if the values span more than WIDE; returns whether it is."""
-    low, high = min(values), max(values)
-    is_wide = low > 0 and high / low > WIDE
-    if is_wide:
-        log_scale(axis, values)
-    return is_wide
-
-
-def log_scale(axis: Axis, values: Sequence[float]) -> None:
-    """Make `axis` logarithmic, with plain numbers at 1, 2, 5, 10 and so on.
-
-    Values are above 0; if they span more than VERY_WIDE, only powers of ten have a number.
-    """
-    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-    is_long = max(values, default=1) > VERY_WIDE * min(values, default=1)
-    axis.set_major_locator(LogLocator(subs=(1,) if is_long else (1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(_plain))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _plain(value: float, _position: int) -> str:
-    return f"{value:g}"
 
 
 @cache
 def _glyphs() -> frozenset[int]:
     return frozenset(get_font(findfont(FONT)).get_charmap())
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:
+    """Add a legend below all panels; the figure grows by its height."""
+    labels = [shown(title, 48) for title in titles]
+    columns = min(LEGEND_COLUMNS, len(labels))
+    lines = ceil(sum(label.count("\n") + 1 for label in labels) / columns)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.15 + LEGEND_ROW * lines)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def log_scale(axis: Axis, values: Sequence[float]) -> None:
+    """Make an axis logarithmic, with plain numbers: at 1, 2, 5, 10 and so on, or at powers of ten
+    alone where the values are far apart."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    is_long = max(values) > 100 * min(values)
+    axis.set_major_locator(LogLocator(subs=(1,) if is_long else (1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def matrix_panels(
+    matrices: Mapping[str, np.ndarray], labels: Sequence[str], colours: str, low: float
+) -> Figure:
+    """Matrices (N, N) by title, on one scale from `low` to 1; `labels` are of the columns, of the
+    rows and of the scale."""
+    with drawing():
+        figure, grid = panels(len(matrices), columns=2, head=0.3, row=4.6)
+        for axes, (title, values) in zip(grid, matrices.items(), strict=True):
+            look = {"vmin": low, "vmax": 1, "interpolation": "none"}
+            drawn = axes.imshow(values.astype(np.float64), colours, **look)
+            axes.grid(visible=False)
+            axes.set(title=shown(title, 46), xlabel=labels[0], ylabel=labels[1])
+        figure.colorbar(drawn, ax=grid, label=labels[2], shrink=0.8)
+    return figure

@@ -1,273 +1,96 @@
-"""The ledger of claims as one picture: how much of each printed effect came back.
+"""The ledger of claims as one figure: how much of each printed effect came back.
 
 Every difference is drawn as a share of the printed one, so that claims on all metrics share an
 axis: 0 is no difference, 1 as printed, below 0 the opposite. Where a claim prints no difference, or
-denies one, the unit is its margin; a claim that denies one has a band in which it is true. Knows no
-torch.
+denies one, the unit is its margin; a claim that denies one has a band in which it is true.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from dataclasses import replace
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from benchmark.analysis.claim_ledger import (
-    KEY,
-    Finding,
-    Group,
-    LedgerRow,
-    same_comparisons,
-    untested_reasons,
-)
-from benchmark.analysis.season_claims import Compared
-from benchmark.analysis.verdict_rules import Conclusion
-from benchmark.report.figure_style import COLOURS, GREY, MARKERS, WIDTH, drawing, shown
+from benchmark.boards.claim_ledger import KEY, Finding, Group, LedgerRow
+from benchmark.report.figure_style import BLUE, GREEN, GREY, MARKERS, ORANGE
+from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.stats.verdicts import Conclusion
 
-LOW, HIGH = -1.6, 2.6  # ends of the axis, in units of the printed difference
-LABEL = 74  # characters of a line
-LINE, GAP, HEAD = 0.145, 0.10, 0.34  # inches: a line of a label, between rows, above a group
-BAND = "#dfe7f1"  # where a claim that denies a difference is true
-AROUND = 2.1  # inches; title, axis and legend
+LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
+TICKS = {-1: "opposite", 0: "no effect", 1: "as printed", 2: "twice as printed"}
+BAND = "where a claim of no difference is true"
 OFFSET = 0.085  # inches; between the findings of a claim
 SIDE = 0.5  # where a difference stands that has no scale
-ELSEWHERE = "\N{DOUBLE DAGGER}"
-COLOUR_OF = {
-    Group.REPLICATED: COLOURS[2],
-    Group.SMALLER: COLOURS[5],
-    Group.MIXED: COLOURS[4],
-    Group.NULL: COLOURS[0],
-    Group.REVERSED: COLOURS[1],
-    Group.UNLIKE: COLOURS[7],
-    Group.UNDECIDED: GREY,
+PRINTED = Look(title="printed in the paper", colour="black", marker="|")
+NO_SCALE = Look(title="no scale: which side", colour=GREY, face="white")
+OPPOSITE = Look(title="the opposite; not as claimed", colour=ORANGE, marker="_")
+LOOKS = {  # of a finding, which may disagree with others of its claim
+    Conclusion.HOLDS: Look(title="holds in this test", colour=GREEN, marker="_"),
+    Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=BLUE, marker="_"),
+    Conclusion.REVERSED: OPPOSITE,
+    Conclusion.BETTER: OPPOSITE,
+    Conclusion.WORSE: OPPOSITE,
+    Conclusion.UNDECIDED: Look(title="undecided in this test", colour=GREY, marker="_"),
 }
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
-    """A line per tested claim, by group; untested ones are counted below."""
-    tested = [row for row in rows if row.findings]
-    with drawing():
-        heights = _heights(tested)
-        total = sum(heights) + AROUND
-        figure = Figure(figsize=(WIDTH, total))
-        inner = sum(heights) or LINE
-        axes = figure.add_axes((0.47, 1.36 / total, 0.415, inner / total))
-        _draw(axes, tested, heights)
-        _title(figure, rows, total)
-        _legend(figure, tested, total)
-        figure.text(0.99, 0.08 / total, _notes(rows), ha="right", fontsize=8, color=GREY)
-    return figure
+    """A line per tested claim, by group, with a mark per test."""
+    places = sorted({finding.place for row in rows for finding in row.findings})
+    markers = dict(zip(places, MARKERS, strict=False))
+    counts = Counter(row.group for row in rows)
+    lines = [ledger_line(row, markers, counts[row.group]) for row in rows if row.findings]
+    legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
+    legend += [PRINTED, NO_SCALE, *LOOKS.values()]
+    return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
 
 
 def alt_text(rows: Sequence[LedgerRow]) -> str:
     """What the figure shows, for readers who cannot see it."""
-    tested = [row for row in rows if row.findings]
-    findings = [finding for row in tested for finding in row.findings]
-    where = ", ".join(_markers(rows))
-    verdicts = Counter(finding.judged.conclusion for finding in findings)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    counts = Counter(row.group for row in rows)
+    told = ", ".join(f"{counts[group]} {group}" for group in Group if counts[group])
     return (
-        f"The ledger of claims, {_counted(rows)}: each of {len(tested)} tested claims is a line "
-        f"with a 95% interval per test, from the opposite of what is printed over no effect to "
-        f"twice as printed. Of {len(findings)} tests ({where}): {said}."
+        f"The ledger of claims, {told}: each tested claim is a line with a 95% interval per test, "
+        "from the opposite of what is printed over no effect to twice as printed."
     )
 
 
-def _counted(rows: Sequence[LedgerRow]) -> str:
-    counts = [sum(row.group == group for row in rows) for group in Group]
-    return ", ".join(f"{n} {group}" for n, group in zip(counts, Group, strict=True) if n)
-
-
-def _notes(rows: Sequence[LedgerRow]) -> str:
-    """What rows with a letter are, and why the untested claims are."""
-    reasons = [f"{len(of)} {reason}" for reason, of in untested_reasons(rows).items()]
-    untested = sum(row.group == Group.UNTESTED for row in rows)
-    marks = ["Rows with the same letter are one comparison."] * bool(same_comparisons(rows))
-    if any(row.is_elsewhere for row in rows):
-        marks.append(f"{ELSEWHERE}: the sentence is about other data.")
-    lines = [" ".join(marks)] * bool(marks)
-    if untested:
-        lines.append(f"{untested} more claims are untested: {', '.join(reasons)}.")
-    return "\n".join(lines)
-
-
-OF_FINDING = {  # a finding has its own colour: those of a claim may disagree
-    Conclusion.HOLDS: COLOURS[2],
-    Conclusion.NO_DIFFERENCE: COLOURS[0],
-    Conclusion.REVERSED: COLOURS[1],
-    Conclusion.BETTER: COLOURS[1],
-    Conclusion.WORSE: COLOURS[1],
-    Conclusion.UNDECIDED: GREY,
-}
-
-
-OF_COLOUR = {  # of a line
-    COLOURS[2]: "holds in this test",
-    COLOURS[0]: "no difference beyond the margin",
-    COLOURS[1]: "the opposite; not as claimed",
-    GREY: "undecided in this test",
-}
-
-
-def unit_of(row: LedgerRow, compared: Compared) -> float:
-    """The difference that is drawn as 1: the printed one; the margin where a claim denies a
-    difference or prints none."""
-    if compared.printed and not _is_denied(row):
-        return abs(compared.printed)
-    return compared.margin or abs(compared.difference) or 1.0
-
-
-def has_scale(compared: Compared) -> bool:
-    """Whether there is a printed difference or a margin to measure by; else the side counts."""
-    return bool(compared.printed or compared.margin)
-
-
-def _is_denied(row: LedgerRow) -> bool:
-    return row.claim.kind != "ordered"
-
-
-def _heights(rows: Sequence[LedgerRow]) -> list[float]:
-    """Inches of each row, with the head of its group above the first one."""
-    heights = []
-    for _, group in groupby(rows, key=lambda row: row.group):
-        for number, row in enumerate(group):
-            lines = _label(row).count("\n") + 1
-            findings = OFFSET * max(0, len(row.findings) - 2)
-            heights.append(GAP + max(LINE * lines, LINE + findings) + HEAD * (number == 0))
-    return heights
-
-
-def _draw(axes: Axes, rows: Sequence[LedgerRow], heights: Sequence[float]) -> None:
-    """Rows from top to bottom, with the vertical axis in inches."""
-    ends = np.cumsum(heights)
-    axes.set_xlim(LOW, HIGH)
-    axes.set_ylim(float(ends[-1]) if len(ends) else 1.0, 0)
-    axes.axvspan(LOW, 0, color="#f6f1ee", zorder=0, linewidth=0)
-    axes.axvline(0, color="black", linewidth=1)
-    axes.axvline(1, color="black", linewidth=1, linestyle=":")
-    before = None
-    markers, letters = _markers(rows), same_comparisons(rows)
-    for row, height, end in zip(rows, heights, ends, strict=True):
-        head = HEAD if row.group != before else 0.0
-        if head:
-            _draw_head(axes, row.group, [r.group for r in rows].count(row.group), end - height)
-        middle = end - (height - head) / 2
-        _draw_row(axes, row, middle, markers)
-        beside = _beside(row, letters.get((row.paper, row.claim.id), ""))
-        look = {"transform": axes.get_yaxis_transform(), "verticalalignment": "center"}
-        axes.text(1.015, middle, beside, fontsize=7.5, color=GREY, **look)
-        before = row.group
-    axes.set_yticks([])
-    axes.set_xticks([-1, 0, 1, 2], ["opposite", "no effect", "as printed", "twice as printed"])
-    axes.tick_params(axis="x", labeltop=True, top=True)
-    axes.spines[["left", "bottom"]].set_visible(False)
-
-
-def _draw_head(axes: Axes, group: Group, count: int, top: float) -> None:
-    colour, text = COLOUR_OF[group], f"{group.capitalize()}: {KEY[group].text}"
-    axes.text(
-        -1.08,
-        top + HEAD - 0.06,
-        f"{text}  ({count})",
-        transform=axes.get_yaxis_transform(),
-        fontsize=9.5,
-        fontweight="bold",
-        color=colour,
-        verticalalignment="bottom",
-    )
-
-
-def _draw_row(axes: Axes, row: LedgerRow, middle: float, markers: dict[str, str]) -> None:
-    if _is_denied(row):
-        low = LOW if row.claim.kind == "not_better" else -1
-        size = OFFSET * len(row.findings) / 2 + 0.05
-        axes.fill_betweenx(
-            [middle - size, middle + size], low, 1, color=BAND, linewidth=0, zorder=1
-        )
-    look = {"transform": axes.get_yaxis_transform(), "verticalalignment": "center"}
-    axes.text(-1.08, middle, _label(row), fontsize=8, linespacing=1.05, **look)
-    first = middle - OFFSET * (len(row.findings) - 1) / 2
+def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
+    """A claim with all its findings; `count` claims are in its group."""
+    is_denied = row.claim.kind != "ordered"
+    marks = []
     for number, finding in enumerate(row.findings):
-        unit = unit_of(row, finding.compared)
-        _draw_finding(axes, finding, first + OFFSET * number, unit, markers[finding.place])
-
-
-def _beside(row: LedgerRow, letter: str) -> str:
-    """What an undecided claim needs; of another one, in how many tests it is what its group says,
-    where not in all, and that its paper prints no difference; then its letter."""
-    is_printed = any(finding.compared.printed is not None for finding in row.findings)
-    parts = [row.needs.replace(" with ", "\nwith ")] if row.group == Group.UNDECIDED else []
-    if row.group != Group.UNDECIDED:
-        count = len(row.findings)
-        parts += [f"in {row.agreeing} of {count} tests"] * (row.agreeing < count)
-        parts += ["none printed"] * (not is_printed)
-    return "\n".join([*filter(None, parts), *[f"= {letter}"] * bool(letter)])
-
-
-def _draw_finding(axes: Axes, finding: Finding, height: float, unit: float, marker: str) -> None:
-    compared, colour = finding.compared, OF_FINDING[finding.judged.conclusion]
-    if compared.low is not None and has_scale(compared):
-        low, high = (np.clip(end / unit, LOW, HIGH) for end in (compared.low, compared.high))
-        line = ":" if compared.is_of_these_trainings else "-"
-        axes.hlines(height, low, high, color=colour, linewidth=1.7, linestyle=line)
-    if compared.printed is not None:
-        place = np.clip(compared.printed / unit, LOW, HIGH)
-        axes.plot(place, height, "|", color="black", markersize=7, markeredgewidth=1.3, zorder=3)
-    value = compared.difference / unit
-    if not LOW <= value <= HIGH:
-        marker = ">" if value > HIGH else "<"
-    place = np.clip(value, LOW + 0.03, HIGH - 0.03)
-    look = {"markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 4}
-    if not has_scale(compared):
-        place = SIDE * np.sign(value)
-        look |= {"markerfacecolor": "white", "markeredgecolor": colour, "markeredgewidth": 1.2}
-    axes.plot(place, height, marker, color=colour, clip_on=False, **look)
-
-
-def _title(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
-    look = {"ha": "left", "va": "top"}
-    figure.text(0.005, 1 - 0.06 / total, "How much of each printed effect came back?",
-                fontsize=14, fontweight="bold", **look)  # fmt: skip
-    figure.text(0.005, 1 - 0.32 / total, f"{len(rows)} claims of the papers: {_counted(rows)}.",
-                fontsize=9, color="#444444", **look)  # fmt: skip
-    figure.text(
-        0.89,
-        1 - 0.36 / total,
-        "what would decide,\nor in how many tests",
-        fontsize=7.5,
-        color=GREY,
-        va="top",
+        shift = OFFSET * (number - (len(row.findings) - 1) / 2)
+        found = finding_marks(finding, is_denied, markers[finding.place])
+        marks += [replace(mark, shift=shift) for mark in found]
+    beside = row.needs.replace(" with ", "\nwith ") if row.group == Group.UNDECIDED else ""
+    if row.group != Group.UNDECIDED and row.agreeing < len(row.findings):
+        beside = f"in {row.agreeing} of {len(row.findings)} tests"
+    low = LIMITS[0] if row.claim.kind == "not_better" else -1
+    return Line(
+        label=row.claim.statement,
+        marks=marks,
+        panel=f"{row.group.capitalize()}: {KEY[row.group].text} ({count})",
+        band=(low, 1) if is_denied else None,
+        beside=beside,
     )
 
 
-def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
-    look = {"color": "#444444", "linewidth": 1.7, "markeredgecolor": "white"}
-    handles = [
-        Line2D([], [], marker=marker, label=shown(where, 40), **look)
-        for where, marker in _markers(rows).items()
-    ]
-    mark = {"color": "black", "marker": "|", "linestyle": "none", "markersize": 8}
-    handles.append(Line2D([], [], label="printed in the paper", **mark))
-    hollow = look | {"markerfacecolor": "white", "markeredgecolor": "#444444", "linewidth": 0}
-    handles.append(Line2D([], [], label="no scale: which side", marker="o", **hollow))
-    band = {"color": BAND, "linewidth": 7}
-    handles.append(Line2D([], [], label="where a claim of no difference is true", **band))
-    for colour, label in OF_COLOUR.items():
-        handles.append(Line2D([], [], color=colour, linewidth=3, label=label))
-    labels = [handle.get_label() for handle in handles]
-    figure.legend(handles, labels, loc="lower left", ncols=4, fontsize=8,
-                  bbox_to_anchor=(0.0, 0.34 / total))  # fmt: skip
-
-
-def _markers(rows: Sequence[LedgerRow]) -> dict[str, str]:
-    """Where something was found -> the mark of its findings."""
-    places = dict.fromkeys(finding.place for row in rows for finding in row.findings)
-    return {where: MARKERS[number % len(MARKERS)] for number, where in enumerate(sorted(places))}
-
-
-def _label(row: LedgerRow) -> str:
-    mark = f" {ELSEWHERE}" if row.is_elsewhere else ""
-    return shown(f"{row.claim.statement}{mark}", LABEL, lines=2)
+def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
+    """The printed difference, and what was measured; where there is neither a printed difference
+    nor a margin, a hollow mark on the side of the difference."""
+    compared = finding.compared
+    look = replace(LOOKS[finding.judged.conclusion], marker=marker)
+    if not (compared.printed or compared.margin):
+        side = SIDE * float(np.sign(compared.difference))
+        return [Mark(value=side, look=replace(look, face="white"))]
+    printed = 0 if is_denied else abs(compared.printed or 0)
+    scale = printed or compared.margin or abs(compared.difference) or 1.0
+    ends = (compared.low / scale, compared.high / scale) if compared.low is not None else None
+    is_one = compared.is_of_these_trainings
+    value = compared.difference / scale
+    marks = [Mark(value=value, look=look, ends=ends, is_of_these_trainings=is_one)]
+    if compared.printed is not None:
+        marks.append(Mark(value=compared.printed / scale, look=PRINTED))
+    return marks

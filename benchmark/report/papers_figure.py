@@ -1,28 +1,26 @@
-"""How many claims of each paper hold, as one small picture. Knows no torch."""
+"""How many claims of each paper hold, as one small figure."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchmark.analysis.claim_ledger import Group, LedgerRow
+from benchmark.boards.claim_ledger import Group, LedgerRow
 from benchmark.papers.printed_tables import papers
-from benchmark.report.figure_style import WIDTH, drawing, shown
-from benchmark.report.ledger_figure import COLOUR_OF
+from benchmark.report.figure_style import COLOURS, GREY, WIDTH, drawing, legend_below, shown
 
-BAR, AROUND = 0.52, 2.0  # inches: a paper's bar with the space below it; title and legend
-LIGHT = "#e4e4e4"  # of untested claims
-HATCH = "////"  # of claims that drawings alone decide
-MEANING = {  # of the groups whose name does not say it
-    Group.REPLICATED: "holds",
-    Group.SMALLER: "holds, by less than printed",
-    Group.MIXED: "depends on the test",
-    Group.NULL: "no difference",
-    Group.REVERSED: "the opposite",
-    Group.UNLIKE: "a difference where none is claimed",
+LOOKS = {  # group -> what it means, its colour
+    Group.REPLICATED: ("holds", COLOURS[2]),
+    Group.SMALLER: ("holds, by less than printed", COLOURS[5]),
+    Group.MIXED: ("depends on the test", COLOURS[4]),
+    Group.NULL: ("no difference", COLOURS[0]),
+    Group.REVERSED: ("the opposite", COLOURS[1]),
+    Group.UNLIKE: ("a difference where none is claimed", COLOURS[7]),
+    Group.UNDECIDED: ("undecided", GREY),
+    Group.UNTESTED: ("untested", "#cccccc"),
 }
+HATCH = "////"  # of claims that drawings alone decide
 NARROW = 2  # claims of a part that has room for its number
 
 
@@ -30,72 +28,36 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
     """One bar per paper, with a part for each group of the ledger."""
     names = [name for name in papers() if any(row.paper == name for row in rows)]
     with drawing():
-        total = BAR * len(names) + AROUND
-        figure = Figure(figsize=(WIDTH, total))
-        axes = figure.add_axes((0.36, 1.3 / total, 0.62, BAR * len(names) / total))
+        figure = Figure(figsize=(WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
+        axes = figure.subplots()
         for height, name in enumerate(names):
-            _draw_bar(axes, height, [row for row in rows if row.paper == name])
+            counts = Counter((r.group, r.rests_on_drawings) for r in rows if r.paper == name)
+            left = 0
+            for group, is_drawn in ((group, is_drawn) for group in Group for is_drawn in (0, 1)):
+                count, colour = counts[group, bool(is_drawn)], LOOKS[group][1]
+                look = {"color": colour, "edgecolor": "white", "hatch": HATCH * is_drawn}
+                bar = axes.barh(height, count, 0.62, left, **look)
+                if count >= NARROW:
+                    box = {"facecolor": colour, "edgecolor": "none", "pad": 1.0}
+                    ink = "black" if group == Group.UNTESTED else "white"
+                    axes.bar_label(bar, label_type="center", fontsize=8, color=ink, bbox=box)
+                left += count
         axes.set_yticks(range(len(names)), [shown(papers()[n].paper.title, 46) for n in names])
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.invert_yaxis()
         axes.set_xlabel("claims")
+        axes.set_title("Which claims of the papers hold?", fontsize=14, fontweight="bold")
         axes.grid(visible=False)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        figure.text(0.005, 1 - 0.08 / total, "Which claims of the papers hold?",
-                    fontsize=14, fontweight="bold", va="top")  # fmt: skip
-        figure.text(0.005, 1 - 0.36 / total, _counted(rows), fontsize=9, color="#444444", va="top")
-        _legend(figure, rows, total)
+        handles = {title: Patch(color=colour) for title, colour in LOOKS.values()}
+        handles["decided on drawings only"] = Patch(fc="#999999", ec="white", hatch=HATCH)
+        legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
 def alt_text(rows: Sequence[LedgerRow]) -> str:
     """What the figure shows, for readers who cannot see it."""
-    of_papers = [
-        f"{paper.paper.title}: {_listed([row for row in rows if row.paper == name])}"
-        for name, paper in papers().items()
-    ]
-    return f"One bar per paper, its claims by group of the ledger. {'; '.join(of_papers)}."
-
-
-def _draw_bar(axes: Axes, height: int, rows: Sequence[LedgerRow]) -> None:
-    counts = Counter((row.group, row.rests_on_drawings) for row in rows)
-    left = 0
-    for group in Group:
-        for of_drawings in (False, True):
-            count = counts[group, of_drawings]
-            look = {"color": _colour(group), "edgecolor": "white", "linewidth": 0.8}
-            axes.barh(height, count, 0.62, left, hatch=HATCH if of_drawings else None, **look)
-            if count >= NARROW:
-                dark = group == Group.UNTESTED
-                box = {"facecolor": _colour(group), "edgecolor": "none", "pad": 1.0}
-                axes.text(left + count / 2, height, str(count), ha="center", va="center",
-                          fontsize=8, color="#444444" if dark else "white", bbox=box)  # fmt: skip
-            left += count
-
-
-def _colour(group: Group) -> str:
-    return COLOUR_OF.get(group, LIGHT)
-
-
-def _counted(rows: Sequence[LedgerRow]) -> str:
-    tested = sum(row.group != Group.UNTESTED for row in rows)
-    return f"{len(rows)} claims, {tested} of them tested: {_listed(rows)}."
-
-
-def _listed(rows: Sequence[LedgerRow]) -> str:
-    counts = Counter(row.group for row in rows)
-    return ", ".join(f"{counts[group]} {group}" for group in Group if counts[group])
-
-
-def _label(group: Group) -> str:
-    return f"{group}: {MEANING[group]}" if group in MEANING else str(group)
-
-
-def _legend(figure: Figure, rows: Sequence[LedgerRow], total: float) -> None:
-    groups = [group for group in Group if any(row.group == group for row in rows)]
-    handles = [Patch(facecolor=_colour(group), label=_label(group)) for group in groups]
-    if any(row.rests_on_drawings for row in rows):
-        look = {"facecolor": "#999999", "edgecolor": "white", "hatch": HATCH}
-        handles.append(Patch(label="on drawings only", **look))
-    figure.legend(handles=handles, loc="lower left", ncols=3, fontsize=8.5,
-                  bbox_to_anchor=(0.0, 0.02 / total))  # fmt: skip
+    told = []
+    for name, paper in papers().items():
+        counts = Counter(row.group for row in rows if row.paper == name)
+        of_paper = ", ".join(f"{counts[group]} {group}" for group in Group if counts[group])
+        told.append(f"{paper.paper.title}: {of_paper}")
+    return f"One bar per paper, its claims by group of the ledger. {'; '.join(told)}."

@@ -1,21 +1,29 @@
-"""A season spelt out: its datasets, feature sets, cells and fusions, as every stage reads them."""
+"""The models of a season: its file as people write it, and what it resolves to in memory."""
 
 import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from benchmark.core.names import Name, PathInside
-from benchmark.protocol import METRICS
 
 Option = bool | int | float | str | None
 Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
-BROUGHT = "brought"  # family of rows that `score` added, and the folder of their files
+BROUGHT = "brought"  # family of rows that `score` added
+DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
+SAMPLES, RETRIEVED = "samples.npz", "retrieved.npz"  # files of a cell's results
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 Network = Literal["as in paper"] | Name
+
+
+def module_of(network: str) -> str:
+    """The module of benchmark/features/ that provides an image network."""
+    if network == DRAWN:
+        return DRAWN
+    return DETECTORS if network.startswith("fasterrcnn") else "torchvision_cnn"
 
 
 class Strict(BaseModel):
@@ -23,19 +31,15 @@ class Strict(BaseModel):
 
 
 class ImageEncoder(Strict):
-    """How pictures become features; the slug names the folder they are kept in."""
+    """How images become features; the slug names the folder they are kept in."""
 
     network: Network = "mobilenet_v2"
-    features: PathInside | None = (
-        None  # file or folder in the raw folder: taken instead of encoding
-    )
+    features: PathInside | None = None  # path in the raw folder: taken instead of encoding
     input_size: int = Field(224, ge=32, le=4096)  # pixels, both sides
     grid: int = Field(6, ge=1, le=128)  # cells a side: grid * grid "regions"
-    flip: bool = True  # average the features of a picture and its mirror image
+    flip: bool = True  # average the features of an image and its mirror image
     standardise: bool = False  # per channel, with the training split's mean and deviation
-    pixels: int = Field(
-        0, ge=0, le=4096
-    )  # side of the pictures kept for training from pixels; 0: none
+    pixels: int = Field(0, ge=0, le=4096)  # side of images kept to train from pixels; 0: none
 
     @property
     def slug(self) -> str:
@@ -46,11 +50,11 @@ class ImageEncoder(Strict):
 
 
 class ProposalEncoder(Strict):
-    """Where things may be in a picture, and the features of these boxes."""
+    """Where things may be in an image, and the features of these boxes."""
 
     how: Literal["selective_search", "rpn", "file"] = "selective_search"
     boxes: PathInside | None = None  # how: file: folder in the raw folder, one file an image
-    count: int = Field(200, ge=1, le=100_000)  # of boxes kept of a picture, P
+    count: int = Field(200, ge=1, le=100_000)  # of boxes kept of an image, P
     network: Name = "mobilenet_v2"
     input_size: int = Field(448, ge=32, le=4096)  # pixels, both sides
     standardise: bool = False  # per channel, with the mean and deviation of training proposals
@@ -82,9 +86,7 @@ class WordVectors(Strict):
 class SentenceEncoder(Strict):
     """How captions become vectors, for methods that take sentence vectors."""
 
-    size: int | None = Field(
-        None, ge=2, le=1_000_000
-    )  # of the vectors kept; None: as the encoder makes them
+    size: int | None = Field(None, ge=2, le=1_000_000)  # of the vectors; None: the encoder's own
     centres: int = Field(30, ge=1, le=10_000)  # hglmm: mixture components
     hidden: int = Field(2048, ge=1, le=100_000)  # bilstm_max: units a direction
     weights: str | None = None  # bilstm_max: published weights; None: random ones
@@ -94,29 +96,20 @@ class SentenceEncoder(Strict):
 
     @property
     def slug(self) -> str:
-        marks = {
-            "": self.size,
-            "c": self.centres if self.centres != 30 else None,
-            "h": self.hidden if self.hidden != 2048 else None,
-        }
-        words = [f"{letter}{value}" for letter, value in marks.items() if value]
-        words += ["loaded"] * bool(self.weights) + ["unmasked"] * (not self.masked)
-        return "_".join(words + ["std"] * self.standardise)
+        marks = [str(self.size)] if self.size else []
+        marks += [f"c{self.centres}"] * (self.centres != 30)
+        marks += [f"h{self.hidden}"] * (self.hidden != 2048)
+        marks += ["loaded"] * bool(self.weights) + ["unmasked"] * (not self.masked)
+        return "_".join(marks + ["std"] * self.standardise)
 
 
 class DatasetSettings(Strict):
-    reader: str = Field(
-        "", pattern=r"^([a-z0-9][a-z0-9_]*)?$"
-    )  # module of datasets/; default: the name
+    reader: str = Field("", pattern=r"^([a-z0-9][a-z0-9_]*)?$")  # of datasets/; "": the name
     source: str | None = None  # folder that holds the raw files; None: download or data/raw
     options: dict[str, Option] = {}  # of the reader
-    presets: list[str] = ["*"]  # which of the season's are played on it: names, patterns, "!" not
-    changes: dict[
-        str, dict[str, Option]
-    ] = {}  # what the papers set otherwise on it; by method or pattern
-    features: dict[
-        Name, PathInside
-    ] = {}  # network -> path in the raw folder: features taken as they are
+    presets: list[str] = ["*"]  # which of the season's are run on it: names, patterns, "!" not
+    changes: dict[str, dict[str, Option]] = {}  # what papers set otherwise on it; as `options`
+    features: dict[Name, PathInside] = {}  # network -> path in the raw folder, as image.features
     image: ImageEncoder = ImageEncoder()
     words: WordVectors = WordVectors()
     sentence: dict[Name, SentenceEncoder] = {}  # encoder -> settings; presets name the encoder
@@ -130,7 +123,7 @@ class FeatureSet(Strict):
     dataset: Name
     reader: Name  # module of datasets/
     kind: Literal["pictures", "words", "sentences", "phrases", "proposals"]
-    encoder: Name  # module of benchmark/encoders/
+    encoder: Name  # module of benchmark/features/
     folder: str
     source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
     image: ImageEncoder | None = None
@@ -139,32 +132,59 @@ class FeatureSet(Strict):
     proposals: ProposalEncoder | None = None
 
 
-class Cell(Strict):
-    """One training and its evaluation: (dataset, preset, seed)."""
+class Brought(Strict):
+    """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
 
     dataset: Name
-    preset: Name
+    preset: Name  # or what the row is called
     seed: Seed
-    method: str
-    family: str
-    options: dict[str, Option]  # the preset's, then the season's
-    scaled: list[str]  # options the season set to fit its budget
-    precision: Precision = "float32"
-    numerics: Mode = "portable"
-    threads: int = Field(1, ge=1, le=1024)
-    validation_images: int | None = None  # checkpoint selection sees the first n; None: all
-    network: str | None = None  # image network that the paper feeds the preset
-    images: str  # feature folder
-    backbone: Name | None = None  # module of benchmark/encoders/ with the image network, for pixels
-    texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
-    words: str | None = None  # feature folder of word vectors, for methods that take words
-    start: str | None = None  # checkpoint that training goes on from
-    folder: str
+    folder: str  # of the results
 
     @property
     def key(self) -> str:
         """What commands call the cell."""
         return f"{self.dataset}-{self.preset}-{self.seed}"
+
+
+class Evaluated(Brought):
+    """What cells and fusions have in common."""
+
+    precision: Precision = "float32"
+    numerics: Mode = "portable"
+    threads: int = Field(1, ge=1, le=1024)
+    keeps: tuple[str, ...] = ()  # which of SAMPLES and RETRIEVED git keeps
+
+    @property
+    def samples(self) -> str:
+        """The file of what figures draw."""
+        return self._kept(SAMPLES)
+
+    @property
+    def retrieved(self) -> str:
+        """The file of the first answers to each query."""
+        return self._kept(RETRIEVED)
+
+    def _kept(self, name: str) -> str:
+        """The report depends on all of results/, so what a clone may lack lies elsewhere."""
+        inside = self.folder.removeprefix("results/")
+        is_in_git = name in self.keeps
+        return f"{self.folder}/scores/{name}" if is_in_git else f"data/samples/{inside}/{name}"
+
+
+class Cell(Evaluated):
+    """One training and its evaluation: (dataset, preset, seed)."""
+
+    method: str
+    family: str
+    options: dict[str, Option]  # the preset's, then the season's
+    scaled: list[str]  # options the season set to fit its budget
+    validation_images: int | None = None  # checkpoint selection sees the first n; None: all
+    network: str | None = None  # image network that the paper feeds the preset
+    images: str  # feature folder
+    backbone: Name | None = None  # module of benchmark/features/ with the image network, for pixels
+    texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
+    words: str | None = None  # feature folder of word vectors, for methods that take words
+    start: str | None = None  # checkpoint that training goes on from
 
     @property
     def checkpoint(self) -> str:
@@ -172,33 +192,40 @@ class Cell(Strict):
         results."""
         return f"data/checkpoints/{self.folder.removeprefix('results/')}.pt"
 
+    @property
+    def history(self) -> str:
+        """The file of the epochs and the cost of the training, beside the weights."""
+        return f"{self.checkpoint.removesuffix('.pt')}.json"
 
-class Fusion(Strict):
+    @property
+    def features(self) -> list[str]:
+        """The feature folders that the cell reads."""
+        return [folder for folder in (self.images, self.texts, self.words) if folder]
+
+
+class Fusion(Evaluated):
     """A cell without a training of its own: scores of trained cells as one score."""
 
-    dataset: Name
-    preset: Name
-    seed: Seed
     how: Literal["average", "adaptive", "weighted"]
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
-    precision: Precision = "float32"
-    numerics: Mode = "portable"
-    threads: int = Field(1, ge=1, le=1024)
-    folder: str
 
 
 def _method_file(path: str) -> str:
-    if not path.endswith(".py") or not (Path(path).is_absolute() or _stays(path)):
+    is_outside = path.startswith("~") or ".." in Path(path).parts
+    if not path.endswith(".py") or (is_outside and not Path(path).is_absolute()):
         raise ValueError("the path of a .py file, absolute or inside of the working folder")
     return path
 
 
-def _stays(path: str) -> bool:
-    return ".." not in Path(path).parts and not path.startswith("~")
+def _distinct(seeds: list[int]) -> list[int]:
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError("at least one seed, each of them once")
+    return seeds
 
 
 MethodFile = Annotated[str, AfterValidator(_method_file)]
+Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 
 
 class OwnClaim(Strict):
@@ -209,25 +236,29 @@ class OwnClaim(Strict):
     metric: str = "rsum"
     statement: str = ""  # "" says it in the words of the other fields
 
-    @field_validator("metric")
-    @classmethod
-    def _is_metric(cls, name: str) -> str:
-        if name not in METRICS:
-            raise ValueError(f"one of {', '.join(METRICS)}")
-        return name
 
+class Season(Strict):
+    """seasons/<name>/season.yaml, written by hand: datasets, presets, seeds and a budget.
 
-class Brought(Strict):
-    """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
+    Keys that name presets are methods or patterns of presets, as in `dual_path_*_2`.
+    """
 
-    dataset: Name
-    preset: Name  # what the row is called
-    seed: Seed
-    folder: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.dataset}-{self.preset}-{self.seed}"
+    title: str  # of the report
+    datasets: dict[Name, DatasetSettings]  # by name
+    methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
+    presets: list[Name] | Literal["all"]  # what they are made of is added
+    claims: list[OwnClaim] = []  # own ones, beside those of the papers
+    seeds: Seeds  # three for verdicts
+    seeds_of: dict[str, Seeds] = {}  # seeds instead of these
+    sentence_of: dict[str, Name] = {}  # sentence encoder instead of the presets' own
+    device: str = "auto"  # the first CUDA device, else the CPU; or cpu, cuda:1
+    precision: Precision = "float32"  # docs/gpus.md tells what they mean
+    numerics: Mode = "portable"  # of cells; features are portable always
+    threads: int = Field(1, ge=1, le=1024)  # of a cell: their number changes the last bits
+    validation_images: int | None = Field(None, ge=1)  # checkpoint selection sees the first n
+    options: dict[str, dict[str, Option]] = {}  # the budget's changes
+    pages: list[str] = ["*"]  # presets whose samples of the first seed git keeps, for figures
+    answers: list[str] = ["*"]  # presets whose first answers to each query git keeps
 
 
 class Params(Strict):
@@ -236,11 +267,16 @@ class Params(Strict):
     season: str
     title: str
     device: str
-    weights_dir: str | None
+    weights_dir: str | None = None
     datasets: dict[str, DatasetSettings]
     feature_sets: dict[str, FeatureSet]
-    cells: dict[str, Cell]
-    fusions: dict[str, Fusion]
+    cells: dict[str, Cell] = {}
+    fusions: dict[str, Fusion] = {}
     methods: dict[Name, MethodFile] = {}  # own ones
     claims: list[OwnClaim] = []
-    brought: dict[str, Brought] = {}  # nothing plays these: `score` wrote their records
+    brought: dict[str, Brought] = {}  # `score` wrote their records
+
+    @property
+    def everything(self) -> dict[str, Cell | Fusion]:
+        """Cells and fusions by key."""
+        return {**self.cells, **self.fusions}

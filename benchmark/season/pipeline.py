@@ -1,269 +1,260 @@
-"""The DVC pipelines of a season.
+"""The DVC pipelines of a season, and the digests that make its stages stale.
 
-    seasons/<name>/dvc.yaml                             its report
-    seasons/<name>/pipelines/<dataset>/<preset>/dvc.yaml  trainings and evaluations of a preset
-    seasons/shared/dvc.yaml                             code digests, the network for drawn scenes
-    seasons/shared/pipelines/<dataset>/dvc.yaml         fetch, prepare and encode of a dataset
+    seasons/<name>/dvc.yaml     trainings, evaluations and the report of a season
+    seasons/<name>/cells.yaml   a digest for each cell: its options, and the code of its method
+    seasons/shared/dvc.yaml     fetch, prepare and encode of all datasets: seasons share them
+    seasons/shared/params.yaml  settings of the datasets and feature sets
 
-The pipelines are small, since DVC reads and writes the whole lock file after every stage that it
-runs. The working folder of every stage is the root. A stage lists just the files that it reads; its
-code is listed as digests (code_digests.py), which a comment does not change.
+The root is the working folder of every stage. A stage depends on its digest or settings and on the
+version of its code (benchmark/versions.yaml) as parameters, and on the files that it reads. DVC
+takes its time for each path, so nothing is listed that follows from what is: features hold the
+digest of the prepared tables, and checkpoints those of all that their trainings read.
 """
 
-import os
-from collections.abc import Iterable
+import hashlib
+import json
 from pathlib import Path
 
-import datasets
-from benchmark.season.code_digests import DIGESTS, closure
-from benchmark.season.networks import DRAWN
-from benchmark.season.parameter_files import (
-    DATASETS,
-    FEATURE_SETS,
-    SHARED,
-    read_shared,
-    write_generated,
-)
-from benchmark.season.parameters import BROUGHT, Cell, FeatureSet, Fusion, Params
-from benchmark.season.presets import PACKAGE_ROOT
-from benchmark.season.season_files import SEASONS
+import yaml
 
+from benchmark.contracts import datasets
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_yaml, write_text
+from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED, read_shared
+from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
+from benchmark.season.plugin_code import method_digest, plugin_digest
+
+WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
+CELLS, READERS = "cells.yaml", SHARED.parent / "readers.yaml"
+VERSIONS = "benchmark/versions.yaml"
 WEIGHTS = "data/weights/drawn_cnn.pt"
-REPORT_CODE = ["analysis", "core", "data", "papers", "protocol", "report", "season"]
-SHARED_CODE = ["benchmark", "methods", "datasets"]
+SHOWN_CODE = [f"benchmark/{room}" for room in ("boards", "papers", "report", "stats")]
+PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures", "metrics.json"]
+BARS = {"template": "bar_horizontal", "x": "rsum", "y": "preset", "title": "rsum on test"}
+LINES = {"x": "epoch", "y": "val_rsum", "title": "validation rsum"}
+NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
 
 
 def write_pipelines(params: Params) -> None:
-    """Write the pipelines of a season and of what seasons share."""
-    write_shared_pipelines()
-    folder = SEASONS / params.season
-    presets: dict[Path, dict] = {}
-    for key, cell in params.cells.items():
-        stages = presets.setdefault(_preset_folder(folder, cell), {})
-        stages[f"train-{cell.seed}"] = _train(params, key, cell)
-        stages[f"evaluate-{cell.seed}"] = _evaluate(params, key, cell)
-    for key, fusion in params.fusions.items():
-        stages = presets.setdefault(_preset_folder(folder, fusion), {})
-        stages[f"evaluate-{fusion.seed}"] = _fuse(params, key, fusion)
-    _remove_others(folder / "pipelines", presets)
-    for path, stages in presets.items():
-        _write(path, stages)
-    _write(folder, {"report": _report(params), "metrics": _metrics(params)})
+    """Write the pipelines of a season and of what seasons share. Raises UserError where another
+    season has other settings of the same dataset."""
+    shared = write_shared(params)
+    write_digests(params)
+    _write(SEASONS / params.season / "dvc.yaml", {"stages": _stages(params)})
+    _write(SHARED.with_name("dvc.yaml"), {"stages": _shared_stages(shared)})
 
 
-def write_shared_pipelines() -> None:
-    """Write the pipelines of all datasets of all seasons, and what comes before them."""
-    shared = read_shared()
-    pipelines = {SHARED / "pipelines" / name: _dataset(shared, name) for name in shared.datasets}
-    _remove_others(SHARED / "pipelines", pipelines)
-    for path, stages in pipelines.items():
-        _write(path, stages)
-    _write(SHARED, {"code": _code(), "pretrain": _pretrain()})
+def write_digests(params: Params) -> None:
+    """Write a season's cells.yaml. What is written already is left as it is."""
+    feature_sets, names = sorted(params.feature_sets), sorted(params.datasets)
+    digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
+    content = {"datasets": names, "feature_sets": feature_sets, "cells": digests}
+    _write(SEASONS / params.season / CELLS, content)
+
+
+def all_stages(params: Params) -> dict[str, dict]:
+    """Every stage of a season, and of what seasons share, by name."""
+    return _shared_stages(read_shared()) | _stages(params)
+
+
+def outputs(stage: dict) -> list[str]:
+    """The paths that a stage writes."""
+    outs = [*stage.get("outs", []), *stage.get("metrics", []), *stage.get("plots", [])]
+    return [path for out in outs for path in (out if isinstance(out, dict) else [out])]
+
+
+def as_written(params: Params) -> Params:
+    """The season itself. Raises UserError where its file was edited so that it has other stages
+    than its pipelines, or other settings of its datasets than what seasons share."""
+    path = SEASONS / params.season / "dvc.yaml"
+    written, shared = (read_yaml(file) if file.is_file() else {} for file in (path, SHARED))
+    own = _shared_settings(params)
+    is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
+    stages = {name: {"wdir": "../.."} | stage for name, stage in _stages(params).items()}
+    if written != {"stages": stages} or not is_same:
+        do = f"run: rematch season {params.season}"
+        raise UserError(path, "the stages of the season file", "others", do)
+    return params
+
+
+def write_readers() -> None:
+    """Write the digests of the code that reads datasets."""
+    files = {name: Path(datasets.FOLDER, f"{name}.py") for name in datasets.names()}
+    _write(READERS, {name: _short(plugin_digest(path)) for name, path in files.items()})
+
+
+def cell_digest(cell: Cell | Fusion) -> str:
+    """Of what decides a cell but for the bytes of its inputs and the versions of stages."""
+    facts = cell.model_dump(mode="json", exclude=NO_DIGEST)
+    if isinstance(cell, Cell):
+        facts["code"] = method_digest(cell.method)
+    return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
+
+
+def _short(sha256: str) -> str:
+    """Never a number for YAML, as hexadecimal digits may be."""
+    return f"sha256-{sha256[:16]}"
 
 
 # What seasons share -----------------------------------------------------------------------------
 
 
-def _code() -> dict:
+def write_shared(params: Params) -> Params:
+    """Add the datasets and feature sets of a season to those of the others, and drop those that no
+    season has any more."""
+    before = read_yaml(SHARED) if SHARED.is_file() else {"datasets": {}, "feature_sets": {}}
+    others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
+    others.pop(params.season, None)
+    own = _shared_settings(params)
+    content = {}
+    for group, known in own.items():
+        used = {key: season for season, cells in others.items() for key in cells[group]}
+        kept = {key: value for key, value in before[group].items() if key in used}
+        for key in kept.keys() & known.keys():
+            if kept[key] != known[key]:
+                where, expected = f"{SHARED}: {key}", f"the settings that season {used[key]} has"
+                do = "give the dataset another name in the season file, and its reader"
+                raise UserError(where, expected, f"others in season {params.season}", do)
+        content[group] = dict(sorted((kept | known).items()))
+    _write(SHARED, content)
+    write_readers()
+    return read_shared()
+
+
+def _shared_settings(params: Params) -> dict[str, dict]:
+    """What other seasons must agree about with a season."""
     return {
-        "cmd": "python -m benchmark code",
-        "deps": SHARED_CODE,
-        "outs": [str(DIGESTS)],
+        "datasets": {
+            key: settings.model_dump(include={"reader", "source", "options"}, exclude_none=True)
+            for key, settings in params.datasets.items()
+        },
+        "feature_sets": {
+            key: each.model_dump(mode="json", exclude_none=True)
+            for key, each in params.feature_sets.items()
+        },
     }
 
 
-def _pretrain() -> dict:
-    return {
-        "cmd": "python -m benchmark.encode.drawn_pretraining",
-        "deps": [_digest("pretrain")],
-        "outs": [WEIGHTS],
-    }
-
-
-def _dataset(shared: Params, name: str) -> dict:
-    """fetch, prepare and the feature sets of a dataset."""
-    reader = shared.datasets[name].reader
-    settings, manifest = str(DATASETS / f"{name}.yaml"), f"data/manifests/{name}.json"
-    fetched = [manifest, f"data/raw/{name}"] if _has_files(reader) else [manifest]
+def _shared_stages(shared: Params) -> dict[str, dict]:
     stages = {
-        "fetch": {
-            "cmd": f"python -m benchmark.fetch {name}",
-            "deps": [settings, _digest(f"fetch-{reader}")],
-            "outs": [{path: {"cache": False, "persist": True}} for path in fetched],
+        "readers": {
+            "cmd": "python -m benchmark season --digests",
+            "deps": ["datasets"],
+            "outs": [_in_git(READERS)],
         },
-        "prepare": {
-            "cmd": f"python -m benchmark.prepare {name}",
-            "deps": [settings, _digest(f"prepare-{reader}"), manifest],
-            "outs": [f"data/prepared/{name}"],
+        "pretrain": {
+            "cmd": "python -m benchmark.encode.drawn_pretraining",
+            "params": [{VERSIONS: ["encode"]}, {str(READERS): ["shapes"]}],
+            "outs": [WEIGHTS],
         },
     }
+    for name, settings in shared.datasets.items():
+        manifest = f"data/manifests/{name}.json"
+        own = [{str(SHARED): [f"datasets.{name}"]}, {str(READERS): [settings.reader]}]
+        module = datasets.load(settings.reader)
+        # Raw files are an output so that DVC sees edits: it keeps no copy and deletes nothing.
+        raw = [f"data/raw/{name}"] * bool(module.card(module.Options()).obtain)
+        stages[f"fetch-{name}"] = {
+            "cmd": f"python -m benchmark.fetch {name}",
+            "params": own,
+            "outs": [{path: {"cache": False, "persist": True}} for path in [manifest, *raw]],
+        }
+        stages[f"prepare-{name}"] = {
+            "cmd": f"python -m benchmark.prepare {name}",
+            "params": [{VERSIONS: ["prepare"]}, *own],
+            "deps": [manifest],
+            "outs": [f"data/prepared/{name}"],
+        }
     for key, feature_set in shared.feature_sets.items():
-        if feature_set.dataset == name:
-            stages[f"encode-{Path(feature_set.folder).name}"] = _encode(key, feature_set)
+        images = feature_set.image or feature_set.proposals
+        own = [{VERSIONS: ["encode"]}, {str(SHARED): [f"feature_sets.{key}"]}]
+        read = [f"data/prepared/{feature_set.dataset}", feature_set.source]
+        stages[f"encode-{key}"] = {
+            "cmd": f"python -m benchmark.encode {key}",
+            "params": own + ([{str(READERS): [feature_set.reader]}] if images else []),
+            "deps": [*dict.fromkeys(read), *[WEIGHTS] * bool(images and images.network == DRAWN)],
+            "outs": [feature_set.folder],
+        }
     return stages
 
 
-def _has_files(reader: str) -> bool:
-    """Whether a dataset has raw files. These are an output of fetch so that DVC sees edits: by
-    sizes and times, once it has hashed them. It keeps no copy and deletes nothing."""
-    module = datasets.load(reader)
-    return bool(module.card(module.Options()).obtain)
+# A season ---------------------------------------------------------------------------------------
 
 
-def _encode(key: str, feature_set: FeatureSet) -> dict:
-    prepared = f"data/prepared/{feature_set.dataset}"
-    settings = feature_set.image or feature_set.proposals
-    deps = [
-        str(FEATURE_SETS / f"{key}.yaml"),
-        _digest(f"encode-{feature_set.kind}"),
-        _digest(f"encoder-{feature_set.encoder}"),
-        prepared,
-    ]
-    if feature_set.source != prepared:
-        deps.append(feature_set.source)
-    if settings:
-        deps.append(_digest(f"dataset-{feature_set.reader}"))
-    if settings and settings.network == DRAWN:
-        deps.append(WEIGHTS)
-    return {
-        "cmd": f"python -m benchmark.encode {key}",
-        "deps": deps,
-        "outs": [feature_set.folder],
+def _stages(params: Params) -> dict[str, dict]:
+    name, folder = params.season, SEASONS / params.season
+    own_files = [path for path in params.methods.values() if Path(path).is_file()]
+    stages = {
+        "cells": {
+            "cmd": f"python -m benchmark season {name} --digests",
+            "deps": [f"{folder}/{SEASON_FILE}", "methods", *own_files],
+            "outs": [_in_git(folder / CELLS)],
+        }
+    }
+    for key, cell in params.everything.items():
+        digest = {str(folder / CELLS): [f"cells.{key}"]}
+        if isinstance(cell, Cell):
+            inputs = [cell.checkpoint]
+            stages[f"train-{key}"] = {
+                "cmd": f"python -m benchmark.train {key} --season {name}",
+                "params": [{VERSIONS: ["train"]}, digest],
+                "deps": [*cell.features, *([cell.start] if cell.start else [])],
+                "outs": [cell.checkpoint, cell.history],
+            }
+        else:
+            members = [each for each in params.cells.values() if each.folder in cell.members]
+            inputs = [member.checkpoint for member in members]
+        elsewhere = {str(Path(path).parent) for path in (cell.samples, cell.retrieved)}
+        elsewhere -= {f"{cell.folder}/scores"}
+        stages[f"evaluate-{key}"] = {
+            "cmd": f"python -m benchmark.evaluate {key} --season {name}",
+            "params": [{VERSIONS: ["evaluate"]}, digest],
+            "deps": inputs,
+            "outs": [_in_git(cell.folder), *elsewhere],
+        }
+    pages = f"reports/{name}"
+    added = [folder / file for file in ("tuning.csv", EXTERNAL)]  # by `tune` and `score`
+    used = {cell.method.removesuffix(".py") for cell in params.cells.values()}
+    presets = [Path(method if "/" in method else f"methods/{method}.yaml") for method in used]
+    presets = [path.with_suffix(".yaml") for path in presets]
+    return stages | {
+        "report": {
+            "cmd": f"python -m benchmark.report --season {name}",
+            "params": [{VERSIONS: ["report"]}],
+            "deps": [
+                *SHOWN_CODE,
+                f"{folder}/{SEASON_FILE}",
+                *sorted(str(path) for path in [*presets, *added] if path.is_file()),
+                *(f"data/prepared/{dataset}" for dataset in params.datasets),
+                f"results/{name}",
+            ],
+            "outs": [_in_git(f"{pages}/{page}") for page in PAGES],
+            "plots": [
+                _in_git(f"{pages}/plots/leaderboard.csv", **BARS),
+                _in_git(f"{pages}/plots/training.csv", **LINES),
+            ],
+        },
+        "metrics": {  # a file for each preset, which DVC's commands show in a line
+            "cmd": f"python -m benchmark export --metrics --season {name}",
+            "deps": [f"{pages}/metrics.json"],
+            "metrics": [_in_git(f"{pages}/metrics")],
+        },
     }
 
 
-# Cells ------------------------------------------------------------------------------------------
+def _in_git(path: Path | str, **more: str) -> dict:
+    """An output that git keeps, and not DVC."""
+    return {str(path): {"cache": False} | more}
 
 
-def _train(params: Params, key: str, cell: Cell) -> dict:
-    return {
-        "cmd": f"python -m benchmark.train {key} --season {params.season}",
-        "deps": [
-            *_inputs(params, key, cell),
-            *_code_of("train", cell),
-            *([cell.start] if cell.start else []),
-        ],
-        "outs": [cell.checkpoint, {f"{cell.folder}/training": {"cache": False}}],
-    }
-
-
-def _evaluate(params: Params, key: str, cell: Cell) -> dict:
-    return {
-        "cmd": f"python -m benchmark.evaluate {key} --season {params.season}",
-        "deps": [*_inputs(params, key, cell), *_code_of("evaluate", cell), cell.checkpoint],
-        "outs": _results(cell.folder),
-    }
-
-
-def _fuse(params: Params, key: str, fusion: Fusion) -> dict:
-    """The members' records stand for their methods and features: what changes a score changes
-    them."""
-    members = [cell for cell in params.cells.values() if cell.folder in fusion.members]
-    return {
-        "cmd": f"python -m benchmark.evaluate {key} --season {params.season}",
-        "deps": [
-            _cell_file(params, key),
-            _digest("evaluate"),
-            f"data/prepared/{fusion.dataset}",
-            *(path for cell in members for path in (cell.checkpoint, f"{cell.folder}/record.json")),
-        ],
-        "outs": _results(fusion.folder),
-    }
-
-
-def _inputs(params: Params, key: str, cell: Cell) -> list[str]:
-    folders = [f"data/prepared/{cell.dataset}", cell.images, cell.texts, cell.words]
-    return [_cell_file(params, key), *(folder for folder in folders if folder)]
-
-
-def _code_of(stage: str, cell: Cell) -> list[str]:
-    backbone = [_digest(f"encoder-{cell.backbone}")] if cell.backbone else []
-    if cell.method.endswith(".py"):  # and what of this repository it imports
-        own = closure(PACKAGE_ROOT, [os.path.abspath(cell.method)]) - {os.path.abspath(cell.method)}
-        return [_digest(stage), cell.method, *sorted(own), *backbone]
-    return [_digest(f"{stage}-{cell.method}"), *backbone]
-
-
-def _results(folder: str) -> list[dict]:
-    """The parts of a cell's folder that its evaluation writes; git keeps them, not DVC."""
-    return [{f"{folder}/{name}": {"cache": False}} for name in ("record.json", "scores")]
-
-
-def _report(params: Params) -> dict:
-    name, pages = params.season, f"reports/{params.season}"
-    return {
-        "cmd": f"python -m benchmark.report --season {name}",
-        "deps": [
-            *(f"benchmark/{room}" for room in REPORT_CODE),
-            *("methods", "datasets"),
-            str(SEASONS / name / "params.yaml"),
-            str(SEASONS / name / "cells"),
-            *(f"data/prepared/{dataset}" for dataset in params.datasets),
-            f"results/{name}",
-            *filter(os.path.isfile, (f"{path[:-3]}.yaml" for path in params.methods.values())),
-            *_added(SEASONS / name),
-        ],
-        "outs": [{f"{pages}/{page}": {"cache": False}} for page in PAGES],
-        "plots": [{f"{pages}/plots/{plot}.csv": drawn} for plot, drawn in PLOTS.items()],
-    }
-
-
-def _added(season: Path) -> list[str]:
-    """What `tune` and `score` have added to a season, if they have: git keeps no empty folder."""
-    trials, rows = season / "tuning.csv", season / BROUGHT
-    return [str(path) for path in (trials, rows) if path.is_file() or any(path.glob("*.yaml"))]
-
-
-def _metrics(params: Params) -> dict:
-    """A file of few metrics for each preset, which DVC's own commands show on a line each."""
-    pages = f"reports/{params.season}"
-    return {
-        "cmd": f"python -m benchmark export --metrics --season {params.season}",
-        "deps": [f"{pages}/metrics.json", "benchmark/commands/export.py"],
-        "metrics": [{f"{pages}/metrics": {"cache": False}}],
-    }
-
-
-PAGES = ["README.md", "claims.md", "claims.json", "datasets", "papers", "figures", "metrics.json"]
-PLOTS = {
-    "leaderboard": {
-        "cache": False,
-        "template": "bar_horizontal",
-        "x": "rsum",
-        "y": "preset",
-        "title": "rsum on test",
-    },
-    "training": {"cache": False, "x": "epoch", "y": "val_rsum", "title": "validation rsum"},
-}
-
-
-# Files ------------------------------------------------------------------------------------------
-
-
-def _preset_folder(season: Path, cell: Cell | Fusion) -> Path:
-    return season / "pipelines" / cell.dataset / cell.preset
-
-
-def _cell_file(params: Params, key: str) -> str:
-    return str(SEASONS / params.season / "cells" / f"{key}.yaml")
-
-
-def _digest(name: str) -> str:
-    return str(DIGESTS / f"{name}.txt")
-
-
-def _write(folder: Path, stages: dict[str, dict]) -> None:
-    """dvc.yaml in `folder`, with the root as the working folder of every stage."""
-    root = os.path.relpath(".", folder)
-    stages = {name: {"wdir": root} | stage for name, stage in stages.items()}
-    write_generated(folder / "dvc.yaml", {"stages": stages})
-
-
-def _remove_others(folder: Path, kept: Iterable[Path]) -> None:
-    """Remove the pipelines below `folder` that are no longer played, but for their locks: DVC reads
-    none without a dvc.yaml beside it, and finds what was played up to date once that is back."""
-    for path in list(folder.rglob("dvc.yaml")):
-        if path.parent not in kept:
-            path.unlink()
-            if not any(path.parent.iterdir()):
-                path.parent.rmdir()
+def _write(path: Path, content: dict) -> None:
+    """A YAML file that is made from others, unless it holds just this: DVC hashes a file again when
+    its time changes."""
+    style = {"default_flow_style": False}
+    if "stages" in content:  # short lists on one line
+        content = {"stages": {n: {"wdir": "../.."} | s for n, s in content["stages"].items()}}
+        style["default_flow_style"] = None
+    plain = json.loads(json.dumps(content))  # without anchors where the same list stands twice
+    text = WRITTEN + yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)

@@ -1,46 +1,55 @@
-"""From a season file to its cells: which presets are played, with which options and features."""
+"""From a season file to its cells: which presets are run, with which options and features."""
 
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TypeVar
 
-from benchmark.core.errors import UserError, checked
-from benchmark.core.files import read_yaml
-from benchmark.core.suggestions import suggested
+from benchmark.contracts.methods import Inputs
+from benchmark.core.errors import UserError, suggested
+from benchmark.features import text_encoders
+from benchmark.scoring.metrics import METRICS
 from benchmark.season.method_options import inputs_of, method_of
-from benchmark.season.networks import module_of
 from benchmark.season.parameters import (
     AS_IN_PAPER,
-    BROUGHT,
+    RETRIEVED,
+    SAMPLES,
     Brought,
     Cell,
     FeatureSet,
     Fusion,
     Option,
     Params,
+    Season,
     SentenceEncoder,
-    WordVectors,
+    module_of,
 )
-from benchmark.season.presets import Fuse, Preset, needs, own_presets, presets
-from benchmark.season.season_files import SEASONS, Season
-from benchmark.season.season_keys import called, check_encoders, check_keys
-from methods import Inputs
+from benchmark.season.presets import Known, Preset, needs, own_presets, presets
 
 Value = TypeVar("Value")
+VECTORS = {"sentence": "sentences", "phrase": "phrases"}  # what a method takes -> kind of features
 
 
 def resolve(
-    name: str, season: Season, known: dict[str, tuple[str, Preset]] | None = None
+    name: str, season: Season, known: Known | None = None, brought: dict[str, Brought] | None = None
 ) -> Params:
     """The season with every cell spelt out. `name` becomes a folder of results/ and reports/.
 
-    `known` maps presets to their method and content; by default those of methods/.
+    `known` maps presets to their method and content; by default those of methods/. `brought` are
+    the rows that `score` added. Raises UserError for the first name that fits nothing.
     """
     known = (presets() if known is None else known) | own_presets(season.methods)
-    if season.presets == "all":
-        season = season.model_copy(update={"presets": list(known)})
-    season = season.model_copy(update={"presets": _with_needs(season.presets, known)})
-    _check(name, season, known)
+    named = list(known) if season.presets == "all" else season.presets
+    needed = [each for preset in named if preset in known for each in needs(preset, known)]
+    season = season.model_copy(update={"presets": list(dict.fromkeys([*named, *needed]))})
+    rows = {row.preset for row in (brought or {}).values()}
+    for where, word, valid in _names(season, known, rows):
+        if word not in valid:
+            some = f"one of {', '.join(sorted(valid))}" if len(valid) <= 30 else "a known name"
+            do = "correct the season file; see: rematch list presets"
+            raise UserError(f"season {name}: {where}", some, suggested(word, valid), do)
+    if taken := rows.intersection(season.presets):
+        where = f"season {name}: preset {min(taken)}"
+        raise UserError(where, "a name that no external row has", "one", "rename the preset")
     resolver = _Resolver(name, season, known)
     for dataset in season.datasets:
         for preset in resolver.presets(dataset):
@@ -50,7 +59,6 @@ def resolve(
         season=name,
         title=season.title,
         device=season.device,
-        weights_dir=None,
         datasets={
             key: settings.model_copy(update={"reader": settings.reader or key})
             for key, settings in season.datasets.items()
@@ -60,289 +68,214 @@ def resolve(
         fusions=resolver.fusions,
         methods=season.methods,
         claims=season.claims,
+        brought=brought or {},
     )
 
 
-def _with_needs(names: list[str], known: dict[str, tuple[str, Preset]]) -> list[str]:
-    """The presets, and behind them what these are made of."""
-    needed = [each for name in names if name in known for each in needs(name, known)]
-    return list(dict.fromkeys([*names, *needed]))
-
-
-def _check(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
-    """Every name of a season file is of something."""
-    unknown = [preset for preset in season.presets if preset not in known]
-    if unknown:
-        raise UserError(
-            f"season {name}: preset {unknown[0]!r}",
-            f"one of {len(known)} presets",
-            f"no such preset: {suggested(unknown[0], known)}",
-            "correct `presets` of the season file; see: python -m benchmark list presets",
-        )
-    _check_rows(name, season)
-    _check_claims(name, season, known)
-    check_keys(name, season, known)
-    check_encoders(name, season, known)
-
-
-def _check_claims(name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
-    """Own claims are on presets that the season plays, or on rows that `score` added."""
-    played = {*season.presets, *_brought(name)}
-    for number, claim in enumerate(season.claims, 1):
-        for field, preset in (("better", claim.better), ("than", claim.than)):
-            if preset not in played:
-                where = f"season {name}: claims: number {number}: {field}"
-                expected = f"one of {', '.join(sorted(played))}"
-                found = suggested(preset, played)
-                raise UserError(where, expected, found, "correct it, or play it")
-
-
-def _check_rows(name: str, season: Season) -> None:
-    """A preset does not take the name, and so the folder, of a row that `score` added."""
-    rows = _brought(name)
+def _names(
+    season: Season, known: Known, rows: set[str]
+) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Where a season file or a preset names something, the name, and those that are valid there."""
     for preset in season.presets:
-        if preset in rows:
-            do = f"call the preset otherwise, or delete {rows[preset]} and its results"
-            expected, found = "a name that no row has which was brought along", "one"
-            raise UserError(f"season {name}: preset {preset}", expected, found, do)
+        yield "presets", preset, known
+    for number, claim in enumerate(season.claims, 1):
+        for preset in (claim.better, claim.than):
+            yield f"claims: number {number}", preset, {*season.presets, *rows}
+        yield f"claims: number {number}", claim.metric, METRICS
+    keyed = {f"datasets.{name}.changes": s.changes for name, s in season.datasets.items()}
+    for field in ("options", "seeds_of", "sentence_of", "pages", "answers"):
+        keyed[field] = getattr(season, field)
+    methods = {called(season, method) for method, _ in known.values()}
+    for field, keys in keyed.items():
+        for key in keys:
+            if not any(fnmatchcase(preset, key) for preset in known):
+                yield f"{field}.{key}", key, {*methods, *known}
+    encoders = [(f"sentence_of.{key}", encoder) for key, encoder in season.sentence_of.items()]
+    encoders += [(f"preset {p}", row.sentence) for p, (_, row) in known.items() if row.sentence]
+    for name, settings in season.datasets.items():
+        encoders += [
+            (f"datasets.{name}.sentence.{encoder}", encoder) for encoder in settings.sentence
+        ]
+        encoders += [
+            (f"datasets.{name}.phrases.{encoder}", encoder) for encoder in settings.phrases
+        ]
+    valid = text_encoders()
+    yield from ((where, encoder, valid) for where, encoder in encoders)
 
 
-def _brought(name: str) -> dict[str, Path]:
-    """The rows that `score` added to a season, with the file of one of their seeds."""
-    files = sorted((SEASONS / name / BROUGHT).glob("*.yaml"))
-    return {checked(Brought, read_yaml(path), str(path)).preset: path for path in files}
+def called(season: Season, method: str) -> str:
+    """What a season calls a method: its name, or the one that it gives to a file."""
+    return next((name for name, file in season.methods.items() if file == method), method)
 
 
 class _Resolver:
-    """Cells, fusions and feature_sets of a season, in the order they are asked for."""
+    """Cells, fusions and feature sets of a season, in the order in which they are asked for."""
 
-    def __init__(self, name: str, season: Season, known: dict[str, tuple[str, Preset]]) -> None:
+    def __init__(self, name: str, season: Season, known: Known) -> None:
         self.name, self.season, self.known = name, season, known
         self.feature_sets: dict[str, FeatureSet] = {}
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
 
     def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are played on a dataset."""
+        """Those of the season that are run on a dataset."""
         patterns = self.season.datasets[dataset].presets
         wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
         unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-        return [
-            preset
-            for preset in self.season.presets
-            if any(fnmatchcase(preset, pattern) for pattern in wanted)
-            and not any(fnmatchcase(preset, pattern) for pattern in unwanted)
-        ]
+        return [p for p in self.season.presets if _fits(p, wanted) and not _fits(p, unwanted)]
 
     def seeds(self, preset: str) -> list[int]:
-        return self._set_for(preset, self.season.seeds_of) or self.season.seeds
+        return [self.season.seeds, *self._set_for(preset, self.season.seeds_of)][-1]
 
-    def _sentence_encoder(self, preset: str) -> str:
-        row = self.known[preset][1]
-        return self._set_for(preset, self.season.sentence_of) or row.sentence or "mean_words"
-
-    def _set_for(self, preset: str, values: dict[str, Value]) -> Value | None:
-        """That of the last key that fits the preset, a method counting before patterns; or None."""
+    def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
+        """What is set for a preset: for its method, then for patterns, in their order."""
         method = called(self.season, self.known[preset][0])
-        fitting = [values[key] for key in values if key != method and fnmatchcase(preset, key)]
-        return fitting[-1] if fitting else values.get(method)
+        fitting = [values[method]] if method in values else []
+        return fitting + [values[k] for k in values if k != method and fnmatchcase(preset, k)]
+
+    def _options(self, preset: str, values: dict[str, dict[str, Option]]) -> dict[str, Option]:
+        return {key: v for each in self._set_for(preset, values) for key, v in each.items()}
+
+    def _takes(self, dataset: str, preset: str) -> tuple[dict[str, Option], Inputs]:
+        """The options of a preset, and what its method takes and offers with them. An option that
+        is none is refused here, not hours later."""
+        method, row = self.known[preset]
+        changes = self._options(preset, self.season.datasets[dataset].changes)
+        options = row.options | changes | self._options(preset, self.season.options)
+        return options, inputs_of(method_of(method), options, f"preset {preset}")
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
-        key = f"{dataset}-{preset}-{seed}"
-        self._check_key(key, dataset, preset)
-        if self.known[preset][1].fuse:
-            self.fusions[key] = self._fusion(dataset, preset, seed)
+        """Raises UserError where names that have hyphens, as keys do, make two keys equal."""
+        season, row = self.season, self.known[preset][1]
+        is_drawn = _fits(preset, season.pages) and seed == self.seeds(preset)[0]
+        facts = {
+            "dataset": dataset,
+            "preset": preset,
+            "seed": seed,
+            "folder": self._folder(dataset, preset, seed),
+            "precision": season.precision,
+            "numerics": season.numerics,
+            "threads": season.threads,
+            "keeps": (SAMPLES,) * is_drawn + (RETRIEVED,) * _fits(preset, season.answers),
+        }
+        if row.fuse:
+            cell = Fusion(**facts, **self._fused(dataset, preset, seed))
         else:
-            self.cells[key] = self._cell(dataset, preset, seed)
-
-    def _check_key(self, key: str, dataset: str, preset: str) -> None:
-        """Names may have hyphens, as keys do between their parts."""
-        other = self.cells.get(key) or self.fusions.get(key)
-        if other and (other.dataset, other.preset) != (dataset, preset):
-            raise UserError(
-                f"season {self.name}: {preset} on {dataset}",
-                "names that give each cell a key of its own",
-                f"{key}, which is {other.preset} on {other.dataset}, too",
-                "call one of them otherwise, without a hyphen",
-            )
+            cell = Cell(**facts, **self._trained(dataset, preset, seed))
+        if cell.key in self.cells or cell.key in self.fusions:
+            where = f"season {self.name}: {preset} on {dataset}"
+            found = f"{cell.key}, which another cell has, too"
+            do = "call one of them otherwise, without a hyphen"
+            raise UserError(where, "names that give each cell a key of its own", found, do)
+        (self.fusions if row.fuse else self.cells)[cell.key] = cell
 
     def _folder(self, dataset: str, preset: str, seed: int) -> str:
         return f"results/{self.name}/{dataset}/{preset}/{seed}"
 
-    def _cell(self, dataset: str, preset: str, seed: int) -> Cell:
+    def _trained(self, dataset: str, preset: str, seed: int) -> dict:
+        """What is a cell's own."""
         method, row = self.known[preset]
-        settings = self.season.datasets[dataset]
-        options, scaled = self._options(dataset, preset)
-        takes = self._inputs(dataset, preset)
-        texts = words = backbone = None
-        if takes.text == "words":
-            words = self._words(dataset)
-        elif takes.text == "sentence":
-            texts = self._sentence(dataset, self._sentence_encoder(preset))
-        elif takes.text == "phrase":
-            texts = self._phrases(dataset, self._sentence_encoder(preset))
+        options, takes = self._takes(dataset, preset)
+        settings, backbone, start, words, texts = self.season.datasets[dataset], *[None] * 4
         if takes.image == "pixels":
             backbone = module_of(self._network(dataset, settings.image.network, row))
-        return Cell(
-            dataset=dataset,
-            preset=preset,
-            seed=seed,
-            method=method,
-            family=row.family,
-            options=options,
-            scaled=sorted(scaled),
-            precision=self.season.precision,
-            numerics=self.season.numerics,
-            threads=self.season.threads,
-            validation_images=self.season.validation_images,
-            network=row.network,
-            images=self._images(dataset, row, takes.image),
-            backbone=backbone,
-            texts=texts,
-            words=words,
-            start=self._start(dataset, preset, row, seed),
-            folder=self._folder(dataset, preset, seed),
-        )
+        if row.start:
+            self._check_run(dataset, preset, row.start, seed)
+            start = f"data/checkpoints/{self.name}/{dataset}/{row.start}/{seed}.pt"
+        if takes.text == "words":
+            words = self._encoding(dataset, "words", "word2vec", {"words": settings.words})
+        if takes.text in VECTORS:
+            chosen = self._set_for(preset, self.season.sentence_of)
+            encoder = [row.sentence or "mean_words", *chosen][-1]
+            texts = self._vectors(dataset, VECTORS[takes.text], encoder)
+        return {
+            "method": method,
+            "family": row.family,
+            "options": options,
+            "scaled": sorted(self._options(preset, self.season.options)),
+            "validation_images": self.season.validation_images,
+            "network": row.network,
+            "words": words,
+            "texts": texts,
+            "images": self._images(dataset, row, takes.image),
+            "backbone": backbone,
+            "start": start,
+        }
 
-    def _start(self, dataset: str, preset: str, row: Preset, seed: int) -> str | None:
-        if row.start is None:
-            return None
-        self._check_played(dataset, preset, "starts from", row.start, seed)
-        return f"data/checkpoints/{self.name}/{dataset}/{row.start}/{seed}.pt"
-
-    def _fusion(self, dataset: str, preset: str, seed: int) -> Fusion:
+    def _fused(self, dataset: str, preset: str, seed: int) -> dict:
+        """What is a fusion's own. Scores of retrieval can be averaged; "weighted" mixes them with
+        those of localisation. A named part is a score that the member's method declares."""
         fuse = self.known[preset][1].fuse
-        names, parts = zip(*(_name_and_part(member) for member in fuse.of), strict=True)
-        for member in names:
-            self._check_played(dataset, preset, "fuses", member, seed)
-        self._check_members(dataset, preset, fuse, names, parts)
-        folders = [self._folder(dataset, member, seed) for member in names]
-        return Fusion(
-            dataset=dataset,
-            preset=preset,
-            seed=seed,
-            how=fuse.how,
-            members=folders,
-            parts=list(parts),
-            precision=self.season.precision,
-            numerics=self.season.numerics,
-            threads=self.season.threads,
-            folder=self._folder(dataset, preset, seed),
-        )
-
-    def _check_members(
-        self,
-        dataset: str,
-        preset: str,
-        fuse: Fuse,
-        names: tuple[str, ...],
-        parts: tuple[str, ...],
-    ) -> None:
-        """Scores of retrieval can be averaged; "weighted" mixes them with those of localisation. A
-        named part is a score that the member's method declares."""
-        takes = [self._inputs(dataset, member) for member in names]
-        expected = ["retrieval"] * len(names)
-        if fuse.how == "weighted":
-            expected = ["retrieval", "localisation"]
-        if [member.task for member in takes] != expected:
-            raise UserError(
-                f"season {self.name}: {preset}: how: {fuse.how}",
-                f"presets of {', '.join(expected)}",
-                f"{', '.join(names)}, of {', '.join(member.task for member in takes)}",
-                "correct `fuse` of the preset",
-            )
-        for name, part, member in zip(names, parts, takes, strict=True):
+        where, do = f"season {self.name}: {preset}", "correct `fuse` of the preset"
+        for name, _ in fuse.members:
+            self._check_run(dataset, preset, name, seed)
+        takes = [self._takes(dataset, name)[1] for name, _ in fuse.members]
+        tasks = [each.task for each in takes]
+        weighted = ["retrieval", "localisation"]
+        expected = weighted if fuse.how == "weighted" else ["retrieval"] * len(takes)
+        if tasks != expected:
+            expected = f"presets of {', '.join(expected)} for how: {fuse.how}"
+            raise UserError(where, expected, f"presets of {', '.join(tasks)}", do)
+        for (name, part), member in zip(fuse.members, takes, strict=True):
             if part and part not in member.scores:
-                raise UserError(
-                    f"season {self.name}: {preset}: {name}:{part}",
-                    f"a score of {name}: {', '.join(member.scores) or '(none is named)'}",
-                    "no such score",
-                    "correct `fuse` of the preset",
-                )
+                expected = f"a score of {name}: {', '.join(member.scores) or '(none is named)'}"
+                raise UserError(where, expected, part, do)
+        return {
+            "how": fuse.how,
+            "members": [self._folder(dataset, name, seed) for name, _ in fuse.members],
+            "parts": [part for _, part in fuse.members],
+        }
 
-    def _options(self, dataset: str, preset: str) -> tuple[dict[str, Option], dict[str, Option]]:
-        """Those of a preset on a dataset, and of these what the season sets to fit its budget."""
-        method, row = self.known[preset]
-        name, changes = called(self.season, method), self.season.datasets[dataset].changes
-        scaled = _chosen(self.season.options, name, preset)
-        return row.options | _chosen(changes, name, preset) | scaled, scaled
+    def _check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
+        """The season runs what a preset fuses or starts from, with this seed."""
+        if other not in self.presets(dataset) or seed not in self.seeds(other):
+            expected = f"{other}, which it needs, on {dataset} with seed {seed}"
+            do = "correct `presets`, `seeds` or `seeds_of`"
+            raise UserError(f"season {self.name}: {preset}", expected, "no such cell", do)
 
-    def _inputs(self, dataset: str, preset: str) -> Inputs:
-        """What the method of a preset takes and offers. An option that is none is refused here, not
-        hours later."""
-        options, _ = self._options(dataset, preset)
-        return inputs_of(method_of(self.known[preset][0]), options, f"preset {preset}")
-
-    def _check_played(self, dataset: str, preset: str, verb: str, other: str, seed: int) -> None:
-        if other not in self.presets(dataset):
-            raise UserError(
-                f"season {self.name}: {preset}",
-                f"the preset that it {verb}, {other}",
-                f"a season that does not play it on {dataset}",
-                "add it to `presets`",
-            )
-        if seed not in self.seeds(other):
-            raise UserError(
-                f"season {self.name}: {preset}: seed {seed}",
-                f"a seed of {other}, which it {verb}: {', '.join(map(str, self.seeds(other)))}",
-                "no such seed",
-                "correct `seeds` or `seeds_of`",
-            )
+    # Feature sets, by the folders that cells read ------------------------------------------------
 
     def _images(self, dataset: str, row: Preset, kind: str) -> str:
-        """The folder of the image features that a preset is fed."""
         chosen = self.season.datasets[dataset]
         settings = chosen.proposals if kind == "proposals" else chosen.image
         network = self._network(dataset, settings.network, row)
+        changed = {"network": network}
         if kind == "proposals":
-            settings = settings.model_copy(update={"network": network})
-            return self._encoding(
-                dataset, "proposals", module_of(network), settings.slug, proposals=settings
-            )
+            made = {"proposals": settings.model_copy(update=changed)}
+            return self._encoding(dataset, kind, module_of(network), made)
         own = settings.features if network == settings.network else None
-        changed = {"network": network, "features": chosen.features.get(network, own)}
+        changed["features"] = chosen.features.get(network, own)
         if changed["features"]:
-            changed |= {"pixels": 0}
+            changed["pixels"] = 0
         elif row.grid:
-            changed |= {"grid": row.grid}
-        image = settings.model_copy(update=changed)
-        return self._encoding(dataset, "pictures", module_of(network), image.slug, image=image)
+            changed["grid"] = row.grid
+        made = {"image": settings.model_copy(update=changed)}
+        return self._encoding(dataset, "pictures", module_of(network), made)
 
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
         """The network of a preset: the season's, or the paper's where the season says so."""
-        if chosen != AS_IN_PAPER:
-            return chosen
-        if row.network is None:
-            raise UserError(
-                f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}",
-                f"a network of the preset {row.title}",
-                "none",
-                "name a network for the dataset",
-            )
-        return row.network
+        if chosen == AS_IN_PAPER and row.network is None:
+            where = f"season {self.name}: datasets.{dataset}: network: {AS_IN_PAPER}"
+            expected = f"a network of the preset {row.title}"
+            raise UserError(where, expected, "none", "name a network for the dataset")
+        return row.network if chosen == AS_IN_PAPER else chosen
 
-    def _words(self, dataset: str, settings: WordVectors | None = None) -> str:
-        settings = settings or self.season.datasets[dataset].words
-        return self._encoding(dataset, "words", "word2vec", settings.slug, words=settings)
-
-    def _sentence(self, dataset: str, encoder: str) -> str:
-        settings = self.season.datasets[dataset].sentence.get(encoder, SentenceEncoder())
-        return self._vectors(dataset, "sentences", encoder, settings)
-
-    def _phrases(self, dataset: str, encoder: str) -> str:
-        settings = self.season.datasets[dataset].phrases.get(encoder, SentenceEncoder())
-        return self._vectors(dataset, "phrases", encoder, settings)
-
-    def _vectors(self, dataset: str, kind: str, encoder: str, settings: SentenceEncoder) -> str:
-        words = settings.words or self.season.datasets[dataset].words
+    def _vectors(self, dataset: str, kind: str, encoder: str) -> str:
+        """Of captions, or of phrases."""
+        chosen = self.season.datasets[dataset]
+        by_encoder = chosen.phrases if kind == "phrases" else chosen.sentence
+        settings = by_encoder.get(encoder, SentenceEncoder())
+        words = settings.words or chosen.words
+        source = self._encoding(dataset, "words", "word2vec", {"words": words})
         marks = ["phrases"] * (kind == "phrases") + [encoder, settings.slug, words.slug]
-        slug, source = "_".join(filter(None, marks)), self._words(dataset, words)
-        return self._encoding(dataset, kind, encoder, slug, source, sentence=settings)
+        slug = "_".join(filter(None, marks))
+        return self._encoding(dataset, kind, encoder, {"sentence": settings}, slug, source)
 
     def _encoding(
-        self, dataset: str, kind: str, encoder: str, slug: str, source: str = "", **settings
+        self, dataset: str, kind: str, encoder: str, made: dict, slug: str = "", source: str = ""
     ) -> str:
-        """The folder of an encoding, which the season now has."""
+        (settings,) = made.values()
+        slug = slug or settings.slug
         folder = f"data/features/{dataset}/{slug}"
         self.feature_sets[f"{dataset}-{slug}"] = FeatureSet(
             dataset=dataset,
@@ -351,21 +284,10 @@ class _Resolver:
             encoder=encoder,
             folder=folder,
             source=source or f"data/prepared/{dataset}",
-            **settings,
+            **made,
         )
         return folder
 
 
-def _chosen(options: dict[str, dict[str, Option]], method: str, preset: str) -> dict[str, Option]:
-    """What is set for a preset: the method's options, then those of patterns, in their order."""
-    chosen = dict(options.get(method, {}))
-    for key, values in options.items():
-        if key != method and fnmatchcase(preset, key):
-            chosen |= values
-    return chosen
-
-
-def _name_and_part(member: str) -> tuple[str, str]:
-    """Preset and named score of a fusion's member, "preset" or "preset:score"."""
-    name, _, part = member.partition(":")
-    return name, part
+def _fits(preset: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(preset, pattern) for pattern in patterns)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods import Batch, Rate, Sizes, vse
-from methods.shared.precision import wide
-from methods.vse import inputs, recipe
+from benchmark.contracts.methods import Batch, Rate, Sizes, vse
+from benchmark.contracts.methods.vse import inputs, recipe
+from benchmark.layers.precision import wide
 
 __all__ = ["Config", "Model", "inputs", "recipe"]
 

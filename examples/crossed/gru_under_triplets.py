@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from methods import Batch, Size, Weight, two_branch_embedding, vse
-from methods.shared.losses import distance
-from methods.vse import inputs, recipe
+from benchmark.contracts.methods import Batch, Size, Weight, two_branch_embedding, vse
+from benchmark.contracts.methods.vse import inputs, recipe
+from benchmark.layers.losses import distance
 
 __all__ = ["Config", "Model", "inputs", "recipe"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from methods import Batch, Rate, Size, Weight, dual_path
-from methods.dual_path import inputs, recipe
-from methods.shared.losses import differ
-from methods.vse import hinges
+from benchmark.contracts.methods import Batch, Rate, Size, Weight, dual_path
+from benchmark.contracts.methods.dual_path import inputs, recipe
+from benchmark.contracts.methods.vse import hinges
+from benchmark.layers.losses import differ
 
 __all__ = ["Config", "Model", "inputs", "recipe"]
 

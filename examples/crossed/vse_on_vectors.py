@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import nn
 
-from methods import Captions, Encoding, Inputs, Sizes, vse
-from methods.shared.precision import unit
-from methods.vse import recipe
+from benchmark.contracts.methods import Captions, Encoding, Inputs, Sizes, vse
+from benchmark.contracts.methods.vse import recipe
+from benchmark.layers.precision import unit
 
 __all__ = ["Config", "Model", "inputs", "recipe"]
 

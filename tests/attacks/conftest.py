@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from sieges import outside
 
-from benchmark.season.parameter_files import write_params
 from benchmark.season.parameters import DatasetSettings
-from seasons import params_of
+from seasons import params_of, write_params
 
 
 @pytest.fixture(scope="session")

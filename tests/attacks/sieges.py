@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from refusals import outcome
 
+from benchmark.core.errors import UserError
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from datasets import DataError
 
 SECONDS, MEMORY = 10, 1 << 29  # of an attack, beyond what the process held before
 SPACE = 1 << 33  # bytes of addresses; allocators reserve more of them than they use
@@ -96,18 +96,18 @@ def _in_memory() -> Iterator[None]:
     assert grown < MEMORY, f"took {grown} bytes"
 
 
-def repelled(action: Callable[[], object], *names: str) -> DataError:
+def repelled(action: Callable[[], object], *names: str) -> UserError:
     """The one line with which `action` refuses; it holds each of `names`."""
     with besieged():
         try:
             result = action()
-        except DataError as error:
+        except UserError as error:
             check_line(error, *names)
             return error
     return pytest.fail(f"taken for good: {result!r:.200}")
 
 
-def check_line(error: DataError, *names: str) -> None:
+def check_line(error: UserError, *names: str) -> None:
     """The error is one line that a terminal shows as it is, and holds each of `names`."""
     line = str(error)
     assert line.isprintable()
@@ -117,7 +117,7 @@ def check_line(error: DataError, *names: str) -> None:
         assert name in line, line
 
 
-def repelled_stages(*names: str) -> DataError:
+def repelled_stages(*names: str) -> UserError:
     """The one line with which fetch or prepare refuses the raw folder of the dataset `mine`."""
 
     def stages() -> None:

@@ -1,4 +1,4 @@
-"""Ranks, ties and resamples of whole matrices, which evaluations count tile by tile.
+"""Ranks, ties, S and resamples of whole matrices, which evaluations count tile by tile.
 
 Array names end in their axes: Q = queries, G = gallery or groups, I = images, C = captions,
 R = resamples.
@@ -6,47 +6,99 @@ R = resamples.
 
 import numpy as np
 
-from benchmark import protocol
-from benchmark.protocol.distribution_overlap import BINS, Bootstrap, edges_of
+from benchmark.data.results import Ranks
+from benchmark.scoring import distribution_overlap, metrics
+from benchmark.scoring.distribution_overlap import BINS, Bootstrap, ScoreSummary, edges_of, shares
+from benchmark.scoring.ranking import ranks_of
+from benchmark.scoring.relevance import Relevance
+
+
+def by_query(direction: str, matrix_IC: np.ndarray) -> np.ndarray:
+    """A matrix (I, C) with one row per query of the direction: (I, C) of i2t, (C, I) of t2i."""
+    return matrix_IC if direction == "i2t" else matrix_IC.T
+
+
+def best_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
+    """Rank of each query's best relevant item, (Q,); ties count against the query."""
+    best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(axis=1, keepdims=True)
+    return ((scores_QG >= best_Q1) & ~relevant_QG).sum(axis=1)
 
 
 def optimistic_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> np.ndarray:
-    """As `positive_ranks`, but ties count for the query: the gap shows how much ties matter."""
+    """The same if ties counted for the query: the gap shows how much ties matter."""
     best_Q1 = np.where(relevant_QG, scores_QG, -np.inf).max(axis=1, keepdims=True)
     return ((scores_QG > best_Q1) & ~relevant_QG).sum(axis=1)
 
 
-def fold_ranks(
-    scores: dict[str, np.ndarray],
-    relevant_IC: np.ndarray,
-    image_of_caption_C: np.ndarray,
-    folds: int,
-) -> dict[str, np.ndarray]:
-    """Ranks of every query within its own fold (MSCOCO 1K).
-
-    A fold is one of `folds` consecutive parts of the images, with their captions. Raises
-    ValueError where the images cannot be divided evenly.
-    """
-    in_fold_IC = np.equal.outer(*protocol.fold_of(image_of_caption_C, folds))
+def ranks(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, Ranks]:
+    """Of all relevant items, by direction; `scores` have one row per query."""
     return {
-        direction: protocol.ranks_within(
-            scores_QG,
-            protocol.by_query(direction, relevant_IC),
-            protocol.by_query(direction, in_fold_IC),
-        )
-        for direction, scores_QG in scores.items()
+        way: ranks_of(scores_QG, by_query(way, relevant_IC)) for way, scores_QG in scores.items()
     }
 
 
-def tie_gap(
-    scores: dict[str, np.ndarray], relevant_IC: np.ndarray, ranks: dict[str, np.ndarray]
-) -> dict[str, float]:
+def fold_ranks(
+    scores: dict[str, np.ndarray], relevant_IC: np.ndarray, relevance: Relevance
+) -> dict[str, Ranks]:
+    """Ranks of every query within its own fold (MSCOCO 1K)."""
+    in_fold_IC = np.equal.outer(relevance.fold_of_image, relevance.fold_of_caption)
+    return {
+        way: ranks_of(scores_QG, by_query(way, relevant_IC), by_query(way, in_fold_IC))
+        for way, scores_QG in scores.items()
+    }
+
+
+def tie_gap(scores: dict[str, np.ndarray], relevant_IC: np.ndarray) -> dict[str, float]:
     """How much a metric would gain if ties counted for the method instead of against it."""
     optimistic = {
-        direction: optimistic_ranks(scores_QG, protocol.by_query(direction, relevant_IC))
-        for direction, scores_QG in scores.items()
+        way: optimistic_ranks(scores_QG, by_query(way, relevant_IC))
+        for way, scores_QG in scores.items()
     }
-    return protocol.tie_metrics(ranks, optimistic)
+    return metrics.tie_metrics(ranks(scores, relevant_IC), optimistic)
+
+
+def support(matched: np.ndarray, unmatched: np.ndarray) -> tuple[float, float]:
+    """Smallest range that contains both samples, widened if all scores are equal."""
+    both = matched, unmatched
+    low, high = min(float(np.min(x)) for x in both), max(float(np.max(x)) for x in both)
+    return distribution_overlap.widened(low, high)
+
+
+def overlap(
+    matched: np.ndarray,
+    unmatched: np.ndarray,
+    bins: int = BINS,
+    range: tuple[float, float] | None = distribution_overlap.COSINE_RANGE,
+) -> float:
+    """S of two samples of scores; `range` None is their common support."""
+    low, high = support(matched, unmatched) if range is None else range
+    p, q = (shares(sample, bins, low, high) for sample in (matched, unmatched))
+    return float(np.minimum(p, q).sum())
+
+
+def one_minus_ks(matched: np.ndarray, unmatched: np.ndarray) -> float:
+    """1 - the Kolmogorov-Smirnov distance, in [0, 1]: a bound that needs no bins (S <= 1 - KS)."""
+    matched, unmatched = np.sort(matched, axis=None), np.sort(unmatched, axis=None)
+    points = np.concatenate([matched, unmatched])
+    below_p = np.searchsorted(matched, points, side="right") / matched.size
+    below_q = np.searchsorted(unmatched, points, side="right") / unmatched.size
+    return float(1 - np.abs(below_p - below_q).max())
+
+
+def score_metrics(matched: np.ndarray, unmatched: np.ndarray) -> dict[str, float | list]:
+    """S and the other metrics of two samples of scores, with the range and bins of S."""
+    span = distribution_overlap.range_of_bins(*support(matched, unmatched))
+    summary = ScoreSummary(
+        range=span,
+        overlaps={
+            bins: overlap(matched, unmatched, bins, span)
+            for bins in distribution_overlap.BIN_COUNTS
+        },
+        one_minus_ks=one_minus_ks(matched, unmatched),
+        mean_matched=float(np.mean(matched, dtype=np.float64)),
+        mean_unmatched=float(np.mean(unmatched, dtype=np.float64)),
+    )
+    return metrics.score_metrics(summary)
 
 
 def replicates(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs, Phase
 
 
 @dataclass(frozen=True, kw_only=True)

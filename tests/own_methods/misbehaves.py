@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs, Phase
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs, Phase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,8 @@ class Model(nn.Module):
     def loss(self, batch):
         SEEN.append(batch)
         (images,), (texts,) = self.encode_images(batch.images), self.encode_captions(batch.captions)
+        own = torch.arange(len(texts), device=texts.device)
         return {
-            "rank": nn.functional.cross_entropy(images @ texts.T, torch.arange(len(texts))),
+            "rank": nn.functional.cross_entropy(images @ texts.T, own),
             "class": nn.functional.cross_entropy(self.share(images), batch.class_ids),
         }

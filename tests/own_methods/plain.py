@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs, Phase
 
 
 @dataclass(frozen=True, kw_only=True)

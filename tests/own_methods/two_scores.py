@@ -5,7 +5,7 @@ from enum import Enum
 
 from torch import nn
 
-from methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs, Phase
 
 
 class Mode(Enum):

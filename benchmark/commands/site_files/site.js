@@ -77,17 +77,17 @@ function load(path) {
 
 let board = season.boards[0];
 const keyOf = (each) => `${each.dataset}/${each.task}`;
-const standing = (preset) => board.standings.find((each) => each.preset === preset);
-const played = () => board.standings.filter((each) => each.status === "ok");
+const standing = (preset) => board.rows.find((each) => each.preset === preset);
+const played = () => board.rows.filter((each) => each.status === "ok");
 
 function marks(each) {
-  const entries = Object.entries(each.marks);
+  const entries = Object.entries(each.flags);
   return entries.length ? make("div", { class: "marks" }, ...entries.map(([kind, text]) => make("span", { class: "mark", title: text }, kind))) : DASH;
 }
 
 function leaderboard() {
   const main = season.headings[board.ranked_by];
-  const methods = [...new Set(board.standings.map((each) => each.method))].sort();
+  const methods = [...new Set(board.rows.map((each) => each.method))].sort();
   start(board.title, make("p", {}, `Results on ${board.split}: ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
     + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
@@ -96,7 +96,7 @@ function leaderboard() {
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
   const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "marks", "method"];
-  const rows = board.standings.map((each) => {
+  const rows = board.rows.map((each) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = each.interval ?? each.of_these;
     return [
@@ -104,7 +104,7 @@ function leaderboard() {
       each.group ?? each.status.replace("_", " "), measured(each, board.ranked_by),
       { shown: between(ends) + (ends && !each.interval ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
-      { shown: number(each.metrics.overlap_s, 3) + (each.coarse ? " (coarse bins)" : ""), sort: each.metrics.overlap_s ?? 9 },
+      { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
       { shown: `${done} of ${each.cells.length}`, sort: done }, marks(each), each.method,
     ];
   });
@@ -120,17 +120,17 @@ function cellPage(preset) {
   start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)));
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
-  const notes = Object.entries(each.marks);
+  const notes = Object.entries(each.flags);
   if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
   const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
   add(table("Cells", heads, each.cells.map((cell) => [
     String(cell.seed), cell.status === "ok" ? "ok" : `${cell.status.replace("_", " ")}: ${cell.reason}`,
     ...board.metrics.map((name) => ({ shown: number(cell.metrics[name], digitsOf(name)), sort: cell.metrics[name] ?? -1 })),
-    cell.epoch === null ? DASH : String(cell.epoch), number(cell.seconds), cell.folder,
+    cell.selected_epoch === null ? DASH : String(cell.selected_epoch), number(cell.seconds), cell.folder,
   ])));
   const { options, scaled } = each.cells[0];
   const box = make("details", {}, make("summary", {}, "Options of the first cell"),
-    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, value, scaled.includes(name) ? "scaled" : ""])));
+    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, String(value), scaled.includes(name) ? "scaled" : ""])));
   page.append(box);
   return draw([preset]);
 }
@@ -140,11 +140,11 @@ function claims() {
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
   const rows = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => [
-    claim.statement + (claim.elsewhere ? " (said of other data)" : ""), claim.paper,
+    { shown: make("span", { class: "wide" }, claim.statement + (claim.elsewhere ? " (said of other data)" : "")), sort: claim.statement }, claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
     claim.on_test_set,
     { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),
-    make("span", {}, claim.reason, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), ` ${claim.where}`),
+    make("span", { class: "wide" }, `${claim.reason}. `, ...claim.flags.map((text) => make("span", { class: "mark" }, text)), claim.where),
   ]);
   const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
   const grid = interactive(table(`Claims on ${board.title}`, heads, rows));
@@ -164,7 +164,7 @@ async function plot(box, title, spec, note) {
   await window.vegaEmbed(stage, whole, { actions: false, renderer: "svg", theme: dark ? "dark" : undefined });
 }
 
-const colour = (field = "preset") => ({ field, type: "nominal", scale: { scheme: "tableau20" }, legend: { labelLimit: 260, symbolLimit: 40 } });
+const colour = (field = "preset") => ({ field, type: "nominal", scale: field === "pairs" ? { range: ["#e69f00", "#56b4e9"] } : { scheme: "tableau20" }, legend: { labelLimit: 260, symbolLimit: 40 } });
 
 async function draw(presets) {
   const box = make("div", { class: "plots", id: "plots" }), at = location.hash;
@@ -177,13 +177,13 @@ async function draw(presets) {
     if (!scores?.edges) continue;
     const values = ["matched", "unmatched"].flatMap((pairs) => scores[pairs].map((share, bin) => ({ pairs, share, low: scores.edges[bin], high: scores.edges[bin + 1] })));
     await plot(box, `Scores of ${preset}`, { data: { values }, mark: { type: "bar", opacity: 0.6, binSpacing: 0 }, encoding: {
-      x: { field: "low", type: "quantitative", bin: { binned: true }, title: "score" }, x2: { field: "high" },
+      x: { field: "low", type: "quantitative", bin: { binned: true }, title: "score", axis: { tickCount: 6, labelOverlap: true } }, x2: { field: "high" },
       y: { field: "share", type: "quantitative", stack: null, title: "share of the pairs" }, color: colour("pairs") } },
-    `S, the overlap of matched and unmatched pairs, is ${number(scores.overlap_s, 3)}.`);
+    `S, the overlap of matched and unmatched pairs of this training, is ${number(scores.overlap_s, 3)}.`);
   }
   const curves = presets.flatMap((preset) => of(preset).curves.flatMap(({ seed, val_rsum }) => val_rsum.map((rsum, epoch) => ({ preset, cell: `${preset} ${seed}`, epoch: epoch + 1, rsum }))));
   if (curves.length) await plot(box, "Training", { data: { values: curves }, mark: { type: "line", tooltip: true }, encoding: {
-    x: { field: "epoch", type: "quantitative" }, y: { field: "rsum", type: "quantitative", title: "validation rsum", scale: { zero: false } }, detail: { field: "cell" }, color: colour() } },
+    x: { field: "epoch", type: "quantitative", axis: { tickMinStep: 1 } }, y: { field: "rsum", type: "quantitative", title: "validation rsum", scale: { zero: false } }, detail: { field: "cell" }, color: colour() } },
   "One line for each training.");
 }
 
@@ -203,15 +203,6 @@ async function plotsPage() {
   }
   await load("vega.js");
   if (location.hash !== at) return;
-  const prices = played().filter((each) => each.costs.training !== undefined).map((each) => ({ preset: each.preset, value: each.metrics[board.ranked_by], low: each.interval?.[0], high: each.interval?.[1], training: each.costs.training, query: 1000 * each.costs.query }));
-  for (const [field, title] of [["training", "seconds of training"], ["query", "milliseconds of a query"]]) {
-    const values = prices.filter((price) => price[field] > 0);
-    const x = { field, type: "quantitative", scale: { type: "log" }, title };
-    await plot(box, `Quality against ${title}`, { data: { values }, layer: [
-      { mark: { type: "rule", opacity: 0.5 }, encoding: { x, y: { field: "low", type: "quantitative", title: season.headings[board.ranked_by], scale: { zero: false } }, y2: { field: "high" }, color: colour() } },
-      { mark: { type: "point", filled: true, opacity: 1, size: 70, tooltip: { content: "data" } }, encoding: { x, y: { field: "value", type: "quantitative", scale: { zero: false } }, color: colour() } }] },
-    "Lines are 95% intervals, where they are known.");
-  }
   await redraw();
 }
 
@@ -224,8 +215,8 @@ async function answers(preset) {
 
 const captionOf = (items, at) => items.texts[at] ?? items.captions[at];
 function imageOf(items, at) {
-  const name = items.pictures[at], first = items.owners.indexOf(at);
-  return name ? make("img", { src: `pictures/${encodeURIComponent(board.dataset)}/${name}`, alt: captionOf(items, first), loading: "lazy" }) : make("span", {}, items.images[at]);
+  const name = items.files[at], first = items.owners.indexOf(at);
+  return name ? make("img", { src: `images/${encodeURIComponent(board.dataset)}/${name}`, alt: captionOf(items, first), loading: "lazy" }) : make("span", {}, items.images[at]);
 }
 
 function queryText(items, way, at) {
@@ -265,30 +256,20 @@ async function queries(preset, wanted) {
 
 // Side by side -----------------------------------------------------------------------------------
 
-function difference(first, second) {
-  const direct = board.pairs[`${first}/${second}`], turned = board.pairs[`${second}/${first}`];
-  if (direct) return direct;
-  if (!turned) return null;
-  return { ...turned, difference: -turned.difference, interval: turned.interval && [-turned.interval[1], -turned.interval[0]] };
-}
-
 async function compare(first, second) {
   const names = played().map((each) => each.preset), at = location.hash;
   if (names.length < 2) return start("Side by side", make("p", {}, "Two presets with results are needed."));
   first = names.includes(first) ? first : names[0];
   second = names.includes(second) && second !== first ? second : names.find((name) => name !== first);
   const options = played().map((each) => [each.preset, each.title]);
-  const one = standing(first), other = standing(second), pair = difference(first, second), main = season.headings[board.ranked_by];
+  const one = standing(first), other = standing(second);
   start("Side by side", make("div", { class: "filters" },
     choice("First", "first", options, first, (name) => { location.hash = place("compare", keyOf(board), name, second); }),
     choice("Second", "second", options, second, (name) => { location.hash = place("compare", keyOf(board), first, name); })));
-  const p = !pair || pair.p === null || pair.of_these ? "" : `, p ${pair.p.toPrecision(2)} before any adjustment`;
-  $("page").append(make("p", { id: "verdict" }, pair ? `${main}: ${pair.difference > 0 ? "+" : ""}${number(pair.difference)}, 95% interval ${between(pair.interval)}${p}${pair.of_these ? "; nothing is known of other trainings" : ""}${board.small ? "; too few test queries for a conclusion" : ""}.` : `${main}: not comparable.`));
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
-  const costs = [["training", "training (s)", 1], ["query", "a query (ms)", 1000]].map(([name, head, unit]) => [head, ...[one, other].map((each) => (each.costs[name] === undefined ? DASH : number(each.costs[name] * unit))), DASH]);
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
     ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
-      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ...costs, ["marks", marks(one), marks(other), DASH]])));
+      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
   if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);
 }

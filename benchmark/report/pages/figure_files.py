@@ -1,12 +1,12 @@
 """The figures of a report on disk: saved where a page shows them, and deleted otherwise."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark.report import figure_listing, figure_style
-from benchmark.report.figure_listing import FigureInputs, Picture
-from benchmark.report.markdown import escaped
+from benchmark.report.figure_listing import FigureInputs
+from benchmark.report.markdown import escaped, picture
 
 
 class FigureFolder:
@@ -25,26 +25,25 @@ class FigureFolder:
         Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
         report's first page.
         """
-        pictures = figure_listing.pictures(name, inputs)
-        return [self._saved(picture, f"{stem}-{picture.name}", up) for picture in pictures]
+        shown = []
+        for drawn in figure_listing.figures(name, inputs):
+            path = figure_style.save(drawn.figure, self.folder / f"{stem}-{drawn.name}")
+            caption = f"\n\n{escaped(drawn.caption)}" if drawn.caption else ""
+            shown.append(f"{picture(drawn.alt, self.added(path, up))}{caption}")
+        return shown
 
-    def _saved(self, picture: Picture, name: str, up: str) -> str:
-        """Markdown of the PNG, which leads to the SVG if the picture is scalable."""
-        for kind in ("png", "svg") if picture.is_scalable else ("png",):
-            path = self.folder / f"{name}.{kind}"
-            figure_style.save(picture.figure, path)
-            self.written.append(path)
-        target = f"{up}{self.link}{name}"
-        image = f"![{escaped(picture.alt)}]({target}.png)"
-        linked = f"[{image}]({target}.svg)" if picture.is_scalable else image
-        return f"{linked}\n\n{escaped(picture.caption)}" if picture.caption else linked
+    def added(self, path: Path, up: str = "") -> str:
+        """Note that a page shows a file of the folder; returns the link to it."""
+        self.written.append(path)
+        return f"{up}{self.link}{path.relative_to(self.folder).as_posix()}"
 
     def remove_others(self) -> None:
         remove_others(self.folder, self.written)
 
 
-def remove_others(folder: Path, kept: Sequence[Path]) -> None:
+def remove_others(folder: Path, kept: Iterable[Path]) -> None:
     """Delete what an earlier report left in `folder`, half-written files of a killed one too."""
+    kept = set(kept)
     for path in sorted(folder.rglob("*"), reverse=True) if folder.is_dir() else []:
         if path.is_dir() and not any(path.iterdir()):
             shutil.rmtree(path)

@@ -1,191 +1,138 @@
-"""The papers' tables, reported against reproduced: one table per printed table and place.
+"""The papers' tables, each number printed and measured in one cell: "67.9 -> 27.1 [24.4, 29.8]".
 
-Under a row, the boards with the same test images as the paper come first. Knows no torch.
+Knows no torch.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
-from benchmark.analysis import comparability, comparisons, significance
-from benchmark.analysis.boards import Board, Standing
-from benchmark.analysis.departures import Departure, departures
+from benchmark.boards import claims, comparisons, flags
+from benchmark.boards.boards import Board, Row
 from benchmark.papers import printed_tables
-from benchmark.papers.printed_tables import Paper, Row, as_printed
-from benchmark.protocol import METRICS
-from benchmark.report.number_texts import NONE, spread
-from benchmark.report.pages import result_tables
-from benchmark.report.table_formats import Table
+from benchmark.papers.claimed_quantities import is_time
+from benchmark.papers.printed_tables import Paper
+from benchmark.report.pages.result_tables import interval_of, status
+from benchmark.report.tables import ARROW, Number, Table, three_digits
+from benchmark.scoring import METRICS
+
+YES = "yes"
+MOST = 7  # metrics of a table on a page: more do not fit
+RECALLS = [METRICS[name].heading for name in ("rsum", "i2t_r1", "t2i_r1")]  # where more do not
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Part:
-    """The part of a printed table that was measured at one place."""
-
-    paper: Paper
-    printed: printed_tables.Table
-    place: str  # dataset/split
-
-
-def paper_tables(paper: Paper, boards: Sequence[Board]) -> dict[str, dict[str, Table]]:
-    """Every table of a paper: number -> place where the paper measured -> table."""
-    return {
-        number: {
-            place: _table(
-                f"Table {number}: {printed.title} ({place})",
-                _Part(paper=paper, printed=printed, place=place),
-                boards,
-            )
-            for place in printed.places
+def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
+    """A whole table as a paper prints it for a place, rows of others included, with what this board
+    has for the paper's own rows: the means of the trainings with their intervals, whether they can
+    be compared, and else why there is nothing."""
+    printed, lines, ids = paper.tables[number], [], []
+    for row in printed.rows:
+        if place not in row.numbers:
+            continue
+        numbers = printed.numbers(row, place)
+        measured = board.row(row.preset) if row.preset else None
+        comparable, remark = None, row.note or row.unplayed
+        if measured and measured.played:
+            reasons = obstacles(paper, board, measured, place)
+            comparable = f"no: {', '.join(reasons)}" if reasons else YES
+        elif measured:
+            remark = f"{status(measured)}: {measured.record.reason}"
+        elif row.preset:
+            remark = "not run in this season"
+        cells = {
+            METRICS[column].heading: _cell(printed, board, measured, place, column, value)
+            for column, value in numbers.items()
         }
-        for number, printed in paper.tables.items()
-    }
+        line = {"row": row.label, "setting": row.setting, **cells}
+        lines.append(line | {"comparable": comparable, "remark": remark or None})
+        ids.append(row.preset or "")
+    title = f"Table {number}: {printed.title}, {place} {ARROW} {board.title}"
+    return Table.of(title, lines, ids)
 
 
-def _table(title: str, part: _Part, boards: Sequence[Board]) -> Table:
-    metrics = part.printed.columns
-    heads = ["row", "setting", "numbers of", *(METRICS[name].heading for name in metrics), "remark"]
-    boards = sorted(boards, key=lambda b: not comparability.is_same(part.paper, b, part.place))
-    rows = []
-    for row in part.printed.rows:
-        if part.place in row.numbers:
-            rows.append(_printed(part, row))
-            rows += _reproduced(part, row, boards) if row.is_own else []
-    return Table(title=title, heads=heads, rows=rows, names=3, has_remarks=True)
+def _cell(
+    printed: printed_tables.Table,
+    board: Board,
+    row: Row | None,
+    place: str,
+    column: str,
+    number: float | None,
+) -> Number:
+    """One number of a table: printed, and the mean of the trainings here with its interval."""
+    form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
+    in_paper = Number(value=number, form=form)
+    metric = claims.metric_at(board, place, column)
+    is_half = column == "rsum" and len(board.ways) == 1  # the papers' is of both directions
+    values = comparisons.values(row, metric) if row and not is_half else []
+    if not values:
+        return Number(printed=in_paper)
+    if is_time(metric):
+        middle = median(values)
+        return Number(value=middle, form=three_digits(middle).form, printed=in_paper)
+    form = f".{max(1, METRICS[metric].decimals)}f"
+    ends = interval_of(board, row, metric) or Number()
+    beside = {"low": ends.low, "high": ends.high, "note": ends.note}
+    return Number(value=fmean(values), printed=in_paper, form=form, **beside)
 
 
-def _printed(part: _Part, row: Row) -> list[str]:
-    entries = [
-        as_printed(value, metric, part.printed.decimals(metric))
-        for metric, value in part.printed.numbers(row, part.place).items()
-    ]
-    return [row.label, row.setting, "paper", *entries, row.note]
+def shown_tables(paper: Paper, board: Board) -> list[Table]:
+    """For a page: the tables with a measured number, and of these the rows and columns that have
+    some. Of several places that are all other datasets than the board's, the first stands for all.
+    Comparability is a column only where it differs."""
+    shown = []
+    for number, printed in paper.tables.items():
+        alike = [place for place in printed.places if claims.is_dataset(board, place)]
+        for place in alike or printed.places[:1]:
+            table = paper_table(paper, number, place, board)
+            frame = table.frame[table.frame["comparable"].notna()]
+            twice = Counter(frame["row"])
+            labels = [
+                label if twice[label] == 1 or not setting else f"{label}, {setting}"
+                for label, setting in zip(frame["row"], frame["setting"], strict=True)
+            ]
+            heads = [h for h in frame.columns[2:-2] if any(c.value is not None for c in frame[h])]
+            if len(heads) > MOST:
+                heads = [h for h in heads if h in RECALLS or "R@" not in h][:MOST]
+            differs = ["comparable"] * (frame["comparable"].nunique() > 1)
+            if heads:
+                frame = frame.assign(row=labels)[["row", *heads, *differs]]
+                shown.append(Table(table.title, frame))
+    return shown
 
 
-def _reproduced(part: _Part, row: Row, boards: Sequence[Board]) -> list[list[str]]:
-    """What was measured here for one of the paper's own rows, or why nothing was."""
-    metrics = part.printed.columns
-    if row.preset is None:
-        return [_blank("here", row.unplayed, metrics)]
-    rows = []
-    for board in boards:
-        standing = board.standing(row.preset)
-        name = f"here: {board.card['title']}"
-        if standing is None:
-            rows.append(_blank(name, "not played in this season", metrics))
-        elif not standing.played:
-            rows.append(_blank(name, _reason(standing), metrics))
-        else:
-            rows += _measured(name, part, row, board, standing)
-    return rows
-
-
-def _blank(name: str, reason: str, metrics: Sequence[str]) -> list[str]:
-    return ["", "", name, *[NONE] * len(metrics), reason]
-
-
-def _reason(standing: Standing) -> str:
-    record = standing.outcomes[0].record
-    return f"{record.status.replace('_', ' ')}: {record.reason}"
-
-
-def _measured(
-    name: str, part: _Part, row: Row, board: Board, standing: Standing
-) -> list[list[str]]:
-    """Means over the seeds, then their 95% intervals, then the gaps if they can be compared."""
-    metrics, seeds = _measured_metrics(part, board), len(standing.played)
-    seeds_said = f"{seeds} seed{'s' if seeds != 1 else ''}"
-    reasons = obstacles(part.paper, board, standing, part.place)
-    remark = f"not comparable: {', '.join(reasons)}" if reasons else "comparable"
-    means = [_mean(standing, metric) for metric in metrics.values()]
-    rows = [["", "", name, *means, f"{seeds_said}; {remark}"]]
-    kinds = {
-        "95% interval": result_tables.interval,
-        f"95% {result_tables.THESE_TRAININGS}": result_tables.interval_of_these,
-    }
-    for whose, ends_of in kinds.items():
-        intervals = [ends_of(board, standing, m) if m else NONE for m in metrics.values()]
-        rows += [["", "", whose, *intervals, ""]] if set(intervals) != {NONE} else []
-    return rows if reasons else [*rows, _gaps(part, row, metrics, board, standing)]
-
-
-def _measured_metrics(part: _Part, board: Board) -> dict[str, str | None]:
-    """Column -> metric of the records to show in it.
-
-    None: the papers' rsum is of both directions, so that of a single one is not shown.
-    """
-    is_half = len(board.ways) == 1
+def answers(paper: Paper, board: Board) -> set[str]:
+    """Whether the measured rows can be compared with what is printed, or why not."""
     return {
-        metric: None
-        if metric == "rsum" and is_half
-        else comparability.metric_at(board, part.place, metric)
-        for metric in part.printed.columns
+        f"no: {', '.join(reasons)}" if reasons else YES
+        for table in paper.tables.values()
+        for printed in table.rows
+        for row in [board.row(printed.preset) if printed.preset else None]
+        for place in (printed.numbers if row and row.played else ())
+        for reasons in [obstacles(paper, board, row, place)]
     }
 
 
-def _mean(standing: Standing, metric: str | None) -> str:
-    if metric is None:
-        return NONE
-    return spread(comparisons.values(standing, metric), METRICS[metric].decimals)
+def unmeasured(paper: Paper, boards: Sequence[Board]) -> list[str]:
+    """The numbers of the tables of which nothing was measured."""
+    played = {row.preset for board in boards for row in board.ranked}
+    return [
+        number
+        for number, table in paper.tables.items()
+        if played.isdisjoint(row.preset for row in table.rows)
+    ]
 
 
-def obstacles(paper: Paper, board: Board, standing: Standing, place: str) -> list[str]:
+def obstacles(paper: Paper, board: Board, row: Row, place: str) -> list[str]:
     """Why the paper's numbers at `place` and the measured ones cannot be compared; empty if they
     can."""
-    record, reasons = standing.outcomes[0].record, departures(board, standing)
-    is_dataset = comparability.is_dataset(board, place)
+    letters = flags.letters(flags.row_flags(board, row))
+    is_dataset = claims.is_dataset(board, place)
     differs = {
         "other dataset": not is_dataset,
-        "other split": is_dataset and not comparability.is_same(paper, board, place),
-        "other features": bool(record.deviations),
-        "other budget": bool(record.scaled),
-        "random text encoder": Departure.TEXT in reasons,
-        "extra input": Departure.INPUT in reasons,
+        "other split": is_dataset and not claims.is_same(paper, board, place),
+        "other features": bool(row.record.deviations),
+        "other budget": bool(row.record.scaled),
+        "random text encoder": "T" in letters,
+        "extra input": "X" in letters,
     }
     return [obstacle for obstacle, is_there in differs.items() if is_there]
-
-
-def _gaps(
-    part: _Part, row: Row, metrics: dict[str, str | None], board: Board, standing: Standing
-) -> list[str]:
-    """Reproduced minus reported, and whether the reported numbers could be those of another
-    training.
-
-    The test images are the same, so only the trainings make a difference.
-    """
-    printed = part.printed.numbers(row, part.place)
-    measured = {
-        column: comparisons.values(standing, metrics[column])
-        for column, value in printed.items()
-        if value is not None and metrics[column]
-    }
-    gaps = {
-        column: fmean(values) - printed[column] for column, values in measured.items() if values
-    }
-    entries = [f"{gaps[column]:+.1f}" if column in gaps else NONE for column in printed]
-    inside = [
-        _is_within_reach(board, standing, metrics[column], printed[column]) for column in gaps
-    ]
-    return ["", "", "gap", *entries, _within_reach(inside)]
-
-
-def _is_within_reach(board: Board, standing: Standing, metric: str, printed: float) -> bool | None:
-    """Whether another training could give the reported number; None where its spread is not
-    known."""
-    part = comparisons.seed_part(board, standing, metric)
-    if part is None or not part.variance:
-        return None
-    mean = fmean(comparisons.values(standing, metric))
-    low, high = significance.prediction_interval(mean, part)
-    return low <= printed <= high
-
-
-def _within_reach(inside: Sequence[bool | None]) -> str:
-    """How many reported numbers another training could give."""
-    known = [is_inside for is_inside in inside if is_inside is not None]
-    if not known:
-        return "reproduced minus reported; how far trainings lie apart is not known"
-    return (
-        f"reproduced minus reported; {sum(known)} of {len(known)} reported numbers lie where "
-        f"another training would (95% prediction interval)"
-    )

@@ -1,392 +1,249 @@
 """The tables of a dataset's results: one function per table, from a board to a table.
 
-The board holds one task: tables of retrieval take `board.retrieval`, tables of phrase localisation
-`board.localisation`; `over_seeds` and `failures` take either. Knows no torch.
+The board is of one task: `board.retrieval` or `board.localisation`. A table without rows is false.
+Knows no torch.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from statistics import fmean, median
 
-from benchmark.analysis import comparisons, departures, ranking
-from benchmark.analysis.boards import RANKED_BY, Board, Outcome, Standing
-from benchmark.analysis.departures import Departure
-from benchmark.protocol import METRICS, table_metrics
-from benchmark.protocol.metrics import PROPOSAL_METRICS, SCORE_METRICS
-from benchmark.report.costs import has_costs, training_seconds
-from benchmark.report.number_texts import (
-    NO_BREAK,
-    NONE,
-    between,
-    percent,
-    spread,
-    three_digits,
-)
-from benchmark.report.table_formats import Entry, Table
+import pandas as pd
+
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import RANKED_BY, Board, Row
+from benchmark.report.costs import by_setting, training_seconds
+from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
+from benchmark.scoring import METRICS, table_metrics
+from benchmark.scoring.metrics import PROPOSAL_METRICS, SCORE_METRICS
 
 COARSE = "*"
 S = "overlap_s"
 BINNED = (S, "overlap_s_half_bins", "overlap_s_double_bins")  # no use if bins are too coarse
-LIMITS = [metric.name for metric in PROPOSAL_METRICS if metric.in_tables]  # of localisation
-THESE_TRAININGS = "over test images, these trainings only"  # the spread of others is not known
-BEST = "best (%)"  # the probability
-DIFFERS = "differs by"  # from the paper, in short
-SAID_ELSEWHERE = (Departure.REGIONS, Departure.WORDS, Departure.BUDGET, Departure.FEW)  # of remarks
-OF_SCORES = [metric.name for metric in SCORE_METRICS if metric.in_tables]
+LIMITS = tuple(metric.name for metric in PROPOSAL_METRICS if metric.in_tables)  # of localisation
+OF_SCORES = tuple(metric.name for metric in SCORE_METRICS if metric.in_tables)
+BESIDE = {  # task -> metrics of the leaderboard beside that which ranks
+    "retrieval": ("i2t_r1", "t2i_r1"),
+    "localisation": ("p2r_r5", "p2r_r10"),
+}
+MOST = 15  # rows of a board that the first page shows whole
+IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 
 def leaderboard(board: Board) -> Table:
-    """Retrieval: one row per preset, best first; presets without a result last."""
-    metrics = [metric for way in board.ways for metric in table_metrics(way)]
-    return _ranking(board, f"{board.card['title']}: results on test", [*metrics, "rsum", S])
+    """A row per preset, best first, those without a result last: the metric that ranks with its
+    interval, two metrics beside it, the group of rows that cannot be told apart, the seeds, and the
+    letters of the gravest flags."""
+    task = board.rows[0].task if board.rows else "retrieval"
+    metrics = [RANKED_BY[task], *BESIDE[task]]
+    metrics = [m for m in metrics if m.partition("_")[0] in ("rsum", "p2r", *board.ways)]
+    main, *others = headings(metrics)
+    is_compared = comparisons.is_compared(board)
+    groups = comparisons.rank_letters(board) if is_compared else [None] * len(board.ranked)
+    columns = zip(board.ranked, groups, *metric_cells(board, board.ranked, metrics), strict=True)
+    lines = []
+    for row, group, level, *beside in columns:
+        letters = flags.letters(flags.row_flags(board, row))
+        ends = interval_of(board, row, metrics[0])
+        line = {"preset": row.title, main: level, "95% interval": ends}
+        line |= dict(zip(others, beside, strict=True)) | {"group": group, "seeds": seeds(row)}
+        lines.append(line | {"flags": Code(letters) if letters else None})
+    lost = [row for row in board.rows if not row.played]
+    for row in lost:
+        ended = {main: Number(note=status(row)), "seeds": seeds(row)}
+        lines.append({"preset": row.title} | ended)
+    ids = [row.preset for row in [*board.ranked, *lost]]
+    return Table.of(f"{board.title}: {task}", lines, ids)
 
 
-def localised(board: Board) -> Table:
-    """Phrase localisation: `leaderboard` with the upper bound and the R@1 of a random order."""
-    title = f"{board.card['title']}: phrases localised on test"
-    ranking = _ranking(board, title, [*table_metrics("p2r"), "rsum"])
-    limits = metric_entries(board, board.ranked, LIMITS, emphasis=False)
-    limits += [[NONE] * len(LIMITS)] * (len(ranking.rows) - len(limits))
-    rows = [[*row, *entries] for row, entries in zip(ranking.rows, limits, strict=True)]
-    return replace(ranking, heads=[*ranking.heads, *headings(LIMITS)], rows=rows)
+def first_page(board: Board) -> tuple[Table, list[int]]:
+    """The leaderboard and the ranks that it shows: of a long board the best of every method and the
+    rows of no paper; no ranks where it is whole."""
+    table = leaderboard(board)
+    if len(table) <= MOST:
+        return table, []
+    best = {row.method: row.preset for row in reversed(board.ranked)}.values()
+    rows = [board.row(preset) for preset in table.frame.index]
+    kept = [row.preset in best or row.is_own or row.is_external for row in rows]
+    ranks = [rank for rank, is_kept in enumerate(kept, start=1) if is_kept]
+    return Table(table.title, table.frame[kept]), ranks if len(ranks) < len(rows) else []
 
 
-def folds(board: Board) -> Table | None:
-    """Means over the folds of the test split and their spread; None for a single fold."""
-    if board.folds == 1:
-        return None
-    names = [name for way in board.ways for name in table_metrics(way, folds=True)]
-    names += ["fold_rsum"]
-    heads = headings([name.removeprefix("fold_") for name in names])
-    of_folds = [standing for standing in board.ranked if standing.values("fold_rsum")]
-    ranked = sorted(of_folds, key=lambda s: -s.mean("fold_rsum"))
-    more_heads, intervals = _intervals(board, ranked, "fold_rsum")
-    rows = [
-        [s.row.title, *(_over_folds(s, name) for name in names), *ends]
-        for s, ends in zip(ranked, intervals, strict=True)
-    ]
-    title = f"{board.card['title']}: means of {board.folds} folds of test"
-    heads = ["preset", *heads, *more_heads]
-    return Table(title=title, heads=heads, rows=rows, ids=_ids(ranked))
+def of_direction(board: Board, way: str) -> Table:
+    """Every metric of a direction, of the presets that have them; s2s: of those that embed text."""
+    metrics = [*table_metrics(way), *(LIMITS if way == "p2r" else ())]
+    rows = [row for row in board.ranked if row.values(metrics[0])]
+    cells = metric_cells(board, rows, metrics)
+    columns = dict(zip(headings(metrics), cells, strict=True))
+    return _of_rows(f"{board.title}: {way}", rows, columns)
 
 
-def cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
-    """What the presets cost, in the order of the leaderboard: all of them, or `standings`."""
-    encoded = {"per_image": "an image", "per_caption": "a caption"}
-    return _costs(board, "cost", standings or board.ranked, encoded)
-
-
-def localisation_cost(board: Board, standings: Sequence[Standing] | None = None) -> Table:
-    """`cost` of phrase localisation; the time of a pair includes encoding both."""
-    return _costs(board, "cost of localising phrases", standings or board.ranked, {})
+def folds(board: Board) -> Table:
+    """Means over the folds of the test split with their spread; no rows for a single fold."""
+    names = [name for way in board.ways for name in table_metrics(way, folds=True)] + ["fold_rsum"]
+    rows = [row for row in board.ranked if board.folds > 1 and row.values("fold_rsum")]
+    rows = sorted(rows, key=lambda row: -row.mean("fold_rsum"))
+    columns = {}
+    for name in names:
+        own = name.removeprefix("fold_")
+        of_folds = [map(fmean, zip(*row.by_fold(own), strict=True)) for row in rows]
+        columns[METRICS[own].heading] = [mean(list(values), 1) for values in of_folds]
+    columns["95% of rsum"] = [interval_of(board, row, "fold_rsum") for row in rows]
+    return _of_rows(f"{board.title}: means of {board.folds} folds of test", rows, columns)
 
 
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
-    scored = [standing for standing in board.ranked if standing.has_scores]
-    columns = metric_entries(board, scored, OF_SCORES)
-    more_heads, intervals = _intervals(board, scored, S, decimals=3)
-    heads = ["preset", *headings(OF_SCORES), *more_heads, "range"]
-    rows = [
-        [s.row.title, *entries, *ends, _range(s)]
-        for s, entries, ends in zip(scored, columns, intervals, strict=True)
-    ]
-    title = f"{board.card['title']}: overlap of the scores"
-    return Table(title=title, heads=heads, rows=rows, ids=_ids(scored))
+    rows = [row for row in board.ranked if row.has_scores]
+    columns = dict(zip(headings(OF_SCORES), metric_cells(board, rows, OF_SCORES), strict=True))
+    columns["95% of S"] = [interval_of(board, row, S, decimals=3) for row in rows]
+    ranges = [list(zip(*row.values("overlap_range"), strict=True)) for row in rows]
+    columns["range"] = [f"{min(low):.3g} to {max(high):.3g}" for low, high in ranges]
+    return _of_rows(f"{board.title}: overlap of the scores", rows, columns)
 
 
-def over_seeds(board: Board) -> Table | None:
-    """rsum of every seed; None if only one seed was played."""
-    seeds = list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes))
-    if len(seeds) < 2:
-        return None
-    heads = ["preset", *(f"seed {seed}" for seed in seeds), "highest - lowest"]
-    rows = [_seed_row(standing, seeds) for standing in board.ranked]
-    title = f"{board.card['title']}: rsum of every seed"
-    return Table(title=title, heads=heads, rows=rows, ids=_ids(board.ranked))
+def _of_rows(title: str, rows: Sequence[Row], columns: dict[str, Sequence[object]]) -> Table:
+    """A table of columns, with the titles of the rows in front."""
+    cells = {"preset": [row.title for row in rows], **columns}
+    index = pd.Index([row.preset for row in rows], name="id", dtype=object)
+    frame = pd.DataFrame(cells, index=index, dtype=object)
+    return Table(title, frame.where(frame.notna(), None))
 
 
-def sentences(board: Board) -> Table | None:
-    """Sentence-to-sentence retrieval of the presets that embed text; None if there are none."""
-    standings = [s for s in board.ranked if "s2s_r1" in s.played[0].record.metrics]
-    metrics = table_metrics("s2s")
-    columns = metric_entries(board, standings, metrics)
-    rows = [[s.row.title, *entries] for s, entries in zip(standings, columns, strict=True)]
-    title = f"{board.card['title']}: sentence to sentence"
-    heads = ["preset", *headings(metrics)]
-    return Table(title=title, heads=heads, rows=rows, ids=_ids(standings)) if rows else None
+def costs(board: Board) -> list[tuple[str, Table]]:
+    """What the presets cost: a table for each setting in which times were measured, with that
+    setting."""
+    return [(setting, _cost(board, rows)) for setting, rows in by_setting(board).items()]
 
 
-def failures(board: Board) -> Table | None:
-    """Every cell without a result, with the reason; None if there is none."""
-    lost = [
-        (standing, outcome)
-        for standing in board.standings
-        for outcome in standing.outcomes
+def _cost(board: Board, rows: Sequence[Row]) -> Table:
+    lines = []
+    for row in rows:
+        trainings = [training for outcome in row.played for training in outcome.trainings]
+        memory = max((t.peak_device_memory_mib or 0.0 for t in trainings), default=0.0)
+        epochs = [len(outcome.history) for outcome in row.played if outcome.history is not None]
+        ends = sorted({min(epochs, default=0), max(epochs, default=0)})
+        line = {
+            "preset": row.title,
+            "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
+            "training (s)": Number(value=training_seconds(board, row)),
+            "epochs": " to ".join(map(str, ends)) if epochs else None,
+            "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
+        }
+        if row.task == "retrieval":  # a pair of localisation includes encoding both
+            line["encode an image (ms)"] = _median_time(row, "per_image", 1e3)
+            line["encode a caption (ms)"] = _median_time(row, "per_caption", 1e3)
+        lines.append(line | {METRICS["per_pair"].heading: _median_time(row, "per_pair", 1e6)})
+    table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
+    return Table(table.title, table.frame.dropna(axis="columns", how="all"))
+
+
+def _median_time(row: Row, name: str, unit: float) -> Number | None:
+    """Median over the seeds, in 1 / `unit` seconds."""
+    seconds = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
+    return three_digits(unit * median(seconds)) if seconds else None
+
+
+def failures(board: Board) -> Table:
+    """Every cell without a result, with the reason."""
+    lines = [
+        {
+            "preset": row.title,
+            "seed": outcome.record.seed,
+            "status": outcome.record.status.replace("_", " "),
+            "reason": outcome.record.reason,
+        }
+        for row in board.rows
+        for outcome in row.outcomes
         if not outcome.is_ok
     ]
-    rows = [
-        [standing.row.title, str(outcome.record.seed), status_of(outcome), outcome.record.reason]
-        for standing, outcome in lost
-    ]
-    heads = ["preset", "seed", "status", "reason"]
-    title = f"{board.card['title']}: cells without a result"
-    ids = _ids([standing for standing, _ in lost])
-    return Table(title=title, heads=heads, rows=rows, names=4, ids=ids) if rows else None
+    return Table.of(f"{board.title}: cells without a result", lines)
 
 
 def remarks(board: Board) -> Table:
-    """What differs from the papers, and for which presets: budget, features, notes."""
-    names_of: dict[tuple[str, str], list[str]] = {}
-    for standing in board.standings:
-        for remark in _remarks(board, standing):
-            names_of.setdefault(remark, []).append(standing.row.title)
-    shared: dict[tuple[str, str], list[str]] = {}  # remarks on the same presets share a row
-    for (kind, text), names in names_of.items():
-        whose = "all" if len(names) == len(board.standings) else "; ".join(names)
-        shared.setdefault((kind, whose), []).append(text)
-    rows = [[kind, "; ".join(texts), whose] for (kind, whose), texts in sorted(shared.items())]
-    title = f"{board.card['title']}: what differs from the papers"
-    return Table(title=title, heads=["kind", "what", "presets"], rows=rows, names=3)
+    """What differs from the papers, and for which presets; what is said of the same presets shares
+    a row."""
+    heads = ["kind", "what", "presets"]
+    said = [[*remark, row.title] for row in board.rows for remark in _remarks(board, row)]
+    whose = pd.DataFrame(said, columns=heads).groupby(heads[:2])["presets"].agg("; ".join)
+    whose = whose.replace("; ".join(row.title for row in board.rows), "all").reset_index()
+    what = whose.groupby(["kind", "presets"], as_index=False)["what"].agg("; ".join)
+    return Table(f"{board.title}: what differs from the papers", what[heads].astype(object))
 
 
-@lru_cache(maxsize=4096)  # several tables show it
-def interval(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
-    """The 95% interval of a preset as text: over images and seeds; a dash if there is none."""
-    return _ends(comparisons.interval(board, standing, metric), decimals)
-
-
-@lru_cache(maxsize=4096)
-def interval_of_these(board: Board, standing: Standing, metric: str, decimals: int = 1) -> str:
-    """The 95% interval of a preset over the test images, as text, where nothing is known of other
-    trainings; else a dash."""
-    if comparisons.seed_part(board, standing, metric):
-        return NONE
-    return _ends(comparisons.interval_over_images(board, standing, metric), decimals)
-
-
-def groups(board: Board) -> list[str]:
-    """The letters of each of `board.ranked`, of one task; a dash where no rows were compared."""
-    ranked = board.ranked
-    return ranking.rank_letters(board) if ranking.is_compared(board) else [NONE] * len(ranked)
-
-
-def _ranking(board: Board, title: str, metrics: Sequence[str]) -> Table:
-    """One row per preset with its group, highest mean rsum first; presets without a result last."""
-    metric = RANKED_BY[board.ranked[0].task] if board.ranked else "rsum"
-    more_heads, intervals = _intervals(board, board.ranked, metric)
-    chances = _chances(board)
-    heads = ["preset", "group", "seeds", *headings(metrics), *more_heads, *[BEST] * bool(chances)]
-    heads.append(DIFFERS)
-    columns = metric_entries(board, board.ranked, metrics)
-    facts = zip(
-        board.ranked,
-        groups(board),
-        columns,
-        intervals,
-        chances or [()] * len(columns),
-        strict=True,
-    )
-    rows = [
-        [s.row.title, group, seeds_played(s), *entries, *ends, *chance, differs(board, s)]
-        for s, group, entries, ends, chance in facts
-    ]
-    without = [standing for standing in board.standings if not standing.played]
-    blank = [NONE] * (len(heads) - 4)
-    rows += [
-        [s.row.title, NONE, seeds_played(s), status_of(s.outcomes[0]), *blank] for s in without
-    ]
-    return Table(title=title, heads=heads, rows=rows, ids=_ids([*board.ranked, *without]))
-
-
-def differs(board: Board, standing: Standing) -> str:
-    """By what the row is not that of the paper, or not to be trusted, in short words."""
-    return ", ".join(departures.departures(board, standing)) or NONE
-
-
-def _chances(board: Board) -> list[list[str]]:
-    """Of each preset the probability to be the best, in percent; empty: it is not known."""
-    if not board.ranked or board.is_small(board.ranked[0].task):
-        return []
-    chances = ranking.chances_to_be_best(board) or []
-    return [[percent(chance)] for chance in chances]
-
-
-def _intervals(
-    board: Board, standings: Sequence[Standing], metric: str, decimals: int = 1
-) -> tuple[list[str], list[list[str]]]:
-    """Headings and entries of the intervals of presets. If nothing is known of other trainings of
-    some, the intervals of these are a column of their own."""
-    name = f"95% of {METRICS[metric.removeprefix('fold_')].heading}"
-    makers = {name: interval}
-    if any(comparisons.seed_part(board, standing, metric) is None for standing in standings):
-        makers[f"{name} {THESE_TRAININGS}"] = interval_of_these
-    entries = [[make(board, s, metric, decimals) for make in makers.values()] for s in standings]
-    return list(makers), entries
-
-
-def _ends(ends: tuple[float, float] | None, decimals: int) -> str:
-    return NONE if ends is None else between(*(f"{end:.{decimals}f}" for end in ends))
-
-
-def _over_folds(standing: Standing, metric: str) -> str:
-    """Mean and sample standard deviation of the folds, each the mean of its seeds."""
-    by_seed = standing.by_fold(metric.removeprefix("fold_"))
-    return spread([fmean(of_fold) for of_fold in zip(*by_seed, strict=True)], 1)
-
-
-def _costs(board: Board, what: str, standings: Sequence[Standing], encoded: dict) -> Table:
-    timed = list(filter(has_costs, standings))
-    on_gpu = any(map(_device_memory, timed))
-    heads = [
-        "preset",
-        "parameters (M)",
-        "training (s)",
-        "epochs",
-        *(["GPU memory (MiB)"] if on_gpu else []),
-        *(f"encode {item} (ms)" for item in encoded.values()),
-        METRICS["per_pair"].heading,
-    ]
-    rows = [_cost_row(board, standing, encoded, on_gpu) for standing in timed]
-    title = f"{board.card['title']}: {what}"
-    return Table(title=title, heads=heads, rows=rows, ids=_ids(timed))
-
-
-def _ids(standings: Sequence[Standing]) -> list[str]:
-    return [standing.preset for standing in standings]
-
-
-def headings(metrics: Sequence[str]) -> list[str]:
-    return [METRICS[metric].heading for metric in metrics]
-
-
-def metric_entries(
-    board: Board, standings: Sequence[Standing], metrics: Sequence[str], emphasis: bool = True
-) -> list[list[str | Entry]]:
-    """One row of entries per standing.
-
-    The best of a column is bold, with all that print alike; scores of different presets have
-    different scales, so none of them is best. From too few test queries none is, either.
-    """
-    rows = [[_entry(standing, metric) for metric in metrics] for standing in standings]
-    if not emphasis or len(standings) < 2 or board.is_small(standings[0].task):
-        return rows
-    for number, metric in enumerate(metrics):
-        if METRICS[metric].unit == "score":
-            continue
-        means = [_printed_mean(standing, metric) for standing in standings]
-        choose = min if METRICS[metric].less_is_better else max
-        best = choose([mean for mean in means if mean is not None], default=None)
-        for row, mean in zip(rows, means, strict=True):
-            if mean is not None and mean == best:
-                row[number] = Entry(row[number], is_bold=True)
-    return rows
-
-
-def _decimals(metric: str) -> int:
-    """As papers print it, but at least one, for means over seeds, and at most three."""
-    return min(max(METRICS[metric].decimals, 1), 3)
-
-
-def _entry(standing: Standing, metric: str) -> str:
-    values = standing.values(metric)
-    text = spread(values[:1] if _has_no_chance(standing) else values, _decimals(metric))
-    return f"{text}{NO_BREAK}{COARSE}" if _is_coarse(standing, metric) else text
-
-
-def _has_no_chance(standing: Standing) -> bool:
-    """Whether every seed gave the same in everything: there is no spread to tell of."""
-    first, *others = (outcome.record.metrics for outcome in standing.played)
-    return all(metrics == first for metrics in others)
-
-
-def _printed_mean(standing: Standing, metric: str) -> float | None:
-    """The mean as it is printed; None if it is missing or from bins that are too coarse."""
-    mean = standing.mean(metric)
-    if mean is None or _is_coarse(standing, metric):
-        return None
-    return round(mean, _decimals(metric))
-
-
-def _is_coarse(standing: Standing, metric: str) -> bool:
-    return metric in BINNED and comparisons.is_coarse(standing)
-
-
-def seeds_played(standing: Standing) -> str:
-    played, declared = len(standing.played), len(standing.outcomes)
-    return str(played) if played == declared else f"{played} of {declared}"
-
-
-def status_of(outcome: Outcome) -> str:
-    return outcome.record.status.replace("_", " ")
-
-
-def _cost_row(board: Board, standing: Standing, encoded: dict[str, str], on_gpu: bool) -> list[str]:
-    played = standing.played
-    memory = f"{_device_memory(standing):.0f}" if _device_memory(standing) else NONE
-    return [
-        standing.row.title,
-        f"{played[0].record.parameters / 1e6:.2f}",
-        f"{training_seconds(board, standing):.1f}",
-        _range_of([len(o.history) for o in played if o.history is not None]),
-        *([memory] if on_gpu else []),
-        *(_time(standing, name, 1e3) for name in encoded),
-        _time(standing, "per_pair", 1e6),
-    ]
-
-
-def _device_memory(standing: Standing) -> float:
-    """The highest of all trainings, in MiB; 0 on the CPU, where a process holds more."""
-    trainings = [training for outcome in standing.played for training in outcome.trainings]
-    return max(training.peak_device_memory_mib or 0.0 for training in trainings)
-
-
-def _time(standing: Standing, name: str, unit: float) -> str:
-    """Median over the seeds, in 1 / `unit` seconds; a dash if it was not measured."""
-    seconds = [o.scoring.seconds[name] for o in standing.played if name in o.scoring.seconds]
-    return three_digits(unit * median(seconds)) if seconds else NONE
-
-
-def _range_of(values: Sequence[int]) -> str:
-    if not values:
-        return NONE
-    low, high = min(values), max(values)
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _range(standing: Standing) -> str:
-    ranges = standing.values("overlap_range")
-    low, high = min(span[0] for span in ranges), max(span[1] for span in ranges)
-    return f"{low:.3g} to {high:.3g}"
-
-
-def _seed_row(standing: Standing, seeds: Sequence[int]) -> list[str]:
-    rsums = {outcome.record.seed: outcome.record.metrics["rsum"] for outcome in standing.played}
-    entries = [f"{rsums[seed]:.1f}" if seed in rsums else NONE for seed in seeds]
-    gap = f"{max(rsums.values()) - min(rsums.values()):.1f}" if len(rsums) > 1 else NONE
-    return [standing.row.title, *entries, gap]
-
-
-def _remarks(board: Board, standing: Standing) -> list[tuple[str, str]]:
+def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     """Pairs of kind and sentence. The options of a fusion are those of its members."""
-    record = standing.outcomes[0].record
+    record, declared = row.record, row.declared
     scaled = [name for name in record.scaled if name in record.options]
     pairs = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
-    if standing.row.fuse:
-        members = " and ".join(standing.row.fuse.of)
-        pairs.append(("fusion", f"{standing.row.fuse.how} of {members}, options as theirs"))
-        if standing.row.fuse.how == "adaptive":
-            pairs.append(("fusion", "S is of the scores of image queries"))
-    alphas = [outcome.record.metrics.get("alpha") for outcome in standing.played]
+    if declared.fuse:
+        members = " and ".join(declared.fuse.of)
+        pairs.append(("fusion", f"{declared.fuse.how} of {members}, options as theirs"))
+    alphas = [outcome.record.metrics.get("alpha") for outcome in row.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
         pairs.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
-    if standing.row.start:
-        pairs.append(("start", f"continues from {standing.row.start}"))
-    pairs += [("deviation", line) for line in record.deviations if not standing.is_own]
-    reasons = departures.departures(board, standing)
-    pairs += [(str(kind), text) for kind, text in reasons.items() if kind not in SAID_ELSEWHERE]
-    if standing.row.note:
-        pairs.append(("note", standing.row.note))
-    return pairs
+    if declared.start:
+        pairs.append(("start", f"continues from {declared.start}"))
+    pairs += [("deviation", line) for line in record.deviations if not row.is_own]
+    own = [flag for flag in flags.row_flags(board, row) if flag.letter not in IN_OTHER_ROWS]
+    pairs += [(flags.NAMES[flag.letter], flag.sentence) for flag in own]
+    return [*pairs, ("note", declared.note)] if declared.note else pairs
+
+
+def metric_cells(
+    board: Board, rows: Sequence[Row], metrics: Sequence[str]
+) -> list[list[Number | None]]:
+    """A column per metric: means over the seeds with their standard deviation.
+
+    The best of a column is marked, with all that print alike; scores of different presets have
+    different scales, so none of them is best. From too few test queries none is, either.
+    """
+    columns = []
+    for metric in metrics:
+        declared = METRICS[metric]
+        decimals = min(max(declared.decimals, 1), 3)  # of papers, but one at least for a mean
+        cells = []
+        for row in rows:
+            values = row.values(metric)
+            first, *others = (outcome.record.metrics for outcome in row.played)
+            if all(measured == first for measured in others):  # nothing is drawn at random
+                values = values[:1]
+            is_coarse = metric in BINNED and comparisons.is_coarse(row)
+            cells.append(mean(values, decimals, COARSE * is_coarse))
+        is_ranked = len(rows) > 1 and declared.unit != "score" and not board.is_small(rows[0].task)
+        fine = [cell for cell in cells if cell and not cell.note] if is_ranked else []
+        printed = {id(cell): round(cell.value, decimals) for cell in fine}
+        best = (min if declared.less_is_better else max)(printed.values(), default=None)
+        for place, cell in enumerate(cells):
+            if id(cell) in printed and printed[id(cell)] == best:
+                cells[place] = replace(cell, is_best=True)
+        columns.append(cells)
+    return columns
+
+
+def interval_of(board: Board, row: Row, metric: str, decimals: int = 1) -> Number | None:
+    """The 95% interval of a row for other images and other trainings. Where nothing is known of
+    other trainings it is over the test images only, and has a dagger."""
+    ends, note = comparisons.interval(board, row, metric), ""
+    if ends is None:
+        ends, note = comparisons.interval_over_images(board, row, metric), DAGGER
+    if ends is None:
+        return None
+    return Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
+
+
+def headings(metrics: Sequence[str]) -> list[str]:
+    """The headings of metrics, as of columns."""
+    return [METRICS[metric].heading for metric in metrics]
+
+
+def seeds(row: Row) -> Number:
+    """How many of a row's seeds have a result."""
+    lacks = len(row.played) < len(row.outcomes)
+    return Number(value=len(row.played), form="d", note=f"of {len(row.outcomes)}" * lacks)
+
+
+def status(row: Row) -> str:
+    """How the first cell of a row without a result ended."""
+    return row.record.status.replace("_", " ")

@@ -1,1 +1,0 @@
-"""From records to statements: boards, comparisons, significance, claims, exports."""

@@ -1,0 +1,333 @@
+"""What a board's records say about a metric: intervals of rows and differences of two.
+
+Recalls, rsum and whatever else is declared with `of_queries` are means over queries: their images
+are the units, each with all its captions and phrases; images of one group, such as those of a
+person, together. S has resamples of its own. Every other metric, times among them, varies with its
+trainings only.
+
+Every training counts. Trainings of two rows are paired if they are shared, as those of a fusion
+and of its members; equal seed numbers pair nothing else. What a training adds to the spread comes
+from all rows of the dataset (stats.seed_spread); of times, mean scores and correlations, which do
+not vary alike, from the row itself.
+"""
+
+import json
+from functools import lru_cache
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+
+from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
+from benchmark.core.errors import UserError
+from benchmark.data import prepared_tables
+from benchmark.papers.claimed_quantities import PER_EPOCH, SAMPLED, is_time, quantity, sides
+from benchmark.scoring import distribution_overlap
+from benchmark.scoring.metrics import METRICS, TIMES, Metric, query_terms
+from benchmark.stats import comparisons, seed_spread, significance
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.seed_spread import Sample, Spread
+from benchmark.stats.significance import SeedPart
+
+SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
+OF_ITS_OWN = ("score", "correlation")  # units: rows of other scales do not vary alike
+TEST = "test: "  # how cards begin the name of a test image
+BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S depends on its bins
+
+
+def measure(outcome: Outcome, metric: str) -> float | None:
+    """A metric or a difference of two, of one cell; None where it was not measured."""
+    values = [_measure(outcome, side) for side in sides(metric)]
+    if None in values:
+        return None
+    return values[0] if len(values) == 1 else values[0] - values[1]
+
+
+def _measure(outcome: Outcome, metric: str) -> float | None:
+    record = outcome.record
+    if metric in SAMPLED:
+        # Standardised image features have lost the correlation that they have before training.
+        is_standardised = record.image_features.get("settings", {}).get("standardise")
+        return None if is_standardised else record.sampled.get(metric)
+    if metric == PER_EPOCH.name:  # not where nothing was trained for this cell alone
+        epochs = record.history.get("epoch")
+        return PER_EPOCH.compute(outcome.training_seconds, max(epochs)) if epochs else None
+    if METRICS[metric] in TIMES:
+        of_training = outcome.trainings[0].seconds if outcome.trainings else {}
+        seconds = (of_training | outcome.scoring.seconds).get(metric)
+        return None if seconds is None else METRICS[metric].compute(seconds)
+    return record.metrics.get(metric)
+
+
+def values(row: Row, metric: str) -> list[float]:
+    """The metric of every seed that has it."""
+    measured = [measure(outcome, metric) for outcome in row.played]
+    return [value for value in measured if value is not None]
+
+
+def is_coarse(row: Row) -> bool:
+    """Whether the bins of S cannot be trusted: it lies above 1 - KS, which bounds the true
+    overlap, or half and double the bins give another S."""
+    if not row.has_scores:
+        return False
+    if row.mean("overlap_s") > row.mean("one_minus_ks") + SLACK:
+        return True
+    ends = [row.mean(f"overlap_s_{bins}_bins") for bins in ("half", "double")]
+    return None not in ends and abs(ends[0] - ends[1]) > BIN_GAP
+
+
+def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
+    """95% interval of a row: of the mean of its trainings, for other images and trainings.
+
+    None where nothing is known of other trainings, and where there is no `interval_over_images`.
+    """
+    part = seed_part(board, row, metric)
+    over_images = interval_over_images(board, row, metric)
+    if over_images is None or part is None:
+        return None
+    mean = sample_of(board, row, metric).mean
+    low, high = significance.with_seeds(mean, over_images, part)
+    lowest, highest = METRICS[metric].range
+    return max(low, lowest), min(high, highest)
+
+
+def interval_over_images(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
+    """95% interval of the mean of these very trainings, had other images been drawn.
+
+    None where the metric was not measured, or varies with its trainings only.
+    """
+    outcomes = usable(row, metric)
+    sample = sample_of(board, row, metric)
+    if not outcomes or sample.noise is None:
+        return None
+    if metric == "overlap_s":
+        replicates = [outcome.scores.replicates for outcome in outcomes.values()]
+        return distribution_overlap.interval(sample.mean, np.mean(replicates, axis=0))
+    span = sum(term.range[1] for term in _terms(next(iter(outcomes.values())), metric))
+    variance = float(np.square(sample.mean_noise).sum())
+    return significance.score_interval(sample.mean, variance, span, sample.units)
+
+
+def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
+    """The spread that the mean of the row's trainings inherits; None: it is not known."""
+    count = len(usable(row, metric))
+    if not count:
+        return None
+    return spread_of(board, row.task, metric).part(_varies_as(board, row, metric), count)
+
+
+def compare(board: Board, first: Row, second: Row | None, metric: str) -> Comparison | None:
+    """The difference of two rows; of one row, its difference of two metrics against zero.
+
+    None where a row does not have the metric.
+    """
+    rows = [row for row in (first, second) if row]
+    samples = [sample_of(board, row, metric) for row in rows]
+    if not all(sample.values for sample in samples):
+        return None
+    return comparisons.compare(
+        [row.preset for row in rows],
+        samples,
+        spread_of(board, first.task, metric),
+        varies_as=[_varies_as(board, row, metric) for row in rows],
+        is_shared=bool(frozenset.intersection(*(trainings_of(board, row) for row in rows))),
+        less_is_better=quantity(metric).less_is_better,
+        metric=metric,
+        titles=(first.title, second.title if second else ""),
+    )
+
+
+@lru_cache(maxsize=4096)
+def usable(row: Row, metric: str) -> dict[int, Outcome]:
+    """The outcomes with the metric, by seed; with its ranks, too, if it is a mean over queries."""
+    return {
+        outcome.record.seed: outcome
+        for outcome in row.played
+        if measure(outcome, metric) is not None
+        and all(t.ranks in outcome.scores.ranks for s in sides(metric) for t in _terms(outcome, s))
+    }
+
+
+@lru_cache(maxsize=4096)  # of each pair of rows that is compared
+def sample_of(board: Board, row: Row, metric: str) -> Sample:
+    """The metric of every training that can be used.
+
+    Its noise is None where that of one is not known: of times, MedR, means of scores, and S of
+    records without resamples. The noise of a difference is the difference of the noises.
+    """
+    outcomes, first, *second = usable(row, metric), *sides(metric)
+    measured = {seed: float(measure(outcome, metric)) for seed, outcome in outcomes.items()}
+    noise, units = {}, 0
+    for seed, outcome in outcomes.items():
+        parts = [_noise(board.whole or board, outcome, side) for side in (first, *second)]
+        if any(part is None for part in parts):
+            return Sample(measured, None)
+        noise[seed] = parts[0] - parts[1] if second else parts[0]
+        groups, terms = (board.whole or board).groups, _terms(outcome, first)
+        is_asked = groups.of_queries(terms[0].direction) if terms else groups.of_image
+        units = len(np.unique(is_asked))
+    return Sample(measured, noise or None, units)
+
+
+@lru_cache(maxsize=4096)
+def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
+    """What each group of images does to a metric of one cell, (G,) as significance.deviations. For
+    S, (T,) deviations of its resamples, whose squares add up to its variance likewise; all cells of
+    a dataset share their resamples."""
+    if metric == "overlap_s":
+        replicates_T = outcome.scores.replicates
+        # A resample that is NaN, as one of a single group, is so for every cell: it adds nothing.
+        is_finite_T = np.isfinite([] if replicates_T is None else replicates_T)
+        if is_finite_T.sum() < 2:
+            return None
+        left_T = replicates_T - replicates_T[is_finite_T].mean()
+        return np.where(is_finite_T, left_T, 0.0) / np.sqrt(is_finite_T.sum() - 1)
+    terms_of: dict[str, list[Metric]] = {}
+    for term in _terms(outcome, metric):
+        terms_of.setdefault(term.ranks, []).append(term)
+    noise = []
+    for direction, terms in terms_of.items():
+        ranks = outcome.scores.ranks[direction]
+        group_Q = board.groups.of_queries(terms[0].direction)
+        if len(ranks) != len(group_Q):
+            expected = f"the {len(group_Q)} queries of the test split"
+            raise UserError(f"{outcome.folder}: {direction}", expected, len(ranks), "dvc repro")
+        values_Q = sum(term.of_queries(ranks) for term in terms)
+        noise.append(significance.deviations(values_Q, group_Q, board.groups.count))
+    return sum(noise) if noise else None
+
+
+def _terms(outcome: Outcome, metric: str) -> list[Metric]:
+    """The means over queries that add up to the metric; empty: it is not such a mean.
+
+    A mean over folds of the same number of images is a mean over all queries.
+    """
+    return query_terms(metric, outcome.record.metrics) if metric in METRICS else []
+
+
+@lru_cache(maxsize=512)
+def spread_of(board: Board, task: str, metric: str) -> Spread:
+    """The spread of trainings of a metric, over all rows of the task; of those whose trainings
+    are the same, one counts."""
+    rows = [row for row in board.rows if row.task == task and row.played]
+    rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
+    samples = {row.preset: sample_of(board, row, metric) for row in rows}
+    if _is_of_its_own(metric):
+        several = {p: sample for p, sample in samples.items() if len(sample.values) > 1}
+        own = {preset: seed_spread.variance_of(sample) for preset, sample in several.items()}
+        return Spread(pooled=None, own=own)
+    trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
+    return seed_spread.spread(samples, trained)
+
+
+def _is_of_its_own(metric: str) -> bool:
+    """Whether the spread of a row says nothing of that of another: other work beside a training
+    slows that training alone, and scores have the scale of their method."""
+    return is_time(metric) or quantity(metric).unit in OF_ITS_OWN
+
+
+def _varies_as(board: Board, row: Row, metric: str) -> str:
+    """The preset whose spread counts for a row: of those whose trainings are the same, one."""
+    return row.preset if _is_of_its_own(metric) else _alike(board, row)
+
+
+@lru_cache(maxsize=4096)
+def trainings_of(board: Board, row: Row) -> frozenset[str]:
+    """The presets whose trainings gave the scores: itself, of a fusion its members, and of one
+    that only scores differently the one that it starts from. Of presets whose trainings are the
+    same, as where papers differ in what is equal here, one of them."""
+    declared = row.declared
+    if declared.fuse:
+        members = {member.partition(":")[0] for member in declared.fuse.of}
+    elif declared.options.get("trains", True) is False and declared.start:
+        members = {declared.start}
+    else:
+        return frozenset({_alike(board, row)})
+    rows = {member: known(board, member) for member in members}
+    return frozenset(t for m, of in rows.items() for t in (trainings_of(board, of) if of else {m}))
+
+
+def known(board: Board, preset: str) -> Row | None:
+    """The row of a start or of a member, which may be of another task than the board."""
+    return (board.whole or board).row(preset)
+
+
+def _alike(board: Board, row: Row) -> str:
+    """Of the presets whose trainings are the same the one with the most of them, the first on
+    ties."""
+    training = _training(row)
+    same_task = [of for of in board.rows if of.task == row.task and of.played]
+    alike = [of for of in same_task if training and _training(of) == training]
+    return max(alike, key=lambda of: len(of.played)).preset if alike else row.preset
+
+
+@lru_cache(maxsize=1024)
+def _training(row: Row) -> str:
+    """What decided the row's own trainings, but for the seed; "": the records do not say."""
+    facts = {"options": row.record.options, "start": row.declared.start, "method": row.method}
+    facts["identity"] = row.record.trainings.get(row.preset)
+    return json.dumps(facts, sort_keys=True) if facts["identity"] else ""
+
+
+@lru_cache(maxsize=64)
+def rank_letters(board: Board) -> list[str]:
+    """Compact letters of each of `board.ranked`, of one task: rows that share none differ.
+
+    All pairs are compared for other images and other trainings, with Holm's adjustment over all of
+    them. Two differ only in the order in which they stand; not where nothing is known of other
+    trainings, and not where the test queries are too few for any conclusion.
+    """
+    ranked = board.ranked
+    if not ranked or board.is_small(ranked[0].task):
+        return ["a"] * len(ranked)
+    p_values = []
+    for first, second in combinations(ranked, 2):
+        of = compare(board, first, second, RANKED_BY[first.task])
+        is_told = of and of.estimate and of.difference > 0 and not of.is_of_these_trainings
+        p_values.append(of.estimate.p() if is_told else 1.0)
+    return significance.rank_groups(p_values, len(ranked))
+
+
+def is_compared(board: Board) -> bool:
+    """Whether any two of `board.ranked`, of one task, could be told apart: the test queries are
+    enough, and something is known of other trainings."""
+    ranked = board.ranked
+    if len(ranked) < 2 or board.is_small(ranked[0].task):
+        return False
+    parts = (seed_part(board, row, RANKED_BY[row.task]) for row in ranked)
+    return sum(part is not None for part in parts) > 1
+
+
+def named_twins(card: dict) -> frozenset[str]:
+    """Files of the test images that the card names as twins of one in another split: of those of
+    the nearest pairs."""
+    leakage = card.get("leakage", {})
+    near = [names[:2] for names in leakage.get("near_pictures", [])]
+    names = [name for names in (*leakage.get("pictures", []), *near) for name in names]
+    return frozenset(name.removeprefix(TEST) for name in names if name.startswith(TEST))
+
+
+def twins_in_all(card: dict) -> int:
+    """How many test images have a twin, named or not: equal ones are near ones, too."""
+    items = card.get("leakage", {}).get("items", {})
+    kinds = ("pictures", "near_pictures")
+    return max((items.get(kind, {}).get("test", 0) for kind in kinds), default=0)
+
+
+def without_twins(board: Board, row: Row, metric: str) -> float | None:
+    """A mean over queries, or rsum, over the queries of test images without a named twin in another
+    split; mean over the seeds. None where no query is left. What is left out may still be found,
+    since a cell keeps ranks and no scores."""
+    images = prepared_tables.read(board.dataset).images
+    files = images.loc[images["split"] == "test", "file"].to_numpy()
+    is_kept = ~np.isin(files, list(named_twins(board.card)))
+    images_of = board.groups.image_of_query
+    values = []
+    for outcome in row.played:
+        terms = query_terms(metric, outcome.record.metrics)
+        kept = [is_kept[images_of[term.direction]] for term in terms]
+        if not terms or not all(of_term.any() for of_term in kept):
+            return None
+        ranks = [outcome.scores.ranks[t.ranks].at(of) for t, of in zip(terms, kept, strict=True)]
+        values.append(sum(float(t.of_queries(r).mean()) for t, r in zip(terms, ranks, strict=True)))
+    return fmean(values)

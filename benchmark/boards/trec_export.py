@@ -1,0 +1,75 @@
+"""What cells retrieved, as TREC files, so that outside tools can check the metrics.
+
+    <dataset>.<direction>.qrels                      query 0 item 1
+    <dataset>-<preset>-<seed>.<direction>.run        query Q0 item rank score tag
+
+The direction is i2t or t2i, as far as the dataset has them. An item is relevant if it is of the
+query's group: the captions of an image, all images of a person. Phrase localisation is left out:
+its items are boxes, which have no ids.
+
+The literature's R@K is trec_eval's success_K (ir-measures: Success@K). A run holds the ten best
+items of a query, so it gives R@K up to K = 10. Ties are broken as in the evaluation, against the
+method. Ids are percent-encoded, so that none contains a space; urllib's `unquote` undoes it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from benchmark.boards.boards import Outcome
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_text
+from benchmark.data import results
+from benchmark.data.prepared_tables import Prepared
+
+WAYS = ("i2t", "t2i")
+
+
+def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
+    """Write the qrels of a dataset, and one run per direction and outcome of retrieval with a
+    result. Raises UserError where what it retrieved is missing or of another split."""
+    split, queries = data.split("test"), results.test_queries(data)
+    ids = {way: np.array([_name(query) for query in queries[way]], dtype=object) for way in WAYS}
+    images = pd.DataFrame({"i2t": ids["i2t"], "group": split.group_of_image})
+    captions = pd.DataFrame({"t2i": ids["t2i"], "group": split.group_of_caption})
+    pairs = captions.merge(images, on="group")  # in the order of the captions, then of the images
+    for query, item in (WAYS, WAYS[::-1]):
+        if query in data.card.get("ways", WAYS):
+            qrels = pd.DataFrame({"query": pairs[query], "0": 0, "item": pairs[item], "1": 1})
+            _write(folder / f"{_name(data.folder.name)}.{query}.qrels", qrels)
+    for outcome in outcomes:
+        if not outcome.is_ok or outcome.record.task != "retrieval":
+            continue
+        record = outcome.record
+        tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
+        retrieved = results.read_retrieved(outcome.folder, record)
+        for query, item in (WAYS, WAYS[::-1]):
+            if query in retrieved:
+                run = _run(outcome, retrieved[query], ids[query], ids[item], tag)
+                _write(folder / f"{tag}.{query}.run", run)
+
+
+def _run(
+    outcome: Outcome, items_QK: np.ndarray, queries_Q: np.ndarray, items_N: np.ndarray, tag: str
+) -> pd.DataFrame:
+    if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(items_N):
+        expected = f"{len(queries_Q)} queries over {len(items_N)} items"
+        raise UserError(outcome.folder, expected, f"{len(items_QK)} over others", "run: dvc repro")
+    count, depth = items_QK.shape
+    ranks_K = np.arange(1, depth + 1)
+    facts = {"query": queries_Q.repeat(depth), "Q0": "Q0", "item": items_N[items_QK].ravel()}
+    facts |= {"rank": np.tile(ranks_K, count)}
+    # Tools sort by score, and break ties in different ways: these scores have none.
+    return pd.DataFrame(facts | {"score": np.tile(depth + 1 - ranks_K, count), "tag": tag})
+
+
+def _name(text: str) -> str:
+    """`text`, percent-encoded: without spaces, separators and quotes."""
+    return quote(text, safe="#")
+
+
+def _write(path: Path, rows: pd.DataFrame) -> None:
+    write_text(path, rows.to_csv(sep=" ", header=False, index=False, lineterminator="\n"))

@@ -1,0 +1,203 @@
+"""Tasks that need each other, run side by side in processes of this machine.
+
+A task whose needs failed is not begun; the others go on. A task whose process died is run again,
+and resumes what it had saved. What a task prints goes to .scratch/log/.
+"""
+
+import argparse
+import atexit
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmark.core import numerics
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json
+from benchmark.core.numerics import Numerics
+from benchmark.core.records import RECORD
+from benchmark.season.parameters import Evaluated, Params
+
+LOGS = Path(".scratch/log")
+ATTEMPTS = 3  # of a task whose process dies; it may have died of another task's memory
+DIED = "its process died: killed, or out of memory"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A command, `python -m MODULE ARGUMENTS`, that computes in a certain way."""
+
+    command: str
+    needs: tuple[str, ...] = ()  # names of other tasks
+    numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
+    seconds: float = 0.0  # that it took before; 0: not known
+
+
+def of_stage(params: Params, name: str, command: str, needs: tuple[str, ...]) -> Task:
+    """The task of a stage: computed as its cell asks for, if it is of one."""
+    cell = params.everything.get(name.partition("-")[2])
+    if cell is None:
+        return Task(command, needs)
+    seconds = seconds_of(cell) if name.startswith("train-") else 0.0
+    return Task(command, needs, Numerics(cell.numerics, cell.threads), seconds)
+
+
+def seconds_of(cell: Evaluated) -> float:
+    """What the training of a cell took when it was last run; 0 where that is not known."""
+    path = Path(cell.folder, RECORD)
+    training = read_json(path).get("cost", {}).get("training") if path.is_file() else None
+    return sum(training["seconds"].values()) if training else 0.0
+
+
+def run_all(
+    tasks: dict[str, Task],
+    jobs: int,
+    gpus: tuple[str, ...] = (),
+    is_stale: Callable[[str], bool] = lambda name: True,
+    ended: Callable[[str], str] = lambda name: "",
+) -> dict[str, str]:
+    """Run tasks, `jobs` at once, which share the GPUs that are named, the longest first; the
+    reasons of those that failed, and of those that were not begun because another failed.
+
+    `is_stale` says, once its needs are there, whether a task is run at all. `ended` hears of its
+    end, and says why what it made does not count; "" if it does. Ctrl-C ends what runs.
+    """
+    if jobs < 1:
+        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
+    ahead = sorted(tasks, key=lambda name: -tasks[name].seconds)
+    places = _Places(jobs, gpus)
+    running: dict[Future, str] = {}
+    failed: dict[str, str] = {}
+    done: set[str] = set()
+    attempts = dict.fromkeys(tasks, 0)
+    with tqdm(total=len(tasks), unit="stage", disable=None) as bar:
+
+        def end(name: str, reason: str) -> None:
+            bar.update()
+            if not reason:
+                done.add(name)
+                return
+            failed[name] = reason
+            bar.write(f"{name}: failed: {reason}", file=sys.stderr)
+            for other in [other for other in ahead if name in tasks[other].needs]:
+                if other in ahead:
+                    ahead.remove(other)
+                    end(other, f"needs {name}, which failed")
+
+        try:
+            while ahead or running:
+                ready = (name for name in ahead if done.issuperset(tasks[name].needs))
+                name = next(ready, None) if len(running) < jobs else None
+                if name and is_stale(name):
+                    ahead.remove(name)
+                    running[places.submit(name, tasks[name])] = name
+                    continue
+                if name:
+                    ahead.remove(name)
+                    end(name, "")
+                    continue
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    name = running.pop(future)
+                    reason, seconds = places.result(future, tasks[name])
+                    attempts[name] += 1
+                    if reason == DIED and attempts[name] < ATTEMPTS:
+                        running[places.submit(name, tasks[name])] = name
+                        continue
+                    end(name, reason or ended(name))
+                    if name in done:
+                        how_far = f"{len(done) + len(failed)} of {len(tasks)}"
+                        bar.write(f"{name}: done in {seconds:.0f} s; {how_far}", file=sys.stderr)
+        finally:
+            places.stop()
+    return failed
+
+
+class _Places:
+    """Places for `jobs` tasks at once. At each is a process for each way of computing, since
+    libraries read theirs once, when they are loaded; one that dies takes no other along."""
+
+    def __init__(self, jobs: int, gpus: tuple[str, ...]) -> None:
+        self.free = list(reversed(range(jobs)))
+        self.place_of: dict[Future, int] = {}
+        self.processes: dict[tuple[int, Numerics], ProcessPoolExecutor] = {}
+        self.gpus = gpus
+
+    def submit(self, name: str, task: Task) -> Future:
+        place = self.free.pop()
+        key = place, task.numerics
+        with numerics.of_children(task.numerics):
+            if self.gpus:
+                os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[place % len(self.gpus)]
+            if key not in self.processes:
+                spawn = multiprocessing.get_context("spawn")  # threads of torch survive no fork
+                self.processes[key] = ProcessPoolExecutor(1, spawn, initializer=_begin)
+            future = self.processes[key].submit(run_task, name, task.command)
+        self.place_of[future] = place
+        return future
+
+    def result(self, future: Future, task: Task) -> tuple[str, float]:
+        """Why the task failed ("" if it did not), and its seconds."""
+        place = self.place_of.pop(future)
+        self.free.append(place)
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            del self.processes[place, task.numerics]
+            return DIED, 0.0
+
+    def stop(self) -> None:
+        """End all processes at once: after Ctrl-C some still work."""
+        for process in multiprocessing.active_children() if self.place_of else ():
+            process.terminate()
+        for process in self.processes.values():
+            process.shutdown()
+
+
+def _begin() -> None:
+    """Ctrl-C reaches the parent, which ends its workers. One that ends does not take Python apart:
+    triton, which torch imports, would list what it leaked in 30 lines."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit.register(os._exit, 0)
+
+
+def run_task(name: str, command: str) -> tuple[str, float]:
+    """Run a stage or a verb in this process, where its errors stay: not all of them can be sent to
+    another. The reason why it failed ("" if it did not), and its seconds."""
+    path = LOGS / f"{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with path.open("w") as log, redirect_stdout(log), redirect_stderr(log):
+        try:
+            _run(command)
+        except UserError as error:
+            reason = " ".join(str(error).split())
+        except (Exception, SystemExit) as error:
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        else:
+            return "", time.monotonic() - began
+    return f"{reason} (see {path})", 0.0
+
+
+def _run(command: str) -> None:
+    module, *arguments = command.removeprefix("python -m ").split()
+    if module == "benchmark":
+        module = f"benchmark.commands.{arguments.pop(0)}"
+    stage = import_module(module)
+    if hasattr(stage, "__path__"):
+        stage = import_module(f"{module}.__main__")
+    parser = argparse.ArgumentParser()
+    stage.configure(parser)
+    if status := stage.main(parser.parse_args(arguments)):
+        raise UserError(command, "exit status 0", status)

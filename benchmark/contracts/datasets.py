@@ -1,0 +1,135 @@
+"""Image-text datasets: one module per dataset, loaded by file name.
+
+A dataset module imports from the benchmark only its contract and readers. It declares its options
+once, as a frozen dataclass `Options` with defaults, and offers four functions that take one:
+
+    card       what the dataset is: source, licence, files, expected counts, directions retrieved
+    inventory  the raw files that make it up, so that `fetch` can verify them
+    read       raw files -> `Tables`
+    pictures   raw files -> a function that opens one image
+
+`Options` refuses values that cannot be used with a `UserError`; a season sets its fields by name.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+from PIL import Image
+
+from benchmark.contracts import HOME
+from benchmark.core.errors import UserError as UserError
+from benchmark.core.errors import printable as printable
+from benchmark.core.errors import suggested
+
+FOLDER = HOME / "datasets"
+__path__ = [str(FOLDER)]  # its files are submodules of this module: plug-ins, loaded by name
+
+SPLITS = ("train", "val", "test", "unused")
+
+OpenPicture = Callable[[str], Image.Image]  # file name as in Tables.images -> RGB picture
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteFile:
+    """A file that `fetch` may download. `sha256` is None where its bytes were never hashed."""
+
+    name: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Raw files of one purpose, as a line of a checklist.
+
+    what  what they are
+    ways  any one of these suffices; each is the names below the raw folder that must all be
+          there. A name may be a glob; that of a folder ends with a slash.
+    """
+
+    what: str
+    ways: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> str:
+        """For example "a.zip, or b.txt and c.txt"."""
+        joint = ", or " if any(len(way) > 1 for way in self.ways) else " or "
+        ways = (", ".join(way[:-1]) + (" and " if way[1:] else "") + way[-1] for way in self.ways)
+        return joint.join(ways)
+
+    def __str__(self) -> str:
+        return f"{self.names}: {self.what}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is known of a dataset before any byte of it is read."""
+
+    title: str
+    source: str  # citation
+    licence: str
+    split: str  # name of the partition; part of a result's identity
+    may_publish: bool  # whether committed pages may show its pictures and captions
+    remote: tuple[RemoteFile, ...] = ()
+    obtain: str = ""  # what to place where if nothing can be downloaded; "" if all is drawn
+    form: str = ""  # address where a gated dataset is requested; "" if it is not gated
+    checklist: tuple[Needed, ...] = ()  # what belongs in the raw folder
+    raw_gib: float = 0.0  # approximate size of the raw files on disk
+    expected_images: Mapping[str, int] = field(default_factory=dict)  # split -> images
+    expected_captions: Mapping[str, int] = field(default_factory=dict)  # split -> captions
+    ways: tuple[str, ...] = ("i2t", "t2i")  # directions of retrieval
+    folds: int = 1  # consecutive parts of the test split that are also evaluated separately
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """A dataset as three tables.
+
+    images    one row per image: image_id (unique str), file (str; "" for an image that has
+              features but no picture), split (one of SPLITS), group (str)
+    captions  one row per caption: caption_id (unique str), image_id, text (not blank)
+    regions   one row per phrase, with the box that the phrase names: image_id, caption_id, phrase,
+              x0, y0, x1, y1 (pixels, half-open), chain (str; phrases of one chain name the same
+              things of the same image, in the same box); may be empty
+    notes     irregularities and how they were handled, as sentences for the report
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    regions: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(
+            columns=["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
+        )
+    )
+    notes: tuple[str, ...] = ()
+
+
+class Dataset(Protocol):
+    """What every module in this folder offers. `options` is an instance of its `Options`."""
+
+    Options: type  # frozen dataclass; every field has a default
+
+    def card(self, options: Any = ...) -> Card: ...
+    def inventory(self, raw: Path, options: Any = ...) -> list[Path]: ...
+    def read(self, raw: Path, options: Any = ...) -> Tables: ...
+    def pictures(self, raw: Path, options: Any = ...) -> OpenPicture: ...
+
+
+def names() -> list[str]:
+    """The names of all datasets in this folder, in alphabetical order."""
+    return sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+
+
+def load(name: str) -> Dataset:
+    """The module of one dataset, for example `load("flickr8k")`.
+
+    Raises UserError for a name that is no module of this folder.
+    """
+    if name not in names():
+        expected = f"one of {', '.join(names())}"
+        raise UserError("dataset", expected, suggested(name, names()), "correct the name")
+    return import_module(f"{__name__}.{name}")

@@ -1,0 +1,248 @@
+"""Features of images: of whole ones, of their regions, and of proposals of where things may be.
+
+A fixed network sees each image once. Arrays are filled chunk by chunk in a scratch folder; a killed
+run can be resumed.
+"""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torchvision.models.detection import FasterRCNN
+
+from benchmark import features
+from benchmark.core.devices import begin, kind
+from benchmark.core.files import read_json, replaced, require_space, reserve, write_json
+from benchmark.core.fingerprint import fingerprint
+from benchmark.core.locks import alone, lock_of
+from benchmark.core.progress_bars import ProgressBar
+from benchmark.data.boxes import CORNERS
+from benchmark.data.feature_folders import card_of, sha256_of_items, write_card
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.raw_files import raw_dataset
+from benchmark.features import faster_rcnn
+from benchmark.features.image_networks import aligned, describer, fused, squashed, stacked
+from benchmark.features.imported_features import import_features
+from benchmark.features.proposals import read_boxes, selective_search
+from benchmark.features.standardisation import Standardiser, write_standardised
+from benchmark.season.parameters import FeatureSet, Params
+from benchmark.season.plugin_code import versions
+
+CHUNK, CHUNK_OF_BOXES = 64, 16  # images encoded at once, and at most lost when a run is killed
+PROGRESS = "progress.json"  # with it a scratch folder is resumed
+Opened = TypeVar("Opened")
+
+
+def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+    """Write features of I images in the order of the image table:
+
+    pooled.npy     (I, F) float16
+    regions.npy    (I, R, F) float16
+    positions.npy  (I, R) int16, for regions on a grid: their position on it, row by row
+    pixels.npy     (I, 3, S, S) uint8, and network.pt, for training from pixels
+
+    Features that the raw folder holds are imported instead.
+    """
+    settings, images = feature_set.image, data.used_images
+    dataset = raw_dataset(params, feature_set.dataset)
+    if settings.features:
+        import_features(feature_set, data, dataset)
+        return
+    network, weights = _network(params, feature_set.encoder, settings.network)
+    state, sees_whole = network.state_dict(), isinstance(network, FasterRCNN)
+    device = begin(params.device)
+    describe, open_image = describer(network, settings, device), dataset.pictures()
+
+    def opened(file: str) -> tuple[Image.Image, Image.Image]:
+        """An image as the network sees it, a detector the whole one, and as it is trained from."""
+        image = open_image(file)
+        seen = image if sees_whole else squashed(image, settings.input_size)
+        return seen, squashed(image, settings.pixels) if settings.pixels else seen
+
+    files, is_train = images["file"].tolist(), (images["split"] == "train").to_numpy()
+    card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
+    with scratch_folder(feature_set, card, device) as scratch:
+        for rows, pairs in chunks(scratch, files, opened, CHUNK, "encode"):
+            seen, small = zip(*pairs, strict=True)
+            arrays = describe(list(seen))
+            if settings.pixels:
+                arrays["pixels"] = stacked(small, settings.pixels).numpy()
+            for name, values in arrays.items():
+                shape = (len(files), *values.shape[1:])
+                scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+        counted = is_train if settings.standardise else None
+        if settings.pixels:  # the network whose pooled output is what pooled.npy will hold
+            size = np.load(scratch / "pooled.npy", mmap_mode="r").shape[1]
+            scale = {"pooled_mean": torch.zeros(size), "pooled_deviation": torch.ones(size)}
+            if pooled := _measured(scratch / "pooled.npy", counted):
+                tensors = map(torch.from_numpy, (pooled.mean, pooled.deviation))
+                scale = dict(zip(scale, tensors, strict=True))
+            torch.save(state | scale, scratch / "network.pt")  # `|=` would keep torch's metadata
+        with replaced(Path(feature_set.folder)) as folder:
+            for name in ("pooled.npy", "regions.npy"):
+                write_standardised(
+                    scratch / name, folder / name, _measured(scratch / name, counted)
+                )
+            (scratch / PROGRESS).unlink()  # from here on, a killed run cannot be resumed
+            for name in ("positions.npy", "pixels.npy", "network.pt"):
+                if (scratch / name).is_file():
+                    shutil.move(scratch / name, folder / name)
+            write_card(folder, card)
+
+
+def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
+    """Write P proposals of each of I images, and the features of N boxes that phrases name:
+
+    boxes.npy      (I, P, 4) float32, in pixels of the image
+    proposals.npy  (I, P, F) float16, the features of these boxes
+    truths.npy     (N, F) float16, the features of the box of every row of the region table
+
+    Images are those of the used splits. Rows of absent proposals and of phrases of other images
+    are zeros. With an image network, the features of a box are those of the feature map under it.
+    With a detector, they are the output of its box head, and `input_size` is the shorter side of
+    the image instead of both.
+    """
+    settings, images, regions = feature_set.proposals, data.used_images, data.regions
+    dataset, device = raw_dataset(params, feature_set.dataset), begin(params.device)
+    network, origin = _network(params, feature_set.encoder, settings.network)
+    weights = {"weights": origin}
+    detector = network if isinstance(network, FasterRCNN) else None
+    if settings.how == "rpn" and detector is None:
+        name = faster_rcnn.NETWORKS[0]
+        detector, weights["detector"] = _network(params, "faster_rcnn", name)
+    if detector is not None:
+        detector.transform.min_size = (settings.input_size,)
+        detector.to(device)
+    if network is not detector:
+        network = fused(network, device)
+
+    def looked_at(
+        seen: list[Image.Image], ids: list[str], truths: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Proposals (n, 4) of every image, and the features of these and then of its `truths`."""
+        views = faster_rcnn.views(detector, seen) if detector is not None else []
+        if settings.how == "rpn":
+            boxes = [view.proposed(settings.count) for view in views]
+        elif settings.how == "selective_search":
+            boxes = [selective_search(image, settings.count) for image in seen]
+        else:
+            folder, pairs = dataset.folder / settings.boxes, zip(ids, seen, strict=True)
+            boxes = [read_boxes(folder, key, image.size, settings.count) for key, image in pairs]
+        both = [np.concatenate(pair) for pair in zip(boxes, truths, strict=True)]
+        if network is detector:
+            return boxes, [view.described(b) for view, b in zip(views, both, strict=True)]
+        return boxes, aligned(network, settings.input_size, seen, both)
+
+    ids, files = images["image_id"].tolist(), images["file"].tolist()
+    card = card_of(feature_set, ids, data) | weights
+    card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
+    truths, none = regions[CORNERS].to_numpy(np.float32), np.zeros(0, np.int64)
+    rows_of = regions.groupby("image_id").indices
+    with scratch_folder(feature_set, card, device) as scratch:
+        shape = (len(ids), settings.count)
+        of_box = scratch_array(scratch / "boxes.npy", (*shape, 4), np.float32)
+        for rows, seen in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES, "encode"):
+            named = [rows_of.get(image_id, none) for image_id in ids[rows]]
+            found, values = looked_at(seen, ids[rows], [truths[each] for each in named])
+            width = values[0].shape[1]
+            of_proposal = scratch_array(scratch / "proposals.npy", (*shape, width), np.float16)
+            of_truth = scratch_array(scratch / "truths.npy", (len(regions), width), np.float16)
+            for row, own, boxes, described in zip(
+                range(rows.start, rows.stop), named, found, values, strict=True
+            ):
+                of_box[row, : len(boxes)] = boxes
+                of_proposal[row, : len(boxes)] = described[: len(boxes)]
+                of_truth[own] = described[len(boxes) :]
+        present = of_box.any(-1)
+        is_train = (images["split"] == "train").to_numpy()
+        counted = present & is_train[:, None] if settings.standardise else None
+        standardiser = _measured(scratch / "proposals.npy", counted)
+        used = regions["image_id"].isin(ids).to_numpy()
+        with replaced(Path(feature_set.folder)) as folder:
+            shutil.copyfile(scratch / "boxes.npy", folder / "boxes.npy")
+            for name, kept in (("proposals.npy", present), ("truths.npy", used)):
+                write_standardised(scratch / name, folder / name, standardiser, kept)
+            write_card(folder, card)
+
+
+def _network(params: Params, encoder: str, network: str) -> tuple[nn.Module, dict]:
+    """A network in evaluation mode, and where its weights come from."""
+    weights_dir = Path(params.weights_dir) if params.weights_dir else None
+    return features.load(encoder).load(network, weights_dir)
+
+
+def _measured(path: Path, counted: np.ndarray | None) -> Standardiser | None:
+    """What standardises an array by its rows where `counted` is true; None does not."""
+    if counted is None:
+        return None
+    return Standardiser.of(np.load(path, mmap_mode="r", allow_pickle=False), counted)
+
+
+@contextmanager
+def scratch_folder(feature_set: FeatureSet, card: dict, device: torch.device) -> Iterator[Path]:
+    """The scratch folder of a feature set, removed when the block ends well.
+
+    A killed run is resumed if all that decides the bytes is the same, else the folder is emptied.
+    Raises UserError while another process has it.
+    """
+    scratch, identity = Path(".scratch") / feature_set.folder, {"card": card}
+    identity |= {"version": versions()["encode"], "device": kind(device), "numerics": fingerprint()}
+    with alone(lock_of(feature_set.folder), f"encode {feature_set.folder}"):
+        path = scratch / PROGRESS
+        if not path.is_file() or read_json(path).get("identity") != identity:
+            path.unlink(missing_ok=True)  # first, since half a folder is not resumed
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
+            write_json(path, {"done": 0, "identity": identity})
+        yield scratch
+        path.unlink(missing_ok=True)
+        shutil.rmtree(scratch)
+
+
+def chunks(
+    scratch: Path, files: list[str], open_one: Callable[[str], Opened], size: int, name: str
+) -> Iterator[tuple[slice, list[Opened]]]:
+    """The slices of `files` that are not done yet, at most `size` long, and what `open_one` makes
+    of each file.
+
+    Threads open as many of those that follow while the network computes. A slice counts as done
+    when the next one is asked for. `name` is shown with the progress.
+    """
+    progress, total = read_json(scratch / PROGRESS), len(files)
+    done = progress["done"]
+    coming: dict[int, Future] = {}
+    with (
+        ProgressBar(total=total, initial=done, unit="image", desc=name) as bar,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers,
+    ):
+        try:
+            for start in range(done, total, size):
+                stop = min(start + size, total)
+                for row in range(start, min(stop + size, total)):
+                    if row not in coming:
+                        coming[row] = workers.submit(open_one, files[row])
+                yield slice(start, stop), [coming.pop(row).result() for row in range(start, stop)]
+                write_json(scratch / PROGRESS, progress | {"done": stop})
+                bar.update(stop - start)
+        finally:
+            workers.shutdown(wait=True, cancel_futures=True)
+
+
+def scratch_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The array at `path`, to be written to; a new one is filled with zeros. Raises UserError where
+    the disk has no room for it."""
+    if path.is_file():
+        return np.lib.format.open_memmap(path, mode="r+")
+    require_space(path, math.prod(shape) * np.dtype(dtype).itemsize)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    reserve(path, path.stat().st_size)
+    return array

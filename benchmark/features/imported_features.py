@@ -1,0 +1,302 @@
+"""Published image features, imported as a feature folder, a block at a time.
+
+    folder of {train,dev,test,testall}_ims.npy      SCAN's and VSE++'s "precomp" folders
+    .tsv, or a folder of .tsv, .tsv.0, .tsv.1 ...   bottom-up attention (Anderson et al. 2018)
+    .mat with a variable `feats` (F, N)             Karpathy's vgg_feats.mat, beside his JSON
+    .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
+
+Only one block is in memory at a time, but for a .mat, whose variables are compressed and hold 2 GB
+at most. A file is read twice if features are standardised, since mean and deviation of the training
+images come first.
+"""
+
+import binascii
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import content, opened, read_json, readable, replaced, reserve, too_large
+from benchmark.core.progress_bars import ProgressBar
+from benchmark.data.feature_folders import as_float16, card_of, sha256_of_items, write_card
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.raw_files import RawDataset
+from benchmark.features.mat_files import matrix
+from benchmark.features.standardisation import Standardiser
+from benchmark.readers import archives, karpathy, npy_files, precomp
+from benchmark.season.parameters import FeatureSet
+
+LARGEST = float(np.finfo(np.float16).max)  # number that a feature folder can hold
+BLOCK = 1 << 23  # bytes read at once, roughly
+LONGEST_ROW = 1 << 26  # bytes of a line of a .tsv
+GET_AGAIN = "get the file again"
+TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
+TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+
+# A file, the names of some images in it, and their features (n, F) or (n, R, F), of any float type.
+Block = tuple[Path, Sequence[str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Features of images; every call of `blocks` reads them from the start."""
+
+    files: list[Path]
+    key_of: Callable[[str, str], str]  # image_id and file name of an image -> its name in the files
+    blocks: Callable[[], Iterator[Block]]
+
+
+def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset) -> None:
+    """Write pooled.npy (I, F) and, if the source has regions, regions.npy (I, R, F).
+
+    Images are those of the used splits, in the order of the image table; features of others are
+    skipped. `pooled` is the mean of the regions, whose order is kept.
+    Raises UserError for features that cannot be used, and then leaves an older folder as it was.
+    """
+    settings, used = feature_set.image, data.used_images
+    source = open_source(dataset.folder / settings.features, dataset.folder)
+    standardisers: dict[str, Standardiser] = defaultdict(Standardiser)
+    if settings.standardise:
+        is_train = (used["split"] == "train").to_numpy()
+        for rows, values in _aligned(source, used, "measure"):
+            for name, part in _arrays(values[is_train[rows]]).items():
+                standardisers[name].add(part)
+    with replaced(Path(feature_set.folder)) as folder:
+        for rows, values in _aligned(source, used, "import"):
+            for name, part in _arrays(values).items():
+                if settings.standardise:
+                    part = standardisers[name](part)
+                _write_rows(folder / f"{name}.npy", len(used), rows, as_float16(part))
+        # Where the features come from: by checksum, or by size if fetch has made no checksum.
+        manifest = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
+        known = {dataset.folder / file["name"]: file["sha256"] for file in manifest}
+        digests = [known[path] for path in source.files if path in known]
+        if len(digests) < len(source.files):
+            origin = {"bytes": sum(path.stat().st_size for path in source.files)}
+        else:
+            origin = {"sha256": digests[0] if len(digests) == 1 else sha256_of_items(digests)}
+        origin = {"file": settings.features} | origin
+        write_card(folder, card_of(feature_set, used["image_id"], data) | {"weights": origin})
+
+
+def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays of a feature folder, from regions (n, R, F) or from pooled features (n, F)."""
+    if values.ndim == 2:
+        return {"pooled": values}
+    return {"pooled": values.mean(1), "regions": values}
+
+
+def _write_rows(path: Path, total: int, rows: np.ndarray, values: np.ndarray) -> None:
+    """Write float16 values of some of the `total` rows of a .npy file, which is made if need be.
+
+    Written, not mapped: the pages of a map count as memory of the process.
+    """
+    if not path.is_file():
+        np.lib.format.open_memmap(path, "w+", np.float16, (total, *values.shape[1:]))
+        reserve(path, path.stat().st_size)
+    start = path.stat().st_size - total * math.prod(values.shape[1:]) * values.itemsize
+    with path.open("r+b") as file:
+        for row, value in zip(rows.tolist(), values, strict=True):
+            file.seek(start + row * value.nbytes)
+            file.write(value.data)
+
+
+def _aligned(
+    source: Source, used: pd.DataFrame, title: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows of the image table (n,) with their features, float32; every image exactly once.
+
+    Raises UserError for an image that comes twice or never, for features of several shapes, as
+    methods need the same number of regions in every image, and for what float16 cannot hold.
+    """
+    pairs = zip(used["image_id"], used["file"], strict=True)
+    index = pd.Index([source.key_of(image_id, file) for image_id, file in pairs])
+    if not index.is_unique:
+        key = index[index.duplicated()][0]
+        first, second = used["image_id"][index == key].iloc[:2]
+        expected, found = f"one image that it may call {key!r}", f"{first!r} and {second!r}"
+        do = "save the features as .npy beside a list of image ids"
+        raise UserError(source.files[0], expected, found, do)
+    seen, shape, others = np.zeros(len(index), bool), None, []
+    with ProgressBar(total=len(index), unit="image", desc=title) as bar:
+        for path, keys, values in source.blocks():
+            rows = index.get_indexer(keys)
+            others += [key for key, row in zip(keys, rows, strict=True) if row < 0]
+            rows, values = rows[rows >= 0], values[rows >= 0]
+            repeated = seen[rows] | pd.Index(rows).duplicated()
+            if repeated.any():
+                where = f"{path}: image {index[rows[repeated.argmax()]]!r}"
+                raise UserError(where, "once", "twice", "remove one, or get the file again")
+            shape = shape or values.shape[1:]
+            if values.shape[1:] != shape:
+                where, expected = f"{path}: image {keys[0]!r}", f"features {shape} as those before"
+                do = "get features of one size, as with 36 boxes per image"
+                raise UserError(where, expected, values.shape[1:], do)
+            # The extremes need no copy; those of NaN are NaN, for which no comparison holds.
+            if len(rows) and not (values.min() >= -LARGEST and values.max() <= LARGEST):
+                bad = ~(np.abs(values.reshape(len(values), -1)) <= LARGEST)
+                row = bad.any(1).argmax()
+                where = f"{path}: image {index[rows[row]]!r}"
+                found = values[row].ravel()[bad[row].argmax()]
+                raise UserError(where, f"numbers up to {LARGEST:g}", found, GET_AGAIN)
+            seen[rows] = True
+            bar.update(len(rows))
+            yield rows, values.astype(np.float32, copy=False)
+    if not seen.all():
+        where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
+        expected = f"features in {', '.join(path.name for path in source.files)}"
+        found, do = f"those of {seen.sum()} of {len(used)} images", "get the files of all splits"
+        if others:
+            found += f", and {len(others)} images that the dataset lacks, first {others[0]!r}"
+            do += ", or annotations that name the images as they do"
+        raise UserError(where, expected, found, do)
+
+
+# Formats ----------------------------------------------------------------------------------------
+
+
+def open_source(path: Path, raw: Path) -> Source:
+    """The features at `path`; annotations in `raw`, the dataset's folder, may give their order.
+
+    Raises UserError if there is nothing, or nothing in a known format.
+    """
+    with readable(path, "features", "place them there, or correct `features` in the season"):
+        path.stat()
+    if path.is_dir():
+        if any(path.glob("*_ims.npy")):
+            parts = precomp.layout(path)  # checks that rows and ids agree
+            arrays = [(part.ims, _header(part.ims), part.ids) for part in parts]
+            return Source([part.ims for part in parts], _by_id, partial(_array_blocks, arrays))
+        tables = sorted(file for file in path.iterdir() if TSV_NAME.fullmatch(file.name))
+        if not tables:
+            raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
+        return Source(tables, _by_number, partial(_table_blocks, tables))
+    if TSV_NAME.fullmatch(path.name):
+        return Source([path], _by_number, partial(_table_blocks, [path]))
+    if path.suffix == ".npy":
+        header, sidecar = _header(path), path.with_name(f"{path.stem}_ids.txt")
+        expected = f"{header.shape[0]} image ids, one per row of {path.name}"
+        with readable(sidecar, expected, "write them in the order of the rows, one per line"):
+            ids = [line.strip() for line in content(sidecar).decode().rstrip().split("\n")]
+            if len(ids) != header.shape[0]:
+                raise ValueError(len(ids))
+        return Source([path, sidecar], _by_id, partial(_array_blocks, [(path, header, ids)]))
+    if path.suffix == ".mat":
+        return _matlab(path, raw)
+    found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
+    raise UserError(path, "a folder, .tsv, .mat or .npy", found, do)
+
+
+def _by_id(image_id: str, file: str) -> str:
+    return image_id
+
+
+def _by_stem(image_id: str, file: str) -> str:
+    return PurePosixPath(file or image_id).stem
+
+
+def _by_number(image_id: str, file: str) -> str:
+    """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
+    stem = _by_stem(image_id, file)
+    digits = re.search(r"\d+$", stem)
+    return str(int(digits[0])) if digits else stem
+
+
+def _header(path: Path) -> npy_files.Header:
+    """The header of an array of features whose file is as long as it says."""
+    with readable(path, "a .npy file", GET_AGAIN), opened(path) as file:
+        header = npy_files.read_header(file)
+    dtype, shape = header.dtype, header.shape
+    is_float = dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
+    if not is_float or len(shape) not in (2, 3) or header.is_fortran or 0 in shape:
+        expected = "floating-point numbers (N, F) or (N, R, F)"
+        found = f"{dtype} {shape}" + " in Fortran's order" * header.is_fortran
+        do = "save it again as np.ascontiguousarray(x, np.float32)"
+        raise UserError(path, expected, found, do)
+    size = path.stat().st_size - header.offset
+    if size != header.size:
+        raise UserError(path, f"{header.size} bytes for {dtype} {shape}", size, GET_AGAIN)
+    return header
+
+
+def _array_blocks(arrays: list[tuple[Path, npy_files.Header, list[str]]]) -> Iterator[Block]:
+    """The rows of each array, with the ids of its images. Where there are several rows for each
+    image, as VSE++ has one per caption, they must be equal."""
+    for path, header, ids in arrays:
+        rows_per_image = header.shape[0] // len(ids)
+        size = rows_per_image * math.prod(header.shape[1:])  # values per image
+        step = max(1, BLOCK // (size * header.dtype.itemsize))
+        for start in range(0, len(ids), step):
+            keys = ids[start : start + step]
+            offset = header.offset + start * size * header.dtype.itemsize
+            # Read, not mapped: the pages of a map count as memory of the process.
+            flat = np.fromfile(path, header.dtype, count=len(keys) * size, offset=offset)
+            values = flat.reshape(len(keys), rows_per_image, *header.shape[1:])
+            bits = values.view(f"u{values.dtype.itemsize}").reshape(len(keys), rows_per_image, -1)
+            differ = (bits[:, 1:] != bits[:, :1]).any(axis=(1, 2))
+            if differ.any():
+                where = f"{path}: image {keys[differ.argmax()]!r}"
+                expected = f"{rows_per_image} equal rows one after the other, one per caption"
+                raise UserError(where, expected, "different ones", "check the order of the file")
+            yield path, keys, values[:, 0]
+
+
+def _table_blocks(paths: list[Path]) -> Iterator[Block]:
+    """The images of .tsv files. Boxes come by falling confidence if their number is fixed."""
+    expected = "numbers, and in `features` float32 values of every box as base64"
+    for path in paths:
+        with opened(path) as file:
+            lines = iter(partial(file.readline, LONGEST_ROW + 1), b"")
+            for number, line in enumerate(lines, 1):
+                where = f"{path}: line {number}"
+                if len(line) > LONGEST_ROW:
+                    raise too_large(where, LONGEST_ROW)
+                fields = line.rstrip(b"\r\n").split(b"\t")
+                if len(fields) != len(TSV_FIELDS):
+                    fields_of = f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}"
+                    raise UserError(where, fields_of, len(fields), GET_AGAIN)
+                with readable(where, expected, GET_AGAIN):
+                    key, boxes = str(int(fields[0])), int(fields[3])
+                    values = np.frombuffer(binascii.a2b_base64(fields[5], strict_mode=True), "<f4")
+                    if boxes < 1 or not len(values):
+                        raise ValueError(f"{boxes} boxes with {len(values)} values")
+                    values = values.reshape(1, boxes, -1)
+                yield path, [key], values
+
+
+def _matlab(path: Path, raw: Path) -> Source:
+    """Columns in the order of the images of Karpathy's JSON, which is beside the file or in `raw`.
+
+    Raises UserError where there is no JSON or more than one.
+    """
+    feats = matrix(path, "feats", "(F, N)")
+    beside = [*path.parent.glob("dataset*.json")] or [*raw.glob("dataset*.json")]
+    if len(beside) != 1:
+        expected = "one dataset*.json beside it, for the order of its columns"
+        do = "place it there, or save features as .npy beside a list of ids"
+        raise UserError(path, expected, len(beside), do)
+    entries = karpathy.parse(archives.text(beside[0], beside[0].name), str(beside[0]))
+    if len(entries) != feats.shape[1] or not feats.size:
+        expected = f"{len(entries)} columns, one per image of {beside[0].name}"
+        do = "place the JSON that belongs to it beside it"
+        raise UserError(path, expected, feats.shape[1], do)
+    stems = [_by_stem("", entry.file) for entry in entries]
+    stem_of = {str(entry.cocoid): stem for entry, stem in zip(entries, stems, strict=True)}
+
+    def key_of(image_id: str, file: str) -> str:
+        """The stem that the file of an image of COCO has, or would have."""
+        return stem_of.get(image_id) or _by_stem(image_id, file)
+
+    def blocks() -> Iterator[Block]:
+        step = max(1, BLOCK // (len(feats) * feats.itemsize))
+        for start in range(0, len(stems), step):
+            yield path, stems[start : start + step], feats[:, start : start + step].T
+
+    return Source([path, beside[0]], key_of, blocks)

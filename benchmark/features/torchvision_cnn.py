@@ -1,0 +1,98 @@
+"""torchvision's ImageNet classifiers as fixed feature extractors.
+
+A network gives a pooled vector and a feature map. The pooled vector is the mean of the map for the
+ResNets and MobileNet, and fc7 before its ReLU for the VGGs, as in the two-branch paper and in Klein
+et al. A network that is trained on has no dropout inside: torchvision's VGGs have it between fc6
+and fc7, the instance-loss paper's image CNN has none (Section III-A).
+"""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torchvision import models
+
+from benchmark.core.files import sha256
+from benchmark.features import weight_files
+
+WHICH = "IMAGENET1K_V1"  # of torchvision's weights
+NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB values in [0, 1]
+STD = (0.229, 0.224, 0.225)
+
+
+class Network(nn.Module):
+    """Pixels (B, 3, S, S) in [0, 1] -> pooled (B, F) and map (B, F', h, w).
+
+    If the features are standardised, `pooled_mean` and `pooled_deviation` are those of the training
+    pictures, else 0 and 1.
+    """
+
+    def __init__(self, trunk: nn.Module, head: nn.Module | None) -> None:
+        super().__init__()
+        self.trunk, self.head = trunk, head
+        self.register_buffer("pooled_mean", torch.zeros(1))
+        self.register_buffer("pooled_deviation", torch.ones(1))
+        self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1))
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        map_BFhw = self.trunk((pixels - self.mean) / self.std)
+        pooled = map_BFhw.mean((2, 3))
+        if self.head is not None:
+            pooled = self.head(averaged(map_BFhw, 7).flatten(1))
+        return (pooled - self.pooled_mean) / self.pooled_deviation, map_BFhw
+
+
+def averaged(map_BFhw: Tensor, side: int) -> Tensor:
+    """The map as (B, F', side, side), each cell the mean of what lies in it, as of VGG's adaptive
+    pooling, whose way back adds in any order on a GPU."""
+    height, width = map_BFhw.shape[2:]
+    if height == width == side:
+        return map_BFhw
+
+    def shares(length: int) -> Tensor:
+        """(side, length): by how much each place counts in each cell; cells may share a place."""
+        cells = torch.arange(side, device=map_BFhw.device)
+        starts, ends = cells * length // side, -(-(cells + 1) * length // side)
+        places = torch.arange(length, device=map_BFhw.device)
+        inside = (places >= starts[:, None]) & (places < ends[:, None])
+        return inside / (ends - starts)[:, None].to(map_BFhw.dtype)
+
+    return shares(height) @ map_BFhw @ shares(width).T
+
+
+def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
+    """The network in evaluation mode, and the file name and sha256 of its weights.
+
+    Raises UserError for an unknown network, and for weights that are missing, ambiguous, not a
+    plain tensor file, or of another network.
+    """
+    path = weight_files.locate(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+    model = models.get_model(network, weights=None)
+    weight_files.fill(model, path, optional=("classifier.", "fc."))  # the classifier is not needed
+    wrapped = Network(*_parts(network, model)).eval()
+    return wrapped, {"file": path.name, "sha256": sha256(path)}
+
+
+def structure(network: str, size: int) -> Network:
+    """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
+    model = Network(*_parts(network, models.get_model(network, weights=None)))
+    model.pooled_mean, model.pooled_deviation = torch.zeros(size), torch.ones(size)
+    return model
+
+
+def whereabouts(network: str, weights_dir: Path | None) -> str:
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
+    return weight_files.whereabouts(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
+
+
+def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
+    """The layers up to the feature map, and those from there to the pooled vector, if any."""
+    if name.startswith("resnet"):
+        return nn.Sequential(*list(model.children())[:-2]), None
+    if name.startswith("vgg"):
+        to_fc7 = model.classifier[:4]
+        to_fc7[2] = nn.Identity()  # in the place of dropout, so that weights keep their names
+        return model.features, to_fc7
+    return model.features, None

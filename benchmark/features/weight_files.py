@@ -1,0 +1,105 @@
+"""Files of pretrained weights: where they are, and loading them into a network.
+
+A weight file holds plain tensors; anything else in it is refused and never executed.
+"""
+
+import os
+import pickle
+import warnings
+import zipfile
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torchvision.models import get_model_weights
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import allowance, opened, readable, too_large
+
+LARGEST = 1 << 36  # bytes of weights
+NAME_FOLDER = "name the folder of the weights with: rematch season NAME --weights-dir DIR"
+
+
+def url_of(network: str, known: tuple[str, ...], which: str) -> str:
+    """The address of torchvision's weights of a network. Raises UserError if it is not `known`."""
+    if network not in known:
+        expected = f"one of {', '.join(known)}"
+        raise UserError("network", expected, repr(network), "choose one of these")
+    return get_model_weights(network)[which].url
+
+
+def locate(url: str, weights_dir: Path | None) -> Path:
+    """The weight file that `url` names: in `weights_dir`, with any hash, or else downloaded.
+
+    Raises UserError if the folder has no such file or several, and if the download fails.
+    """
+    name = Path(url).name
+    if weights_dir:
+        pattern = Path(url).stem.rpartition("-")[0] + "-*.pth"
+        paths = sorted(weights_dir.glob(pattern))
+        if len(paths) != 1:
+            found = ", ".join(path.name for path in paths) or "none"
+            raise UserError("weights_dir", f"exactly one file {pattern}", found, NAME_FOLDER)
+        return paths[0]
+    with readable(name, f"to download it from {url}", f"place it in a folder and {NAME_FOLDER}"):
+        torch.hub.load_state_dict_from_url(
+            url, map_location="cpu", check_hash=True, weights_only=True
+        )
+    return Path(torch.hub.get_dir()) / "checkpoints" / name
+
+
+def whereabouts(url: str, weights_dir: Path | None) -> str:
+    """Where the weights are or come from. Raises UserError if `weights_dir` lacks them."""
+    if weights_dir:
+        return locate(url, weights_dir).name
+    return f"to be downloaded from {url} unless --weights-dir names a folder"
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """The tensors of a weight file by name.
+
+    Raises UserError if it holds anything else, and for NaN and infinity.
+    """
+    expected = "a state dict of plain tensors"
+    do = "save it with torch.save(model.state_dict(), path)"
+    with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
+        if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
+            unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
+            allowed = allowance(os.fstat(file.fileno()).st_size, LARGEST)
+            if unpacked > allowed:
+                raise too_large(path, allowed)
+        file.seek(0)
+        try:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:
+            raise ValueError("something else") from error
+    if not isinstance(state, dict) or not all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in state.items()
+    ):
+        raise UserError(path.name, expected, "other objects", do)
+    for name, value in state.items():
+        if not value.isfinite().all():
+            where = f"{path.name}: {name}"
+            raise UserError(where, "numbers", "NaN or infinity", "get the file again")
+    return state
+
+
+def fill(model: nn.Module, path: Path, optional: tuple[str, ...] = ()) -> None:
+    """Load the state dict at `path` into `model`.
+
+    Tensors whose names start with one of `optional` may be missing. Raises UserError for weights
+    of another network, and as `read_state`.
+    """
+    state = read_state(path)
+    try:
+        problems = model.load_state_dict(state, strict=False)
+        missing = [name for name in problems.missing_keys if not name.startswith(optional)]
+        wrong = missing + list(problems.unexpected_keys)
+        difference = f"{len(wrong)} tensors differ, first {wrong[0]!r}" if wrong else ""
+    except RuntimeError as error:  # same names, other shapes
+        difference = str(error).splitlines()[-1].strip()
+    if difference:
+        found = f"those of another network ({difference})"
+        do = "get the file of this network, or choose another `network`"
+        raise UserError(path.name, "the weights of this network", found, do)

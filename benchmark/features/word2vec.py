@@ -1,0 +1,144 @@
+"""Vectors of words: skip-gram (Mikolov et al. 2013), trained here or read from a file.
+
+Files are word2vec's .bin (Google News) and GloVe's .txt. Neither is ever unpickled. They are read
+here and not by gensim, which keeps all 3 million vectors when a few thousand are needed, and fails
+at the tokens with spaces of glove.840B.
+
+Captions are in lower case (benchmark.data.vocabularies.tokenise), vector files are not: only their
+lower-case entries are used. The papers match case, so names and sentence starts differ.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from gensim.models import Word2Vec
+
+from benchmark.core.errors import UserError
+from benchmark.core.files import opened, readable, sha256
+from benchmark.core.progress_bars import ProgressBar
+from benchmark.data.word_vectors import FRAME, Words
+from benchmark.season.parameters import WordVectors
+
+# Assumed: no paper trains its own vectors. The corpora are small, so all words are kept, and epochs
+# repeat until about five million words were seen: with fewer, words that share contexts (red, blue)
+# stay alike.
+TRAINING = {"sg": 1, "window": 5, "negative": 5, "min_count": 1}
+WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
+SEED = 0  # one fit per dataset: cells of different seeds share their features
+
+LONGEST_LINE = 1 << 20  # characters of a line of a .txt
+MOST_WORDS = 1 << 32  # in any file
+CHUNK = 1 << 20  # bytes of a .bin read at once; more than any word and its vector take
+
+
+def words(
+    corpus: Sequence[Sequence[str]], settings: WordVectors, keep: set[str]
+) -> tuple[Words, dict]:
+    """Words with their vectors, in alphabetical order, and facts for the card.
+
+    `corpus` are the tokenised training captions. Vectors that are trained here are those of their
+    words. Vectors of a file are those of `keep`, the words of all captions, and of FRAME: there, a
+    word that only test captions have is not fitted to them. Raises UserError for a corpus without
+    words, and for a malformed file.
+    """
+    if settings.vectors is not None:
+        path, expected = Path(settings.vectors), "a word2vec .bin or a GloVe .txt"
+        read = {".bin": _binary, ".txt": _text}.get(path.suffix)
+        if read is None:
+            do = "unpack the file, or name another one in the season's `words`"
+            raise UserError(path.name, expected, repr(path.suffix), do)
+        with readable(path.name, expected, "get the file again"), opened(path) as file:
+            vectors = read(file, path, settings.size, keep | set(FRAME))
+        if not vectors.keys() & (keep - set(FRAME)):
+            expected, do = "vectors for words of the captions", "check the language of the file"
+            raise UserError(path.name, expected, "none", do)
+        if not all(np.isfinite(vector).all() for vector in vectors.values()):
+            raise UserError(path.name, "numbers", "NaN or infinity", "get the file again")
+        facts = {"vectors": path.name, "sha256": sha256(path), "case": "lower"}
+    else:
+        count = sum(map(len, corpus))
+        if count == 0:
+            do = "check the captions, or name a file of vectors in the season's `words`"
+            raise UserError("word2vec", "words in the training captions", "none", do)
+        epochs = min(math.ceil(WORDS_SEEN / count), MOST_EPOCHS)
+        # One worker: with more, gensim's updates race and two runs differ.
+        model = Word2Vec(
+            corpus, vector_size=settings.size, seed=SEED, workers=1, epochs=epochs, **TRAINING
+        )
+        vectors = dict(zip(model.wv.index_to_key, model.wv.vectors, strict=True))
+        facts = {"vectors": "trained on the training captions", "epochs": epochs, "seed": SEED}
+        facts |= TRAINING
+    order = sorted(vectors)
+    return Words(tuple(order), np.stack([vectors[w] for w in order]).astype(np.float32)), facts
+
+
+def _binary(file: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+    """The vectors of `keep` in a word2vec .bin.
+
+    The file starts with the number of vectors and their size; then come the words, each followed by
+    its float32 values.
+    """
+    word_of, vectors = {word.encode(): word for word in keep}, {}
+    count, width = map(int, file.readline(100).split())
+    _check_size(path, size, width)
+    if not 0 < count < MOST_WORDS:
+        raise ValueError(f"{count} vectors announced")
+    for written, values in _entries(file, count, 4 * width):
+        word = word_of.pop(written, None)  # if a word comes twice, its first vector counts
+        if word is not None:
+            vectors[word] = np.frombuffer(values, "<f4")
+    return vectors
+
+
+def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
+    """`count` words, each with the `width` bytes after its space; some files add a newline."""
+    ahead, at = b"", 0  # bytes that were read, and where the next word starts in them
+    for number in ProgressBar(range(count), desc="read word vectors", unit="word"):
+        end = ahead.find(b" ", at)
+        while end < 0 or len(ahead) <= end + width:
+            chunk = file.read(CHUNK)
+            if not chunk:
+                raise EOFError(f"{count} vectors announced, {number} whole ones in it")
+            if end < 0 and len(ahead) - at > CHUNK:
+                raise ValueError(f"a word of more than {CHUNK} bytes")
+            ahead, at = ahead[at:] + chunk, 0
+            end = ahead.find(b" ")
+        yield ahead[at:end].lstrip(b"\n"), ahead[end + 1 : end + 1 + width]
+        at = end + 1 + width
+    if (ahead[at:] + file.read(2)).strip(b"\n"):
+        raise ValueError(f"{count} vectors announced, more in it")
+
+
+def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
+    """The vectors of `keep` in a GloVe .txt.
+
+    Each line is a word, which may contain spaces, followed by its numbers.
+    """
+    vectors: dict[str, np.ndarray] = {}
+    # Only \n ends a line: some tokens of GloVe are other separators.
+    with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
+        _check_size(path, size, file.readline(LONGEST_LINE).rstrip().count(" "))
+        file.seek(0)
+        lines = iter(partial(file.readline, LONGEST_LINE), "")
+        for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):
+            if len(line) == LONGEST_LINE:
+                raise ValueError(f"a line of {LONGEST_LINE} characters or more")
+            if line.partition(" ")[0] not in keep:
+                continue
+            word, *numbers = line.rstrip().rsplit(" ", size)
+            if word in keep and word not in vectors:
+                if len(numbers) != size:
+                    raise ValueError(f"a line of {len(numbers)} numbers")
+                vectors[word] = np.array(numbers, dtype=np.float32)
+    return vectors
+
+
+def _check_size(path: Path, expected: int, size: int) -> None:
+    if size != expected:
+        do = "set `size` of the season's `words` to the file's"
+        raise UserError(path.name, f"vectors of size {expected}", size, do)

@@ -1,1 +1,0 @@
-"""Where a method meets data: inputs, scores, checkpoints."""

@@ -1,0 +1,180 @@
+"""Images of a folder or of zip archives, which are read in place, upright and RGB.
+
+Every kind of store is an `OpenPicture` that threads and processes may share. It also has `names`,
+the .jpg files that it holds, and `files`, the paths of the raw folder that it is made of.
+
+Pillow guesses a format from the bytes, whatever the file's name, and one of its readers starts
+another program (Ghostscript, for PostScript). So only the formats below are tried.
+"""
+
+import os
+import warnings
+from functools import partial
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+from zipfile import ZipFile
+
+import numpy as np
+from PIL import ExifTags, Image, UnidentifiedImageError
+
+from benchmark.contracts.datasets import OpenPicture
+from benchmark.core import files
+from benchmark.core.errors import UserError
+from benchmark.core.names import inside as inside_folder
+from benchmark.readers import archives
+
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
+UPRIGHT = {  # orientation of EXIF -> how the image is turned
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+DEEP = ("I;16", "I;16L", "I;16B", "I;16N", "I")  # greyscale of 16 bits; I also holds 32
+WHITE = (255, 255, 255, 255)  # behind images that one can see through
+REPLACE = "replace it and fetch again"
+WHOLE = "a whole picture"
+LARGEST = 1 << 28  # bytes of an image as a file
+
+# Pillow only warns of images up to twice as large as it takes for safe.
+warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+
+
+def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
+    """The first image of an open file, upright and RGB.
+
+    It is turned as its EXIF says. 16 bits of grey become 8; what is transparent becomes white.
+    Raises UserError for a file in no known format, and for an image that is damaged, has more than
+    PIL.Image.MAX_IMAGE_PIXELS, or holds numbers that are no colours.
+    """
+    too_large = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            width, height = image.size
+            if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
+                raise UserError(where, too_large, f"{width} x {height}", "make it smaller")
+            image.load()
+            turn = UPRIGHT.get(_orientation(image))
+            return _rgb(image if turn is None else image.transpose(turn), where)
+    except UserError:
+        raise
+    except UnidentifiedImageError as error:  # its message holds a memory address
+        formats = f"{WHOLE} ({', '.join(FORMATS)})"
+        raise UserError(where, formats, "something empty or not a picture", REPLACE) from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise UserError(where, too_large, f"more ({error})", "make it smaller") from error
+    except Exception as error:  # Pillow raises many types, depending on what the bytes are
+        found = f"one that cannot be decoded ({error or type(error).__name__})"
+        raise UserError(where, WHOLE, found, REPLACE) from error
+
+
+def _orientation(image: Image.Image) -> object:
+    """As EXIF says, 1 to 8. Damaged EXIF does not make an image unusable: it says nothing."""
+    try:
+        return image.getexif().get(ExifTags.Base.Orientation)
+    except Exception:  # as above
+        return None
+
+
+def _rgb(image: Image.Image, where: object) -> Image.Image:
+    if image.mode in DEEP:
+        values = np.asarray(image).astype(np.int64)
+        if values.min() < 0 or values.max() > 65535:
+            raise UserError(where, "8 or 16 bits per channel", "32 bits", "save it as PNG")
+        image = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
+    if image.mode == "F":
+        raise UserError(where, "8 or 16 bits per channel", "fractions", "save it as PNG")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        if image.getextrema()[3][0] < 255:
+            image = Image.alpha_composite(Image.new("RGBA", image.size, WHITE), image)
+    return image.convert("RGB")
+
+
+class Folder:
+    """Images of a folder, by their paths in it. The folder may be a link, but none of its
+    images may be one that leads out of it."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.real = os.path.realpath(path)
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.path.glob("[!.]*.jpg"))
+
+    def files(self) -> list[Path]:
+        return [self.path_of(name) for name in self.names()]
+
+    def path_of(self, file: str) -> Path:
+        """Where an image is, or would be. Raises UserError for a path that leaves the folder."""
+        name = inside_folder(file, f"{self.path}: {file!r:.200}", "correct its name")
+        real = os.path.realpath(self.path / name)
+        if not real.startswith(f"{self.real.rstrip(os.sep)}{os.sep}"):
+            found, do = f"a link to {real}", "place a copy of the picture there"
+            raise UserError(self.path / name, "a picture in this folder", found, do)
+        return self.path / name
+
+    def __call__(self, file: str) -> Image.Image:
+        path = self.path_of(file)
+        with files.readable(path, WHOLE, "place it there and fetch again"):
+            with files.opened(path) as content:
+                if os.fstat(content.fileno()).st_size > LARGEST:
+                    raise files.too_large(path, LARGEST)
+                return upright_rgb(content, path)
+
+
+class Archive:
+    """Images of the folder `inside` of a zip archive. The handle is opened on first use and kept
+    per process, because a forked child would move the file position of its parent."""
+
+    def __init__(self, path: Path, inside: str):
+        self.path = path
+        self.inside = inside
+        self.handles: dict[int, ZipFile] = {}
+        with archives.unzipped(path) as zipped:
+            paths = [PurePosixPath(name) for name in zipped.namelist()]
+        names = [path.name for path in paths if path.parent == PurePosixPath(inside)]
+        self._names = sorted(n for n in names if n.endswith(".jpg") and not n.startswith("."))
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"handles": {}}
+
+    def names(self) -> list[str]:
+        return self._names
+
+    def files(self) -> list[Path]:
+        return [self.path]
+
+    def __call__(self, file: str) -> Image.Image:
+        where = f"{self.path}: {self.inside}/{file}"
+        with files.readable(where, WHOLE, "fetch the complete archive again"):
+            handle = self.handles.get(os.getpid())
+            if handle is None:
+                handle = self.handles.setdefault(os.getpid(), ZipFile(self.path))
+            info = handle.getinfo(f"{self.inside}/{file}")
+            content = archives.read_member(handle, info, where, LARGEST)
+        return upright_rgb(BytesIO(content), where)
+
+
+Store = Folder | Archive
+
+
+def find(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]) -> Store | None:
+    """The archive of the raw folder, else the first of the folders; None if none of them has an
+    image."""
+    zipped = [Archive(raw / archive, inside)] if files.is_file(raw / archive) else []
+    stores = [*zipped, *(Folder(raw / name) for name in folders)]
+    return next((store for store in stores if store.names()), None)
+
+
+def absent(advice: str) -> OpenPicture:
+    """Stands in for images that are not there: opening one is a UserError with `advice`."""
+    return partial(_refuse, advice)
+
+
+def _refuse(advice: str, file: str) -> Image.Image:
+    raise UserError(file or "an image without a file", "a picture", "nothing", advice)

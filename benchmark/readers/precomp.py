@@ -1,0 +1,167 @@
+"""Folders of image features with their captions, as published with SCAN and VSE++.
+
+Lee et al. (2018), Stacked Cross Attention. `f30k_precomp/` and `coco_precomp/` have for each of
+train, dev and test the three files
+
+    <split>_caps.txt  one caption per line, five consecutive lines per image
+    <split>_ids.txt   image ids: one line per image, or one per caption (each id five times)
+    <split>_ims.npy   features, (rows, ...): likewise one row per image, or one per caption
+
+COCO's also has `testall_*`, all 5,000 test images; its `test_*` are the first 1,000 of them.
+Ids are Karpathy's imgid for Flickr30k, and COCO's own for COCO.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.contracts.datasets import Needed, Tables, UserError
+from benchmark.core.files import opened, readable
+from benchmark.readers import archives, npy_files
+
+STEMS = {"train": "train", "val": "dev", "test": "test"}
+ENDS = ("caps.txt", "ids.txt", "ims.npy")
+EACH = 5  # captions per image
+AGAIN = "copy the whole file again"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One split of a folder, in the order of its files."""
+
+    split: str  # train, val, test
+    ims: Path  # features, .npy
+    captions: list[str]  # five consecutive ones per image
+    ids: list[str]  # one per image: `image_id` in `Tables`
+    rows_per_image: int  # in ims: 1 or 5; five rows of an image are equal
+
+
+def files(folder: Path) -> list[Path]:
+    """The files that make up train, val and test, whether or not they are there."""
+    return [folder / f"{stem}_{end}" for stem in _stems(folder).values() for end in ENDS]
+
+
+def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
+    """The lines of a checklist for a folder with files of these stems, one per stem."""
+    return [
+        Needed(f"features and captions of {stem}", (tuple(f"{folder}/{stem}_{e}" for e in ENDS),))
+        for stem in stems
+    ]
+
+
+def layout(folder: Path) -> list[Part]:
+    """Train, val and test of a folder; only headers and a few rows of the features are read.
+
+    Raises UserError for a file that is missing or cut, for counts that disagree, and for an id
+    that occurs twice.
+    """
+    parts, seen = [], {}
+    for split, stem in _stems(folder).items():
+        captions_file, ids_file, ims = (folder / f"{stem}_{end}" for end in ENDS)
+        captions = _captions(captions_file)
+        images = len(captions) // EACH
+        ids = _ids(ids_file, images)
+        for image_id in ids:
+            if image_id in seen:
+                where, found = f"{folder.name}: id {image_id!r}", f"{seen[image_id]} and {split}"
+                raise UserError(where, "one split per image", found, AGAIN)
+            seen[image_id] = split
+        parts.append(Part(split, ims, captions, ids, _rows_per_image(ims, images)))
+    return parts
+
+
+def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
+    """The tables of a folder; `files` maps the ids of images that have a picture to its file."""
+    owners = [(image_id, part.split) for part in parts for image_id in part.ids]
+    images = pd.DataFrame(owners, columns=["image_id", "split"])
+    images["file"] = [files.get(image_id, "") for image_id in images["image_id"]]
+    images["group"] = images["image_id"]
+    without = int((images["file"] == "").sum())
+    if without:
+        notes = [*notes, f"{without} of {len(images)} images have features but no picture."]
+    captions = [
+        (f"{image_id}#{number}", image_id, part.captions[EACH * row + number])
+        for part in parts
+        for row, image_id in enumerate(part.ids)
+        for number in range(EACH)
+    ]
+    return Tables(
+        images=images[["image_id", "file", "split", "group"]],
+        captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
+        notes=tuple(notes),
+    )
+
+
+def _stems(folder: Path) -> dict[str, str]:
+    """split -> how the names of its files begin."""
+    whole = any((folder / f"testall_{end}").is_file() for end in ENDS)
+    return STEMS | ({"test": "testall"} if whole else {})
+
+
+def _captions(path: Path) -> list[str]:
+    captions = archives.lines(path, path.name)
+    for number, line in enumerate(captions, start=1):
+        if not line.strip() or "\t" in line:
+            where = f"{_short(path)}:{number}"
+            raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
+    if not captions or len(captions) % EACH:
+        found = f"{len(captions)} lines"
+        raise UserError(_short(path), f"{EACH} lines per image", found, AGAIN)
+    return captions
+
+
+def _ids(path: Path, images: int) -> list[str]:
+    """One id per image, from a file that may repeat each id five times."""
+    ids = [line.strip() for line in archives.lines(path, path.name)]
+    each = _per_image(len(ids), images, f"{_short(path)}: lines")
+    seen: set[str] = set()
+    for row, image_id in enumerate(ids):
+        if row % each == 0:
+            expected = "a number that no line before has"
+            is_right = image_id.isdigit() and image_id not in seen
+        else:
+            expected, is_right = repr(ids[row - 1]), image_id == ids[row - 1]
+        if not is_right:
+            raise UserError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
+        seen.add(image_id)
+    return ids[::each]
+
+
+def _rows_per_image(path: Path, images: int) -> int:
+    features = _mapped(path)
+    if features.ndim not in (2, 3) or features.dtype.kind != "f":
+        raise UserError(
+            _short(path),
+            "floating-point features (rows, values) or (rows, regions, values)",
+            f"{features.dtype} {features.shape}",
+            "place the features of the release",
+        )
+    each = _per_image(len(features), images, f"{_short(path)}: rows")
+    for first in (0, (images - 1) * each):  # all would take minutes
+        if any((features[first] != row).any() for row in features[first + 1 : first + each]):
+            where, expected = f"{_short(path)}: row {first}", f"{each} equal rows per image"
+            raise UserError(where, expected, "different rows", "place the features of the release")
+    return each
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, of which nothing is read yet."""
+    with readable(_short(path), "a whole NumPy array", "place a whole copy beside the captions"):
+        with opened(path) as file:
+            header = npy_files.read_header(file)
+        order = "F" if header.is_fortran else "C"
+        return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+
+
+def _per_image(count: int, images: int, where: str) -> int:
+    if count not in (images, EACH * images):
+        expected = f"{images} (one per image) or {EACH * images} (one per caption)"
+        raise UserError(where, expected, f"{count}, which does not fit the captions", AGAIN)
+    return count // images
+
+
+def _short(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"

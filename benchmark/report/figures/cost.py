@@ -1,0 +1,82 @@
+"""Quality against cost: rsum by the time of training and of a query."""
+
+from collections.abc import Iterator, Sequence
+from statistics import stdev
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmark.boards.boards import Board, Row
+from benchmark.report.costs import by_setting, query_seconds, training_seconds
+from benchmark.report.figure_listing import FigureInputs, ReportFigure
+from benchmark.report.figure_style import (
+    DASHES,
+    GREY,
+    drawing,
+    legend_below,
+    log_scale,
+    panels,
+    styles,
+)
+
+SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
+
+
+def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
+    board = inputs.board
+    settings = by_setting(board)
+    timed = max(settings.values(), key=len, default=[])
+    if not timed:
+        return
+    query, items = ("image", "caption") if "i2t" in board.ways else ("caption", "image")
+    left_out = sum(map(len, settings.values())) - len(timed)
+    yield ReportFigure(
+        name="cost",
+        figure=quality_and_cost(board, timed),
+        alt=f"{board.title}: rsum of {len(timed)} rows against the time to train and of a query",
+        caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
+        "split. The line joins the rows that no other one beats in both; bars are the standard "
+        "deviation over seeds. A training that takes 0.0 s is not shown. Rows that are left out, "
+        f"as timed otherwise: {left_out}.",
+    )
+
+
+def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
+    """rsum against the time to train and the time of a query, of rows that were timed alike; the
+    line joins the rows that no other one beats in both, the Pareto front."""
+    style_of = dict(zip(board.rows, styles([row.method for row in board.rows]), strict=True))
+    trained = {row: training_seconds(board, row) for row in rows if training_seconds(board, row)}
+    asked = {row: 1000 * max(query_seconds(row), SHORTEST) for row in rows}
+    with drawing():
+        figure, (left, right) = panels(2, columns=2, head=0, row=4.2)
+        right.sharey(left)
+        for axes, times in ((left, trained), (right, asked)):
+            points = [(time, row.mean("rsum")) for row, time in times.items()]
+            best = front(points)
+            axes.plot(*np.reshape(best, (-1, 2)).T, color=GREY, linewidth=5, alpha=0.25, zorder=1)
+            handles = []
+            for row, point in zip(times, points, strict=True):
+                (colour, marker, dash), values = style_of[row], row.values("rsum")
+                face = colour if dash == DASHES[0] else "white"
+                look = {"color": colour, "fmt": marker, "markerfacecolor": face}
+                deviation = stdev(values) if len(values) > 1 else None
+                handles += axes.errorbar(*point, deviation, capsize=3, **look).lines[:1]
+            if times:
+                log_scale(axes.xaxis, list(times.values()))
+            axes.margins(0.1)
+        left.set(xlabel="seconds to train", ylabel="rsum on test")
+        right.set(xlabel="milliseconds of a query")
+        legend_below(figure, handles, [row.title for row in rows])
+    return figure
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of points (time, quality) those that no other one equals or beats in both, fast to slow."""
+    best: list[tuple[float, float]] = []
+    for time, quality in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or quality > best[-1][1]:
+            best.append((time, quality))
+    return best
+
+
+FIGURES = {"cost": cost}

@@ -1,0 +1,168 @@
+"""What the CycleMatch paper shows: maps of its spaces (Fig. 6.4), curves and weights of adaptive
+fusion (Figs. 6.5 and 6.7), and scores of a few pairs (Fig. 6.6)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from scipy.spatial.distance import cdist
+
+from benchmark.boards.boards import Row
+from benchmark.report.figure_listing import FigureInputs, ReportFigure
+from benchmark.report.figure_style import (
+    BLUE,
+    COLOURS,
+    GREY,
+    ORANGE,
+    drawing,
+    legend_below,
+    matrix_panels,
+    panels,
+    shown,
+)
+
+MAPPED = ("dualmatch", "cyclematch")
+FUSIONS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
+SCORED = ("dualmatch", "cyclematch_adaptive")
+MIDDLE = (0.4, 0.6)  # where the paper says that most weights lie
+QUERY = {"i2t": "image query", "t2i": "caption query"}
+
+
+def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
+    board = inputs.board
+    rows = [row for row in map(board.row, MAPPED) if row]
+    maps = {
+        f"{row.title}: {name.removeprefix('tsne_')} space": points.astype(np.float64)
+        for row in rows
+        for name, points in row.samples.items()
+        if name.startswith("tsne_")
+    }
+    if maps:
+        told = "; ".join(f"{title} {nearness(points):.2f}" for title, points in maps.items())
+        yield ReportFigure(
+            name="spaces",
+            figure=space_maps(maps),
+            alt=f"{board.title}: t-SNE maps of images and captions, pairs joined, in each space",
+            caption="After Fig. 6.4, where matched pairs lie close together. Median distance of a "
+            f"pair here, as a share of that of unmatched ones: {told}. It recurs where this is far "
+            f"below 1. Seed {rows[0].samples_seed}.",
+        )
+    for row in (board.row(preset) for preset in FUSIONS):
+        if row and "weights_i2t" in row.samples:
+            yield from fusion(board.title, row)
+    rows = [row for row in map(board.row, SCORED) if row and "similarity" in row.samples]
+    matrices = {row.title: rescaled(row.samples["similarity"]) for row in rows}
+    if matrices:
+        labels = ("caption", "image", "score, from the lowest of the panel to the highest")
+        yield ReportFigure(
+            name="similarity",
+            figure=matrix_panels(matrices, labels, "cividis", 0),
+            alt=f"{board.title}: scores of a few images and a caption of each",
+            caption="After Fig. 6.6, where matched pairs, which are the diagonal, have greater "
+            f"scores than unmatched ones. Seed {rows[0].samples_seed}.",
+        )
+
+
+def fusion(title: str, row: Row) -> Iterator[ReportFigure]:
+    """How adaptive fusion finds its weights, and the weights."""
+    members = [part.partition(":")[2] or part for part in row.declared.fuse.of]
+    ways = [way for way in QUERY if f"weights_{way}" in row.samples]
+    weights = {way: row.samples[f"weights_{way}"].astype(np.float64) for way in ways}
+    curves = {}
+    for way in ways:
+        queries, of_way = row.samples[f"curve_queries_{way}"], row.samples[f"curves_{way}"]
+        for query, of_query in zip(queries, of_way.swapaxes(0, 1), strict=True):
+            curves[f"{QUERY[way]} {query}"] = (of_query, weights[way][:, query])
+    yield ReportFigure(
+        name=f"curves-{row.preset}",
+        figure=score_curves(curves, members),
+        alt=f"{title}, {row.title}: scores of a few queries, sorted, and the weight of each score",
+        caption="After Fig. 6.5, where the score with the smallest area under its curve has the "
+        f"largest weight. Seed {row.samples_seed}.",
+    )
+    both = np.concatenate(list(weights.values()), axis=1)
+    share = float(np.mean((both >= MIDDLE[0]) & (both <= MIDDLE[1])))
+    spreads = [f"{of.mean():.2f} ± {of.std():.2f}" for of in both]
+    told = ", ".join(map(" ".join, zip(members, spreads, strict=True)))
+    yield ReportFigure(
+        name=f"weights-{row.preset}",
+        figure=weight_histograms({f"by {QUERY[way]}": weights[way] for way in ways}, members),
+        alt=f"{title}, {row.title}: histograms of the adaptive weights of all queries",
+        caption=f"After Fig. 6.7, where most weights lie between {MIDDLE[0]} and {MIDDLE[1]}. "
+        f"Here {100 * share:.0f}% do: {'it recurs' if share > 0.5 else 'it does not recur'}. "
+        f"Mean and standard deviation over the queries: {told}. By Eq. 6.10 a weight says how "
+        "small the positive area of a score is, not how well it ranks. Seed "
+        f"{row.samples_seed}.",
+    )
+
+
+def nearness(points: np.ndarray) -> float:
+    """Of a map (2N, 2), images first: the median distance of matched pairs, divided by that of
+    unmatched ones."""
+    distances, is_matched = cdist(*np.split(points, 2)), np.eye(len(points) // 2, dtype=bool)
+    return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
+
+
+def rescaled(values: np.ndarray) -> np.ndarray:
+    """The values mapped to [0, 1], smallest to largest; zeros if all are equal."""
+    values = values.astype(np.float64)
+    return (values - values.min()) / (np.ptp(values) or 1.0)
+
+
+def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:
+    """Maps (2N, 2) of N images and a caption of each, every pair joined: the shorter the lines, the
+    better a space brings pairs together."""
+    with drawing():
+        figure, grid = panels(len(maps), columns=3, head=0.2, row=3.3)
+        for axes, (title, points) in zip(grid, maps.items(), strict=True):
+            images, captions = np.split(points, 2)
+            lines = LineCollection(np.stack([images, captions], 1), colors="#999999", lw=0.6)
+            look = {"edgecolors": "white", "lw": 0.4}
+            handles = [
+                axes.scatter(*images.T, s=22, c=BLUE, **look),
+                axes.scatter(*captions.T, s=26, c=ORANGE, marker="^", **look),
+                axes.add_collection(lines),
+            ]
+            axes.set(title=shown(title, 44), xticks=[], yticks=[])
+            axes.set_aspect("equal", adjustable="datalim")
+            axes.spines[:].set(visible=True, color="#cccccc")
+        legend_below(figure, handles, ["image", "caption", "pair"])
+    return figure
+
+
+def score_curves(
+    queries: Mapping[str, tuple[np.ndarray, np.ndarray]], members: Sequence[str]
+) -> Figure:
+    """A panel per query with its sorted scores (S, L) by S members, and their weights (S,)."""
+    with drawing():
+        figure, grid = panels(len(queries), columns=3, head=0.3, row=2.3)
+        for axes, (title, (curves, weights)) in zip(grid, queries.items(), strict=True):
+            share = np.linspace(0, 100, curves.shape[1])
+            for name, curve, weight, colour in zip(members, curves, weights, COLOURS, strict=False):
+                label = f"{shown(name, 24, lines=1)}: weight {weight:.3f}"
+                axes.plot(share, curve, color=colour, label=label)
+            axes.axhline(0, color=GREY, linewidth=0.8)
+            axes.sharey(grid[0])
+            axes.legend(loc="upper right")
+            axes.set_title(title)
+        figure.supxlabel("share of the gallery, best first (%)", fontsize=9)
+        figure.supylabel("score", fontsize=9)
+    return figure
+
+
+def weight_histograms(weights: Mapping[str, np.ndarray], members: Sequence[str]) -> Figure:
+    """Histograms of the weights (S, Q) of every query, a panel per direction."""
+    with drawing():
+        figure, grid = panels(len(weights), columns=2, head=0.2, row=2.6)
+        for axes, (title, of_way) in zip(grid, weights.items(), strict=True):
+            axes.axvspan(*MIDDLE, color="#eeeeee", zorder=0)
+            for name, of_member, colour in zip(members, of_way, COLOURS, strict=False):
+                look = {"histtype": "stepfilled", "color": colour, "alpha": 0.5}
+                axes.hist(of_member, bins=60, label=f" {shown(name, 32, lines=1)}", **look)
+            axes.legend()
+            axes.set(title=title, xlabel="weight", ylabel="queries")
+    return figure
+
+
+FIGURES = {"papers/cyclematch": cyclematch}

@@ -1,0 +1,70 @@
+"""Training loss and validation rsum by epoch."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import PurePosixPath
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from benchmark.boards.boards import Board, Row
+from benchmark.report.figure_listing import FigureInputs, ReportFigure
+from benchmark.report.figure_style import WIDTH, drawing, log_scale, shown, styles
+
+HEIGHT = 2.7  # inches; of a method
+TITLE = 38  # characters of a line of a legend
+POINTS = 40  # of a curve, at most: longer ones skip epochs, which keeps the file small
+WIDE = 5.0  # ratio of the largest to the smallest loss above which its axis is logarithmic
+
+
+def training(inputs: FigureInputs) -> Iterator[ReportFigure]:
+    if any(history_of(row) is not None for row in inputs.board.rows):
+        yield ReportFigure(
+            name="training",
+            figure=training_curves(inputs.board),
+            alt=f"{inputs.board.title}: training loss and validation rsum by epoch",
+            caption="Of the first seed. A dot marks the selected epoch: highest validation rsum, "
+            "the earliest on ties; the last epoch for phrases.",
+        )
+
+
+def history_of(row: Row) -> pd.DataFrame | None:
+    """The epochs of the first seed with a result; None where nothing was trained for it."""
+    return row.played[0].history if row.played else None
+
+
+def training_curves(board: Board) -> Figure:
+    """Loss and validation rsum by epoch, two panels per method."""
+    style_of = dict(zip(board.rows, styles([row.method for row in board.rows]), strict=True))
+    trained = [row for row in board.rows if history_of(row) is not None]
+    trained.sort(key=lambda row: row.method)
+    groups = [list(rows) for _, rows in groupby(trained, key=lambda row: row.method)]
+    with drawing():
+        figure = Figure(figsize=(WIDTH, HEIGHT * len(groups)), layout="constrained")
+        grid = figure.subplots(len(groups), 2, squeeze=False)
+        for (left, right), rows in zip(grid, groups, strict=True):
+            handles = []
+            for row in rows:
+                history, (colour, _, dash) = history_of(row), style_of[row]
+                chosen = history[history["epoch"] == row.played[0].record.selected_epoch]
+                thin = history[:: 1 + len(history) // POINTS]
+                look = {"color": colour, "linestyle": dash, "marker": "." * (len(history) == 1)}
+                left.plot(thin["epoch"], thin["loss"], **look)
+                handles += right.plot(thin["epoch"], thin["val_rsum"], **look)
+                right.plot(chosen["epoch"], chosen["val_rsum"], "o", color=colour, markersize=7)
+            losses = pd.concat([history_of(row)["loss"] for row in rows])
+            if 0 < WIDE * losses.min() < losses.max():
+                log_scale(left.yaxis, losses)
+            method = shown(PurePosixPath(rows[0].method).stem, 40)  # own ones are files
+            left.set_title(f"{method}: training loss", loc="left")
+            right.set_title(f"{method}: validation rsum", loc="left")
+            titles = [shown(row.title, TITLE) for row in rows]
+            right.legend(handles, titles, loc="center left", bbox_to_anchor=(1.01, 0.5))
+            for axes in (left, right):
+                axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+                axes.set_xlabel("epoch")
+    return figure
+
+
+FIGURES = {"training": training}

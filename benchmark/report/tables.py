@@ -1,0 +1,205 @@
+"""A table whose cells hold numbers, and its renderings: Markdown, CSV, JSON and LaTeX.
+
+A cell of a table's frame is text, a `Number`, an int, or None for what is missing. Text is plain
+and comes from anywhere; each rendering escapes it. Knows no torch.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor, log10
+from statistics import fmean, stdev
+
+import pandas as pd
+
+from benchmark.report.markdown import bold, code, inside, one_line, pipe_table
+
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after it
+ARROW = "\N{RIGHTWARDS ARROW}"
+DAGGER = "\N{DAGGER}"  # marks an interval over the test images only
+NONE = "-"
+DIGITS = 9  # significant ones of numbers for programs: what adding up leaves behind is cut off
+
+
+class Code(str):
+    """Text in characters of equal width."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number with what stands beside it: "67.9 -> 27.1 +- 0.4 [24.4, 29.8] *".
+
+    What is None or empty is left out; without a value, `note` stands alone.
+    """
+
+    value: float | None = None
+    sd: float | None = None
+    low: float | None = None  # ends of its interval
+    high: float | None = None
+    printed: "Number | None" = None  # what a paper prints for it
+    note: str = ""
+    form: str = ".1f"  # of all of them, as `format` takes it
+    is_best: bool = False  # of its column
+
+    def __str__(self) -> str:
+        parts = [] if self.value is None else [format(self.value, self.form)]
+        if self.sd is not None:
+            parts.append(f"{PLUS_MINUS}{NO_BREAK}{self.sd:{self.form.lstrip('+')}}")
+        if self.low is not None:
+            parts.append(f"[{self.low:{self.form}},{NO_BREAK}{self.high:{self.form}}]")
+        text = " ".join(parts)
+        if self.note:
+            text = f"{text}{NO_BREAK}{self.note}" if text else self.note
+        return f"{self.printed}{NO_BREAK}{ARROW} {text or NONE}" if self.printed else text or NONE
+
+    def parts(self) -> dict[str, float | str | None]:
+        """What a program reads, by the end of its heading."""
+        printed = self.printed.value if self.printed else None
+        ends = {"low": self.low, "high": self.high}
+        numbers = {"": self.value, "sd": self.sd, **ends, "printed": printed}
+        rounded = {key: number_for_programs(number) for key, number in numbers.items()}
+        return {**rounded, "note": self.note or None}
+
+
+def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | None:
+    """Mean and sample standard deviation of `values`; one value stands alone, of none there is no
+    number."""
+    if not values:
+        return None
+    if len(values) == 1:
+        whole = isinstance(values[0], int)
+        return Number(value=values[0], form="d" if whole else f".{decimals}f", note=note)
+    return Number(value=fmean(values), sd=stdev(values), form=f".{decimals}f", note=note)
+
+
+def signed(
+    value: float | None, decimals: int, ends: Sequence[float] | None = None, note: str = ""
+) -> Number | None:
+    """A difference with its sign, and with an interval where it has one."""
+    low, high = ends or (None, None)
+    number = Number(value=value, low=low, high=high, note=note * bool(ends), form=f"+.{decimals}f")
+    return None if value is None else number
+
+
+def three_digits(value: float) -> Number:
+    """A number that is not negative with three significant digits and no exponent."""
+    decimals = max(0, 2 - floor(log10(value))) if value > 0 else 0
+    return Number(value=value, form=f".{decimals}f")
+
+
+def number_for_programs(value: float | None) -> float | int | None:
+    """Without the digits that adding up leaves behind: 120.6, not 120.60000000000001."""
+    return value if value is None or isinstance(value, int) else float(f"{value:.{DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title. An index of the frame with a name, such as id, is for programs."""
+
+    title: str
+    frame: pd.DataFrame = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, title: str, rows: Sequence[dict[str, object]], ids: Sequence[str] | None = None
+    ) -> "Table":
+        """A table from its rows, each a cell by heading; `ids` name them for programs."""
+        index = None if ids is None else pd.Index(list(ids), name="id", dtype=object)
+        frame = pd.DataFrame(rows, index=index, dtype=object)
+        return cls(title, frame.where(frame.notna(), None))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def rows(self) -> list[list[object]]:
+        return self.frame.to_numpy(dtype=object).tolist()
+
+    def is_of_numbers(self, head: str) -> bool:
+        """Whether a column has numbers, which are aligned at the right."""
+        return any(isinstance(cell, Number | int) for cell in self.frame[head])
+
+    def for_programs(self) -> pd.DataFrame:
+        """The frame with a column of its own for each part of a number that some cell has."""
+        columns: dict[str, list] = {}
+        if self.frame.index.name:
+            columns[self.frame.index.name] = list(self.frame.index)
+        for head in self.frame:
+            if not self.is_of_numbers(head):
+                columns[head] = [None if cell is None else str(cell) for cell in self.frame[head]]
+                continue
+            split = [_parts(cell) for cell in self.frame[head]]
+            for part in Number().parts():
+                values = [parts.get(part) for parts in split]
+                if any(value is not None for value in values):
+                    columns[f"{head} {part}".strip()] = values
+        return pd.DataFrame(columns, dtype=object)
+
+
+def _parts(cell: object) -> dict[str, object]:
+    if isinstance(cell, Number):
+        return cell.parts()
+    return {"": cell} if isinstance(cell, int) else {"note": cell and str(cell)}
+
+
+def text_of(cell: object) -> str:
+    """A cell as a reader sees it, in plain text."""
+    return NONE if cell is None else str(cell)
+
+
+def as_markdown(table: Table) -> str:
+    """The table, whose title is left to the heading of the page."""
+    aligned = "".join("r" if table.is_of_numbers(head) else "l" for head in table.frame)
+    rows = [[_markdown(cell) for cell in row] for row in table.rows]
+    return f"{pipe_table([inside(head) for head in table.frame], rows, aligned)}\n"
+
+
+def _markdown(cell: object) -> str:
+    if isinstance(cell, Code):
+        return code(cell)
+    text = inside(text_of(cell))
+    return bold(text) if isinstance(cell, Number) and cell.is_best else text
+
+
+def as_csv(table: Table) -> str:
+    r"""Headings and rows (RFC 4180, but lines end with \n): numbers alone in their columns, those
+    that are missing as empty entries.
+
+    Spreadsheets run text that begins like a formula. Such text gets an apostrophe in front.
+    """
+    columns = {
+        no_formula(head): [no_formula(cell) if isinstance(cell, str) else cell for cell in column]
+        for head, column in table.for_programs().items()
+    }
+    return pd.DataFrame(columns, dtype=object).to_csv(index=False, lineterminator="\n")
+
+
+def as_json(table: Table) -> str:
+    """An object with title, heads and rows, whose entries are texts, numbers and null."""
+    frame = table.for_programs()
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
+    return json.dumps({"title": table.title, "heads": list(frame), "rows": rows}, indent=2) + "\n"
+
+
+def as_latex(table: Table) -> str:
+    """A tabular in UTF-8 as readers see it; the document has to load booktabs."""
+    frame = table.frame.map(lambda cell: one_line(text_of(cell)))
+    return frame.rename(columns=one_line).to_latex(index=False, escape=True)
+
+
+FORMATS = {"markdown": as_markdown, "csv": as_csv, "json": as_json, "latex": as_latex}
+
+# What begins a formula in a spreadsheet; the wide forms do where the keyboard is Japanese. Hidden
+# characters before it are passed over. Where the comma is the decimal sign, a semicolon separates.
+FORMULA = re.compile(
+    "(^|;)(?=[\\s\u00ad\u200b-\u200d\u2060\ufeff]*[=+@\N{FULLWIDTH EQUALS SIGN}"
+    "\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-])"
+)
+
+
+def no_formula(text: str) -> str:
+    """`text` on one line that no spreadsheet takes for a formula; a dash stays one."""
+    line = one_line(text)
+    return line if line == NONE else FORMULA.sub(r"\1'", line)

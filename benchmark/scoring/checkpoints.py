@@ -1,0 +1,114 @@
+"""Trained weights with what is needed to use them, and what decided them.
+
+The identity of a training is kept with its weights, so that no record can tell of options, inputs
+or code that the weights were not made with.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+from torch import Tensor
+
+from benchmark.contracts.methods import Sizes
+from benchmark.core import files, numerics
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_object, sha256
+from benchmark.core.fingerprint import fingerprint
+from benchmark.data import prepared_tables
+from benchmark.data.feature_folders import ENCODE_AGAIN, verified
+from benchmark.season.parameters import Cell
+from benchmark.season.plugin_code import method_digest, versions
+
+ELSEWHERE = {"folder", "start", "keeps"}  # of a cell: where files lie, which decides no weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a training leaves behind. A failed one has the last good weights and the reason; one
+    that was not applicable has only the reason."""
+
+    identity: dict = field(default_factory=dict)  # of the training
+    words: tuple[str, ...] | None = None  # the vocabulary; None: the method takes vectors
+    sizes: Sizes = Sizes(image=0, text=0)
+    parameters: int = 0
+    state: dict[str, Tensor] = field(default_factory=dict)
+    epoch: int | None = None  # the selected epoch, counted from 1
+    status: str = "ok"  # ok, failed or not_applicable
+    reason: str = ""
+
+
+def save(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, atomically. Equal checkpoints give equal bytes."""
+    content = vars(checkpoint) | {
+        "identity": json.dumps(checkpoint.identity),  # pickled, it would hang on what is interned
+        "state": {key: value.cpu().contiguous() for key, value in checkpoint.state.items()},
+        "words": list(checkpoint.words) if checkpoint.words else None,
+        "sizes": vars(checkpoint.sizes),
+    }
+    files.save_tensors(path, content)
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint. Raises UserError where the file is missing or holds anything else."""
+    if not path.is_file():
+        raise UserError(path, "a checkpoint", "nothing", "run `dvc repro`, or `rematch play`")
+    try:
+        content = files.load_tensors(path)
+        words = tuple(content["words"]) if content["words"] else None
+        identity, sizes = json.loads(content["identity"]), Sizes(**content["sizes"])
+        return Checkpoint(**content | {"identity": identity, "words": words, "sizes": sizes})
+    except Exception as error:  # torch raises many types here, depending on what the bytes are
+        found, do = f"something else ({type(error).__name__})", "delete it and run `dvc repro`"
+        raise UserError(path, "a checkpoint of this version", found, do) from error
+
+
+def identity_of(cell: Cell) -> dict:
+    """What decides the weights of a training: the resolved cell, digests of everything that it
+    reads and of its method's code, versions of the framework, and how the process computes.
+
+    Raises UserError for features of other tables or with changed files.
+    """
+    prepared = prepared_tables.read(cell.dataset).sha256
+    features = {}
+    for folder in filter(None, (cell.images, cell.texts, cell.words)):
+        card = Path(folder, "card.json")
+        if read_object(card).get("prepared_sha256") != prepared:
+            expected = "features of the present data/prepared"
+            raise UserError(card, expected, "features of other tables", ENCODE_AGAIN)
+        features[folder] = verified(Path(folder))
+    return {
+        "cell": cell.model_dump(mode="json", exclude=ELSEWHERE),
+        "prepared": prepared,
+        "features": features,
+        "start": sha256(Path(cell.start)) if cell.start and Path(cell.start).is_file() else None,
+        "method": method_digest(cell.method),
+        "versions": {name: versions()[name] for name in ("prepare", "encode", "train")},
+        "numerics": computed(),
+    }
+
+
+def computed() -> dict:
+    """How the present process computes, for identities and records."""
+    now = numerics.current()
+    return {"mode": now.mode, "threads": now.threads, "fingerprint": fingerprint()}
+
+
+def check_identity(trained: dict, cell: Cell) -> None:
+    """Raises UserError where the weights of a cell were not trained as they would be now, apart
+    from the machine."""
+    both = (trained, identity_of(cell))
+    before, after = (pd.json_normalize(x, sep=" ").to_dict("records")[0] for x in both)
+    for key in sorted(before.keys() | after.keys()):
+        if not key.startswith("numerics") and repr(before.get(key)) != repr(
+            after.get(key)
+        ):  # of NaN
+            is_option = key.startswith("cell")
+            wanted = f"{key} = {after.get(key)!r}" if is_option else f"the present {key}"
+            raise UserError(
+                where=cell.checkpoint,
+                expected=f"weights of {wanted}",
+                found=f"those of {repr(before.get(key)) if is_option else 'another'}",
+                do=f"train again: python -m benchmark.train {cell.key}",
+            )

@@ -1,0 +1,415 @@
+"""What methods are fed: the images and captions of a split, or its phrases and proposals.
+
+Rows get to the device that computes without making it wait: indices of a whole epoch cross once,
+and arrays lie on the device where they fit. Rows of the others are gathered on the host, one batch
+ahead. I = images, C = captions, N = phrases (rows of the region table), V = distinct phrases,
+P = proposals of an image.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from benchmark import features
+from benchmark.contracts.methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_object
+from benchmark.data.boxes import CORNERS, area, iou
+from benchmark.data.feature_folders import read_array, sha256_of_items
+from benchmark.data.prepared_tables import Prepared
+from benchmark.data.vocabularies import Dictionary, Vocabulary
+from benchmark.data.word_vectors import Words
+from benchmark.season.parameters import Cell
+
+SHARE = 0.5  # of a device's free memory that one array may take; networks need the rest
+CHUNK = 4096  # rows gathered or computed at a time, to bound the memory
+
+
+def resident(values: Tensor, device: torch.device) -> Tensor:
+    """The values on the device, if they fit there; else as they are, on the host."""
+    return values.to(device) if fits(values.nbytes, device) else values
+
+
+def fits(size: int, device: torch.device) -> bool:
+    """Whether so many bytes can lie on the device beside what it computes."""
+    return device.type != "cuda" or size <= SHARE * torch.cuda.mem_get_info(device)[0]
+
+
+def sent(parts: list[np.ndarray], device: torch.device) -> tuple[Tensor, ...]:
+    """Arrays of one dimension, on the device, in one copy that nobody waits for."""
+    whole = moved(torch.from_numpy(np.concatenate(parts)), device)
+    return whole.split([len(part) for part in parts])
+
+
+def moved(values: Tensor, device: torch.device) -> Tensor:
+    """Values of the host on the device: nobody waits for the copy, nor for work before it."""
+    if device.type != "cuda" or values.device.type != "cpu":
+        return values.to(device)
+    return values.pin_memory().to(device, non_blocking=True)
+
+
+def ahead(gather: Callable, items: Iterable) -> Iterator:
+    """What `gather` gives for each item; a thread gathers the next one while this one is used."""
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        coming = None
+        for item in items:
+            following = worker.submit(gather, item)
+            if coming is not None:
+                yield coming.result()
+            coming = following
+        if coming is not None:
+            yield coming.result()
+
+
+# Images and captions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitInputs:
+    """One split on one device. Images stay float16, or uint8, until a batch needs them, and so do
+    vectors of captions. Images that do not fit the device stay on the host."""
+
+    images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
+    captions: Captions
+    image_of_caption: Tensor  # (C,) int64, in [0, I)
+    group_of_image: Tensor  # (I,) int64
+    device: torch.device
+    class_of_image: Tensor | None = None  # (I,) int64, of the training split
+
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[Batch]:
+        """For each entry of the two lists, the captions at `rows` with their images, and those at
+        `pool_rows`. Nothing of a batch waits for the device."""
+        if not rows:
+            return
+        drawn = sent(rows, self.device)
+        has_pool = pool_rows[0] is not None
+        pools = sent(pool_rows, self.device) if has_pool else ()
+        if self.images.device.type == self.device.type:
+            images = (self.images_at(self.image_of_caption[index]) for index in drawn)
+        else:
+            images = ahead(self.images_at, (torch.from_numpy(self.owners[part]) for part in rows))
+        groups, classes = self.group_of_image, self.class_of_image
+        for n, values in enumerate(images):
+            owners, of_pool = self.image_of_caption[drawn[n]], {}
+            if has_pool:
+                of_pool["pool"] = self.captions_at(pools[n], torch.from_numpy(pool_rows[n]))
+                of_pool["pool_ids"] = groups[self.image_of_caption[pools[n]]]
+            yield Batch(
+                images=values,
+                captions=self.captions_at(drawn[n], torch.from_numpy(rows[n])),
+                group_ids=groups[owners],
+                class_ids=classes[owners] if classes is not None else None,
+                ids_on_host=self._groups[self.owners[rows[n]]],
+                **of_pool,
+            )
+
+    @cached_property
+    def owners(self) -> np.ndarray:
+        """(C,) the image of each caption, on the host: rows of one owner are siblings."""
+        return self.image_of_caption.cpu().numpy()
+
+    @cached_property
+    def _groups(self) -> Tensor:
+        return self.group_of_image.cpu()
+
+    @property
+    def relevant(self) -> Tensor:
+        """(I, C) bool: whether a caption describes an image of the same group."""
+        return self.group_of_image[:, None] == self.group_of_image[self.image_of_caption]
+
+    def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
+        """All matched rows in chunks: images, and their captions."""
+        for rows in torch.arange(len(self.image_of_caption)).split(CHUNK):
+            (batch,) = self.batches([rows.numpy()], [None])
+            yield batch.images, batch.captions
+
+    def images_at(self, index: Tensor | slice) -> Tensor:
+        """Features as float32; pixels as they are, for the method to crop first."""
+        if isinstance(index, Tensor):
+            index = index.to(self.images.device)  # pixels stay on the host
+        images = moved(self.images[index], self.device)
+        return images.float() if images.is_floating_point() else images
+
+    def captions_at(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
+        """Vectors as float32, words up to the longest caption. `on_host` is the same index there,
+        where it is known."""
+        captions = self._captions(index, on_host)
+        values = captions.values
+        if values.is_floating_point():
+            return replace(captions, values=values.float())
+        return replace(captions, values=values[:, : int(captions.counts.max())])
+
+    def _captions(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
+        there = index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
+        return Captions(
+            values=self.captions.values[index],
+            lengths=self.captions.lengths[index],
+            lengths_on_host=self.captions.counts[index if there is None else there],
+        )
+
+    def chosen(self, images: Tensor, captions: Tensor) -> "SplitInputs":
+        """Some images with some of their captions: which row comes first, second and so on, on the
+        host."""
+        place = images.argsort().to(self.device)
+        return replace(
+            self,
+            images=self.images[images.to(self.images.device)],
+            captions=self._captions(captions.to(self.device), captions),
+            image_of_caption=place[self.image_of_caption[captions.to(self.device)]],
+            group_of_image=self.group_of_image[images.to(self.device)],
+        )
+
+    def first_images(self, count: int | None) -> "SplitInputs":
+        """The first `count` images with their captions; None: all."""
+        if count is None or count >= len(self.images):
+            return self
+        return self.chosen(
+            torch.arange(count), (self.image_of_caption < count).nonzero()[:, 0].cpu()
+        )
+
+
+def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
+    """Words of the training captions only; None for methods that take sentence vectors."""
+    texts = data.captions["text"].iloc[data.split("train").caption_rows]
+    if takes.text == "tokens":
+        return Vocabulary.of(texts, takes.min_count)
+    return Dictionary.of(texts, Words.read(Path(cell.words))) if takes.text == "words" else None
+
+
+def vocabulary_from(takes: Inputs, words: tuple[str, ...] | None) -> Vocabulary | Dictionary | None:
+    """The vocabulary of the words that a checkpoint holds; None where it holds none."""
+    if words is None:
+        return None
+    return Vocabulary(words=words) if takes.text == "tokens" else Dictionary(words=words)
+
+
+def split_inputs(
+    data: Prepared,
+    cell: Cell,
+    takes: Inputs,
+    name: str,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs:
+    """Split `name` of a cell's dataset, in the form its method takes.
+
+    Raises NotApplicableError where the split has no captions or its features lack what the method
+    takes, and UserError where the feature folders hold features of something else.
+    """
+    split = data.split(name)
+    if not len(split.caption_rows):
+        raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
+    images = torch.from_numpy(image_features(data, cell, takes.image, name))
+    if vocabulary:
+        texts = data.captions["text"].iloc[split.caption_rows].tolist()
+        values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(texts))
+    else:
+        ids = data.captions["caption_id"].tolist()
+        vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)
+        values = torch.from_numpy(vectors[consecutive(split.caption_rows)])
+        lengths = torch.ones(len(values), dtype=torch.int64)
+    return SplitInputs(
+        images=images if takes.image == "pixels" else resident(images, device),
+        captions=Captions(
+            values=values.to(device), lengths=lengths.to(device), lengths_on_host=lengths
+        ),
+        image_of_caption=torch.from_numpy(split.image_of_caption).to(device),
+        group_of_image=torch.from_numpy(split.group_of_image).to(device),
+        device=device,
+    )
+
+
+def image_features(data: Prepared, cell: Cell, kind: str, name: str) -> np.ndarray:
+    """Features of split `name`, memory-mapped: "pooled" (I, F), "regions" or "pixels"."""
+    if not Path(cell.images, f"{kind}.npy").is_file():
+        hint = "; set image.pixels in the season" if kind == "pixels" else ""
+        raise NotApplicableError(f"{cell.images}: expected {kind}.npy, found none{hint}")
+    ids = data.used_images["image_id"].tolist()
+    array = read_array(Path(cell.images), kind, cell.dataset, ids)
+    return array[consecutive(data.split(name).image_rows)]
+
+
+def consecutive(rows: np.ndarray) -> slice:
+    """The rows of a split are consecutive (prepared_tables.py): a slice of a file is enough."""
+    return slice(int(rows[0]), int(rows[-1]) + 1)
+
+
+def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
+    """(V, E), row v for word id v; zeros for padding."""
+    vectors = Words.read(Path(cell.words)).rows(vocabulary.words[1:])
+    return torch.from_numpy(np.vstack([np.zeros_like(vectors[:1]), vectors]))
+
+
+def image_network(cell: Cell) -> nn.Module:
+    """The network that made the cell's image features, with the weights it had."""
+    state = torch.load(Path(cell.images) / "network.pt", weights_only=True)
+    network = network_structure(cell, len(state["pooled_mean"]))
+    network.load_state_dict(state)
+    return network
+
+
+def network_structure(cell: Cell, size: int) -> nn.Module:
+    """The same network without its weights, of pooled size `size`, for a checkpoint to fill."""
+    name = read_object(Path(cell.images) / "card.json")["settings"]["network"]
+    return features.load(cell.backbone).structure(name, size)
+
+
+# Phrases and proposals ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhraseInputs:
+    """The phrases of one split, on the host. What batches need lies on the device as well, where
+    it fits: features of proposals, float16, of 30,000 photographs are 24 GB."""
+
+    proposals: Tensor  # (I, P, F)
+    truths: Tensor  # (N, F) features of the true boxes
+    boxes: Tensor  # (I, P, 4) of the proposals; zeros where an image has fewer than P
+    ious: Tensor  # (N, P) float32, of proposals and true box; NaN where there is no proposal
+    image_of_phrase: Tensor  # (N,) int64, in [0, I)
+    chain_of_phrase: Tensor  # (N,) int64
+    vectors: Tensor  # (V, F') of distinct phrases
+    vector_of_phrase: Tensor  # (N,) int64, in [0, V)
+    device: torch.device
+
+    @property
+    def owners(self) -> np.ndarray:
+        """(N,) the chain of each phrase: phrases of one chain are siblings."""
+        return self.chain_of_phrase.numpy()
+
+    def batches(
+        self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
+    ) -> Iterator[RegionBatch]:
+        """The phrases at each entry of `rows` with their regions; there is no pool of phrases."""
+        if not rows:
+            return
+        owners, near = self.image_of_phrase.numpy(), self._near
+        distinct = [np.unique(owners[part], return_inverse=True) for part in rows]
+        images, of_row = zip(*distinct, strict=True)
+        sent_rows, sent_images, sent_places = (
+            sent(list(parts), self.device) for parts in (rows, images, of_row)
+        )
+        proposals = near["proposals"]
+        if proposals.device.type == self.device.type:
+            seen = (proposals[part].float() for part in sent_images)
+        else:
+            seen = ahead(lambda part: self._on_device(proposals[torch.from_numpy(part)]), images)
+        for n, of_images in enumerate(seen):
+            index, on_host = sent_rows[n], torch.from_numpy(rows[n])
+            ones = torch.ones(len(on_host), dtype=torch.int64)
+            vectors = near["vectors"][near["vector_of_phrase"][index]].float()
+            ones_there = torch.ones_like(index)
+            phrases = Captions(values=vectors, lengths=ones_there, lengths_on_host=ones)
+            yield RegionBatch(
+                regions=near["truths"][index].float(),
+                phrases=phrases,
+                proposals=of_images,
+                image_of_row=sent_places[n],
+                ious=near["ious"][index],
+                chain_ids=near["chain_of_phrase"][index],
+                ids_on_host=self.chain_of_phrase[on_host],
+                ious_on_host=self.ious[on_host],
+                present_on_host=int(self._present[images[n]].sum()),
+            )
+
+    @cached_property
+    def _present(self) -> np.ndarray:
+        """(I,) how many proposals each image has; 0 for an image without phrases."""
+        of_image = np.zeros(len(self.proposals), np.int64)
+        of_image[self.image_of_phrase.numpy()] = (~self.ious.isnan()).sum(1).numpy()
+        return of_image
+
+    @cached_property
+    def _near(self) -> dict[str, Tensor]:
+        """What batches need, by name: small arrays on the device, proposals where they fit."""
+        small = ("truths", "ious", "chain_of_phrase", "vectors", "vector_of_phrase")
+        near = {name: vars(self)[name].to(self.device) for name in small}
+        return near | {"proposals": resident(self.proposals, self.device)}
+
+    def pairs(self) -> Iterator[tuple[Tensor, Captions]]:
+        """All matched rows in chunks: features of true regions, and their phrases."""
+        for rows in torch.arange(len(self.truths)).split(CHUNK):
+            yield self._on_device(self.truths[rows]), self.phrases_at(self.vector_of_phrase[rows])
+
+    def phrases_at(self, vectors: Tensor | slice) -> Captions:
+        """Distinct phrases as a method takes them."""
+        values = self._on_device(self.vectors[vectors])
+        lengths = torch.ones(len(values), dtype=torch.int64, device=values.device)
+        return Captions(values=values, lengths=lengths)
+
+    def proposals_of(self, image: int) -> Tensor:
+        """(P, F) float32"""
+        return self._on_device(self.proposals[image])
+
+    def present_proposals_of(self, image: int) -> Tensor:
+        """(P', F) float32, without those that are missing."""
+        return self.proposals_of(image)[self.boxes[image].any(-1).to(self.device)]
+
+    def first_images(self, count: int | None) -> "PhraseInputs":
+        """The phrases of the first `count` images; None: all."""
+        if count is None or count >= len(self.proposals):
+            return self
+        kept = self.image_of_phrase < count
+        of_phrases = ("truths", "ious", "image_of_phrase", "chain_of_phrase", "vector_of_phrase")
+        changes = {name: vars(self)[name][kept] for name in of_phrases}
+        return replace(self, proposals=self.proposals[:count], boxes=self.boxes[:count], **changes)
+
+    def _on_device(self, values: Tensor) -> Tensor:
+        return moved(values, self.device).float()
+
+
+def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -> PhraseInputs:
+    """The phrases of split `name`.
+
+    Raises NotApplicableError where it has none, and UserError where the feature folders hold
+    features of something else.
+    """
+    split, features = data.split(name), Path(cell.images)
+    regions = data.regions.iloc[split.region_rows]
+    if not len(regions):
+        raise NotApplicableError(f"{cell.dataset}: the {name} split has no phrases with boxes")
+    card = read_object(features / "card.json")
+    if card.get("regions_sha256") != sha256_of_items(data.regions["phrase_id"].tolist()):
+        expected = f"features of the phrases of {data.folder}"
+        do = f"delete {features} and run `dvc repro` again"
+        raise UserError(f"{features}/card.json", expected, "features of other phrases", do)
+    used, rows = data.used_images["image_id"].tolist(), consecutive(split.image_rows)
+    image_ids = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    image_of_phrase = image_ids.get_indexer(regions["image_id"]).astype(np.int64)
+    boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
+    ious = proposal_ious(boxes_IP4, image_of_phrase, regions[CORNERS].to_numpy(np.float32))
+    truths = np.load(features / "truths.npy", mmap_mode="c", allow_pickle=False)
+    vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
+    arrays = {
+        "proposals": read_array(features, "proposals", cell.dataset, used)[rows],
+        "truths": truths[split.region_rows],
+        "boxes": boxes_IP4,
+        "ious": ious,
+        "image_of_phrase": image_of_phrase,
+        "chain_of_phrase": pd.factorize(regions["chain"])[0].astype(np.int64),
+        "vectors": read_array(Path(cell.texts), "phrase", cell.dataset, distinct.tolist()),
+        "vector_of_phrase": vector_of_phrase[split.region_rows].astype(np.int64),
+    }
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return PhraseInputs(**tensors, device=device)
+
+
+def proposal_ious(boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarray) -> np.ndarray:
+    """Intersection over union of every phrase's true box with the proposals of its image, (N, P)
+    float32 in [0, 1]; NaN for a box without area, which stands for a missing proposal."""
+    ious_NP = np.empty((len(truth_N4), boxes_IP4.shape[1]), np.float32)
+    for start in range(0, len(ious_NP), CHUNK):
+        rows = slice(start, start + CHUNK)
+        proposals = boxes_IP4[image_N[rows]]
+        of_boxes = iou(proposals, truth_N4[rows, None])
+        ious_NP[rows] = np.where(area(proposals) > 0, of_boxes, np.nan)
+    return ious_NP

@@ -1,0 +1,311 @@
+"""Every metric, declared once: its key in records, its heading in tables, its formula.
+
+To add a metric, add an entry to one of the lists below. It is then in every record written from
+now on, in the tables of results, and known to the papers' tables and claims. Records without it
+stay valid; tables show a dash for them. To change a formula, raise VERSION.
+
+Q = queries, N = phrases, P = proposals of an image. Knows no torch.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter, mul
+
+import numpy as np
+
+from benchmark.data.results import Ranks
+from benchmark.scoring.distribution_overlap import BINS, ScoreSummary, interval
+
+VERSION = 1  # of relevance, ties, galleries and formulas; others never share a table
+INTERVAL_ENDS = ("overlap_s_low", "overlap_s_high")  # of one training, over test images
+MICRO = "\N{MICRO SIGN}s"
+SUMMED_K = (1, 5, 10)  # the R@K that rsum adds up
+SUMMED_DIRECTIONS = ("i2t", "t2i", "p2r")  # rsum adds up those that a record has
+FOLDED = ("i2t", "t2i")  # directions that are ranked within folds of the test split, too
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a record.
+
+    `compute` takes what the comment beside the metric's list says. A metric of ranks is declared
+    once for all its directions, and without them in name and heading: METRICS has an entry for
+    each. If it is a mean over queries, `of_queries` gives the values of the queries, (Q,) for their
+    ranks: intervals and tests then resample the images. Other metrics vary with their seeds only.
+    """
+
+    name: str  # key in the record: i2t_r1; as declared: r1
+    heading: str  # of a table's column: i2t R@1; as declared: R@1
+    formula: str  # in words
+    compute: Callable[..., float]
+    unit: str
+    range: tuple[float, float]  # smallest and largest value
+    of_queries: Callable[[Ranks], np.ndarray] | None = None
+    decimals: int = 1  # as papers print it
+    less_is_better: bool = False
+    directions: tuple[str, ...] = ()  # queries "2" items; (): the metric is not of ranks
+    needs_all: bool = False  # whether it is of all relevant items of a query, not of the best one
+    in_tables: bool = True  # whether tables of a direction have a column for it
+    direction: str = ""  # in METRICS: the one of `directions` that this entry is about
+    is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
+
+    @property
+    def ranks(self) -> str:
+        """The direction under which the scores of a cell have the ranks of the metric."""
+        return f"{self.direction}_fold" if self.is_of_folds else self.direction
+
+
+# The formulas. Ranks are zero-based.
+
+
+def recall_at(k: int, ranks: Ranks) -> float:
+    """Share of queries with a relevant item in the top k, in percent.
+
+    The literature's R@K: trec_eval's success, not information retrieval's recall.
+    """
+    return 100 * float((ranks.best < k).mean())
+
+
+def hits_at(k: int, ranks: Ranks) -> np.ndarray:
+    """100 for each query with a relevant item in the top k, else 0, (Q,)."""
+    return 100.0 * (ranks.best < k)
+
+
+def _median(ranks: Ranks) -> int:
+    return int(np.floor(np.median(ranks.best))) + 1
+
+
+def _mean(ranks: Ranks) -> float:
+    return float(ranks.best.mean()) + 1
+
+
+def _gained_by_ties(ranks_Q: np.ndarray, optimistic_Q: np.ndarray) -> float:
+    return 100 * float((optimistic_Q < 1).mean()) - 100 * float((ranks_Q < 1).mean())
+
+
+def _bound(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
+    return 100 * float(right_NP.any(1).mean())
+
+
+def _chance(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
+    return 100 * float((right_NP.sum(1) / np.maximum(is_there_NP.sum(1), 1)).mean())
+
+
+# The declarations.
+
+ALL = ("i2t", "t2i", "s2s", "p2r")
+PERCENT = {"unit": "%", "range": (0.0, 100.0)}
+RANK = {"unit": "rank", "range": (1.0, np.inf), "less_is_better": True, "directions": ALL}
+TIES = {"unit": "points", "range": (0.0, 100.0), "less_is_better": True, "in_tables": False}
+SHARE = {"unit": "share", "range": (0.0, 1.0), "decimals": 4, "less_is_better": True}
+SCORE = {"unit": "score", "range": (-np.inf, np.inf), "decimals": 4}
+TIME = {"range": (0.0, np.inf), "less_is_better": True}
+
+
+def _recall(k: int) -> Metric:
+    return Metric(
+        name=f"r{k}",
+        heading=f"R@{k}",
+        formula=f"share of queries with a relevant item among the first {k}",
+        compute=partial(recall_at, k),
+        of_queries=partial(hits_at, k),
+        directions=ALL,
+        **PERCENT,
+    )
+
+
+def _overlap(name: str, heading: str, formula: str, bins: int) -> Metric:
+    return Metric(name, heading, formula, lambda summary: summary.overlaps[bins], **SHARE)
+
+
+def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
+    per_second, decimals = (1e6, 2) if unit == MICRO else (1e3, 0)
+    heading = f"{what} ({unit})"
+    compute = partial(mul, per_second)
+    return Metric(name, heading, formula, compute, unit=unit, decimals=decimals, **TIME)
+
+
+HALF, DOUBLE = BINS // 2, BINS * 2
+SUM = "sum of R@1, R@5 and R@10 of every direction that is retrieved"
+MEDIAN = "floor of the median zero-based rank, plus 1"
+GAP = "R@1 if ties counted for the method, minus R@1"
+BOUND = "share of phrases with a right proposal at all"
+CHANCE = "R@1 that a random order of the proposals expects"
+OVERLAP = "area under the lower of the densities of matched and of unmatched pairs"
+DISTANCE = "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, bounds S"
+MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
+
+RANK_METRICS = (  # compute(ranks)
+    _recall(1),
+    _recall(5),
+    _recall(10),
+    Metric("medr", "MedR", MEDIAN, _median, decimals=0, **RANK),
+    Metric("meanr", "MeanR", "mean rank, counted from 1", _mean, in_tables=False, **RANK),
+)
+TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
+    "r1_tie_gap", "R@1 gained by ties", GAP, _gained_by_ties, directions=("i2t", "t2i"), **TIES
+)
+PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
+    Metric("p2r_bound", "upper bound", BOUND, _bound, **PERCENT),
+    Metric("p2r_chance_r1", "R@1 by chance", CHANCE, _chance, **PERCENT),
+)
+SCORE_METRICS = (  # compute(summary)
+    _overlap("overlap_s", "S", OVERLAP, BINS),
+    _overlap("overlap_s_half_bins", "S, half the bins", "S from histograms of half the bins", HALF),
+    _overlap(
+        "overlap_s_double_bins",
+        "S, double the bins",
+        "S from histograms of double the bins",
+        DOUBLE,
+    ),
+    Metric("one_minus_ks", "1 - KS", DISTANCE, attrgetter("one_minus_ks"), **SHARE),
+    Metric("mean_matched", "mean of matched", MATCHED, attrgetter("mean_matched"), **SCORE),
+    Metric(
+        "mean_unmatched",
+        "mean of unmatched",
+        UNMATCHED,
+        attrgetter("mean_unmatched"),
+        less_is_better=True,
+        **SCORE,
+    ),
+)
+TIMES = (  # compute(seconds), of the costs
+    _time("per_pair", "score a pair", "time to score a pair"),
+    _time("per_image", "encode an image", "time to encode an image"),
+    _time("per_caption", "encode a caption", "time to encode a caption"),
+    _time("per_batch", "train a batch", "time of a training step", unit="ms"),
+)
+RSUM = Metric("rsum", "rsum", SUM, sum, unit="%", range=(0.0, 600.0))  # of its recalls
+
+
+def _in_directions(metrics: Iterable[Metric]) -> list[Metric]:
+    """The metrics of ranks as a record has them, once for each of their directions."""
+    return [
+        replace(m, name=f"{way}_{m.name}", heading=f"{way} {m.heading}", direction=way)
+        for way in ALL
+        for m in metrics
+        if way in m.directions
+    ]
+
+
+def _by_name() -> dict[str, Metric]:
+    of_ranks = _in_directions(RANK_METRICS)
+    of_folds = [
+        replace(
+            metric,
+            name=f"fold_{metric.name}",
+            heading=f"{metric.heading}, mean of folds",
+            decimals=max(1, metric.decimals),
+            is_of_folds=True,
+        )
+        for metric in (*of_ranks, RSUM)
+        if metric.direction in ("", *FOLDED)
+    ]
+    others = (RSUM, *PROPOSAL_METRICS, *SCORE_METRICS, *TIMES)
+    everything = (*of_ranks, *others, *of_folds, *_in_directions([TIE_GAP]))
+    return {metric.name: metric for metric in everything}
+
+
+METRICS = _by_name()  # every metric by its key in the record
+LARGEST_K = max(SUMMED_K)
+
+
+def table_metrics(direction: str, folds: bool = False) -> tuple[str, ...]:
+    """The metrics that tables of results show for a direction, in their order."""
+    return tuple(
+        name
+        for name, metric in METRICS.items()
+        if metric.direction == direction and metric.is_of_folds == folds and metric.in_tables
+    )
+
+
+def rsum_terms(directions: Iterable[str]) -> tuple[str, ...]:
+    """The recalls that rsum adds up over these directions."""
+    return tuple(f"{direction}_r{k}" for direction in directions for k in SUMMED_K)
+
+
+def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
+    """The means over queries that add up to a metric: itself, or of rsum its recalls.
+
+    `measured` are the metrics of the record, which tell the directions of rsum. Empty: the metric
+    is not a mean over queries.
+    """
+    if name in ("rsum", "fold_rsum"):
+        directions = [d for d in SUMMED_DIRECTIONS if f"{d}_r1" in measured]
+        prefix = name.removesuffix("rsum")
+        return [METRICS[f"{prefix}{term}"] for term in rsum_terms(directions)]
+    metric = METRICS[name]
+    return [metric] if metric.of_queries else []
+
+
+# From ranks and scores to the metrics of a record ------------------------------------------------
+
+
+def rank_metrics(direction: str, ranks: Ranks) -> dict[str, float]:
+    """Every metric of the ranks of one direction, under the record's keys: i2t_r1 and so on. Those
+    of all relevant items are left out where only the best ones are known."""
+    return {
+        f"{direction}_{metric.name}": metric.compute(ranks)
+        for metric in RANK_METRICS
+        if direction in metric.directions and (ranks.knows_all or not metric.needs_all)
+    }
+
+
+def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
+    """The metrics of every direction, and rsum over all of them."""
+    metrics = {}
+    for direction, of_way in ranks.items():
+        metrics |= rank_metrics(direction, of_way)
+    return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
+
+
+def fold_metrics(
+    ranks: Mapping[str, Ranks], fold_of_query: Mapping[str, np.ndarray]
+) -> dict[str, float | dict]:
+    """Means over the folds under fold_i2t_r1 and so on; each fold's value under fold_values.
+
+    `ranks` are within folds; `fold_of_query` has the fold of each query, (Q,), by direction.
+    """
+    folds = int(max(fold.max() for fold in fold_of_query.values())) + 1
+    metrics_of_folds = []
+    for n in range(folds):
+        of_fold = {way: of_way.at(fold_of_query[way] == n) for way, of_way in ranks.items()}
+        metrics_of_folds.append(retrieval_metrics(of_fold))
+    values = {name: [metrics[name] for metrics in metrics_of_folds] for name in metrics_of_folds[0]}
+    means = {f"fold_{name}": float(np.mean(of_folds)) for name, of_folds in values.items()}
+    return means | {"fold_values": values}
+
+
+def tie_metrics(
+    ranks: Mapping[str, Ranks], optimistic: Mapping[str, np.ndarray]
+) -> dict[str, float]:
+    """How much a metric would gain if ties counted for the method instead of against it;
+    `optimistic` are the best ranks (Q,) if they did."""
+    return {
+        f"{direction}_{TIE_GAP.name}": TIE_GAP.compute(ranks[direction].best, optimistic[direction])
+        for direction in ranks
+        if direction in TIE_GAP.directions
+    }
+
+
+def localisation_metrics(
+    ranks: Ranks, right_NP: np.ndarray, is_there_NP: np.ndarray
+) -> dict[str, float]:
+    """The metrics of the ranks with their rsum, and the limits that the proposals set: which are
+    right, and which there are."""
+    metrics = retrieval_metrics({"p2r": ranks})
+    limits = {metric.name: metric.compute(right_NP, is_there_NP) for metric in PROPOSAL_METRICS}
+    return metrics | limits
+
+
+def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:
+    """S and the other metrics of scores, with the range and bins of S."""
+    settings = {"overlap_range": list(summary.range), "overlap_bins": BINS}
+    return settings | {metric.name: metric.compute(summary) for metric in SCORE_METRICS}
+
+
+def overlap_interval(estimate: float, replicates_R: np.ndarray) -> dict[str, float]:
+    """The 95% interval of S of this training, had other images been drawn; empty: there is none."""
+    ends = interval(estimate, replicates_R)
+    return dict(zip(INTERVAL_ENDS, ends, strict=True)) if ends else {}

@@ -1,0 +1,252 @@
+"""Scores of a split: images with captions, tile by tile, of one model or of several as one score;
+and phrases with proposals.
+
+A method is given the items in an order drawn at random, images and captions apart, and what it
+returns is put back afterwards. So the place of an item tells nothing of what it belongs to.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from benchmark.contracts.methods import Encoding, Matcher
+from benchmark.core.devices import now
+from benchmark.core.progress_bars import ProgressBar
+from benchmark.scoring.inputs import PhraseInputs, SplitInputs
+from benchmark.scoring.ranking import check_finite
+from benchmark.scoring.relevance import Tile, spans
+
+Similarity = Callable[[Encoding, Encoding], Tensor]
+Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused
+
+ENCODE_CHUNK = 256
+IMAGE_TILE, CAPTION_TILE = 16, 128  # region-word products of a tile stay in cache
+STREAM_TILE = 512, 1024  # images and captions
+BYTES = 4  # of a score
+MEMORY = "REMATCH_MEMORY"  # of the machine: MB of scores in memory, beside the encodings
+DEFAULT_MEMORY = "512"
+ORDER = 20170711  # seed of the orders in which items are scored
+
+
+@dataclass
+class Encoded:
+    """A model with the encodings of a split, and what they and its scores cost."""
+
+    model: Matcher
+    images: Encoding
+    captions: Encoding
+    image_order: np.ndarray  # (I,) the image that each row of the encodings shows
+    caption_order: np.ndarray  # (C,)
+    parts: tuple[str, ...] = ("",)  # the scores that count, by name; "": the model's similarity
+    seconds: dict[str, float] = field(default_factory=dict)  # per item of each kind
+
+    @property
+    def size(self) -> int:
+        return len(self.image_order) * len(self.caption_order)
+
+    @torch.inference_mode()
+    def scores(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """(r, c) float32 of each part."""
+        images = tuple(x[rows] for x in self.images)
+        captions = tuple(x[columns] for x in self.captions)
+        scores = scores_of(self.model, self.parts, images, captions)
+        return [matrix.float().cpu().numpy() for matrix in scores]
+
+
+class ScoreStream:
+    """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each iteration is
+    a pass over all of them. During the first one, `lookers` are called with each score's number and
+    its tile, and what a model takes for a pair is added to its `seconds`.
+
+    Tiles are cut along a grid that never changes, so that the bits of a score do not depend on the
+    memory that is allowed. Scores that fit into it stay there for the next pass; others are
+    computed again.
+    """
+
+    def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
+        self.members, self.fuse = members, fuse
+        self.lookers: list[Callable[[int, Tile], None]] = []
+        self.count = sum(len(member.parts) for member in members)  # of scores
+        size = BYTES * members[0].size * self.count
+        self.keeps = size <= 1e6 * float(os.environ.get(MEMORY, DEFAULT_MEMORY))
+        self.kept: list[list[np.ndarray]] = []
+        self.is_first = True
+
+    def __iter__(self) -> Iterator[Tile]:
+        first = self.members[0]
+        grid = [
+            (rows, columns)
+            for rows in spans(len(first.image_order), STREAM_TILE[0])
+            for columns in spans(len(first.caption_order), STREAM_TILE[1])
+        ]
+        for number, place in enumerate(ProgressBar(grid, desc="score", unit="tile", leave=False)):
+            parts = self.kept[number] if number < len(self.kept) else self._scored(*place)
+            if self.keeps and number == len(self.kept):
+                self.kept.append(parts)
+            images, captions = first.image_order[place[0]], first.caption_order[place[1]]
+            for part, scores in enumerate(parts if self.is_first else ()):
+                for look in self.lookers:
+                    look(part, Tile(images, captions, {"i2t": scores}))
+            yield Tile(images, captions, self.fuse(parts, rows=images, columns=captions))
+        self.is_first = False
+
+    def _scored(self, rows: slice, columns: slice) -> list[np.ndarray]:
+        """All scores (r, c) of a tile."""
+        parts = []
+        for member in self.members:
+            device = member.images[0].device
+            started = now(device)
+            parts += member.scores(rows, columns)
+            if self.is_first:
+                spent = (now(device) - started) / member.size
+                member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
+        return parts
+
+
+@torch.inference_mode()
+def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)) -> Encoded:
+    """A split as the model encodes it, its items in an order drawn at random."""
+    image_order, caption_order = orders(len(inputs.images), len(inputs.image_of_caption))
+    mixed = inputs.chosen(image_order, caption_order)
+    started = now(inputs.device)
+    images = encode_images(model, mixed)
+    imaged = now(inputs.device)
+    captions = encode_captions(model, mixed)
+    seconds = {"per_image": (imaged - started) / len(image_order)}
+    seconds["per_caption"] = (now(inputs.device) - imaged) / len(caption_order)
+    drawn = image_order.numpy(), caption_order.numpy()
+    return Encoded(model, images, captions, *drawn, parts, seconds)
+
+
+@torch.inference_mode()
+def score(model: Matcher, inputs: SplitInputs) -> Tensor:
+    """Scores (I, C) float32 of every image of a split with every caption, on the model's device."""
+    split = encoded(model, inputs)
+    matrix = score_pairs(model.similarity, split.images, split.captions)
+    rows, columns = (
+        torch.from_numpy(order).to(matrix.device)
+        for order in (split.image_order, split.caption_order)
+    )
+    restored = torch.empty_like(matrix)
+    restored[rows[:, None], columns] = matrix
+    return restored
+
+
+@torch.inference_mode()
+def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
+    """Scores (N, P) float32 of every phrase with the proposals of its image, on the host."""
+    scores = torch.full(inputs.ious.shape, torch.nan)
+    drawn, proposals = orders(*inputs.ious.shape)
+    order = drawn[inputs.image_of_phrase[drawn].argsort(stable=True)]
+    images, counts = inputs.image_of_phrase[order].unique_consecutive(return_counts=True)
+    for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
+        phrases = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[rows]))
+        regions = model.encode_images(inputs.proposals_of(image)[proposals.to(inputs.device)])
+        of_image = model.similarity(regions, phrases).float().T.cpu()
+        scores[rows[:, None], proposals] = of_image
+    return scores
+
+
+@torch.inference_mode()
+def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
+    """Score (I, V) float32 of every image's best proposal for every distinct phrase of the split,
+    in the order of their rows, on the host. NaN for an image without proposals.
+
+    Raises RefusedError for scores that are not finite.
+    """
+    wanted = inputs.vector_of_phrase.unique()
+    scores = torch.full((len(inputs.proposals), len(wanted)), torch.nan)
+    phrases = model.encode_captions(inputs.phrases_at(wanted))
+    has_proposals = inputs.boxes.any(-1).any(-1)
+    for image in has_proposals.nonzero()[:, 0].tolist():
+        regions = model.encode_images(inputs.present_proposals_of(image))
+        scores[image] = model.similarity(regions, phrases).amax(0).float().cpu()
+    check_finite(scores[has_proposals].numpy())
+    return scores
+
+
+def encode_images(model: Matcher, inputs: SplitInputs) -> Encoding:
+    """Encodings of all images, in order."""
+    chunks = spans(len(inputs.images), ENCODE_CHUNK)
+    return joined([model.encode_images(inputs.images_at(rows)) for rows in chunks])
+
+
+def encode_captions(model: Matcher, inputs: SplitInputs) -> Encoding:
+    """Encodings of all captions, in order."""
+    chunks = spans(len(inputs.image_of_caption), ENCODE_CHUNK)
+    return joined([model.encode_captions(inputs.captions_at(rows)) for rows in chunks])
+
+
+def sentence_scores(model: Matcher, inputs: SplitInputs) -> Iterator[tuple[Tensor, Tensor]]:
+    """Scores (Q, C) of captions with all captions, one block of queries at a time: the rows of the
+    queries, (Q,) on the host in an order drawn at random, and their scores."""
+    image_order, order = orders(len(inputs.images), len(inputs.image_of_caption))
+    with torch.inference_mode():
+        captions = encode_captions(model, inputs.chosen(image_order, order))
+    for rows in spans(len(order), ENCODE_CHUNK):
+        with torch.inference_mode():  # not around the yield: the mode would leak to the caller
+            block = tuple(x[rows] for x in captions)
+            scores = model.caption_similarity(block, captions).float()
+            restored = torch.empty_like(scores)
+            restored[:, order.to(scores.device)] = scores
+        yield order[rows], restored
+
+
+def scores_of(
+    model: Matcher, parts: Sequence[str], images: Encoding, captions: Encoding
+) -> list[Tensor]:
+    """The scores (I, C) of a model that `parts` name; "": its similarity."""
+    named = model.scores(images, captions) if any(parts) else {}
+    return [named[part] if part else model.similarity(images, captions) for part in parts]
+
+
+def orders(first: int, second: int) -> tuple[Tensor, Tensor]:
+    """Random orders of two kinds of items, the same in every run and for every model."""
+    rng = np.random.default_rng(ORDER)
+    return torch.from_numpy(rng.permutation(first)), torch.from_numpy(rng.permutation(second))
+
+
+@torch.inference_mode()
+def score_pairs(
+    similarity: Similarity,
+    images: Encoding,
+    captions: Encoding,
+    tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
+) -> Tensor:
+    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions).
+
+    Captions are sorted by length first, so that tiles hold little padding.
+    """
+    num_images, num_captions = len(images[0]), len(captions[0])
+    device = images[0].device
+    matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)
+    order, last = torch.arange(num_captions, device=device), captions[-1]
+    if last.dim() == 1 and not last.is_floating_point():  # it counts the words of each caption
+        order = last.argsort(stable=True)
+    for columns in order.split(tile[1]):
+        block = tuple(x[columns] for x in captions)
+        for rows in spans(num_images, tile[0]):
+            matrix[rows, columns] = similarity(tuple(x[rows] for x in images), block).float()
+    return matrix
+
+
+def joined(parts: list[Encoding]) -> Encoding:
+    """One encoding of all items. Axis 1 may have another width in each part, as of words: it is
+    padded with zeros."""
+    return tuple(map(_cat, zip(*parts, strict=True)))
+
+
+def _cat(tensors: tuple[Tensor, ...]) -> Tensor:
+    if tensors[0].dim() < 2:
+        return torch.cat(tensors)
+    width = max(x.shape[1] for x in tensors)
+    inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
+    padded = [
+        x if x.shape[1] == width else pad(x, (*inner, 0, width - x.shape[1])) for x in tensors
+    ]
+    return torch.cat(padded)

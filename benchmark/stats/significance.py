@@ -1,0 +1,223 @@
+"""How sure a mean over queries is, and whether two presets differ: arrays in, numbers out.
+
+Queries of one image are alike, so images are the units, never single queries. A mean of trainings
+is uncertain for two reasons: other images, and other trainings. The spread of trainings on the
+same images is partly the luck of a training with single images (the interaction); other images
+would change that, too, so it is already in the spread over images and is counted once:
+
+    variance for other images and trainings   images + sum of w max(0, spread - interaction)
+    variance for other trainings, these images         sum of w spread
+
+with w = 1/S for the mean of S trainings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special  # stats takes a second to import
+
+LEVEL = 0.95
+ALPHA = 0.05
+GREEK = ord("\N{GREEK SMALL LETTER ALPHA}")
+ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
+Z = float(special.ndtri((1 + LEVEL) / 2))
+
+
+class SeedPart(NamedTuple):
+    """The spread of trainings that a mean or a difference inherits."""
+
+    counts: tuple[int, ...]  # trainings of each mean that has this spread
+    variance: float  # between trainings, on the same images
+    interaction: float  # the part of it that other images would change
+    freedom: float  # degrees of freedom of the variance
+    is_own: bool  # further trainings of these presets add to the freedom
+
+    @property
+    def main(self) -> float:
+        """The variance without the interaction."""
+        return max(0.0, self.variance - self.interaction)
+
+    def weight(self, more: int = 0) -> float:
+        """w, with so many more trainings."""
+        return sum(1 / (count + more) for count in self.counts)
+
+
+class Doubt(NamedTuple):
+    """Why a mean or a difference is uncertain."""
+
+    images: float  # variance over images of the mean of these very trainings; 0: not known
+    interaction: float  # the part of it that other trainings would change
+    image_count: int
+    seeds: tuple[SeedPart, ...]
+
+    @property
+    def main(self) -> float:
+        """The variance that trainings add to that over images."""
+        return sum(part.weight() * part.main for part in self.seeds)
+
+    @property
+    def least_freedom(self) -> float:
+        """A sum of variances is known no worse than the worst of them."""
+        of_images = max(self.image_count - 1, 1)
+        return float(min([part.freedom for part in self.seeds if part.variance], default=of_images))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean or a difference with its standard error, above zero, and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's interval at LEVEL."""
+        half = _t(self.freedom) * self.error
+        return self.value - half, self.value + half
+
+    def p(self, beyond: float = 0.0) -> float:
+        """Two-sided p of a difference of at most `beyond`: of none, or of one on the margin.
+
+        It is at most 1 - LEVEL if and only if the interval lies wholly beyond.
+        """
+        t = (abs(self.value) - beyond) / self.error
+        return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
+
+    def p_above(self, bound: float) -> float:
+        """p of a difference of at most `bound`, comparable with two-sided ones."""
+        t = (self.value - bound) / self.error
+        return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
+
+
+def _t(freedom: float) -> float:
+    """Student's t at LEVEL, two-sided; SciPy's distribution object takes 50 times as long."""
+    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+
+
+def deviations(values_Q: np.ndarray, cluster_Q: np.ndarray, clusters: int) -> np.ndarray:
+    """What each of `clusters` images does to a mean over queries, (G,): the squares add up to the
+    variance of the mean.
+
+    `cluster_Q` is the image of each query, in [0, clusters). An image without a query does nothing.
+    The variance is that of a ratio of sums over clusters, linearised, with n / (n - 1): what a
+    bootstrap over images tends to.
+    """
+    sums_G = np.bincount(cluster_Q, values_Q, minlength=clusters)
+    counts_G = np.bincount(cluster_Q, minlength=clusters)
+    has_query_G = counts_G > 0
+    images, total = int(has_query_G.sum()), counts_G.sum()
+    left_G = (sums_G - sums_G.sum() / total * counts_G) / total
+    return np.where(has_query_G, left_G, 0.0) * np.sqrt(images / max(images - 1, 1))
+
+
+def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
+    """For other trainings on the same images; None where these are not known, or do not vary.
+
+    From the spread of presets, or less: where equal seeds make two presets alike, the interaction
+    of their difference shows it. Never less sure than for other images.
+    """
+    if not doubt.seeds:
+        return None
+    variance = sum(part.weight() * part.variance for part in doubt.seeds)
+    if doubt.images:
+        variance = min(variance, doubt.interaction + doubt.main)
+    of_seeds = _estimate(value, variance, doubt.least_freedom)
+    if of_seeds is None or not doubt.images:
+        return of_seeds
+    return min(of_seeds, on_other_images(value, doubt), key=lambda e: e.interval[1])
+
+
+def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
+    """For other images and other trainings; None where there is no spread.
+
+    Satterthwaite's degrees of freedom. The interaction is known from many images, so what is left
+    of a spread without it is as uncertain as all of the spread.
+    """
+    variance = doubt.images + doubt.main
+    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)] + [
+        (part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds
+    ]
+    freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
+    return _estimate(value, variance, max(freedom, doubt.least_freedom))
+
+
+def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
+    if variance <= (ROUNDING * max(1.0, abs(value))) ** 2:
+        return None
+    return Estimate(value=value, error=float(np.sqrt(variance)), freedom=freedom)
+
+
+def score_interval(value: float, variance: float, span: float, units: int) -> tuple[float, float]:
+    """Wilson's interval of a mean of queries that lies in [0, span], for other images.
+
+    With the design effect of the images: n is the number of independent queries that would have
+    this variance. With a variance of zero, as where no query hits, it is the number of images.
+    """
+    share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
+    n = share * (1 - share) * span**2 / variance if variance > 0 else units
+    if not n > 0:
+        n = units
+    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return span * float(max(0.0, centre - half)), span * float(min(1.0, centre + half))
+
+
+def with_seeds(
+    value: float, over_images: tuple[float, float], part: SeedPart
+) -> tuple[float, float]:
+    """An interval for other images, widened so that it is for other trainings, too.
+
+    From the mean each end lies as far as the hypotenuse of what it was away and of Student's t for
+    the trainings, without the interaction, which is in the first (Zou and Donner's MOVER): ends
+    that are not symmetric stay so.
+    """
+    reach = _t(part.freedom) * float(np.sqrt(part.weight() * part.main))
+    low, high = over_images
+    return value - float(np.hypot(value - low, reach)), value + float(np.hypot(high - value, reach))
+
+
+def holm_products(p_values: Sequence[float]) -> np.ndarray:
+    """Holm's adjusted p of one family, in its order, without the bound of 1: over its p, each says
+    what that was multiplied with. (statsmodels gives the same bits, and takes a second.)"""
+    p_H = np.asarray(p_values, dtype=float)
+    order_H = np.argsort(p_H)
+    products_H = np.empty(len(p_H))
+    products_H[order_H] = np.maximum.accumulate(p_H[order_H] * np.arange(len(p_H), 0, -1))
+    return products_H
+
+
+def rank_groups(p_values: Sequence[float], size: int) -> list[str]:
+    """Compact letters of `size` things sorted best first: two share none if they differ.
+
+    `p_values` are those of every pair, in the order of itertools.combinations; they are adjusted by
+    Holm over all pairs.
+    """
+    apart_PP = np.zeros((size, size), dtype=bool)
+    apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA
+    return letters(apart_PP | apart_PP.T)
+
+
+def letters(apart_PP: np.ndarray) -> list[str]:
+    """Compact letters of presets that are sorted best first: two share a letter if and only if
+    they are not apart (Piepho's insert and absorb).
+
+    `apart_PP` is symmetric, with False on its diagonal.
+    """
+    size = len(apart_PP)
+    groups = [frozenset(range(size))] if size else []
+    for first, second in zip(*np.nonzero(np.triu(apart_PP)), strict=True):
+        split = []
+        for group in groups:
+            both = {first, second} <= group
+            split += [group - {first}, group - {second}] if both else [group]
+        groups = [g for g in set(split) if not any(g < other for other in split)]
+    ordered = sorted(groups, key=sorted)
+    names = [*ascii_letters, *(chr(GREEK + n) for n in range(len(ordered)))]
+    return [
+        "".join(name for name, group in zip(names, ordered, strict=False) if row in group)
+        for row in range(size)
+    ]

@@ -1,0 +1,324 @@
+"""What an interval says about a claim, and what would decide an undecided one.
+
+The difference d is positive where the first thing is better; the margin m is what the claim counts
+as no difference. With the 95% interval of d:
+
+    kind         conclusion                        if the interval
+    ordered      no difference beyond the margin   lies within -m and m
+                 holds, reversed                   else lies above zero, below zero *
+    alike        holds                             lies within -m and m
+                 does not hold: better, worse      lies above m, below -m *
+    not_better   holds                             does not reach above m
+                 does not hold: better             lies above m *
+
+A star marks what asserts a difference: its p must be at most 0.05 after Holm's adjustment, too. All
+else is undecided. Every conclusion states a range of d that contains the whole interval, so two
+conclusions on one difference always have a range in common: they cannot contradict each other.
+
+All pairs of a claim have to hold, so the largest p counts; one that is reversed denies it, so then
+the smallest counts, times the number of pairs. Holm's adjustment is over the claims that are judged
+together, for either scope alone; a comparison that is claimed twice counts once. Each pair of a
+claim on several is adjusted as if it were that claim alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import ceil, inf
+from typing import NamedTuple
+
+from scipy import special
+
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import ALPHA, Doubt, Estimate, holm_products
+
+IMAGE_STEP, IMAGE_STEPS = 0.98, 342  # of the variance over images, down to a thousandth
+MOST_FREEDOM = 1e6  # as good as normal
+POWER = 0.8  # of finding a difference as large as the measured one
+MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
+SEEDS_BESIDE = (0, 2, 5, 10)  # further trainings that may go with more images
+
+
+class Flag(NamedTuple):
+    """Something that a reader must know of a row or of a verdict."""
+
+    letter: str  # says of which kind it is
+    sentence: str  # plain text without its full stop
+    blocks: bool = False  # whether nothing is concluded because of it
+
+
+NOTHING_VARIES = Flag("O", "nothing varies, so nothing tells the error", blocks=True)
+
+
+class Conclusion(StrEnum):
+    """What is concluded on a claim, or on one pair of it."""
+
+    HOLDS = "holds"
+    REVERSED = "reversed"
+    NO_DIFFERENCE = "no difference beyond the margin"
+    BETTER = "does not hold: better"  # than the claim says: it claims no difference
+    WORSE = "does not hold: worse"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+
+
+WORST_FIRST = (  # of the pairs of a claim, all of which have to hold
+    Conclusion.REVERSED,
+    Conclusion.BETTER,
+    Conclusion.WORSE,
+    Conclusion.NO_DIFFERENCE,
+    Conclusion.UNDECIDED,
+    Conclusion.HOLDS,
+)
+
+
+class Size(StrEnum):
+    """How the interval lies to a printed difference."""
+
+    AS_PRINTED = "as printed"  # within the interval
+    SMALLER = "smaller than printed"
+    LARGER = "larger than printed"
+    OPPOSITE = "opposite to printed"
+
+
+class Limit(NamedTuple):
+    """What would decide an undecided comparison, if the difference stays what it is."""
+
+    seeds: int | None  # further trainings of each side on this test set; None: no number of them
+    images: int | None  # test images; None: no number of them
+    seeds_beside: int = 0  # further trainings that these images need
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What a claim says about one pair."""
+
+    kind: str  # ordered, alike, not_better
+    margin: float
+
+    @property
+    def bound(self) -> float:
+        """Beyond it lies what a conclusion with a star asserts."""
+        return 0.0 if self.kind == "ordered" else self.margin
+
+    def p(self, estimate: Estimate) -> float:
+        """Of the difference that a conclusion with a star would assert."""
+        is_one_sided = self.kind == "not_better"
+        return estimate.p_above(self.margin) if is_one_sided else estimate.p(beyond=self.bound)
+
+    def asserted(self, difference: float) -> Conclusion:
+        """The conclusion with a star that this side of the claim would have."""
+        if self.kind == "ordered":
+            return Conclusion.HOLDS if difference > 0 else Conclusion.REVERSED
+        return Conclusion.BETTER if difference > 0 else Conclusion.WORSE
+
+    def conclusion(self, estimate: Estimate, adjusted_p: float) -> tuple[Conclusion, str]:
+        """With the reason: a short sentence without its full stop."""
+        (low, high), margin = estimate.interval, f"{self.margin:.3g}"
+        if high <= self.margin and (self.kind == "not_better" or low >= -self.margin):
+            if self.kind == "not_better":
+                return Conclusion.HOLDS, f"the interval does not reach above the margin of {margin}"
+            is_ordered = self.kind == "ordered"
+            conclusion = Conclusion.NO_DIFFERENCE if is_ordered else Conclusion.HOLDS
+            return conclusion, f"the interval lies within {margin} of zero"
+        if self.p(estimate) > ALPHA:
+            reasons = {
+                "ordered": f"covers zero{f' and reaches beyond {margin}' if self.margin else ''}",
+                "alike": f"reaches within {margin} of zero and beyond",
+                "not_better": f"covers the margin of {margin}",
+            }
+            return Conclusion.UNDECIDED, f"the interval {reasons[self.kind]}"
+        if adjusted_p > ALPHA:
+            return Conclusion.UNDECIDED, f"p is {adjusted_p:.2g} after Holm's adjustment"
+        bound = "zero" if self.kind == "ordered" else margin
+        where = (
+            f"above {bound}" if estimate.value > 0 else f"below -{bound}".replace("-zero", "zero")
+        )
+        return self.asserted(estimate.value), f"the interval lies {where}"
+
+    def limit(self, difference: float, doubt: Doubt, adjustment: float = 1.0) -> Limit:
+        """What would decide the claim with a power of POWER, if the difference stays.
+
+        `adjustment` is what Holm multiplied the p with.
+        """
+        d = difference if self.kind == "not_better" else abs(difference)
+        # Distances from the bounds that would decide, each with its level of significance.
+        rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
+        rooms = [(room, level) for room, level in rooms if room > 0]
+        tried = range(1, MOST_SEEDS + 1) if doubt.seeds else []
+        few = next((n for n in tried if any(_is_enough(doubt, *room, n) for room in rooms)), None)
+        for more in SEEDS_BESIDE:
+            images = [n for room in rooms if (n := _images_needed(doubt, *room, more))]
+            if images:
+                return Limit(few, min(images), more)
+        return Limit(few, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One pair of a claim, as it is put to `judge`, and what that concludes from it."""
+
+    comparison: Comparison
+    rule: Rule
+    printed: float | None = None  # a paper's difference; positive: the first is better
+    blocked: Flag | None = None  # why nothing can be concluded, whatever the numbers
+    has_scale: bool = True  # whether sizes here can be compared with printed ones
+    conclusion: Conclusion = Conclusion.UNDECIDED  # for other images and other trainings
+    on_test_set: Conclusion = Conclusion.UNDECIDED  # for other trainings on this test set
+    reason: str = ""  # a short sentence without its full stop
+    p: float | None = None  # of the difference that the claim asserts, or denies
+    adjusted_p: float | None = None  # by Holm
+    size: Size | None = None
+    limit: Limit | None = None  # what would decide it; None: it is decided, or that is not known
+
+    @property
+    def difference(self) -> float:
+        return self.comparison.difference
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95%, for other images and other trainings."""
+        return self.comparison.interval
+
+    @property
+    def margin(self) -> float:
+        return self.rule.margin
+
+
+class _Finding(NamedTuple):
+    """Of one pair in one scope."""
+
+    conclusion: Conclusion
+    reason: str
+    p: float
+    adjustment: float  # what Holm multiplied it with, without the bound of 1
+    adjusted_p: float
+
+
+def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
+    """The pairs of each claim with what they say, with the adjustment over all these claims."""
+    elsewhere, here = _findings(claims, "estimate"), _findings(claims, "on_test_set")
+    return [
+        [_concluded(*facts) for facts in zip(*of_claim, strict=True)]
+        for of_claim in zip(claims, elsewhere, here, strict=True)
+    ]
+
+
+def _concluded(pair: Pair, finding: _Finding | None, on_test_set: _Finding | None) -> Pair:
+    comparison = pair.comparison
+    if finding is None:
+        flag = pair.blocked or NOTHING_VARIES
+        pair = replace(pair, reason=flag.sentence, blocked=flag)
+    else:
+        facts = {of: getattr(finding, of) for of in ("conclusion", "reason", "p", "adjusted_p")}
+        facts["size"] = size(comparison.interval, pair.printed) if pair.has_scale else None
+        if finding.conclusion == Conclusion.UNDECIDED:
+            factor = finding.adjustment
+            facts["limit"] = pair.rule.limit(comparison.difference, comparison.doubt, factor)
+        pair = replace(pair, **facts)
+    # What holds for other images holds on this test set, too. Its own interval is never the wider
+    # one, but with few degrees of freedom its p after Holm's adjustment can be the larger.
+    is_surer = on_test_set is not None and on_test_set.conclusion != Conclusion.UNDECIDED
+    return replace(pair, on_test_set=on_test_set.conclusion if is_surer else pair.conclusion)
+
+
+def _findings(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[_Finding | None]]:
+    """By an estimate of the comparisons; adjusted over the claims that have a pair which can be
+    judged. None of a pair that cannot.
+
+    A pair stands in the place of its claim among all claims of the adjustment: one that is surer
+    than its claim has more claims behind it.
+    """
+    known = [
+        [(a.rule, None if a.blocked else getattr(a.comparison, scope)) for a in pairs]
+        for pairs in claims
+    ]
+    keys = [tuple(pair for pair in pairs if pair[1]) for pairs in known]
+    p_of = {key: claim_p(*zip(*key, strict=True)) for key in keys if key}
+    findings = []
+    for pairs, key in zip(known, keys, strict=True):
+        of_claim = []
+        for rule, estimate in pairs:
+            if estimate is None:
+                of_claim.append(None)
+                continue
+            p = rule.p(estimate)
+            others = p_of | {key: p * len(key) if estimate.value < 0 else p}
+            product = float(holm_products(list(others.values()))[list(others).index(key)])
+            adjusted_p, factor = min(1.0, product), product / p if p else len(p_of)
+            conclusion, reason = rule.conclusion(estimate, adjusted_p)
+            of_claim.append(_Finding(conclusion, reason, p, factor, adjusted_p))
+        findings.append(of_claim)
+    return findings
+
+
+def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
+    """p of a claim on several pairs: that all hold, or, if one is behind, that one is reversed."""
+    p_values = [rule.p(estimate) for rule, estimate in zip(rules, estimates, strict=True)]
+    behind = [p for p, estimate in zip(p_values, estimates, strict=True) if estimate.value < 0]
+    if len(rules) == 1 or not behind:
+        return max(p_values)
+    return min(1.0, len(rules) * min(behind))
+
+
+def decisive(pairs: Sequence[Pair]) -> Pair:
+    """The pair whose conclusion is that of its claim. Of the pairs with the worst conclusion: where
+    all hold the least sure one, where one is denied the surest. Of undecided ones that with the
+    opposite difference, which decides alone, then one of which nothing can be concluded."""
+    worst = min((pair.conclusion for pair in pairs), key=WORST_FIRST.index)
+    pairs = [pair for pair in pairs if pair.conclusion == worst]
+    if worst == Conclusion.UNDECIDED:
+        return next(iter(behind(pairs) or [pair for pair in pairs if pair.blocked] or pairs))
+    if worst == Conclusion.NO_DIFFERENCE:
+        return pairs[0]
+    return (max if worst == Conclusion.HOLDS else min)(pairs, key=lambda pair: pair.p)
+
+
+def behind(pairs: Sequence[Pair]) -> list[Pair]:
+    """The undecided pairs that may turn out to be reversed, the one that needs least first."""
+    may_turn = [pair for pair in pairs if pair.limit and pair.difference < 0]
+    return sorted(may_turn, key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf))
+
+
+def two_digits(number: int) -> int:
+    """A number of seeds or images, rounded up to two significant digits."""
+    step = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
+
+
+def size(interval: tuple[float, float] | None, printed: float | None) -> Size | None:
+    """None where one of them is not known, or the paper prints no difference."""
+    if interval is None or not printed:
+        return None
+    low, high = interval if printed > 0 else (-interval[1], -interval[0])
+    if low <= abs(printed) <= high:
+        return Size.AS_PRINTED
+    if low > abs(printed):
+        return Size.LARGER
+    return Size.OPPOSITE if high < 0 else Size.SMALLER
+
+
+def _images_needed(doubt: Doubt, room: float, level: float, more: int) -> int | None:
+    """Test images in all, with so many further trainings; more than a thousandfold is none."""
+    few, many = 0, IMAGE_STEPS  # steps that are not enough, and that are
+    if not doubt.images or not _is_enough(doubt, room, level, more, IMAGE_STEP**many):
+        return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        is_enough = _is_enough(doubt, room, level, more, IMAGE_STEP**middle)
+        few, many = (few, middle) if is_enough else (middle, many)
+    return ceil(doubt.image_count / IMAGE_STEP**many)
+
+
+def _is_enough(doubt: Doubt, room: float, level: float, more: int, share: float = 1.0) -> bool:
+    """Whether a difference so far from a bound would be found, with further trainings, and with
+    `share` of the images' variance."""
+    now, then = (sum(part.weight(n) for part in doubt.seeds) for n in (0, more))
+    left = doubt.interaction * (then / now if now else 1.0)
+    of_images = share * (doubt.images - doubt.interaction + left)
+    parts = [(p.weight(more) * p.main, p.freedom + more * p.is_own) for p in doubt.seeds]
+    variance = of_images + sum(main for main, _ in parts)
+    doubts = sum(main**2 / freedom for main, freedom in parts)
+    freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
+    reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
+    return bool(reach**2 * variance <= room**2)

@@ -1,1 +1,0 @@
-"""What several datasets share: readers of common file formats, checks of options, drawings."""

@@ -1,0 +1,60 @@
+"""What seasons said of claims, made up, for tests of the ledger."""
+
+from benchmark.boards.claim_ledger import LedgerRow, ledger
+from benchmark.boards.season_claims import Compared, Judged, Leader, Measured, Place, SeasonClaims
+from benchmark.papers.printed_tables import papers
+from benchmark.stats.verdicts import Conclusion, Size
+
+CLAIM = papers()["scan"].claims[0]
+
+
+def compared(**facts: object) -> Compared:
+    """2 points of 4 that are printed."""
+    known = {"first": "A", "second": "B", "pairs": 1, "metric": "rsum", "decimals": 1}
+    known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
+    known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
+    return Compared(**(known | facts))
+
+
+def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Judged:
+    is_run = conclusion != Conclusion.NOT_RUN
+    return Judged(
+        paper="scan",
+        id=claim,
+        conclusion=Conclusion(conclusion),
+        reason="the reason",
+        is_elsewhere=False,
+        cautions=["not converged: A"] if is_run else [],
+        compared=compared(**facts) if is_run else None,
+    )
+
+
+def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
+    """title -> mean and letters"""
+    return [Place(title=title, mean=mean, letters=own) for title, (mean, own) in rows.items()]
+
+
+def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
+    """Its dataset is its own unless the facts name one."""
+    leader = Leader(
+        task="retrieval",
+        metric="rsum",
+        low=190.0,
+        high=210.0,
+        is_compared=True,
+        places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
+        unconverged=2,
+        few_seeds=0,
+        lacks=["extra input"],
+    )
+    known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000, "budgets": {}}
+    known["split"] = "official"
+    measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
+    about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
+    return SeasonClaims(season=name, datasets=[measured], **about)
+
+
+def row(*claims: Judged) -> LedgerRow:
+    """The first claim of SCAN, judged so by one season after the other."""
+    told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
+    return next(r for r in ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))

@@ -1,0 +1,144 @@
+"""What all seasons together say on a claim, from made-up findings."""
+
+import json
+
+import pytest
+from made_ledger import judged, row, season
+
+from benchmark.boards.claim_ledger import (
+    KEY,
+    UNPLAYABLE,
+    UNTRAINED,
+    Group,
+    ledger,
+    same_comparisons,
+    untested_reasons,
+)
+from benchmark.boards.season_claims import DRAWN, FILE, read_seasons
+from benchmark.contracts.datasets import people, shapes
+from benchmark.core.errors import UserError
+from benchmark.core.files import write_json
+from benchmark.papers.printed_tables import papers
+from benchmark.stats.verdicts import Conclusion, Size
+
+
+@pytest.mark.parametrize(
+    ("conclusions", "group"),
+    [
+        (["not run"], "untested"),
+        (["undecided", "not run"], "undecided"),
+        (["holds", "undecided"], "replicated"),
+        (["holds", "reversed"], "mixed"),
+        (["holds", "no difference beyond the margin"], "mixed"),
+        (["undecided", "no difference beyond the margin"], "null"),
+        (["no difference beyond the margin", "reversed"], "reversed"),
+        (["does not hold: better"], "unlike"),
+        (["does not hold: worse", "undecided"], "unlike"),
+    ],
+)
+def test_the_group_follows_from_all_findings(conclusions, group):
+    sizes = {"size": Size.AS_PRINTED}
+    assert row(*(judged(word, **sizes) for word in conclusions)).group == group
+
+
+def test_smaller_is_what_is_smaller_wherever_it_was_tested():
+    assert row(judged("holds"), judged("holds")).group == Group.SMALLER
+    mixed = judged("holds"), judged("holds", size=Size.AS_PRINTED)
+    assert row(*mixed).group == Group.REPLICATED
+    beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
+    assert row(*beside_undecided).group == Group.SMALLER
+
+
+def test_what_claims_no_difference_cannot_be_smaller_than_printed():
+    denied = next(claim for claim in papers()["scan"].claims if claim.kind != "ordered")
+    told = [season("s", judged("holds", denied.id))]
+    (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
+    assert of_claim.group == Group.REPLICATED
+
+
+@pytest.mark.parametrize(
+    ("needs", "words"),
+    [
+        ([{}], ""),
+        ([{"seeds": 1}], "1 more seed"),
+        ([{"seeds": 12, "images": 900}, {"seeds": 3}], "3 more seeds"),
+        ([{"images": 51_201}, {}], "52,000 images"),
+        ([{"images": 51_201, "seeds_beside": 2}], "52,000 images with 2 more seeds"),
+    ],
+)
+def test_what_would_decide_it_is_the_least_of_all_datasets(needs, words):
+    assert row(*(judged("undecided", **facts) for facts in needs)).needs == words
+
+
+def test_an_untested_claim_says_the_reason_of_each_season():
+    reasons = ["a was not played", "a was not played", "b was not played"]
+    not_run = judged("not run")
+    own = row(*(not_run.model_copy(update={"reason": reason}) for reason in reasons))
+    assert own.lacking == "a was not played in s0, s1; b was not played in s2"
+    assert row(not_run, not_run).lacking == "the reason"
+    assert row(judged("holds")).lacking == ""
+
+
+@pytest.mark.parametrize(
+    ("conclusions", "extent"),
+    [
+        (["reversed", "undecided"], "the opposite in 1 of 2 tests"),
+        (["does not hold: better", "does not hold: worse"], "a difference in 2 of 2 tests"),
+        (["holds", "reversed", "undecided"], "holds in 1 of 3 tests"),
+        (["undecided", "no difference beyond the margin"], "no difference in 1 of 2 tests"),
+        (["undecided"], "undecided in 1 of 1 test"),
+        (["holds", "undecided"], "holds, by less than printed, in 1 of 2 tests"),
+    ],
+)
+def test_a_group_says_in_how_many_tests_it_is_so(conclusions, extent):
+    size = Size.SMALLER if "by less" in extent else Size.AS_PRINTED
+    assert row(*(judged(word, size=size) for word in conclusions)).extent == extent
+
+
+def test_every_group_and_every_verdict_is_in_the_key():
+    assert list(KEY) == list(Group)
+    assert {verdict for meaning in KEY.values() for verdict in meaning.verdicts} == {*Conclusion}
+
+
+def test_claims_that_compare_the_same_pair_share_a_letter():
+    ids = [claim.id for claim in papers()["scan"].claims[:4]]
+    claims = [
+        judged("holds", ids[0]),
+        judged("holds", ids[1], first="B", second="A"),
+        judged("holds", ids[2], metric="S"),
+        judged("holds", ids[3], second="C"),
+    ]
+    assert same_comparisons(ledger([season("s", *claims)])) == {
+        ("scan", ids[0]): "a",
+        ("scan", ids[1]): "a",
+    }
+
+
+def test_untested_claims_are_counted_by_what_keeps_them_so():
+    rows = ledger([])
+    reasons = untested_reasons(rows)
+    assert sum(map(len, reasons.values())) == len(rows)
+    assert {row.claim.unplayed != "" for row in reasons[UNPLAYABLE]} == {True}
+    assert {row.claim.weights != "" for row in reasons[UNTRAINED]} == {True}
+
+
+def test_a_claim_that_drawings_alone_decide_is_known():
+    drawn = season("s", judged("holds"), split="drawn")
+    for conclusion, rests in (("undecided", True), ("holds", False)):
+        told = [drawn, season("t", judged(conclusion))]
+        (of_claim,) = [r for r in ledger(told) if r.findings]
+        assert of_claim.rests_on_drawings == rests
+
+
+def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
+    assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
+
+
+def test_a_file_that_is_none_names_itself(tmp_path):
+    for told in (season("one", judged("holds")), season("two", judged("reversed"))):
+        write_json(tmp_path / told.season / FILE, told.model_dump(mode="json"))
+    assert [told.season for told in read_seasons(tmp_path)] == ["one", "two"]
+    path = tmp_path / "two" / FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"season": 3}))
+    with pytest.raises(UserError, match="two/claims.json"):
+        read_seasons(tmp_path)

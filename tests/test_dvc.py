@@ -1,0 +1,268 @@
+"""The pipelines of seasons: what stages depend on, what an edit makes stale, and what stays."""
+
+import shutil
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from benchmark.__main__ import main
+from benchmark.contracts import datasets, methods
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_yaml
+from benchmark.season import pipeline
+from benchmark.season.parameter_files import SEASONS, read_params
+from seasons import ROOT, clone
+
+COMMITTED = sorted(path.parent.name for path in ROOT.glob("seasons/*/cells.yaml"))
+SMALL = Path("seasons/small/season.yaml")
+SEASON = {
+    "title": "Small",
+    "datasets": {
+        "shapes": {
+            "image": {"network": "drawn_cnn", "input_size": 96},
+            "words": {"size": 16},
+            "sentence": {"hglmm": {"centres": 2}},
+        }
+    },
+    "presets": ["vse", "scan_t2i_avg", "scan_i2t_lse", "scan_t2i_avg_i2t_lse", "two_branch_linear"],
+    "seeds": [0],
+    "pages": ["vse"],
+    "answers": ["scan_t2i_avg"],
+}
+ROWS = ("scan_t2i_avg", "scan_i2t_lse")
+SCAN = {f"{verb}-shapes-{preset}-0" for verb in ("train", "evaluate") for preset in ROWS}
+FUSION = "evaluate-shapes-scan_t2i_avg_i2t_lse-0"
+
+
+# Pipelines that are committed -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_what_is_committed_is_what_would_be_written_today(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    params = read_params(name)
+    assert pipeline.as_written(params) == params
+    digests = {key: pipeline.cell_digest(cell) for key, cell in params.everything.items()}
+    assert read_yaml(SEASONS / name / "cells.yaml")["cells"] == digests
+    assert len(list((SEASONS / name).iterdir())) <= 5
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_what_stages_read_is_written_by_one_stage_and_no_training_reads_results(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    stages = pipeline.all_stages(read_params(name))
+    written = [path for stage in stages.values() for path in pipeline.outputs(stage)]
+    assert len(set(written)) == len(written)
+    for key, stage in stages.items():
+        made = [path for path in stage.get("deps", []) if path.startswith("data/")]
+        assert set(made) <= set(written), key
+        assert key.startswith("report") or not any(
+            "results/" in path for path in stage.get("deps", [])
+        )
+
+
+# A small season, without a training -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory) -> Path:
+    """A repository with the season SMALL, in which every stage left an empty file or folder."""
+    folder = tmp_path_factory.mktemp("repository")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        clone()
+        write_season({})
+        for path in [
+            p for s in pipeline.all_stages(read_params("small")).values() for p in outs(s)
+        ]:
+            if path.suffix:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.exists() or path.touch()
+            else:
+                path.mkdir(parents=True, exist_ok=True)
+        commit()
+    return folder
+
+
+@pytest.fixture
+def repository(committed, tmp_path, monkeypatch) -> None:
+    """A copy of it, whose plug-ins are those of the copy."""
+    monkeypatch.chdir(shutil.copytree(committed, tmp_path / "work", symlinks=True))
+    monkeypatch.setattr(methods, "FOLDER", Path("methods").resolve())
+    monkeypatch.setattr(datasets, "FOLDER", Path("datasets").resolve())
+
+
+def outs(stage: dict) -> list[Path]:
+    return [Path(path) for path in pipeline.outputs(stage)]
+
+
+def write_season(changes: dict) -> None:
+    SMALL.parent.mkdir(parents=True, exist_ok=True)
+    SMALL.write_text(yaml.safe_dump(SEASON | changes))
+    assert main(["season", "small"]) == 0
+
+
+def commit() -> None:
+    """What `dvc repro` writes into the lock files, as if every stage had left what is there."""
+    with catch_warnings():
+        simplefilter("ignore")  # of what DVC imports
+        with Repo() as repo:
+            repo.commit(force=True)
+
+
+def stale() -> set[str]:
+    """Stages with a changed dependency, parameter or output, once digests are as the code is: the
+    stages that write these are quick, and run first."""
+    pipeline.write_readers()
+    pipeline.write_digests(read_params("small"))
+    with catch_warnings():
+        simplefilter("ignore")
+        with Repo() as repo:
+            changed = [address.rpartition(":") for address in repo.status()]
+    own = {
+        name for file, _, name in changed if file.startswith(("seasons/small", "seasons/shared"))
+    }
+    return own - {"cells", "readers"}
+
+
+def edit(file: str, old: str, new: str) -> None:
+    text = Path(file).read_text()
+    assert old in text
+    Path(file).write_text(text.replace(old, new, 1))
+
+
+def test_nothing_is_stale_after_everything_ran(repository):
+    assert stale() == set()
+    assert main(["season", "small"]) == 0
+    assert stale() == set()
+
+
+@pytest.mark.parametrize(
+    "file, old, new, expected",
+    [
+        ("methods/scan.py", '"""', '"""Another docstring. ', set()),
+        ("methods/scan.py", "import math", "import math  # a comment\n", set()),
+        ("methods/scan.py", "import math", "import math\n\nEDITED = True", SCAN),
+        ("datasets/shapes.py", '"""', '"""Another docstring. ', set()),
+        ("benchmark/features/hglmm.py", "import", "import os\nimport", set()),
+        ("benchmark/core/files.py", "import", "import os\nimport", set()),
+        ("benchmark/train/__main__.py", "import", "import os\nimport", set()),
+        ("benchmark/report/figure_style.py", "import", "import os\nimport", {"report"}),
+        ("benchmark/versions.yaml", "report: 1", "report: 2", {"report"}),
+        (
+            "benchmark/versions.yaml",
+            "train: 1",
+            "train: 2",
+            {f"train-shapes-{p}-0" for p in SEASON["presets"] if p != "scan_t2i_avg_i2t_lse"},
+        ),
+        (
+            "benchmark/versions.yaml",
+            "evaluate: 1",
+            "evaluate: 2",
+            {f"evaluate-shapes-{preset}-0" for preset in SEASON["presets"]},
+        ),
+    ],
+)
+def test_an_edit_makes_stale_what_it_decides_and_nothing_else(repository, file, old, new, expected):
+    edit(file, old, new)
+    assert stale() == expected
+
+
+def test_code_of_a_reader_makes_its_data_stale(repository):
+    edit("datasets/shapes.py", "import", "EDITED = True\nimport")
+    read = {"fetch-shapes", "prepare-shapes", "pretrain", "encode-shapes-drawn_cnn_96_g6_flip"}
+    assert stale() == read
+
+
+def test_an_option_in_the_season_file_makes_its_cells_stale(repository):
+    """Also before `rematch season`, as `dvc exp run -S` and an editor leave it."""
+    SMALL.write_text(yaml.safe_dump(SEASON | {"options": {"vse": {"epochs": 2}}}))
+    assert stale() == {"train-shapes-vse-0", "evaluate-shapes-vse-0", "report"}
+    assert main(["season", "small", "--digests"]) == 0
+
+
+def test_a_season_file_with_other_stages_is_refused_before_anything_runs(repository, capsys):
+    SMALL.write_text(yaml.safe_dump(SEASON | {"seeds": [0, 1]}))
+    assert main(["season", "small", "--digests"]) == 2
+    assert "run: rematch season small" in capsys.readouterr().err
+
+
+def test_a_preset_that_comes_back_is_up_to_date(repository):
+    write_season({"presets": ["scan_t2i_avg"]})
+    assert not (SEASONS / "small/dvc.yaml").read_text().count("vse")
+    write_season({})
+    assert stale() == set()
+
+
+def test_a_fusion_and_a_report_need_what_their_members_left(repository):
+    stages = pipeline.all_stages(read_params("small"))
+    checkpoints = [f"data/checkpoints/small/shapes/{p}/0.pt" for p in ROWS]
+    assert stages[FUSION]["deps"] == checkpoints
+    assert "results/small" in stages["report"]["deps"]
+    Path(checkpoints[0]).write_text("another training")
+    assert {"evaluate-shapes-scan_t2i_avg-0", FUSION} < stale()
+
+
+def test_git_keeps_what_pages_show_and_dvc_the_rest(repository):
+    cells = read_params("small").cells
+    vse, scan = cells["shapes-vse-0"], cells["shapes-scan_t2i_avg-0"]
+    assert vse.samples == "results/small/shapes/vse/0/scores/samples.npz"
+    assert vse.retrieved == "data/samples/small/shapes/vse/0/retrieved.npz"
+    assert scan.samples == "data/samples/small/shapes/scan_t2i_avg/0/samples.npz"
+    assert scan.retrieved == "results/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
+    written = pipeline.all_stages(read_params("small"))["evaluate-shapes-vse-0"]["outs"]
+    assert written == [{vse.folder: {"cache": False}}, str(Path(vse.retrieved).parent)]
+
+
+# Seasons beside each other ----------------------------------------------------------------------
+
+
+def write_other(datasets_of_it: dict) -> int:
+    other = Path("seasons/other/season.yaml")
+    other.parent.mkdir(exist_ok=True)
+    other.write_text(yaml.safe_dump(SEASON | {"datasets": datasets_of_it, "presets": ["vse"]}))
+    return main(["season", "other"])
+
+
+def test_seasons_share_a_dataset_and_agree_about_it(repository, capsys):
+    assert write_other(SEASON["datasets"]) == 0
+    assert stale() == set()
+    edited = SEASON["datasets"]["shapes"] | {"options": {"train": 9}}
+    assert write_other({"shapes": edited}) == 2
+    assert "the settings that season small has" in capsys.readouterr().err
+    assert write_other({"mine": edited | {"reader": "shapes"}}) == 0
+    shared = read_yaml(SEASONS / "shared/params.yaml")
+    assert list(shared["datasets"]) == ["mine", "shapes"]
+    assert write_other({"people": {"image": {"network": "drawn_cnn"}}}) == 0
+    assert list(read_yaml(SEASONS / "shared/params.yaml")["datasets"]) == ["people", "shapes"]
+
+
+def test_a_season_is_written_as_it_stands(repository):
+    """Files that stay as they are are not touched: DVC would hash them again."""
+    files = [*SEASONS.glob("*/*.yaml")]
+    before = {path: path.stat().st_mtime_ns for path in files}
+    assert main(["season", "small"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
+    (SEASONS / "small/tuning.csv").touch()
+    (SEASONS / "small/external.yaml").write_text("{}")
+    deps = pipeline.all_stages(read_params("small"))["report"]["deps"]
+    assert {"seasons/small/tuning.csv", "seasons/small/external.yaml"} <= set(deps)
+    with pytest.raises(UserError, match="rematch season small"):
+        pipeline.as_written(read_params("small"))
+
+
+def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
+    cell = read_params("demo").cells["shapes-vse-0"]
+    same = cell.model_copy(update={"folder": "results/elsewhere", "keeps": ()})
+    assert pipeline.cell_digest(same) == pipeline.cell_digest(cell)
+    changes = {"options": {"epochs": 9}, "method": "scan", "images": "data/features/x", "seed": 7}
+    changes |= {"numerics": "intel", "threads": 2, "precision": "tf32", "validation_images": 5}
+    for name, value in changes.items():
+        changed = cell.model_copy(update={name: value})
+        assert pipeline.cell_digest(changed) != pipeline.cell_digest(cell), name

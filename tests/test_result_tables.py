@@ -1,0 +1,267 @@
+"""What pages show of a board, from made-up boards whose numbers are worked out by hand."""
+
+import builders
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.boards.boards import Board, Row
+from benchmark.report.costs import training_seconds
+from benchmark.report.pages import dataset_page, result_tables, summary
+from benchmark.report.pages.result_tables import MOST, first_page, leaderboard, of_direction
+from benchmark.report.tables import DAGGER, Table
+
+IMAGES, EACH = 40, 2
+PERFECT, POOR = 0, 20  # rank of every query: an rsum of 600, and of 0
+SCORES = {"overlap_s": 0.3, "one_minus_ks": 0.4, "overlap_range": [-1.0, 1.0]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """The prepared dataset."""
+    monkeypatch.chdir(tmp_path)
+    builders.prepare("flickr30k", np.repeat(np.arange(IMAGES), EACH))
+
+
+def row(preset: str, *ranks: int | None, start: str | None = None, **facts: object) -> Row:
+    """One seed per rank that all its queries have; None: it failed."""
+    outcomes = []
+    for seed, rank in enumerate(ranks):
+        queries = {"i2t": IMAGES, "t2i": IMAGES * EACH} if rank is not None else {}
+        given = {
+            "ranks": {way: np.full(count, rank) for way, count in queries.items()},
+            "seconds": {"per_image": 1e-3, "per_caption": 2e-3, "per_pair": 1e-5},
+            "training": [9.0],
+            "dataset": "flickr30k",
+            "images": IMAGES,
+            "captions": IMAGES * EACH,
+            "deviations": ["cnn"],
+            "status": "failed" if rank is None else "ok",
+            "reason": "the loss is NaN" if rank is None else "",
+            "metrics": SCORES,
+        }
+        outcomes.append(builders.outcome(preset, seed, **(given | facts)))
+    return builders.standing(preset, outcomes, preset.upper(), start=start)
+
+
+def board(*rows: Row, **card: object) -> Board:
+    facts = {"split": "karpathy", "reader": "flickr30k", "title": "Made", "leakage": {"notes": []}}
+    return builders.board(*rows, dataset="flickr30k", **(facts | card))
+
+
+def cells(table: Table) -> list[dict[str, str]]:
+    """As a reader sees them."""
+    return [{head: str(cell) for head, cell in line.items()} for line in records(table)]
+
+
+def records(table: Table) -> list[dict]:
+    return table.frame.to_dict("records")
+
+
+class TestLeaderboard:
+    def test_the_best_is_first_and_a_row_has_its_numbers(self):
+        table = leaderboard(board(row("b", POOR), row("a", PERFECT)))
+        assert list(table.frame)[:5] == ["preset", "rsum", "95% interval", "i2t R@1", "t2i R@1"]
+        first, second = cells(table)
+        assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
+        assert (second["preset"], second["rsum"]) == ("B", "0.0")
+        assert list(table.frame.index) == ["a", "b"]
+
+    def test_over_seeds_it_is_their_mean_and_deviation(self):
+        (only,) = records(leaderboard(board(row("a", 0, 1, 5))))
+        rsums = [600, 400, 200]
+        assert only["rsum"].value == np.mean(rsums)
+        assert only["rsum"].sd == pytest.approx(np.std(rsums, ddof=1))
+
+    def test_trainings_that_all_gave_the_same_have_no_deviation(self):
+        (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, PERFECT))))
+        assert (only["rsum"].value, only["rsum"].sd) == (600, None)
+
+    def test_the_best_of_a_column_is_marked_with_all_that_print_alike(self):
+        same = board(row("a", 1), row("b", 1), row("c", 5))
+        marked = [
+            [line["rsum"].is_best, line["i2t R@1"].is_best] for line in records(leaderboard(same))
+        ]
+        assert marked == [[True, True], [True, True], [False, True]]
+        small = board(row("a", 1), row("b", 2), counts={"test": {"images": 9, "captions": 9}})
+        assert not any(line["rsum"].is_best for line in records(leaderboard(small)))
+
+    def test_rows_that_could_not_be_compared_are_of_no_group(self):
+        single = board(row("b", POOR), row("a", PERFECT))
+        several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
+        assert [line["group"] for line in records(leaderboard(single))] == [None, None]
+        assert [line["group"] for line in records(leaderboard(several))] == ["a", "b"]
+        external = row("b", POOR, method="brought", family="brought")
+        beside = board(row("a", PERFECT, PERFECT, 1), external)
+        assert [line["group"] for line in records(leaderboard(beside))] == [None, None]
+
+    def test_failed_cells_come_last_and_are_counted(self):
+        one_lost = board(row("lost", None, None), row("some", None, 1), row("a", PERFECT))
+        assert [line["preset"] for line in cells(leaderboard(one_lost))] == ["A", "SOME", "LOST"]
+        _, some, lost = cells(leaderboard(one_lost))
+        assert (lost["rsum"], lost["seeds"].replace("\xa0", " ")) == ("failed", "0 of 2")
+        assert (some["rsum"], some["seeds"].replace("\xa0", " ")) == ("400.0", "1 of 2")
+        failures = records(result_tables.failures(one_lost))
+        assert [(line["preset"], line["seed"], line["reason"]) for line in failures] == [
+            ("LOST", 0, "the loss is NaN"),
+            ("LOST", 1, "the loss is NaN"),
+            ("SOME", 0, "the loss is NaN"),
+        ]
+        lost = row("n", None, status="not_applicable", reason="needs 5 captions")
+        assert cells(leaderboard(board(lost)))[0]["rsum"] == "not applicable"
+
+    def test_the_first_page_cuts_only_long_boards_and_keeps_rows_of_no_paper(self):
+        of_papers = [row(f"p{n:02}", n) for n in range(MOST)]
+        whole, ranks = first_page(board(*of_papers))
+        assert (len(whole), ranks) == (MOST, [])
+        external = row("z", POOR, method="brought", family="brought")
+        own = row("y", POOR, method="examples/y.py")
+        cut, ranks = first_page(board(*of_papers, external, own))
+        assert [line["preset"] for line in records(cut)] == ["P00", "Z", "Y"]
+        assert ranks == [1, MOST + 1, MOST + 2]
+
+    def test_an_interval_over_the_test_images_only_has_a_dagger(self):
+        (only,) = records(leaderboard(board(row("a", PERFECT))))
+        ends = only["95% interval"]
+        assert (ends.note, ends.high) == (DAGGER, 600) and 500 < ends.low < 600
+        three = board(row("a", PERFECT, PERFECT, PERFECT), row("b", 0, 1, POOR))
+        assert {line["95% interval"].note for line in records(leaderboard(three))} == {""}
+
+    def test_one_way_only(self):
+        t2i = {"t2i": np.zeros(IMAGES * EACH, int)}
+        single = board(row("a", 0, ranks=t2i), ways=["t2i"])
+        (only,) = records(leaderboard(single))
+        assert only["rsum"].value == 300 and "i2t R@1" not in only
+        assert len(of_direction(single, "i2t")) == 0
+
+
+def test_a_direction_has_its_recalls():
+    (only,) = cells(of_direction(board(row("a", PERFECT)), "t2i"))
+    assert list(only) == ["preset", "t2i R@1", "t2i R@5", "t2i R@10", "t2i MedR"]
+    assert list(only.values())[1:] == ["100.0"] * 3 + ["1"]
+    assert len(of_direction(board(row("a", PERFECT)), "s2s")) == 0
+
+
+def test_folds_are_their_means_with_their_spread():
+    """Two folds: R@1 of 100 and 50 with the first seed, of 50 and 50 with the second."""
+    names = [f"{way}_{name}" for way in ("i2t", "t2i") for name in ("r1", "r5", "r10", "medr")]
+    seeds = ([100.0, 50.0], [50.0, 50.0])
+    outcomes = []
+    for seed, values in enumerate(seeds):
+        metrics = {f"fold_{name}": 75.0 for name in [*names, "rsum"]}
+        metrics["fold_values"] = {name: values for name in [*names, "rsum"]}
+        ranks = {"i2t": np.zeros(IMAGES, int), "t2i": np.zeros(IMAGES * EACH, int)}
+        ranks |= {f"{way}_fold": ranks_Q for way, ranks_Q in ranks.items()}
+        facts = {"dataset": "flickr30k", "metrics": metrics, "ranks": ranks}
+        outcomes.append(builders.outcome("a", seed, **facts))
+    folded = board(builders.standing("a", outcomes), folds=2)
+    (only,) = records(result_tables.folds(folded))
+    for head in ("i2t R@1", "t2i R@10", "rsum"):
+        assert only[head].value == np.mean([75, 50])
+        assert only[head].sd == pytest.approx(np.std([75, 50], ddof=1))
+    assert len(result_tables.folds(board(row("a", PERFECT)))) == 0
+
+
+class TestOverlaps:
+    def test_an_s_above_its_bound_is_marked_and_never_the_best(self):
+        coarse = {"overlap_s": 0.1, "one_minus_ks": 0.01, "overlap_range": [0.0, 0.5]}
+        table = result_tables.overlaps(board(row("a", 0), row("c", 0, metrics=coarse)))
+        fine, marked = records(table)
+        assert str(marked["S"]) == "0.100\xa0*" and not marked["S"].is_best
+        assert fine["S"].is_best and fine["S"].note == ""
+        assert (fine["range"], marked["range"]) == ("-1 to 1", "0 to 0.5")
+
+    def test_a_row_of_ranks_alone_has_none(self):
+        assert len(result_tables.overlaps(board(row("a", 0, metrics={})))) == 0
+
+
+class TestCosts:
+    def test_a_training_costs_what_it_goes_on_from_as_well(self):
+        start = row("a", 0, 0, training=[9.0])
+        going_on = row("b", 0, start="a", training=[5.0])
+        both = board(start, going_on)
+        assert training_seconds(both, both.row("b")) == 14.0
+        lines = {line["preset"]: line for line in records(result_tables.costs(both)[0][1])}
+        assert lines["B"]["training (s)"].value == 14.0
+        assert lines["A"]["encode an image (ms)"].value == pytest.approx(1.0)
+        assert lines["A"]["score a pair (\N{MICRO SIGN}s)"].value == pytest.approx(10.0)
+        assert "GPU memory (MiB)" not in lines["A"] and "epochs" not in lines["A"]
+
+    def test_epochs_are_those_of_the_history(self):
+        curve = pd.DataFrame({"epoch": [1, 2, 3], "loss": 1.0, "val_rsum": [1.0, 2.0, 3.0]})
+        (only,) = records(result_tables.costs(board(row("a", 0, history=curve)))[0][1])
+        assert only["epochs"] == "3"
+        assert dataset_page.budget(board(row("a", 0, 1, history=curve)))["trainings"] == 2
+
+    def test_external_rows_have_none(self):
+        external = row("b", POOR, method="brought", family="brought")
+        assert result_tables.costs(board(external)) == []
+
+
+def test_remarks_name_fusions_starts_notes_and_deviations():
+    plain = row("a", 0, scaled=["epochs"], options={"epochs": 3})
+    outcomes = row("b", 0, start="a").outcomes
+    noted = builders.standing("b", outcomes, "B", start="a", note="A | remark.")
+    lines = records(result_tables.remarks(board(plain, noted)))
+    said = {(line["kind"], line["what"], line["presets"]) for line in lines}
+    assert ("scaled", "epochs = 3", "A") in said
+    assert ("start", "continues from a", "B") in said
+    assert ("note", "A | remark.", "B") in said
+    assert ("deviation", "cnn", "all") in said
+
+
+def test_how_far_trainings_lie_apart():
+    several = board(row("b", 1, 5, 10), row("a", 0, 1, 5))
+    rsums = [each.values("rsum") for each in several.rows]
+    known = dataset_page.spread_of(several)
+    deviation = np.mean([np.var(of, ddof=1) for of in rsums]) ** 0.5
+    assert known["of"].pooled.variance ** 0.5 == pytest.approx(deviation)
+    assert not known["of"].outliers
+    assert dataset_page.spread_of(board(row("b", POOR), row("a", PERFECT))) == {}
+    assert dataset_page.spread_of(board()) == {}
+    ranks = {"a": (5, 1, 1, 1), "b": (1, 5, 1, 1), "c": (1, 1, 5, 1), "d": (1, 1, 1, 5)}
+    steady = [row(name, *of) for name, of in ranks.items()]
+    wide = dataset_page.spread_of(board(*steady, row("wide", PERFECT, POOR, PERFECT, POOR)))
+    assert set(wide["of"].outliers) == {"wide"}
+    deviation = wide["of"].own["wide"].variance ** 0.5
+    assert deviation == pytest.approx(np.std([600, 0, 600, 0], ddof=1))
+
+
+class TestSummary:
+    def lines(self, of: Board) -> list[str]:
+        return [line for line in summary.summary(of, []).splitlines() if line]
+
+    def test_the_best_comes_with_its_interval_and_its_rivals(self):
+        text = self.lines(board(row("a", PERFECT, 1, 5), row("b", 1, 5, PERFECT)))[0]
+        assert "**A**, rsum 400.0" in text and "Cannot be told apart from it: B." in text
+        apart = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
+        assert "Every other row can be told apart from it." in self.lines(apart)[0]
+        single = board(row("b", POOR), row("a", PERFECT))
+        assert "nothing is known of other trainings" in self.lines(single)[0]
+        assert "It is the only row" in self.lines(board(row("a", PERFECT)))[0]
+
+    def test_of_a_small_test_set_that_is_said_first_and_nobody_is_best(self):
+        small = board(row("a", 0), row("b", 1), counts={"test": {"images": 9, "captions": 18}})
+        lines = self.lines(small)
+        assert "Nothing can be concluded from 9 test queries" in lines[0]
+        assert not any("Best" in line for line in lines)
+
+    def test_cells_without_a_result_are_counted(self):
+        lost = self.lines(board(row("a", None, None), row("b", None)))
+        assert "No preset has a result" in lost[0]
+        assert "3 of 3" in lost[-1] and "(datasets/flickr30k.md)" in lost[-1]
+
+    def test_a_title_stays_text(self):
+        odd = builders.standing("a", row("a", PERFECT).outcomes, "x](http://evil) **b** <i>")
+        text = summary.summary(board(odd), [])
+        assert "](http" not in text.replace("\\]", "") and "<i>" not in text
+
+
+def test_what_the_splits_share_is_counted():
+    kinds = ("pictures", "near_pictures", "captions", "near_captions")
+    leaks = {"notes": [], "pictures": [["train: a", "test: b"]], "near_pictures_total": 7}
+    leaks |= {"near_pictures": [], "captions": 3, "near_captions": 4}
+    leaks["items"] = dict.fromkeys(kinds, {"train": 1, "val": 0, "test": 2})
+    table = dataset_page.leakage({"title": "Made", "leakage": leaks})
+    assert [line[1:] for line in table.rows] == [[count, 1, 0, 2] for count in (1, 7, 3, 4)]
+    assert len(dataset_page.leakage({"title": "Made", "leakage": {"notes": []}})) == 0

@@ -1,0 +1,304 @@
+"""What an interval says, against cases by hand and against contradictions; p of claims that are
+judged together, against Holm's adjustment by hand; what would decide a claim, against its power."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.stats.comparisons import Comparison
+from benchmark.stats.significance import Doubt, Estimate, SeedPart
+from benchmark.stats.verdicts import (
+    Conclusion,
+    Flag,
+    Limit,
+    Pair,
+    Rule,
+    Size,
+    claim_p,
+    judge,
+    size,
+)
+
+KINDS = ("ordered", "alike", "not_better")
+ORDERED = Rule(kind="ordered", margin=0.0)
+
+
+def estimate(value: float, error: float = 0.1, freedom: float = 1e6) -> Estimate:
+    """The interval is the value -+ 1.96 errors."""
+    return Estimate(value=value, error=error, freedom=freedom)
+
+
+CASES = [  # kind, value, error: margin 1
+    ("ordered", 1.5, 0.1, "holds", "the interval lies above zero"),
+    ("ordered", -1.5, 0.1, "reversed", "the interval lies below zero"),
+    ("ordered", 0.9, 0.4, "holds", "the interval lies above zero"),
+    ("ordered", 0.5, 0.1, "no difference beyond the margin", "lies within 1 of zero"),
+    ("ordered", -0.5, 0.1, "no difference beyond the margin", "lies within 1 of zero"),
+    ("ordered", 0.0, 0.1, "no difference beyond the margin", "lies within 1 of zero"),
+    ("ordered", 0.5, 0.4, "undecided", "the interval covers zero and reaches beyond 1"),
+    ("ordered", 0.0, 2.0, "undecided", "the interval covers zero and reaches beyond 1"),
+    ("alike", 0.5, 0.1, "holds", "the interval lies within 1 of zero"),
+    ("alike", -0.5, 0.1, "holds", "the interval lies within 1 of zero"),
+    ("alike", 1.5, 0.1, "does not hold: better", "the interval lies above 1"),
+    ("alike", -1.5, 0.1, "does not hold: worse", "the interval lies below -1"),
+    ("alike", 0.9, 0.1, "undecided", "the interval reaches within 1 of zero and beyond"),
+    ("alike", -1.1, 0.1, "undecided", "the interval reaches within 1 of zero and beyond"),
+    ("not_better", -9.0, 3.0, "holds", "does not reach above the margin of 1"),
+    ("not_better", 0.5, 0.1, "holds", "does not reach above the margin of 1"),
+    ("not_better", 2.0, 0.1, "does not hold: better", "the interval lies above 1"),
+    ("not_better", 1.1, 0.1, "undecided", "the interval covers the margin of 1"),
+    ("not_better", 0.9, 0.1, "undecided", "the interval covers the margin of 1"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "error", "conclusion", "reason"), CASES)
+def test_the_interval_decides(kind, value, error, conclusion, reason):
+    rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
+    concluded, why = rule.conclusion(made, rule.p(made))
+    assert concluded == conclusion and reason in why
+
+
+def test_an_adjusted_p_guards_what_asserts_a_difference_and_nothing_else():
+    for kind, value, error, conclusion, _ in CASES:
+        rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
+        concluded, why = rule.conclusion(made, 0.06)
+        starred = ("holds" if kind == "ordered" else "", "reversed")
+        if conclusion in starred or conclusion.startswith("does not hold"):
+            assert (concluded, why) == ("undecided", "p is 0.06 after Holm's adjustment")
+        else:
+            assert concluded == conclusion
+
+
+def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
+    """The differences that a conclusion on a claim is compatible with."""
+    m, inf = rule.margin, np.inf
+    holds = {"ordered": (0, inf), "alike": (-m, m), "not_better": (-inf, m)}
+    return {
+        Conclusion.HOLDS: holds[rule.kind],
+        Conclusion.REVERSED: (-inf, 0),
+        Conclusion.NO_DIFFERENCE: (-m, m),
+        Conclusion.BETTER: (m, inf),
+        Conclusion.WORSE: (-inf, -m),
+    }.get(conclusion, (-inf, inf))
+
+
+def test_no_two_conclusions_on_one_difference_contradict_each_other():
+    """Effects of every size and sign, every width, margin, kind and adjustment, from both sides."""
+    margins, widths = (0.0, 0.2, 1.0, 6.0, 12.2), (0.01, 0.1, 0.5, 2.0, 8.0)
+    effects = np.concatenate([-np.geomspace(0.01, 60, 25), [0.0], np.geomspace(0.01, 60, 25)])
+    seen = set()
+    for value, width, freedom in product(effects, widths, (2.0, 30.0)):
+        ranges = []
+        for kind, margin, factor, side in product(KINDS, margins, (1, 20), (1, -1)):
+            rule = Rule(kind=kind, margin=margin)
+            made = Estimate(value=side * value, error=width, freedom=freedom)
+            conclusion, _ = rule.conclusion(made, min(1.0, factor * rule.p(made)))
+            low, high = allowed(rule, conclusion)
+            ranges.append((low, high) if side > 0 else (-high, -low))
+            seen.add((kind, str(conclusion)))
+            assert low <= made.interval[0] and made.interval[1] <= high
+        assert max(low for low, _ in ranges) < min(high for _, high in ranges)
+    assert len(seen) == 4 + 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("ends", "printed", "expected"),
+    [
+        ((-1.7, 8.5), 20.8, Size.SMALLER),
+        ((1.0, 8.5), 20.8, Size.SMALLER),
+        ((1.0, 30.0), 20.8, Size.AS_PRINTED),
+        ((25.0, 30.0), 20.8, Size.LARGER),
+        ((-9.0, -1.0), 20.8, Size.OPPOSITE),
+        ((-9.0, -1.0), -3.0, Size.AS_PRINTED),
+        ((-2.0, -1.0), -3.0, Size.SMALLER),
+        ((1.0, 2.0), -3.0, Size.OPPOSITE),
+        ((-9.0, -4.0), -3.0, Size.LARGER),
+        (None, 3.0, None),
+        ((1.0, 2.0), None, None),
+        ((1.0, 2.0), 0.0, None),
+    ],
+)
+def test_the_interval_settles_how_large_the_difference_is_beside_the_printed_one(
+    ends, printed, expected
+):
+    assert size(ends, printed) == expected
+
+
+def at(*p_values: float, kind: str = "ordered", margin: float = 0.0) -> list[Estimate]:
+    """Differences with these two-sided p; a negative p is of a difference below zero."""
+    return [
+        Estimate(
+            value=float(np.sign(p) * (margin + stats.norm.isf(abs(p) / 2))), error=1.0, freedom=1e9
+        )
+        for p in p_values
+    ]
+
+
+def made(estimate: Estimate, here: Estimate | None = None) -> Comparison:
+    """A comparison with this estimate for other images, and on the test set."""
+    doubt = Doubt(images=estimate.error**2, interaction=0.0, image_count=9, seeds=())
+    made = Comparison(first="a", second="b", difference=estimate.value, doubt=doubt)
+    made.__dict__.update(estimate=estimate, on_test_set=here or estimate)
+    return made
+
+
+def judged(
+    *claims: list[Estimate], rules: list[Rule] | None = None, blocked: Flag | None = None
+) -> list[list[Pair]]:
+    """The verdicts on claims, one list of estimates each; `blocked` is the last of all pairs."""
+    rules = rules or [ORDERED] * len(claims)
+    both = zip(rules, claims, strict=True)
+    asked = [[Pair(comparison=made(e), rule=rule) for e in of] for rule, of in both]
+    asked[-1][-1] = replace(asked[-1][-1], blocked=blocked)
+    return judge(asked)
+
+
+def test_what_is_known_for_other_images_is_known_on_the_test_set():
+    """On the test set the interval is shorter, but a few degrees of freedom make p larger."""
+    for elsewhere, here in ((-0.001, 0.2), (0.2, -0.001)):
+        ((pair,),) = judge([[Pair(comparison=made(*at(elsewhere, here)), rule=ORDERED)]])
+        assert pair.on_test_set == "reversed"
+        assert (pair.conclusion == "reversed") == (elsewhere < 0)
+
+
+class TestAdjustment:
+    def test_it_is_holms_over_the_claims(self):
+        """By hand: 0.001 x 3, 0.02 x 2, 0.03 x 1 but no less than 0.04."""
+        firsts = [of[0] for of in judged(at(0.02), at(0.03), at(0.001))]
+        assert [finding.p for finding in firsts] == pytest.approx([0.02, 0.03, 0.001])
+        assert [finding.adjusted_p for finding in firsts] == pytest.approx([0.04, 0.04, 0.003])
+        assert {finding.conclusion for finding in firsts} == {"holds"}
+
+    def test_a_comparison_that_two_claims_make_counts_once(self):
+        same = at(0.04)
+        assert [of[0].adjusted_p for of in judged(same, same)] == pytest.approx([0.04, 0.04])
+
+    def test_what_cannot_be_judged_does_not_count(self):
+        few = Flag("S", "few", blocks=True)
+        (first,), (other,) = judged(at(0.04), at(0.04), blocked=few)
+        assert first.adjusted_p == pytest.approx(0.04)
+        assert (other.conclusion, other.reason, other.p) == ("undecided", "few", None)
+        assert other.blocked == few and other.limit is None
+
+    def test_the_pairs_that_can_be_judged_of_a_claim_count(self):
+        """Beside three other claims, what one pair denies has p times their number."""
+        claims = [at(0.2), at(0.3), at(0.4), at(-0.03, 0.001)]
+        denied, lost = judged(*claims, blocked=Flag("N", "poor", blocks=True))[3]
+        assert (denied.conclusion, denied.adjusted_p) == ("undecided", pytest.approx(0.12))
+        assert (lost.conclusion, lost.p) == ("undecided", None)
+
+    def test_p_of_a_denied_difference_is_of_one_on_the_margin(self):
+        rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
+        firsts = [of[0] for of in judged(at(0.01, margin=1.0), at(0.02, margin=1.0), rules=rules)]
+        assert [finding.p for finding in firsts] == pytest.approx([0.01, 0.02])
+        assert {finding.conclusion for finding in firsts} == {"does not hold: better"}
+
+    def test_a_chain_holds_with_its_largest_p(self):
+        assert claim_p([ORDERED] * 3, at(0.01, 0.04, 0.001)) == pytest.approx(0.04)
+        (of_pairs,) = judged(at(0.01, 0.04, 0.001))
+        assert {finding.conclusion for finding in of_pairs} == {"holds"}
+
+    def test_a_chain_is_reversed_with_its_smallest_p_times_its_pairs(self):
+        assert claim_p([ORDERED] * 3, at(0.01, -0.02, -0.5)) == pytest.approx(0.06)
+        conclusions = [finding.conclusion for finding in judged(at(0.01, -0.02, -0.5))[0]]
+        assert conclusions[1:] == ["undecided", "undecided"]
+        assert judged(at(0.01, -0.01, 0.5))[0][1].conclusion == "reversed"
+
+    def test_equal_presets_in_a_chain_are_seldom_told_apart(self):
+        """Two pairs that share a preset: p of the claim is at most 0.05 in 5% of the cases."""
+        rng, rules, runs = np.random.default_rng(0), [ORDERED] * 2, 4000
+        drawn = rng.normal(size=(runs, 3)) / 2**0.5
+        told = 0
+        for a, b, c in drawn:
+            estimates = [Estimate(value=v, error=1.0, freedom=1e9) for v in (a - b, b - c)]
+            told += claim_p(rules, estimates) <= 0.05
+        assert told <= stats.binom.ppf(0.999, runs, 0.05)
+
+    def test_a_pair_that_is_surer_than_its_claim_has_more_claims_behind_it(self):
+        """As if the claim were this pair alone: 0.03 is the second smallest p of four."""
+        others = [at(0.001), at(0.2), at(0.3)]
+        unsure, sure = judged(at(0.84, 0.03), *others)[0]
+        assert sure.adjusted_p == judged(at(0.03), *others)[0][0].adjusted_p == pytest.approx(0.09)
+        assert (unsure.adjusted_p, sure.conclusion) == (pytest.approx(0.84), "undecided")
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_pair_is_less_sure_than_its_claim(self, seed):
+        """So the pairs of a claim that holds hold."""
+        claims = [at(*of) for of in np.random.default_rng(seed).uniform(size=(6, 3)) ** 4]
+        alone = [[estimates[np.argmin([e.value for e in estimates])]] for estimates in claims]
+        for pairs, (claim,) in zip(judged(*claims), judged(*alone), strict=True):
+            assert max(finding.adjusted_p for finding in pairs) == pytest.approx(claim.adjusted_p)
+            assert claim.p == pytest.approx(
+                claim_p([ORDERED] * 3, [p.comparison.estimate for p in pairs])
+            )
+
+    def test_what_a_p_was_multiplied_with_is_not_cut_off_at_one(self):
+        """0.6 has one more behind it, so that the sign has to be as sure as at a level of 0.025."""
+        *_, (last,) = judged(at(0.001), at(0.002), at(0.7), at(0.6))
+        assert last.adjusted_p == 1.0
+        assert last.limit == ORDERED.limit(last.difference, last.comparison.doubt, 2)
+
+
+def made_doubt(images: float, each: float, seeds: int, count: int = 1000, main: float = 0.0):
+    """Variances of a difference of two presets: of images, of the interaction of each training, and
+    of the trainings beyond it; 40 degrees of freedom."""
+    part = SeedPart((seeds, seeds), (each + main) / 2, each / 2, 40, is_own=False)
+    inside = each / seeds
+    return Doubt(images=images + inside, interaction=inside, image_count=count, seeds=(part,))
+
+
+def power(doubt: Doubt, gap: float, level: float, seeds: int, share: float = 1.0) -> float:
+    """Of finding the gap with so many trainings of each preset, by Student's t, by hand."""
+    (part,) = doubt.seeds
+    of_images = share * (doubt.images - doubt.interaction)
+    variance = of_images + 2 / seeds * (share * part.interaction + part.main)
+    freedom = variance**2 / max((2 / seeds * part.main) ** 2 / 40, 1e-12)
+    t = stats.t.ppf(1 - level / 2, min(freedom, 1e6))
+    return float(stats.norm.cdf(gap / np.sqrt(variance) - t))
+
+
+class TestLimits:
+    """Of Flickr8k: between unrelated presets images have a standard deviation of 2.8, between
+    related ones of 0.5, and a training has 2.85 by chance with single images."""
+
+    RULE = Rule(kind="ordered", margin=6.0)
+
+    def test_related_presets_need_more_seeds(self):
+        doubt = made_doubt(0.5**2, 2.85**2, 3)
+        limit = self.RULE.limit(6.0, doubt, 17)
+        assert limit.seeds == 1
+        assert power(doubt, 6.0, 0.05 / 17, 4) >= 0.8 > power(doubt, 6.0, 0.05 / 17, 3)
+
+    def test_unrelated_presets_need_more_images(self):
+        doubt = made_doubt(2.8**2, 2.85**2, 3)
+        limit = self.RULE.limit(6.0, doubt, 17)
+        assert limit.seeds is None and limit.seeds_beside == 0
+        share = 1000 / limit.images
+        assert power(doubt, 6.0, 0.05 / 17, 3, share) >= 0.8
+        assert power(doubt, 6.0, 0.05 / 17, 3, 1.05 * share) < 0.8
+        assert power(doubt, 6.0, 0.05 / 17, 1000) < 0.8
+
+    def test_where_seeds_dominate_images_alone_do_not_help(self):
+        doubt = made_doubt(0.1, 0.1, 3, main=40.0)
+        limit = self.RULE.limit(6.0, doubt, 1)
+        assert limit.seeds is not None and limit.seeds_beside > 0
+
+    def test_a_difference_within_the_margin_may_be_decided_as_none(self):
+        """At 0.2 the sign is out of reach, the margin of 6 is not."""
+        doubt = made_doubt(2.0, 6.0, 3)
+        assert self.RULE.limit(0.2, doubt, 17).seeds is not None
+        assert Rule(kind="ordered", margin=0.0).limit(0.2, doubt, 17).seeds is None
+
+    def test_a_difference_on_the_bound_is_never_decided(self):
+        for kind in ("alike", "not_better"):
+            rule = Rule(kind=kind, margin=6.0)
+            assert rule.limit(6.0, made_doubt(2.0, 6.0, 3), 1) == Limit(None, None)
+
+    def test_without_known_images_seeds_are_all_there_is(self):
+        part = SeedPart((3, 3), 20.0, 0.0, 40, is_own=False)
+        doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=(part,))
+        limit = Rule(kind="ordered", margin=0.0).limit(6.0, doubt, 1)
+        assert limit.images is None and limit.seeds is not None

@@ -1,0 +1,71 @@
+"""Installed from a wheel, outside of a checkout, beside a library that is named `datasets`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BUILD = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
+COPIED = ("benchmark", "methods", "datasets", "seasons", "examples")
+WEIGHTS = """
+import torch
+from benchmark.features import drawn_cnn
+drawn_cnn.WEIGHTS.parent.mkdir(parents=True)
+torch.save(drawn_cnn.Network().state_dict(), drawn_cnn.WEIGHTS)
+"""  # untrained ones: minutes less
+SEASON = """
+title: Small
+datasets:
+  shapes:
+    options: {train: 40, val: 10, test: 12}
+    image: {network: drawn_cnn, input_size: 96}
+    words: {size: 8}
+presets: [vse]
+seeds: [0]
+"""
+FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_lists_and_runs(tmp_path):
+    """The environment has this one's libraries, and nothing of this checkout."""
+    source, venv, here = tmp_path / "source", tmp_path / "venv", tmp_path / "here"
+    for name in COPIED:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(ROOT / name, source)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    (packages,) = venv.glob("lib/python*/site-packages")
+    pip = [sys.executable, "-m", "pip", "install", *BUILD, "--target", packages, source]
+    subprocess.run(pip, check=True)
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (packages / "datasets").mkdir()
+    (packages / "datasets/__init__.py").write_text("WHOSE = 'the library'\n")
+    assert [path.name for path in packages.glob("rematch_benchmark-*")]
+    assert not (packages / "methods").exists()
+
+    here.mkdir()
+    python = venv / "bin/python"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+
+    def said(*words: object) -> str:
+        told = subprocess.run(
+            [python, *words], cwd=here, env=environment, capture_output=True, text=True
+        )
+        assert told.returncode == 0, told.stderr
+        return told.stdout
+
+    where = "import benchmark, datasets; print(benchmark.__file__, datasets.WHOSE)"
+    assert said("-c", where) == f"{packages}/benchmark/__init__.py the library\n"
+    assert "scan_t2i_avg" in said("-m", "benchmark", "list", "presets")
+    assert "demo" in said("-m", "benchmark", "list", "seasons")
+    said("-c", WEIGHTS)
+    (here / "small.yaml").write_text(SEASON)
+    said("-m", "benchmark", "season", "small.yaml")
+    run = ("run", "vse", "--dataset", "shapes", "--option", "epochs=1")
+    assert "rsum" in said("-m", "benchmark", *run)
