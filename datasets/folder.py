@@ -3,23 +3,35 @@
     .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
             optional "split", "group", and "id" (default: the image's path). Lines with the same
             image are merged.
-    .csv    one row per caption; columns image, caption and, optionally, split and group
-    .json   Karpathy's format, or COCO's captions
+    .csv    (.tsv, .txt) one row per caption; columns image, caption and, optionally, split and
+            group, separated by commas, semicolons, tabs or |; or Flickr's a.jpg#0, tab, caption
+    .json   a list of such objects as in .jsonl (BLIP), {"a.jpg": ["...", "..."]}, Karpathy's
+            format, COCO's captions, or TextCaps
 
-The image may also be called file_name, filename or file, and the caption text, as in metadata.csv
-and metadata.jsonl of Hugging Face.
+`NAMES` lists what else the image, the caption and the split may be called, in any case. More
+captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell. Keys that
+say nothing here are named in the notes. Two keys for one thing are refused unless they agree.
 
-Paths are relative to the folder, with forward slashes. Without splits, a hash of its path puts each
-image into train, val or test (80/10/10). With the options `val` and `test`, so many images of the
-highest hashes are these splits.
+Paths are relative to the folder. A picture that is not there may have its name in another Unicode
+form or case, or all of them may be in one folder below; where that is no single file, nothing is
+guessed. Without splits, a hash of its path puts each image into train, val or test (80/10/10).
+With the options `val` and `test`, so many images of the highest hashes are these splits; with
+`val` alone, it is taken from train.
 """
 
+import ast
 import csv
 import hashlib
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from unicodedata import normalize
+from urllib.parse import unquote
 
 import pandas as pd
 
@@ -31,11 +43,13 @@ from benchmark.readers import (
     image_files,
     inside,
     is_file,
-    karpathy,
+    opened,
     option_checks,
     parse_json,
     readable,
 )
+from benchmark.readers.flickr_captions import TOKEN_LINE
+from benchmark.readers.segmenters import segmenter
 
 CARD = Card(
     title="A folder of pictures and captions",
@@ -43,31 +57,56 @@ CARD = Card(
     licence="unknown",
     split="as annotated, else by hash of the path",
     may_publish=False,
-    obtain="place the pictures and one annotation file (.jsonl, .csv, Karpathy's or COCO's .json) "
-    "in one folder",
+    obtain="place the pictures and one annotation file (.jsonl, .csv, .tsv, .txt, or .json as a "
+    "list, Karpathy's, COCO's or TextCaps') in one folder",
 )
 
-KINDS = (".jsonl", ".csv", ".json")
-NAMES = {"file_name": "image", "filename": "image", "file": "image", "text": "caption"}
+KINDS = (".jsonl", ".csv", ".json", ".tsv", ".txt", ".token")
+NAMES = {  # what a key says -> its names
+    "image": tuple(
+        "image file_name filename file file_path image_name image_path image_file img img_name "
+        "img_path".split()
+    ),
+    "caption": ("caption", "captions", "caption_str"),
+    "split": ("split", "set_name", "set", "subset", "partition"),
+    "group": ("group",),
+    "id": ("id",),
+}
+OTHER_CAPTIONS = ("text", "raw", "sentence", "sentences", "comment", "reference_strs")  # else
+NUMBERED = re.compile(r"(?P<stem>.*[^\d ._-])[ ._-]*\d+")
+SPLITS = {"validation": "val", "valid": "val", "dev": "val", "training": "train"}
+SPLITS |= {"restval": "train"}  # Karpathy's: the rest of COCO's validation set
+USES = {"train": "training", "val": "validation"}
+LIST = re.compile(  # texts, written as one: a list, a tuple, or COCO's {"raw": text}
+    r"""\s*(?:\[\s*['"\[{].*\]|\(\s*['"].*['"]\s*,?\s*\)|\{\s*['"]\w+['"]\s*:.*\})\s*""", re.DOTALL
+)
 FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
 SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
 CORRECT = "correct the annotation file"
+CHOOSE = "name one: rematch init DIR --captions FILE, in a season file the option captions"
+ONE_FILE = "write the captions beside the images into one .csv: columns image and caption"
+BY_SPLIT = "write them into one file, as one list with a column or key split"
+FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
+NAMED = 5  # of what a line lists
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which annotation file is read."""
+    """Which annotation file is read, and how."""
 
     captions: str | None = None  # its path in the folder; None: the only one there is
     val: int | None = None  # groups in the split, where the file names none; None: a tenth
     test: int | None = None
+    tokeniser: str | None = None  # for a script without spaces: a name in readers.segmenters
 
     def __post_init__(self) -> None:
         for option, value in (("val", self.val), ("test", self.test)):
             if value is not None:
                 option_checks.check_number("folder", option, value, 1)
-        if (self.val is None) != (self.test is None):
+        if self.test is not None and self.val is None:
             raise option_checks.refusal("folder", "val", "a number where test has one", self.val)
+        if self.tokeniser is not None:
+            segmenter(self.tokeniser)
 
 
 @dataclass(frozen=True)
@@ -82,6 +121,17 @@ class Entry:
     group: str | None = None
 
 
+@dataclass(frozen=True)
+class Annotations:
+    """An annotation file as it was read."""
+
+    path: Path
+    entries: list[Entry]
+    used: list[str]  # keys, or columns
+    unused: list[str]  # those that say nothing here
+    moved: dict[str, str]  # file as named -> the one that is there
+
+
 def card(options: Options = Options()) -> Card:
     """The same for all options."""
     return CARD
@@ -89,29 +139,52 @@ def card(options: Options = Options()) -> Card:
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The annotation file and every picture it names."""
-    path = _annotation_file(raw, options)
-    files = dict.fromkeys(entry.file for entry in _entries(path))
-    return [path, *map(image_files.Folder(raw).path_of, files)]
+    read = _annotations(raw, options)
+    files = dict.fromkeys(entry.file for entry in read.entries)
+    return [read.path, *map(image_files.Folder(raw).path_of, files)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables of the annotation file."""
-    path = _annotation_file(raw, options)
-    entries = list(_entries(path))
-    if not entries:
-        raise UserError(path.name, "at least one image", "none", CORRECT)
-    images = pd.DataFrame(_merged(entries).values())
-    split, notes = _splits(images, path.name, options)
+    read = _annotations(raw, options)
+    name = read.path.name
+    if not read.entries:
+        raise UserError(name, "at least one image", "none", CORRECT)
+    images = pd.DataFrame(_merged(read.entries).values())
+    split, notes = _splits(images, name, options)
+    if read.unused:
+        notes.append(f"{name}: not used: {_listed(read.unused)}.")
+    if read.moved:
+        named, there = next(iter(read.moved.items()))
+        notes.append(
+            f"{len(read.moved)} images are not there as named, but as {there} for {named}."
+        )
+    captions = _captions(read.entries, images)
+    if options.tokeniser:
+        captions["text"] = captions["text"].map(segmenter(options.tokeniser))
+        notes.append(f"Captions are the words that {options.tokeniser} finds, with spaces between.")
     return Tables(
         images=images.assign(split=split)[["image_id", "file", "split", "group"]],
-        captions=_captions(entries, images),
+        captions=captions,
         notes=tuple(notes),
     )
 
 
 def has_splits(raw: Path, options: Options = Options()) -> bool:
     """Whether the annotation file names splits."""
-    return any(entry.split for entry in _entries(_annotation_file(raw, options)))
+    return any(entry.split for entry in _annotations(raw, options).entries)
+
+
+def told(raw: Path, options: Options = Options()) -> str:
+    """One line: what of the folder is read, and what is left unused (keys and files)."""
+    read = _annotations(raw, options)
+    named = {read.path, *(raw / entry.file for entry in read.entries)}
+    others = [file for file in _files(raw) if raw / file not in named]
+    left = [f"the key {key}" for key in read.unused]
+    left += [f"the files {_listed(others)}"] if others else []
+    return (
+        f"read {read.path.name}: {', '.join(read.used)}; not used: {', '.join(left) or 'nothing'}"
+    )
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -119,150 +192,356 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     return image_files.Folder(raw)
 
 
+def missing(raw: Path, file: str) -> UserError:
+    """The error for a picture that the annotations name and that is not there."""
+    name = PurePosixPath(file)
+    near = [f for f in _files(raw) if name.stem in (PurePosixPath(f).stem, PurePosixPath(f).name)]
+    packed = [f for f in _files(raw) if f.lower().endswith((".zip", ".tar", ".gz", ".tgz"))]
+    hint = f"did you mean {near[0]}?" if near else f"unpack {packed[0]}?" if packed else ""
+    found = "nothing" + (f" ({hint})" if hint else "")
+    do = "correct the annotation file or add the image"
+    return UserError(raw / file, "an image, as the annotations name it", found, do)
+
+
+def _listed(names: object) -> str:
+    names = list(names)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _files(raw: Path) -> list[str]:
+    """The paths of all files of the folder that are not hidden."""
+    paths = []
+    for place, folders, files in os.walk(raw):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        base = Path(place).relative_to(raw)
+        paths += [(base / name).as_posix() for name in sorted(files) if not name.startswith(".")]
+    return paths
+
+
 def _annotation_file(raw: Path, options: Options) -> Path:
+    expected = f"one annotation file ({', '.join(KINDS)})"
+    named = sorted(p.name for p in raw.glob("[!.]*") if p.suffix.lower() in KINDS)
+    # Of several, a read-me is none.
+    files = [n for n in named if _is_annotation(raw / n)] if len(named) > 1 else named
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
-        is_there, kind = is_file(raw / name), PurePosixPath(name).suffix
-        if not is_there or kind not in KINDS:
-            found = f"a {kind or 'nameless'} file" if is_there else "nothing"
-            expected = f"an annotation file ({', '.join(KINDS)})"
-            raise UserError(raw / name, expected, found, "correct the option captions")
+        if not is_file(raw / name):
+            found = f"nothing ({_listed(files) or 'no such file'} could be read)"
+            raise UserError(raw / name, expected, found, "correct its name")
+        kind = PurePosixPath(name).suffix.lower()
+        if kind not in KINDS:
+            found, do = f"a {kind or 'nameless'} file", "save it as .csv with image and caption"
+            raise UserError(raw / name, expected, found, do)
         return raw / name
-    files = sorted(path for path in raw.glob("[!.]*") if path.suffix in KINDS)
-    if len(files) != 1:
-        raise UserError(
-            raw,
-            f"one annotation file ({', '.join(KINDS)})",
-            ", ".join(path.name for path in files) or "none",
-            "name it with the option captions",
-        )
-    return files[0]
+    if len(files) == 1:
+        return raw / files[0]
+    below = [name for name in _files(raw) if name.lower().endswith(KINDS)]
+    if several := files or named or below:
+        count = f"{len(files)}: " if files else f"none {'of columns' if named else 'here'}, but "
+        words = [set(re.split(r"[^a-z]+", name.casefold())) for name in several]
+        is_by_split = len(several) > 1 and all(map({*SPLITS, *USES, "test"}.intersection, words))
+        do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > NAMED else CHOOSE
+        raise UserError(raw, expected, f"{count}{_listed(several)}", do)
+    kinds = Counter(PurePosixPath(name).suffix or name for name in _files(raw))
+    found = "none" + (f" (files of {_listed(kinds)})" if kinds else "")
+    raise UserError(raw, expected, found, "write a .csv with the columns image and caption")
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def _is_annotation(path: Path) -> bool:
+    """Whether the beginning of a file looks like annotations; so does what is no file."""
+    if path.suffix.lower() in (".json", ".jsonl") or not is_file(path):
+        return True
+    with opened(path) as file:
+        start = file.read(1 << 16).decode("utf-8-sig", "replace")
+    return bool(_separator(start)) or TOKEN_LINE.match(start) is not None
+
+
+def _annotations(raw: Path, options: Options) -> Annotations:
+    path = _annotation_file(raw, options)
     with readable(path.name, "UTF-8 text", "save the file as UTF-8"):
-        text = content(path).decode("utf-8-sig")
-    reader = {".jsonl": _jsonl, ".csv": _csv, ".json": _json}[path.suffix]
-    for entry in reader(text, path.name):
-        for caption in entry.captions:
-            if not caption.strip():
-                raise UserError(f"{entry.where}: caption", "a sentence", "a blank", CORRECT)
-            check_text(caption, f"{entry.where}: caption", CORRECT)
-        for fact in FACTS:
-            value, where = getattr(entry, fact) or "", f"{entry.where}: {fact}"
-            check_text(value, where, CORRECT, LONGEST_PATH)
-        yield entry
-
-
-def _jsonl(text: str, name: str) -> Iterator[Entry]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield _jsonl_entry(line, f"{name}:{number}")
-
-
-def _jsonl_entry(line: str, where: str) -> Entry:
-    data = parse_json(line, where, CORRECT)
-    if not isinstance(data, dict):
-        raise UserError(where, "an object", f"{line!r:.60}", CORRECT)
-    data = dict(zip(_renamed(list(data)), data.values(), strict=True))
-    words = {key: _word(data, key, where) for key in ("image", "id", "split", "group")}
-    return Entry(
-        where=where,
-        file=_inside(words["image"], f"{where}: image"),
-        captions=_sentences(data, where),
-        image_id=words["id"],
-        split=words["split"],
-        group=words["group"],
+        data = content(path)
+        is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))  # as Excel's "Unicode text"
+        text = data.decode("utf-16" if is_wide else "utf-8-sig")
+    kind, is_json = path.suffix.lower(), text.lstrip()[:1] in ("[", "{")
+    records = _rows if not is_json and kind not in (".json", ".jsonl") else _json
+    entries, used, keys = [], {}, {}
+    for where, record in (_lines if kind == ".jsonl" else records)(text, path.name):
+        keys.update(dict.fromkeys(record))
+        entries.append(_entry(where, record, used))
+    named = dict.fromkeys(entry.file for entry in entries)
+    moved = _on_disk(raw, list(named))
+    return Annotations(
+        path=path,
+        entries=[_placed(entry, moved, named) for entry in entries],
+        used=list(used),
+        unused=[key or "without a name" for key in keys if key not in used],
+        moved=moved,
     )
 
 
-def _word(data: dict, key: str, where: str) -> str | None:
-    """A string that is not empty; a whole number is taken as its digits."""
-    value = data.get(key)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if value is None and key != "image":
+def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
+    """Name of a picture that is not there -> the one file that it can mean: the same in another
+    Unicode form or case, or percent-encoded, else, where this holds for all names, in one folder
+    below."""
+    named, absent = set(names), [name for name in names if not is_file(raw / name)]
+    if not absent:
+        return {}
+    there: dict[str, list[str]] = {}
+    for path in _files(raw):
+        there.setdefault(_folded(path), []).append(path)
+
+    def placed(folder: str) -> dict[str, str]:
+        found = {  # as named, or with its percent signs read as in a URL
+            name: there.get(_folded(folder + name))
+            or there.get(_folded(folder + unquote(name)), [])
+            for name in absent
+        }
+        return {name: paths[0] for name, paths in found.items() if is_meant(name, paths)}
+
+    def is_meant(name: str, paths: list[str]) -> bool:
+        """Another case is no other name of an image that is named itself."""
+        is_same = [normalize("NFC", path) == normalize("NFC", name) for path in paths]
+        return len(paths) == 1 and (is_same[0] or paths[0] not in named)
+
+    below = sorted({path.partition("/")[0] for path in _files(raw) if "/" in path})
+    whole = [moved for folder in below if len(moved := placed(f"{folder}/")) == len(names)]
+    return whole[0] if len(whole) == 1 else placed("")
+
+
+def _placed(entry: Entry, moved: dict[str, str], named: Container[str]) -> Entry:
+    """The entry with the path that is there; the image is known by the name that it was given."""
+    if entry.file not in moved:
+        return entry
+    path = moved[entry.file]
+    given = entry.image_id or (None if path in named else normalize("NFC", entry.file))
+    return replace(entry, file=path, image_id=given)
+
+
+def _folded(text: str) -> str:
+    return normalize("NFC", text.strip()).casefold()
+
+
+def _entry(where: str, record: dict, used: dict) -> Entry:
+    """What a record says of an image; its keys that say something are added to `used`."""
+    facts = {role: _fact(where, record, role, used) for role in ("image", "id", "split", "group")}
+    keys = _caption_keys(record, where)
+    captions = [text for key in keys for text in _texts(record[key], f"{where}: {key}")]
+    if len(keys) > 1:  # images may have fewer captions than there are columns
+        captions = [text for text in captions if text.strip()]
+    used.update(dict.fromkeys(keys))
+    for caption in captions:
+        if not caption.strip():
+            raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
+        check_text(caption, f"{where}: caption", CORRECT)
+    for role in ("id", "split", "group"):
+        check_text(facts[role] or "", f"{where}: {role}", CORRECT, LONGEST_PATH)
+    file = _inside(facts["image"].replace("\\", "/"), f"{where}: image")
+    return Entry(where, file, captions, facts["id"], facts["split"], facts["group"])
+
+
+def _fact(where: str, record: dict, role: str, used: dict) -> str | None:
+    """The string of one role, None where there is none; a whole number is taken as its digits.
+    Several keys may say it if they agree: a path, and its end."""
+    values = []
+    for key in (key for key in record if _folded(key) in NAMES[role]):
+        value = str(record[key]) if type(record[key]) is int else record[key]
+        used[key] = None
+        if value in (None, ""):
+            continue
+        if not isinstance(value, str):
+            raise UserError(f"{where}: {role}", "a string", f"{value!r:.60}", CORRECT)
+        values.append((value, key))
+    if not values:
+        if role == "image":
+            expected = f"a string ({', '.join(NAMES['image'])})"
+            raise UserError(f"{where}: image", expected, f"None, but {_listed(record)}", CORRECT)
         return None
-    if not isinstance(value, str) or not value:
-        raise UserError(f"{where}: {key}", "a string", f"{value!r:.60}", CORRECT)
-    return value
+    longest = max(values, key=lambda pair: len(pair[0]))[0]
+    if any(not f"/{longest}".endswith(f"/{value}") for value, _ in values):
+        found = " and ".join(f"{key} {value!r:.60}" for value, key in values)
+        raise UserError(where, f"one {role}", found, "keep the key that is right")
+    if role == "image" and record.get("filepath") and "sentences" in record:  # Karpathy's COCO
+        used["filepath"] = None
+        return f"{record['filepath']}/{longest}"
+    inside_it = [value for value, _ in values if not value.startswith("/")]
+    return max(inside_it, key=len) if inside_it else longest
 
 
-def _sentences(data: dict, where: str) -> list[str]:
-    if ("caption" in data) == ("captions" in data):
-        found = "both" if "caption" in data else "neither"
+def _caption_name(key: str) -> str:
+    """What a key would be called without a number, if it is one of captions; else ""."""
+    numbered = NUMBERED.fullmatch(_folded(key))
+    name = numbered["stem"] if numbered else _folded(key)
+    return name if name in (*NAMES["caption"], *OTHER_CAPTIONS) else ""
+
+
+def _caption_keys(keys: Iterable[str], where: str) -> list[str]:
+    """The keys of captions: of one name, alone or with numbers."""
+    name_of = {key: name for key in keys if (name := _caption_name(key))}
+    names = dict.fromkeys(name_of.values())
+    chosen = [name for name in names if name in NAMES["caption"]] or list(names)
+    if len(chosen) != 1:
+        found = f"both ({' and '.join(chosen)})" if chosen else f"neither, but {_listed(keys)}"
         raise UserError(f"{where}: caption", "either caption or captions", found, CORRECT)
-    key = "caption" if "caption" in data else "captions"
-    texts = [data[key]] if key == "caption" else data[key]
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{where}: {key}", "text", f"{data[key]!r:.60}", CORRECT)
+    return [key for key, name in name_of.items() if name == chosen[0]]
+
+
+def _texts(value: object, where: str) -> list[str]:
+    """The captions of one key: a text, or a list of texts or of {"raw": text}."""
+    texts = [value] if isinstance(value, str) else _plain_texts(value)
+    if texts is None:
+        raise UserError(where, "text", f"{value!r:.60}", CORRECT)
+    return [text for item in texts for text in _unlisted(item, where)]
+
+
+def _plain_texts(items: object) -> list[str] | None:
+    """The texts of a list or tuple of texts or of {"raw": text}, or of one such object; None for
+    anything else."""
+    items = [items] if isinstance(items, dict) else items
+    if not isinstance(items, list | tuple):
+        return None
+    texts = [item.get("raw") if isinstance(item, dict) else item for item in items]
+    return texts if all(isinstance(text, str) for text in texts) else None
+
+
+def _unlisted(text: str, where: str) -> list[str]:
+    """The texts of a list that was written as one text, in JSON's or Python's way."""
+    if not LIST.fullmatch(text):
+        return [text]
+    try:
+        texts = json.loads(text)
+    except (ValueError, RecursionError):
+        try:  # Python would join texts without a comma between them, as NumPy writes them
+            texts = ast.literal_eval(text.strip())
+            if isinstance(texts, str):  # a sentence in brackets
+                return [text]
+            texts = texts if "".join(repr(texts).split()) == "".join(text.split()) else None
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            texts = None
+    if (texts := _plain_texts(texts)) is None:
+        do = 'write it as ["...", "..."]'
+        raise UserError(where, "a sentence, or a list of sentences", f"{text!r:.80}", do)
     return texts
 
 
-def _csv(text: str, name: str) -> Iterator[Entry]:
-    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+def _lines(text: str, name: str) -> Iterator[tuple[str, dict]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            where = f"{name}:{number}"
+            yield where, _object(parse_json(line, where, CORRECT), where)
+
+
+def _object(item: object, where: str) -> dict:
+    if not isinstance(item, dict):
+        raise UserError(where, "an object", f"{str(item)!r:.60}", CORRECT)
+    return item
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[str, dict]]:
+    """A table with a first line that names the columns, or the lines of Flickr's token files."""
+    separator = _separator(text)
+    if separator is None and TOKEN_LINE.match(text):
+        for number, line in enumerate(text.splitlines(), start=1):
+            match = TOKEN_LINE.fullmatch(line)
+            if match is None:
+                found, do = f"{line!r:.80}", CORRECT
+                raise UserError(f"{name}:{number}", "name#k, a tab and a caption", found, do)
+            yield f"{name}:{number}", {"image": match["file"], "caption": match["text"]}
+        return
+    if separator is None:
+        captions = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
+        columns = f"image ({', '.join(NAMES['image'])}) and caption ({captions})"
+        found = f"{text.partition(chr(10))[0].strip()!r:.80}"
+        expected = f"a first line that names the columns {columns} between , ; | or tabs"
+        raise UserError(f"{name}:1", expected, found, CORRECT)
+    is_padded = re.match(rf"[^\n{re.escape(separator)}]*{re.escape(separator)} ", text) is not None
+    lines = io.StringIO(text, newline="")
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=is_padded, strict=True)
     try:
-        if rows.fieldnames:
-            rows.fieldnames = _renamed(rows.fieldnames)
-        for key in ("image", "caption"):
-            if key not in (rows.fieldnames or []):
-                raise UserError(f"{name}:1", f"a column {key}", rows.fieldnames, CORRECT)
-        if len(set(rows.fieldnames)) < len(rows.fieldnames):
-            raise UserError(f"{name}:1", "every column once", rows.fieldnames, CORRECT)
+        header = [column.strip() for column in next(rows)]
+        named = [column for column in header if column]
+        if len(set(named)) < len(named):
+            raise UserError(f"{name}:1", "every column once", header, CORRECT)
+        captions = _caption_keys(header, f"{name}:1")
         for row in rows:
-            yield _csv_entry(row, f"{name}:{rows.line_num}")
+            where = f"{name}:{rows.line_num}"
+            if len(row) != len(header) and any(row):
+                expected = f"as many entries as columns ({len(header)}), separated by {separator!r}"
+                do = f"put quotation marks around captions with {separator!r}, or correct the line"
+                raise UserError(where, expected, len(row), do)
+            if separator in "\t|" and any("\n" in cell for cell in row):
+                raise UserError(where, "one line per row", "more in quotes", "close the quotes")
+            record = dict(zip(header, row, strict=False))
+            if any(row):
+                yield where, record | {key: [record[key]] for key in captions}
     except csv.Error as error:
         where, found = f"{name}:{rows.line_num}", f"something else ({error})"
-        raise UserError(where, "CSV", found, CORRECT) from error
+        raise UserError(where, f"CSV, separated by {separator!r}", found, CORRECT) from error
 
 
-def _csv_entry(row: dict, where: str) -> Entry:
-    if None in row or None in row.values():
-        found = "more" if None in row else "fewer"
-        quote = "put quotation marks around captions with commas"
-        raise UserError(where, "as many entries as columns", found, quote)
-    return Entry(
-        where=where,
-        file=_inside(row["image"], f"{where}: image"),
-        captions=[row["caption"]],
-        split=row.get("split") or None,
-        group=row.get("group") or None,
-    )
+def _separator(text: str) -> str | None:
+    """The character that separates the columns of a table, if its first line names them."""
+    for separator in ",;\t|":
+        try:
+            rows = csv.reader(io.StringIO(text[: 1 << 16], newline=""), delimiter=separator)
+            header = next(rows, [])
+        except csv.Error:
+            continue
+        has_image = any(_folded(column) in NAMES["image"] for column in header)
+        if has_image and any(map(_caption_name, header)):
+            return separator
+    return None
 
 
-def _renamed(keys: list[str]) -> list[str]:
-    """Other names of image and caption as ours, unless ours are there, too."""
-    return [NAMES[key] if key in NAMES and NAMES[key] not in keys else key for key in keys]
-
-
-def _json(text: str, name: str) -> Iterator[Entry]:
-    data = parse_json(text, name, CORRECT)
+def _json(text: str, name: str) -> Iterator[tuple[str, dict]]:
+    try:
+        data = parse_json(text, name, CORRECT)
+    except UserError as error:
+        if "Extra data" not in error.found:
+            raise
+        yield from _lines(text, name)  # lines of JSON, whatever the file is called
+        return
+    if not isinstance(data, dict | list):
+        raise UserError(name, FORMATS, f"{data!r:.60}", CORRECT)
     if isinstance(data, dict) and "annotations" in data:
         yield from _coco(data, name)
         return
-    for entry in karpathy.parse(text, name):
-        file = _inside(entry.file, f"{entry.where}: filename")
-        yield Entry(entry.where, file, entry.captions, split=entry.split)
+    if isinstance(data, dict) and any(_folded(key) in NAMES["image"] for key in data):
+        data = [data]
+    elif isinstance(data, dict) and "images" not in data and "data" not in data:
+        if not all(isinstance(v, str) or _plain_texts(v) is not None for v in data.values()):
+            do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
+            raise UserError(name, FORMATS, f"the keys {_listed(data)}", do)
+        data = [{"image": k, "captions": [v] if type(v) is str else v} for k, v in data.items()]
+    key = next((key for key in ("images", "data") if key in data), "")
+    items = _items(data, key, name) if isinstance(data, dict) else data
+    for row, item in enumerate(items):
+        where = f"{name}: {key}[{row}]"
+        yield where, _object(item, where)
 
 
-def _coco(data: dict, name: str) -> Iterator[Entry]:
+def _coco(data: dict, name: str) -> Iterator[tuple[str, dict]]:
     """COCO's captions (Lin et al. 2014): {"images": [{"id", "file_name"}], "annotations":
     [{"image_id", "caption"}]}. The images in their order, each with its captions in theirs."""
-    by_id: dict[int | str, Entry] = {}
+    by_id: dict[str, dict] = {}
     for row, image in enumerate(_items(data, "images", name)):
         where = f"{name}: images[{row}]"
-        number = _member(image, "id", (int, str), where)
+        number = _number(_object(image, where), "id", where)
         if number in by_id:
             raise UserError(f"{where}: id", "every id once", repr(number), CORRECT)
-        file = _inside(_member(image, "file_name", (str,), where), f"{where}: file_name")
-        by_id[number] = Entry(where, file, [])
+        facts = {key: value for key, value in image.items() if key != "id"}
+        by_id[number] = facts | {"captions": []}
     for row, annotation in enumerate(_items(data, "annotations", name)):
         where = f"{name}: annotations[{row}]"
-        number = _member(annotation, "image_id", (int, str), where)
+        number = _number(_object(annotation, where), "image_id", where)
         if number not in by_id:
             raise UserError(f"{where}: image_id", "the id of an image", repr(number), CORRECT)
-        by_id[number].captions.append(_member(annotation, "caption", (str,), where))
-    yield from by_id.values()
+        caption = annotation.get("caption")
+        if not isinstance(caption, str):
+            raise UserError(f"{where}: caption", "str", f"{caption!r:.60}", CORRECT)
+        by_id[number]["captions"].append(caption)
+    for row, facts in enumerate(by_id.values()):
+        yield f"{name}: images[{row}]", facts
 
 
 def _items(data: dict, key: str, name: str) -> list:
@@ -272,28 +551,34 @@ def _items(data: dict, key: str, name: str) -> list:
     return items
 
 
-def _member(item: object, key: str, kinds: tuple[type, ...], where: str):
-    value = item.get(key) if isinstance(item, dict) else None
-    if type(value) not in kinds:
-        expected = " or ".join(kind.__name__ for kind in kinds)
-        raise UserError(f"{where}: {key}", expected, f"{value!r:.60}", CORRECT)
-    return value
+def _number(item: dict, key: str, where: str) -> str:
+    if type(item.get(key)) not in (int, str):
+        raise UserError(f"{where}: {key}", "int or str", f"{item.get(key)!r:.60}", CORRECT)
+    return str(item[key])
 
 
 def _inside(file: str, where: str) -> str:
-    return inside(file, where, "correct the path")
+    return inside(file, where, "make it relative to the folder")
 
 
 def _merged(entries: list[Entry]) -> dict[str, dict]:
     """file -> row of the images table; split is None if no line names one."""
     rows: dict[str, dict] = {}
+    file_of: dict[str, str] = {}
     for entry in entries:
+        if entry.image_id and file_of.setdefault(entry.image_id, entry.file) != entry.file:
+            expected = f"an id of {entry.file} alone"
+            found = f"{entry.image_id!r}, as of {file_of[entry.image_id]}"
+            do = f"{CORRECT}; what several images show, such as a person, is called group"
+            raise UserError(f"{entry.where}: id", expected, found, do)
         row = rows.setdefault(entry.file, {"file": entry.file} | dict.fromkeys(FACTS))
         for fact in FACTS:
             value, earlier = getattr(entry, fact), row[fact]
             if None not in (value, earlier) and value != earlier:
                 expected = f"{earlier!r} as in an earlier line with {entry.file}"
-                raise UserError(f"{entry.where}: {fact}", expected, repr(value), CORRECT)
+                do = f"{CORRECT}; an id of each caption is called caption_id"
+                do = do if fact == "image_id" else CORRECT
+                raise UserError(f"{entry.where}: {fact}", expected, repr(value), do)
             row[fact] = value if earlier is None else earlier
     for row in rows.values():
         row["image_id"] = row["image_id"] or row["file"]
@@ -313,29 +598,45 @@ def _captions(entries: list[Entry], images: pd.DataFrame) -> pd.DataFrame:
 def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str], list[str]]:
     """The split of each image, and notes on where it comes from."""
     split = images["split"]
-    if split.notna().any() and options.test:
+    groups = images["group"].tolist()
+    if split.isna().all():
+        if len(set(groups)) < len(SHARES):
+            expected = f"{len(SHARES)} images or groups to split"
+            found = len(set(groups))
+            raise UserError(name, expected, found, "add images, or name the split of each")
+        if options.val and not options.test:
+            raise option_checks.refusal("folder", "test", "a number where val has one", None)
+        return (
+            split_by_number(groups, options.val, options.test)
+            if options.test
+            else (split_by_hash(groups))
+        )
+    if options.test:
         found = "splits in the annotations"
         raise UserError("folder: option test", "none", found, "remove val and test")
-    if split.notna().all():
-        return _without_restval(split.tolist())
-    if split.notna().any():
-        first = images[split.isna()].iloc[0]["file"]
-        found = f"none for {first}"
+    if split.isna().any():
+        found = f"none for {images[split.isna()].iloc[0]['file']}"
         raise UserError(f"{name}: split", "one for all images or for none", found, CORRECT)
-    groups = images["group"].nunique()
-    if groups < len(SHARES):
-        expected = f"{len(SHARES)} images or groups to split"
-        raise UserError(name, expected, groups, "add images, or name the split of each")
-    if options.test:
-        return split_by_number(images["group"].tolist(), options.val, options.test)
-    return split_by_hash(images["group"].tolist())
-
-
-def _without_restval(splits: list[str]) -> tuple[list[str], list[str]]:
-    """Karpathy's "restval", the rest of COCO's validation set, is used for training."""
-    number = splits.count("restval")
-    notes = [f"{number} images of the split restval are used for training."] if number else []
-    return ["train" if split == "restval" else split for split in splits], notes
+    plain = split.map(lambda text: text.strip().casefold())
+    known = plain.map(lambda text: SPLITS.get(text, text))
+    notes = [
+        f"{number} images of the split {other} are used for {USES[SPLITS[other]]}."
+        for other, number in Counter(plain).items()
+        if other in SPLITS
+    ]
+    if options.val:
+        if "val" in set(known):
+            raise UserError("folder: option val", "none", "a split val", "remove val")
+        of_train = images["group"][known == "train"]
+        order = sorted(set(of_train), key=_position, reverse=True)
+        if len(order) <= options.val:
+            expected = f"more than {options.val} images or groups in train"
+            raise UserError("folder: option val", expected, len(order), "lower it")
+        known[images["group"].isin(order[: options.val])] = "val"
+        notes.append(
+            f"The annotations have no val: {options.val} of train, by the sha256 of paths."
+        )
+    return known.tolist(), notes
 
 
 def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:

@@ -15,7 +15,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import Ranks, Scores
 from benchmark.scoring import VERSION
 from benchmark.scoring import metrics as metrics_of
-from benchmark.season.presets import Preset
+from benchmark.season.plugins import Preset
 
 
 def prepare(

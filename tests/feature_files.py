@@ -112,6 +112,18 @@ def tsv_file() -> str:
     return "boxes_36.tsv"
 
 
+def lxmert_file() -> str:
+    """With objects and attributes and how sure the detector is of them; names of COCO's images."""
+    ids = shuffled(USED)
+    rows = [tsv_row(image_id, truth(image_id)) for image_id in ids]
+    rows = [
+        [f"COCO_val2014_{x:0>12}", *row[1:3], *["AAAA"] * 4, *row[3:]]
+        for x, row in zip(ids, rows, strict=True)
+    ]
+    write_tsv(RAW / "obj36.tsv", rows)
+    return "obj36.tsv"
+
+
 def tsv_folder() -> str:
     (RAW / "trainval").mkdir()
     ids = shuffled(USED)
@@ -135,6 +147,27 @@ def mat_with_json() -> str:
     write_json_of(ids, RAW / "dataset_flickr30k.json")
     scipy.io.savemat(RAW / "vgg_feats.mat", {"feats": first_of(ids).T, "note": "other"})
     return "vgg_feats.mat"
+
+
+def mat_with_ids() -> str:
+    ids = shuffled(USED)
+    scipy.io.savemat(RAW / "vgg_feats.mat", {"feats": first_of(ids).T})
+    (RAW / "vgg_feats_ids.txt").write_text("\r\n".join(ids))
+    return "vgg_feats.mat"
+
+
+def npz_regions() -> str:
+    ids = shuffled(USED)
+    np.savez(RAW / "mine.npz", image_ids=ids, features=regions_of(ids))
+    return "mine.npz"
+
+
+def parquet_pooled() -> str:
+    """Ids in the index of pandas; one image that the dataset does not have."""
+    ids = shuffled([*IMAGES["image_id"], "77"])
+    frame = pd.DataFrame(first_of(ids), ids).add_prefix("x")
+    frame.to_parquet(RAW / "mine.parquet")
+    return "mine.parquet"
 
 
 def npy_regions() -> str:

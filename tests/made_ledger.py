@@ -1,7 +1,15 @@
 """What seasons said of claims, made up, for tests of the ledger."""
 
-from benchmark.boards.claim_ledger import LedgerRow, ledger
-from benchmark.boards.season_claims import Compared, Judged, Leader, Measured, Place, SeasonClaims
+from benchmark.boards.claim_ledger import (
+    Compared,
+    Finding,
+    Leader,
+    LedgerRow,
+    Measured,
+    Place,
+    SeasonClaims,
+    ledger,
+)
 from benchmark.papers.printed_tables import papers
 from benchmark.stats.verdicts import Conclusion, Size
 
@@ -16,9 +24,9 @@ def compared(**facts: object) -> Compared:
     return Compared(**(known | facts))
 
 
-def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Judged:
+def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Finding:
     is_run = conclusion != Conclusion.NOT_RUN
-    return Judged(
+    return Finding(
         paper="scan",
         id=claim,
         conclusion=Conclusion(conclusion),
@@ -34,7 +42,7 @@ def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
     return [Place(title=title, mean=mean, letters=own) for title, (mean, own) in rows.items()]
 
 
-def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
+def season(name: str, *claims: Finding, **facts: object) -> SeasonClaims:
     """Its dataset is its own unless the facts name one."""
     leader = Leader(
         task="retrieval",
@@ -43,18 +51,16 @@ def season(name: str, *claims: Judged, **facts: object) -> SeasonClaims:
         high=210.0,
         is_compared=True,
         places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
-        unconverged=2,
-        few_seeds=0,
         lacks=["extra input"],
     )
-    known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000, "budgets": {}}
+    known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"
     measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
     about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
     return SeasonClaims(season=name, datasets=[measured], **about)
 
 
-def row(*claims: Judged) -> LedgerRow:
+def row(*claims: Finding) -> LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(r for r in ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))

@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 from torch import nn
 from torch.nn.functional import interpolate
 
-from benchmark.core.fingerprint import fingerprint_parts
+from benchmark.core.devices import fingerprint_parts
 from benchmark.features import drawn_cnn
 
 rng = np.random.default_rng(0)

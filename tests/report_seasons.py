@@ -5,7 +5,7 @@ Two datasets: `open` may be published, `gated` may not.
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from benchmark.report import figure_listing
 from benchmark.scoring import distribution_overlap
 from benchmark.scoring.metrics import overlap_interval, retrieval_metrics
 from benchmark.season.parameters import Cell, DatasetSettings, Fusion, Params, Season
-from benchmark.season.presets import presets
+from benchmark.season.plugins import presets
 from benchmark.season.resolving import resolve
 from seasons import write_params
 
@@ -99,8 +99,18 @@ def presets_once() -> dict:
     return presets()
 
 
-def prepare(dataset: str, **facts: object) -> None:
+def prepare(
+    dataset: str,
+    *,
+    owners: np.ndarray = OWNERS,
+    texts: list[str] | None = None,
+    groups: list[str] | None = None,
+    phrases: Sequence[int] = (),
+    has_images: bool = True,
+    **facts: object,
+) -> Path:
     """A folder of pictures and its prepared tables; `facts` go on its card."""
+    images = int(max(owners)) + 1
     card = {
         "title": f"Dataset {dataset}",
         "reader": dataset,
@@ -111,18 +121,20 @@ def prepare(dataset: str, **facts: object) -> None:
         "may_publish": dataset == "open",
         "notes": ["A note."],
         "leakage": {"notes": ["0 pictures leak."]},
-        "counts": {"test": {"images": IMAGES, "captions": CAPTIONS}},
+        "counts": {"test": {"images": images, "captions": len(owners)}},
     }
-    folder = builders.prepare(dataset, OWNERS, card=card | facts)
-    files = [f"{number}.png" for number in range(IMAGES)]
+    given = {"groups": groups, "phrases": phrases, "card": card | facts}
+    folder = builders.prepare(dataset, owners, **given)
+    files = [f"{number}.png" if has_images else "" for number in range(images)]
     add_column(folder / "images.parquet", "file", files)
-    add_column(folder / "captions.parquet", "text", texts_of(dataset))
+    add_column(folder / "captions.parquet", "text", texts or texts_of(dataset))
     seal(folder / "card.json", [f"{table}.parquet" for table in prepared_tables.TABLES])
     raw = Path("data/raw") / dataset
     raw.mkdir(parents=True)
-    for number, file in enumerate(files):
+    for number, file in enumerate(filter(None, files)):
         Image.new("RGB", (200, 100 + number), (20 * number, 90, 90)).save(raw / file)
     write_json(raw / "captions.json", [])
+    return folder
 
 
 def seal(path: Path, names: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ import yaml
 from dvc.repo import Repo
 
 from benchmark.core.files import write_text
-from benchmark.season.parameter_files import SEASON_FILE, SEASONS, activate, read_season
+from benchmark.season.parameter_files import SEASON_FILE, SEASONS, SHARED, activate, read_season
 from benchmark.season.parameters import (
     DatasetSettings,
     ImageEncoder,
@@ -18,8 +18,8 @@ from benchmark.season.parameters import (
     SentenceEncoder,
     WordVectors,
 )
-from benchmark.season.pipeline import write_shared
-from benchmark.season.presets import Fuse, Preset, presets
+from benchmark.season.pipeline import shared_settings
+from benchmark.season.plugins import Fuse, Preset, presets
 from benchmark.season.resolving import resolve
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +65,7 @@ def params_of(**fields: object) -> Params:
 def write_params(params: Params, declared: Season | None = None) -> None:
     """Let stages find a season in the working folder: the settings of its datasets, and, for those
     that read its cells, the file that it was resolved from."""
-    write_shared(params)
+    write_text(SHARED, yaml.safe_dump(shared_settings(params)))
     activate(params.season)
     if declared:
         text = yaml.safe_dump(declared.model_dump(mode="json", exclude_defaults=True))

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from benchmark.stats import comparisons, seed_spread, significance
-from benchmark.stats.comparisons import Comparison
-from benchmark.stats.seed_spread import Sample
+from benchmark.stats import comparisons, significance
+from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.verdicts import Conclusion, Pair, Rule, judge
 
 IMAGES = 100
@@ -71,7 +70,7 @@ def draw(setting: Setting, effects: list[float], rng: np.random.Generator) -> Dr
     return Drawn(samples, truth, on_test_set)
 
 
-def compared(drawn: Drawn, spread: seed_spread.Spread, first: str, second: str) -> Comparison:
+def compared(drawn: Drawn, spread: comparisons.Spread, first: str, second: str) -> Comparison:
     both = [drawn.samples[first], drawn.samples[second]]
     comparison = comparisons.compare([first, second], both, spread)
     assert not comparison.is_of_these_trainings
@@ -93,7 +92,7 @@ def coverage(setting: Setting, runs: int, seed: int) -> Covered:
     rng, counted = np.random.default_rng(seed), np.zeros(5, dtype=int)
     for _ in range(runs):
         drawn = draw(setting, [300.0] * setting.presets, rng)
-        spread = seed_spread.spread(drawn.samples, drawn.samples)
+        spread = comparisons.spread(drawn.samples, drawn.samples)
         for first, second in list(pairwise(drawn.samples))[::2]:
             comparison = compared(drawn, spread, first, second)
             here = drawn.on_test_set[first] - drawn.on_test_set[second]
@@ -159,7 +158,7 @@ def verdict_errors(setting: Setting, effect: float, share: float, runs: int, see
 
 def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
     """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
-    spread = seed_spread.spread(drawn.samples, drawn.samples)
+    spread = comparisons.spread(drawn.samples, drawn.samples)
     names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
     claims = [[Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names]
     return [pair.conclusion for (pair,) in judge(claims)]
@@ -170,7 +169,7 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
     rng, split = np.random.default_rng(seed), 0
     for _ in range(runs):
         drawn = draw(setting, [300.0] * setting.presets, rng)
-        spread = seed_spread.spread(drawn.samples, drawn.samples)
+        spread = comparisons.spread(drawn.samples, drawn.samples)
         order = sorted(drawn.samples, key=lambda name: -drawn.samples[name].mean)
         pairs = combinations(order, 2)
         p_values = [compared(drawn, spread, *pair).estimate.p() for pair in pairs]

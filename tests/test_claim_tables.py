@@ -67,7 +67,6 @@ def verdict(*pairs: Pair, **facts: object) -> Verdict:
     """On as many presets as the pairs need, named a, b, c; without pairs it was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
-        "printed": facts.pop("values", [None] * (len(pairs) + 1)),
         "flags": facts.pop("flags", [] if pairs else [Flag("R", "a was not run", True)]),
         "is_elsewhere": facts.pop("is_elsewhere", False),
     }

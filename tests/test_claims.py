@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 from made_claims import LESS, MORE, around, blocks, claim, fed, judge, played, timed
+from made_ranks import played as mapped
+from made_ranks import prepare
 from scipy import stats
 
-from benchmark.boards import boards, comparisons, season_claims
+from benchmark.boards import boards, claims, comparisons
 from benchmark.boards.boards import Board
 from benchmark.boards.claims import Verdict, metric_at, verdicts
 from benchmark.boards.comparisons import Comparison
-from benchmark.papers.claimed_quantities import quantity
-from benchmark.papers.printed_tables import Claim, Row, Table, effects, papers
-from benchmark.season.presets import presets
+from benchmark.papers.printed_tables import Claim, Row, Table, effects, papers, quantity
+from benchmark.season.plugins import presets
 from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Conclusion
 
@@ -58,7 +59,7 @@ def test_the_interval_of_all_trainings_decides(claimed, kind, gap, spread, concl
     assert ends == pytest.approx((gap - half, gap + half))
     rests_on_p = conclusion in ("reversed", "does not hold: better", "does not hold: worse")
     rests_on_p |= (kind, conclusion) == ("ordered", "holds")
-    kept = season_claims.compared(verdict)
+    kept = claims.compared(verdict)
     p = float(f"{verdict.pairs[0].adjusted_p:.6g}")
     assert (kept.p, kept.low) == (p if rests_on_p else None, float(f"{ends[0]:.6g}"))
 
@@ -299,7 +300,37 @@ def test_of_a_single_direction_the_margin_is_three_recalls_and_nothing_is_set_be
     results.card["ways"] = ["t2i"]
     (verdict,) = claimed(results, made)
     assert (verdict.pairs[0].rule.margin, verdict.conclusion) == (3.0, "does not hold: better")
-    assert verdict.pairs[0].printed is None and verdict.printed == [None, None]
+    assert verdict.pairs[0].printed is None
+
+
+def test_of_equal_ranks_nothing_is_concluded_and_more_seeds_would_not_help(
+    claimed, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    prepare()
+    first, twin = (mapped("a", 1.0), mapped("b", 1.0))
+    other = mapped("c", 2.0)
+    same, apart = claimed(board(first, twin, other), *(claim("a", x, metric="rsum") for x in "bc"))
+    assert (same.conclusion, same.reason, blocks(same)) == ("undecided", "identical results", "M")
+    assert same.limits == [None]
+    assert blocks(apart) == ""
+
+
+def test_another_set_of_seeds_is_said(claimed):
+    (verdict,) = claimed(
+        board(played("a", around(12)), played("b", [10.0]), played("c", around(9))), claim("a", "b")
+    )
+    assert ("1", "seeds 0, 1 and 2 of a against seed 0 of b", False) in verdict.flags
+
+
+def test_times_beside_other_stages_decide_nothing(claimed):
+    rows = [timed("a", 5.0), timed("b", 6.0)]
+    for row in rows:
+        for cell in row.outcomes:
+            facts = cell.record.cost.scoring.model_copy(update={"jobs": 2})
+            object.__setattr__(cell.record.cost, "scoring", facts)
+    (verdict,) = claimed(board(*rows), claim("a", "b", metric="per_pair"))
+    assert (blocks(verdict), verdict.reason) == ("Y", "timed beside other stages")
 
 
 def test_a_margin_of_time_is_a_share(claimed):
@@ -329,7 +360,6 @@ def test_the_printed_effect_comes_from_the_table(claimed):
     results = board(played("a", around(0.2), LESS), played("b", around(0.5), LESS))
     made = claim("a", "b", metric=LESS, table="1", place="flickr30k/test")
     (verdict,) = claimed(results, made, tables={"1": table})
-    assert verdict.printed == [0.25, 0.75]
     assert verdict.pairs[0].printed == 0.5  # less is better: positive, as claimed
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import builders
 import pytest
 
 from benchmark.__main__ import COMMANDS, VERBS, main
@@ -97,6 +98,14 @@ def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, played, caps
     folder = f"results/run/shapes/{preset}/2"
     assert read["folder"] == folder
     assert capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
+
+
+def test_run_prints_the_whole_record_for_scripts(capsys, monkeypatch):
+    made = builders.record(metrics={"rsum": 1.5})
+    monkeypatch.setattr(run, "run", lambda *given: None)
+    monkeypatch.setattr(run, "read_record", lambda folder: made)
+    assert main(["run", "scan_t2i_avg", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == made.model_dump(mode="json")
 
 
 @pytest.mark.slow

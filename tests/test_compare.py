@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import builders
+import made_ranks
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,7 +50,8 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     assert main(words) == 0
     told = capsys.readouterr().out
     assert f"{FIRST} against {SECOND} on open, t2i" in told
-    assert "rsum: +" in told and "95% interval" in told and ", p " in told and " won, " in told
+    assert "rsum: +" in told and "95% interval" in told and " won, " in told
+    assert ", p " in told and ", not adjusted for other comparisons" in told
     assert len(pd.read_parquet("all.parquet")) == CAPTIONS
     assert told.isascii() and "\x1b" not in told
     cells = {key: cell for key, cell in season.cells.items() if cell.seed == 0}
@@ -58,6 +61,17 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     assert main(words) == 0
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("rsum: ")]
     assert line.endswith("]; nothing is known of other trainings") and ", p " not in line
+
+
+def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_ranks.prepare()
+    first, twin = made_ranks.played("a", 1.0), made_ranks.played("b", 1.0)
+    once = made_ranks.played("c", 2.0, (7,))
+    board = builders.board(first, twin, once)
+    told = [compare.difference(board, first, other) for other in (twin, once)]
+    assert told[0] == "rsum: identical results, to the last rank"
+    assert told[1].endswith("; seeds 0, 1 and 2 of a against seed 7 of c")
 
 
 @pytest.mark.parametrize(

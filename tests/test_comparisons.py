@@ -42,7 +42,7 @@ from benchmark.boards.comparisons import (
 )
 from benchmark.core.errors import UserError
 from benchmark.stats import significance
-from benchmark.stats.seed_spread import CARRIES
+from benchmark.stats.comparisons import CARRIES
 
 
 @pytest.fixture(autouse=True)
@@ -365,6 +365,7 @@ class TestOverlap:
         assert is_coarse(preset(overlap_s=0.7, one_minus_ks=0.8, **bins))
         bins = {"overlap_s_half_bins": 0.51, "overlap_s_double_bins": 0.495}
         assert not is_coarse(preset(**fine, **bins))
+        assert not is_coarse(preset(t2i_r1=50.0))  # of ranks alone: it has no bins
 
 
 def test_ranks_of_another_split_are_named():

@@ -9,7 +9,7 @@ from test_vse import IDS, batch_of
 
 from benchmark.__main__ import main
 from benchmark.contracts.methods import Batch, Captions, Sizes, two_branch_embedding, vse
-from benchmark.season.method_options import method_of
+from benchmark.season.plugins import method_of
 
 FOLDER = "examples/crossed"
 NAMES = ["gru_under_instance_loss", "gru_under_triplets", "vse_on_text_cnn", "vse_on_vectors"]

@@ -7,7 +7,7 @@ import torch
 from tiny_cells import cell_of
 from torch import nn
 
-from benchmark.core import devices, machine
+from benchmark.core import devices
 from benchmark.core.devices import begin, pick, set_precision
 from benchmark.core.errors import UserError
 from benchmark.features import torchvision_cnn
@@ -96,8 +96,8 @@ def test_a_cost_names_memory_precision_and_versions_of_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 << 20)
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 5 << 20)
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 92200)
-    monkeypatch.setattr(machine, "_told", lambda *command: "580.65.06")
-    facts = machine.provenance(torch.device("cuda:0"), {}, "tf32")
+    monkeypatch.setattr(devices, "_told", lambda *command: "580.65.06")
+    facts = devices.provenance(torch.device("cuda:0"), {}, "tf32")
     assert (facts.device, facts.precision) == ("Made-up 9000", "tf32")
     assert (facts.peak_device_memory_mib, facts.peak_device_reserved_mib) == (3.0, 5.0)
     assert (facts.driver, facts.cudnn) == ("580.65.06", "9.22.0")

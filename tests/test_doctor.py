@@ -56,6 +56,20 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     assert main(["doctor"]) == 0
 
 
+def test_a_network_that_proposes_needs_its_own_weights(folder, capsys):
+    Path("weights").mkdir()
+    Path("weights/mobilenet_v2-b0353104.pth").touch()
+    Path("local.yaml").write_text("weights_dir: weights\n")
+    proposals = {"how": "rpn", "network": "mobilenet_v2"}
+    image = {"network": "drawn_cnn"}
+    enter({"shapes": {"image": image, "proposals": proposals}}, ["two_branch_phrase_single"])
+    assert main(["doctor"]) == 2
+    told = capsys.readouterr().out
+    assert "fasterrcnn_resnet50_fpn_v2_coco-*.pth" in told
+    Path("weights/fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth").touch()
+    assert main(["doctor"]) == 0
+
+
 def test_committed_trainings_tell_what_they_took(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert "25 of them took " in doctor.costs(read_params("demo"))

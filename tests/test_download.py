@@ -11,7 +11,7 @@ from refusals import refused
 
 from benchmark.contracts.datasets import RemoteFile
 from benchmark.core.errors import UserError
-from benchmark.fetch.download import ChecksumError, download
+from benchmark.fetch.__main__ import ChecksumError, download
 
 CONTENT = bytes(range(256)) * 40
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -86,7 +86,7 @@ def ranged(content: bytes = CONTENT, **headers: object):
 @pytest.fixture
 def serve(monkeypatch) -> Iterator:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("benchmark.fetch.download.CHUNK", 500)
+    monkeypatch.setattr("benchmark.fetch.__main__.CHUNK", 500)
     servers = []
 
     def start(*script) -> Server:
@@ -197,6 +197,26 @@ def test_a_later_process_goes_on_after_a_kill(serve, tmp_path, sha256, tags):
     fetch(tmp_path / "file.bin", server, sha256=sha256)
     assert_only(tmp_path / "file.bin")
     assert server.ranges == [None, "bytes=1500-"]
+
+
+@pytest.mark.parametrize(("sha256", "tags"), [(SHA256, {}), (None, {"ETag": '"a"'})])
+def test_a_part_that_a_kill_left_whole_is_not_sent_again(serve, tmp_path, sha256, tags):
+    """The server answers 416 with the size of the file."""
+    server = serve(cut(1500, **tags), ranged(**tags))
+    cut_and_killed(tmp_path / "file.bin", server, sha256)
+    (tmp_path / "file.bin.part").write_bytes(CONTENT)
+    fetch(tmp_path / "file.bin", server, sha256=sha256, attempts=1)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None, "bytes=10240-"]
+
+
+def test_a_whole_part_of_another_release_is_sent_again(serve, tmp_path):
+    server = serve(cut(1500), ranged())
+    cut_and_killed(tmp_path / "file.bin", server, SHA256)
+    (tmp_path / "file.bin.part").write_bytes(OTHER)
+    fetch(tmp_path / "file.bin", server)
+    assert_only(tmp_path / "file.bin")
+    assert server.ranges == [None, "bytes=10240-", None]
 
 
 def test_after_a_kill_without_checksum_and_release_it_begins_anew(serve, tmp_path):

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from benchmark.contracts.methods import dual_path as method
 from benchmark.core.files import read_yaml
-from benchmark.season.presets import PACKAGE_ROOT, Preset
+from benchmark.season.plugins import PACKAGE_ROOT, Preset
 
 FILE = read_yaml(PACKAGE_ROOT / "methods" / "dual_path.yaml")
 ROWS = {name: Preset.model_validate(row) for name, row in FILE.items()}

@@ -1,21 +1,33 @@
 """The pipelines of seasons: what stages depend on, what an edit makes stale, and what stays."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
-from warnings import catch_warnings, simplefilter
 
 import pytest
 import yaml
+from builders import record
 from dvc.repo import Repo
 
 from benchmark.__main__ import main
 from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml
+from benchmark.core.records import write_record
 from benchmark.season import pipeline
-from benchmark.season.parameter_files import SEASONS, read_params
+from benchmark.season.parameter_files import (
+    SEASONS,
+    Local,
+    read_params,
+    resolved,
+    write_brought,
+    write_local,
+)
+from benchmark.season.parameters import Brought
 from seasons import ROOT, clone
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of what DVC imports
 COMMITTED = sorted(path.parent.name for path in ROOT.glob("seasons/*/cells.yaml"))
 SMALL = Path("seasons/small/season.yaml")
 SEASON = {
@@ -43,10 +55,9 @@ FUSION = "evaluate-shapes-scan_t2i_avg_i2t_lse-0"
 @pytest.mark.parametrize("name", COMMITTED)
 def test_what_is_committed_is_what_would_be_written_today(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    params = read_params(name)
-    assert pipeline.as_written(params) == params
-    digests = {key: pipeline.cell_digest(cell) for key, cell in params.everything.items()}
-    assert read_yaml(SEASONS / name / "cells.yaml")["cells"] == digests
+    params = resolved(name)
+    assert pipeline.edited(params) == set()
+    pipeline.write_digests(params)  # refuses where the pipelines are others
     assert len(list((SEASONS / name).iterdir())) <= 5
 
 
@@ -107,10 +118,8 @@ def write_season(changes: dict) -> None:
 
 def commit() -> None:
     """What `dvc repro` writes into the lock files, as if every stage had left what is there."""
-    with catch_warnings():
-        simplefilter("ignore")  # of what DVC imports
-        with Repo() as repo:
-            repo.commit(force=True)
+    with Repo() as repo:
+        repo.commit(force=True)
 
 
 def stale() -> set[str]:
@@ -118,10 +127,8 @@ def stale() -> set[str]:
     stages that write these are quick, and run first."""
     pipeline.write_readers()
     pipeline.write_digests(read_params("small"))
-    with catch_warnings():
-        simplefilter("ignore")
-        with Repo() as repo:
-            changed = [address.rpartition(":") for address in repo.status()]
+    with Repo() as repo:
+        changed = [address.rpartition(":") for address in repo.status()]
     own = {
         name for file, _, name in changed if file.startswith(("seasons/small", "seasons/shared"))
     }
@@ -190,6 +197,87 @@ def test_a_season_file_with_other_stages_is_refused_before_anything_runs(reposit
     assert "run: rematch season small" in capsys.readouterr().err
 
 
+def everything() -> dict[Path, tuple[int, bytes]]:
+    """Every file outside of DVC's and git's own folders."""
+    files = (p for p in Path().rglob("*") if p.is_file() and p.parts[0] not in (".dvc", ".git"))
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def dry(capsys, *arguments: str) -> list[str]:
+    capsys.readouterr()
+    assert main(["play", "small", "--dry", *arguments]) == 0
+    return capsys.readouterr().out.split()
+
+
+def test_a_dry_run_tells_what_the_season_file_asks_for_now_and_writes_nothing(repository, capsys):
+    assert dry(capsys) == ["everything", "is", "up", "to", "date"]
+    text = {"seeds_of": {"vse": [0, 1]}, "options": {"scan": {"epochs": 2}}}
+    SMALL.write_text(yaml.safe_dump(SEASON | text))
+    edit("datasets/shapes.py", "import", "EDITED = True\nimport")
+    before = everything()
+    told = set(dry(capsys))
+    new = {"train-shapes-vse-1", "evaluate-shapes-vse-1"}
+    assert SCAN | new | {"cells", "report", "prepare-shapes"} <= told
+    assert not told & {"train-shapes-vse-0", "train-shapes-two_branch_linear-0"}
+    of_scan = set(dry(capsys, "--only", "*scan_i2t*"))
+    assert "train-shapes-scan_i2t_lse-0" in of_scan and not new & of_scan
+    assert everything() == before
+
+
+def test_folders_of_this_machine_are_in_no_pipeline(repository):
+    """So that `dvc repro` finds the stages that `rematch season` wrote."""
+    before = Path("seasons/shared/params.yaml").read_bytes()
+    write_local(Local(sources={"shapes": "/elsewhere"}, weights_dir="/weights"))
+    assert main(["season", "small", "--digests"]) == 0
+    assert main(["play", "small", "--only", "*vse*"]) == 0
+    assert Path("seasons/shared/params.yaml").read_bytes() == before
+
+
+def test_a_failure_of_an_earlier_run_is_told_and_is_none_of_this_one(repository, capsys):
+    folder = Path(read_params("small").cells["shapes-vse-0"].folder)
+    write_record(folder, record(status="failed", reason="its worker died"))
+    commit()
+    assert main(["play", "small"]) == 0
+    said = capsys.readouterr().out
+    assert f"{folder}: failed: its worker died (of an earlier run)" in said
+    assert "0 stages run" in said
+
+
+def test_a_season_file_from_elsewhere_is_taken_again_where_it_was_edited(repository, capsys):
+    own, copy = Path("mine.yaml").resolve(), SEASONS / "mine/season.yaml"
+    own.write_text(yaml.safe_dump(SEASON))
+    assert main(["season", "mine.yaml"]) == 0
+    own.write_text(yaml.safe_dump(SEASON | {"seeds": [0, 1]}))
+    assert main(["play", "--dry"]) == 2
+    assert f"{own}: expected the text that is in {copy}" in capsys.readouterr().err
+    assert main(["season", "mine.yaml"]) == 0
+    assert copy.read_bytes() == own.read_bytes()
+    assert dry(capsys)
+    own.write_text(yaml.safe_dump(SEASON))
+    copy.write_text(yaml.safe_dump(SEASON | {"title": "Edited"}))
+    assert main(["season", "mine.yaml"]) == 2
+    assert "remove one of the files" in capsys.readouterr().err
+
+
+def test_a_row_that_was_brought_is_removed_by_one_command(repository, capsys):
+    for seed in (0, 1):
+        folder = f"results/small/shapes/other/{seed}"
+        Path(folder).mkdir(parents=True)
+        write_brought("small", Brought(dataset="shapes", preset="other", seed=seed, folder=folder))
+    assert main(["season", "small", "--remove", "othr"]) == 2
+    assert "did you mean other?" in capsys.readouterr().err
+    claims = {"claims": [{"better": "other", "than": "vse"}]}
+    SMALL.write_text(yaml.safe_dump(SEASON | claims))
+    assert main(["season", "--remove", "other"]) == 2
+    assert "claims: number 1" in capsys.readouterr().err and Path(folder).is_dir()
+    write_season({})
+    assert main(["season", "--remove", "shapes-other-0"]) == 0
+    assert list(read_params("small").brought) == ["shapes-other-1"]
+    assert main(["season", "--remove", "other"]) == 0
+    assert not Path(folder).exists() and not (SEASONS / "small/external.yaml").exists()
+    assert stale() == set()
+
+
 def test_a_preset_that_comes_back_is_up_to_date(repository):
     write_season({"presets": ["scan_t2i_avg"]})
     assert not (SEASONS / "small/dvc.yaml").read_text().count("vse")
@@ -248,13 +336,24 @@ def test_a_season_is_written_as_it_stands(repository):
     assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
+def test_a_season_that_was_resolved_before_needs_no_torch(repository):
+    code = "import sys; from benchmark.__main__ import main; assert main(['season', 'small']) == 0"
+    torch = "; print('torch' in sys.modules)"
+    command = [sys.executable, "-c", code + torch]
+    for is_edited in (False, True):
+        if is_edited:
+            edit("methods/vse.py", "import torch", "import torch\n\nEDITED = True")
+        said = subprocess.run(command, capture_output=True, text=True)
+        assert said.stdout.endswith(f"{is_edited}\n"), said.stderr
+
+
 def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
     (SEASONS / "small/tuning.csv").touch()
     (SEASONS / "small/external.yaml").write_text("{}")
     deps = pipeline.all_stages(read_params("small"))["report"]["deps"]
     assert {"seasons/small/tuning.csv", "seasons/small/external.yaml"} <= set(deps)
     with pytest.raises(UserError, match="rematch season small"):
-        pipeline.as_written(read_params("small"))
+        pipeline.write_digests(resolved("small"))
 
 
 def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():

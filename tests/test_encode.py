@@ -15,10 +15,10 @@ from PIL import Image
 from torch import nn
 
 from benchmark import features
-from benchmark.data.feature_folders import read_array, write_card
+from benchmark.data.feature_folders import Words, read_array, write_card
 from benchmark.data.prepared_tables import Prepared
-from benchmark.data.word_vectors import Words
-from benchmark.encode import images, texts
+from benchmark.encode import __main__ as encode
+from benchmark.encode import images
 from benchmark.features import drawn_cnn
 from benchmark.scoring import inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
@@ -253,7 +253,7 @@ WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float3
 
 def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
     data = builders.on_disk(pd.DataFrame(), CAPTIONS, pd.DataFrame())
-    getattr(texts, kind)(feature_set_of(kind, encoder, source, **settings), data)
+    getattr(encode, kind)(feature_set_of(kind, encoder, source, **settings), data)
 
 
 def write_words(folder: str = "data/features/tiny/words") -> str:
@@ -321,7 +321,7 @@ def encode_phrases(rows: list[tuple], **settings) -> None:
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
     of = feature_set_of("phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings))
-    texts.phrases(of, replace(data_of(), regions=regions, captions=captions))
+    encode.phrases(of, replace(data_of(), regions=regions, captions=captions))
 
 
 LETTERS = """

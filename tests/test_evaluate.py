@@ -150,18 +150,6 @@ def test_sentences_are_queries_of_methods_that_embed_text():
     assert "s2s_r1" not in evaluated(fusion_of(cell), cell).metrics  # scores are fused, not texts
 
 
-@pytest.mark.parametrize("how", ["rows", "chance", "batch", "tile", "sentences", "pair"])
-def test_scores_of_more_than_an_image_and_a_text_fail(how):
-    cell = cell_of("misbehaves", how=how)
-    train_cell(cell)
-    record = evaluated(cell)
-    if how == "pair":
-        assert record.status == "ok"
-        return
-    assert record.status == "failed" and record.metrics == {} and not scores_of().ranks
-    assert "differ when they are computed again in other batches and another order" in record.reason
-
-
 def two_members() -> tuple[Cell, Cell]:
     first, second = cell_of("scan"), cell_of("scan", folder="results/b", direction="i2t")
     second = second.model_copy(update={"preset": "other"})

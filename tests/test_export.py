@@ -70,6 +70,8 @@ def test_a_number_stands_for_the_tables_of_all_places(played, capsys):
 
 
 def test_every_rank_is_exported_with_its_ids(played, capsys):
+    assert main(["export", "--season", "try", "--queries", "all.csv"]) == 2
+    assert "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
     assert list(table) == ["season", "dataset", "preset", "seed", "direction", "query", "rank"]
@@ -95,6 +97,15 @@ def test_outside_tools_find_the_recalls_of_the_records(played, capsys):
             assert 100 * success == pytest.approx(metrics[f"{way}_r1"])
             recalls.add(success)
     assert len(recalls) > 2  # or the test could not fail
+
+
+def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
+    card = Path("data/prepared/open/card.json")
+    write_json(card, read_json(card) | {"manifest": "other"})
+    assert main(["export", "--season", "try"]) == 2
+    told = capsys.readouterr().err
+    assert "expected results of the raw files that data/prepared/open was read from" in told
+    assert "run: rematch play try" in told and len(told.splitlines()) == 1
 
 
 class TestMetrics:

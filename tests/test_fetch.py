@@ -3,14 +3,19 @@
 import dataclasses
 import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
-from refusals import check, refusal
+from builders import record
+from layouts import draw
+from refusals import check, refusal, refused
 
-from benchmark.contracts.datasets import Needed, RemoteFile, folder
-from benchmark.core.command_line import run_stage
-from benchmark.core.locks import alone, lock_of
+from benchmark.__main__ import main
+from benchmark.commands import verify
+from benchmark.contracts.datasets import Needed, RemoteFile, flickr8k, folder
+from benchmark.core.command_line import alone, lock_of, run_stage
+from benchmark.core.files import write_json
 from benchmark.fetch import __main__ as fetch
 from benchmark.season.parameters import DatasetSettings
 from seasons import params_of, write_params
@@ -107,7 +112,7 @@ def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch):
     downloaded = with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
     (tmp_path / "own").mkdir()
     error = refusal(fetch, "mine", "--source", tmp_path / "own")
-    check(error, RAW, "one annotation file", "none", "name it with the option captions")
+    check(error, RAW, "one annotation file", "none", "write a .csv with the columns")
     assert downloaded == [] and list((tmp_path / "own").iterdir()) == []
 
 
@@ -153,3 +158,108 @@ def test_the_first_fetch_is_the_record_of_a_release(tmp_path, monkeypatch):
     MANIFEST.unlink()
     assert run("mine") == 0
     assert manifest()["files"][0]["sha256"] == wrong
+
+
+# Releases ---------------------------------------------------------------------------------------
+
+
+def flickr8k_files(place: Path, *sizes: tuple[int, int]) -> Path:
+    """Six photographs of these sizes in turn, in Flickr8k's layout, with their archives' names."""
+    place.mkdir()
+    names = [f"{number}_a.jpg" for number in range(6)]
+    lines = [f"{name}#0\tA picture called {name} ." for name in names]
+    with zipfile.ZipFile(place / flickr8k.TEXT_ZIP, "w") as archive:
+        archive.writestr(flickr8k.TOKENS, "\n".join(lines))
+        for (_, name), own in zip(flickr8k.LISTS.items(), ("012", "3", "45"), strict=True):
+            archive.writestr(name, "\n".join(f"{number}_a.jpg" for number in own))
+    with zipfile.ZipFile(place / flickr8k.IMAGE_ZIP, "w") as archive:
+        for number, name in enumerate(names):
+            draw(place / name, number, sizes[number % len(sizes)])
+            archive.write(place / name, f"{flickr8k.IMAGE_FOLDER}/{name}")
+            (place / name).unlink()
+    return place
+
+
+@pytest.fixture
+def two_releases(tmp_path, monkeypatch) -> tuple[Path, Path]:
+    """Folders with squashed and with public files of Flickr8k."""
+    activate(reader="flickr8k")
+    counts = {"train": 3, "val": 1, "test": 2}
+    small = dataclasses.replace(flickr8k.CARD, expected_images=counts)
+    monkeypatch.setattr(flickr8k, "CARD", small)
+    squashed = flickr8k_files(tmp_path / "squashed", (224, 224))
+    return squashed, flickr8k_files(tmp_path / "public", (50, 40), (40, 50))
+
+
+def card() -> dict:
+    assert main(["prepare", "mine"]) == 0
+    return json.loads(Path("data/prepared/mine/card.json").read_text())
+
+
+def test_each_release_is_taken_and_named_and_its_departure_told(two_releases, capsys):
+    squashed, public = two_releases
+    assert run("mine", "--source", squashed) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("fetch mine: release squashed: The images are a copy of 224 x 224")
+    assert manifest()["release"] == "squashed"
+    prepared = card()
+    assert set(prepared["release"]) == {"name", "departs"}
+    assert prepared["release"]["name"] == "squashed"
+    assert prepared["release"]["departs"] == prepared["notes"][0]
+    without = manifest() | {}
+    del without["release"]  # a name is no part of what features and records are of
+    write_json(Path("plain.json"), without)
+    assert prepared["manifest"] == hashlib.sha256(Path("plain.json").read_bytes()).hexdigest()
+    RAW.unlink()
+    assert run("mine", "--source", public) == 0  # with other checksums
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "fetch mine: release public",
+        "The manifest named release squashed. Other images give other numbers.",
+    ]
+    assert manifest()["release"] == "public"
+    assert "release" not in card()
+
+
+def test_a_copy_of_one_size_is_not_taken_for_the_public_release(two_releases, tmp_path, capsys):
+    copy = flickr8k_files(tmp_path / "copy", (256, 256))
+    assert run("mine", "--source", copy) == 0
+    assert "release resized: The images are a copy of one size" in capsys.readouterr().out
+    assert card()["release"]["name"] == "resized"
+
+
+def test_other_bytes_of_the_same_release_are_refused(two_releases, tmp_path):
+    _, public = two_releases
+    assert run("mine", "--source", public) == 0
+    flickr8k_files(tmp_path / "again", (60, 40), (40, 60))
+    error = refusal(fetch, "mine", "--source", tmp_path / "again")
+    check(error, flickr8k.IMAGE_ZIP, "which the first fetch recorded", "", OTHER_RELEASE)
+
+
+def test_a_copy_that_departs_is_not_what_a_download_must_be(two_releases, monkeypatch):
+    """The addresses of the card have the published release."""
+    squashed, public = two_releases
+    assert run("mine", "--source", squashed) == 0
+    RAW.unlink()
+    asked = {}
+
+    def fake(remote: RemoteFile, target: Path) -> None:
+        asked[remote.name] = remote.sha256
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((public / remote.name).read_bytes())
+
+    monkeypatch.setattr(fetch, "download", fake)
+    assert run("mine") == 0 and manifest()["release"] == "public"
+    assert asked == {flickr8k.IMAGE_ZIP: None, flickr8k.TEXT_ZIP: None}
+    RAW.joinpath(flickr8k.TEXT_ZIP).unlink()
+    assert run("mine") == 0
+    assert asked[flickr8k.TEXT_ZIP] == manifest()["files"][1]["sha256"]
+
+
+def test_verify_says_that_other_images_give_other_numbers(two_releases):
+    squashed, public = two_releases
+    assert run("mine", "--source", squashed) == 0
+    kept = record(dataset="mine", manifest_sha256=card()["manifest"])
+    verify.check_raw_files([kept])
+    assert run("mine", "--source", public) == 0
+    with refused("data/raw/mine", "the files of the committed results", "release public"):
+        verify.check_raw_files([kept])

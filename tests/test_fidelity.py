@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.contracts import methods
-from benchmark.papers.fidelity_notes import fidelity
-from benchmark.papers.printed_tables import papers
-from benchmark.season.presets import presets
+from benchmark.papers.printed_tables import fidelity, papers
+from benchmark.season.plugins import presets
 
 NOTED = sorted(set(fidelity()) - {"protocol"})
 

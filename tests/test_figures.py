@@ -3,6 +3,7 @@ any text can stand in them; they give the same bytes twice; their files are foun
 
 import re
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -11,32 +12,23 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
+from made_ledger import judged, season
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmark.boards.claim_ledger import Group, ledger
-from benchmark.boards.season_claims import Compared, Judged, Measured, SeasonClaims
 from benchmark.core.errors import UserError
 from benchmark.data.results import Histograms
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_listing, figure_style, figures
 from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.figures import (
-    claims,
-    cost,
-    cyclematch,
-    instance_loss,
-    phrases,
-    ranking,
-    similarity,
-    training,
-    words,
-)
+from benchmark.report.figures import cost, images, similarity, training
+from benchmark.report.figures import papers as drawn_papers
+from benchmark.report.figures.intervals import claim_lines, leaderboard_lines
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.report.ledger_figure import ledger_figure
-from benchmark.report.papers_figure import papers_figure
+from benchmark.report.ledger_figures import ledger_figure, papers_figure
 from benchmark.stats.verdicts import Conclusion, Rule
 
 HOSTILE = "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -130,12 +122,14 @@ DRAWN = [
     lambda names: figure_style.matrix_panels(
         dict.fromkeys(names, np.eye(3)), ("a", "b", "c"), "cividis", 0
     ),
-    lambda names: cyclematch.space_maps(dict.fromkeys(names, np.eye(4)[:, :2])),
-    lambda names: cyclematch.score_curves({"q": (np.eye(len(names)), np.ones(len(names)))}, names),
-    lambda names: cyclematch.weight_histograms({"q": np.full((len(names), 4), 0.3)}, names),
-    lambda names: words.word_importance({names[0]: np.linspace(-1, 1, 400)}),
-    lambda names: words.attention(Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)),
-    lambda names: phrases.phrase_boxes(
+    lambda names: drawn_papers.space_maps(dict.fromkeys(names, np.eye(4)[:, :2])),
+    lambda names: drawn_papers.score_curves(
+        {"q": (np.eye(len(names)), np.ones(len(names)))}, names
+    ),
+    lambda names: drawn_papers.weight_histograms({"q": np.full((len(names), 4), 0.3)}, names),
+    lambda names: images.word_importance({names[0]: np.linspace(-1, 1, 400)}),
+    lambda names: images.attention(Image.new("RGB", (6, 4)), names, np.full((len(names), 4), 0.25)),
+    lambda names: images.phrase_boxes(
         [(name, Image.new("RGB", (60, 90)), BOXES) for name in names], names[:1]
     ),
 ]
@@ -149,6 +143,32 @@ def test_any_text_can_be_drawn_and_the_same_bytes_come_twice(draw: Callable, tmp
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(text).iter()}
     assert "svg" in tags and not tags & {"script", "date", "creator"}
     assert not re.search(r"20\d\d-\d\d-\d\d|atplotlib v", text)
+
+
+KEPT = {"clip-path", "class", "id", "viewBox"}
+
+
+@pytest.mark.parametrize("draw", [drawn_intervals, *DRAWN[3:6]])
+def test_a_compact_figure_has_the_same_shapes_at_the_same_places_in_the_same_styles(draw: Callable):
+    with figure_style.drawing():
+        file = BytesIO()
+        draw(NAMES).savefig(file, format="svg", metadata={"Date": None})
+    whole, small = ElementTree.fromstring(file.getvalue()), figure_style.compact(file.getvalue())
+    assert len(small) < 0.9 * len(file.getvalue())
+    for one, other in zip(leaves(whole), leaves(ElementTree.fromstring(small)), strict=True):
+        assert one[:-1] == other[:-1] and other[-1] == pytest.approx(one[-1], abs=0.0051)
+
+
+def leaves(element, style: str = ""):
+    """Of each shape its tag, style, text, other attributes, and all numbers of its place."""
+    style = element.get("style", style)
+    for child in element:
+        yield from leaves(child, style)
+    places = " ".join(element.get(name, "") for name in ("d", "x", "y", "transform"))
+    numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", places)]
+    if not len(element):
+        left = {name: element.get(name) for name in KEPT & element.attrib.keys()}
+        yield element.tag, style, (element.text or "").strip(), left, numbers
 
 
 @pytest.mark.parametrize("draw", DRAWN)
@@ -250,7 +270,7 @@ def test_what_is_far_away_is_an_arrow_that_leaves_the_intervals_readable():
 
 def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     made = board(row("poor", 0.1, 0.2, 0.1), row("best", 0.9, 1.0, 0.9))
-    best, poor = ranking.leaderboard_lines(made)
+    best, poor = leaderboard_lines(made)
     assert (best.label, poor.label) == ("best", "poor")
     recall = 100 * np.mean([27, 30, 27]) / IMAGES
     (mark,) = best.marks
@@ -258,7 +278,7 @@ def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     assert mark.ends[0] < mark.value < mark.ends[1] <= 600
     assert best.band and not poor.band
     assert best.beside.split("; ")[:2] == ["a", "3"]
-    (alone,) = ranking.leaderboard_lines(board(row("alone", 0.5)))
+    (alone,) = leaderboard_lines(board(row("alone", 0.5)))
     assert alone.marks[0].is_of_these_trainings and alone.band is None
 
 
@@ -279,7 +299,7 @@ def test_the_claims_have_their_differences_margins_and_printed_ones():
     claim = SimpleNamespace(statement="A beats B.", metric="i2t_r1")
     pairs = [pair("holds", 2.0, 4.3), pair("undecided", 0.2, None, "not_better")]
     verdict = SimpleNamespace(claim=claim, pairs=pairs)
-    first, second = claims.claim_lines([verdict])
+    first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]
     assert [line.marks[index].look.title for line, index in ((first, 2), (second, 1))] == [
@@ -288,7 +308,7 @@ def test_the_claims_have_their_differences_margins_and_printed_ones():
     ]
     assert first.marks[2].ends == (1.0, 3.0) and "R@1" in first.panel
     pairs[1].interval = None
-    assert len(claims.claim_lines([verdict])) == 1
+    assert len(claim_lines([verdict])) == 1
 
 
 # Over all seasons ---
@@ -297,24 +317,12 @@ SCAN = [claim for claim in papers()["scan"].claims if claim.presets]
 DENIED = next(claim for claim in papers()["scan"].claims if claim.kind == "alike")
 
 
-def judged(claim, conclusion: str, **facts: object) -> Judged:
-    known = {"first": "A", "second": "B", "pairs": 1, "metric": "rsum", "decimals": 1}
-    known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": 0.01, "printed": 4.0, "margin": 1.5}
-    known |= {"is_of_these_trainings": False, "size": None}
-    said = {"paper": "scan", "id": claim.id, "conclusion": conclusion, "reason": "r"}
-    said |= {name: [] for name in ("flags", "cautions") if name in Judged.model_fields}
-    return Judged(**said, is_elsewhere=False, compared=Compared(**(known | facts)))
-
-
-def rows_of(*found: Judged, split: str = "official"):
-    facts = {"images": 100, "leaders": [], "budgets": {}, "claims": list(found)}
-    measured = Measured(dataset="d", title="Data", split=split, **facts)
-    season = SeasonClaims(season="s", title="t", commits=[], versions=[], datasets=[measured])
-    return ledger([season])
+def rows_of(*found, split: str = "official"):
+    return ledger([season("s", *found, dataset="d", title="Data", split=split)])
 
 
 def test_the_ledger_draws_shares_of_the_printed_difference():
-    figure = ledger_figure(rows_of(judged(SCAN[0], "holds"), judged(DENIED, "undecided")))
+    figure = ledger_figure(rows_of(judged("holds", SCAN[0].id), judged("undecided", DENIED.id)))
     asserted, denied = figure.axes
     assert [x for x, _ in points(asserted, "o")] == [0.5]
     assert [x for x, _ in points(asserted, "|")] == [1.0]
@@ -327,13 +335,13 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
 
 def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
     facts = {"printed": None, "margin": 0.0, "difference": -7.0, "low": -8.0, "high": -6.0}
-    (axes,) = ledger_figure(rows_of(judged(SCAN[0], "reversed", **facts))).axes
+    (axes,) = ledger_figure(rows_of(judged("reversed", SCAN[0].id, **facts))).axes
     assert not axes.collections and points(axes, "o")[0][0] == -0.5
     assert ledger_figure(rows_of())  # nothing was tested
 
 
 def test_a_bar_of_a_paper_has_a_part_per_group_and_its_claims_on_drawings():
-    rows = rows_of(judged(SCAN[0], "holds"), judged(SCAN[1], "reversed"), split="drawn")
+    rows = rows_of(judged("holds", SCAN[0].id), judged("reversed", SCAN[1].id), split="drawn")
     bars = [bar for bar in papers_figure(rows).axes[0].patches if bar.get_width()]
     scan = list(papers()).index("scan")
     of_scan = [bar for bar in bars if round(bar.get_y() + bar.get_height() / 2) == scan]
@@ -368,7 +376,7 @@ def test_losses_have_the_numbers_of_the_paper_beside_ours():
     for each in made.rows:
         folder = each.played[0].folder
         builders.write_ranks(folder, {}, histograms=histograms(np.array([0.5]), np.array([0.1])))
-    (found,) = instance_loss.instance_loss(FigureInputs(board=made))
+    (found,) = drawn_papers.instance_loss(FigureInputs(board=made))
     rank, instance = (axes.get_title() for axes in found.figure.axes)
     assert "S 0.5000 (paper 0.2563)" in rank and "S 0.2500 (paper 0.1633)" in instance
     assert "mean of P 0.750, of Q 0.100" in instance
@@ -383,7 +391,7 @@ def test_correlations_before_and_after_training_are_those_of_numpy():
     expected = {when: np.corrcoef(of) for when, of in vectors.items()}
     samples = {f"correlation_{when}": of.astype(np.float16) for when, of in expected.items()}
     builders.write_arrays(instance.played[0].folder, "samples", **samples)
-    *_, found = instance_loss.instance_loss(FigureInputs(board=board(instance)))
+    *_, found = drawn_papers.instance_loss(FigureInputs(board=board(instance)))
     assert found.name == "correlations"
     means = []
     for axes, of in zip(found.figure.axes, expected.values(), strict=False):
@@ -400,7 +408,7 @@ def cyclematch_figures(preset: str, samples: dict, **declared: object) -> list:
     (made,) = board(row(preset, 0.5)).rows
     made = builders.standing(preset, made.outcomes, "P", **declared)
     builders.write_arrays(made.outcomes[0].folder, "samples", **samples)
-    return list(cyclematch.cyclematch(FigureInputs(board=board(made))))
+    return list(drawn_papers.cyclematch(FigureInputs(board=board(made))))
 
 
 def test_a_map_joins_every_image_with_its_caption():
@@ -448,7 +456,7 @@ def test_adaptive_weights_curves_and_scores_are_those_of_the_samples():
 
 def test_words_are_bars_in_reading_order_on_one_scale():
     drops = {"One two three": np.array([0.1, -0.2, np.nan, np.nan]), "four": np.array([3.0])}
-    first, second = words.word_importance(drops).axes[:2]
+    first, second = images.word_importance(drops).axes[:2]
     assert [bar.get_width() for bar in second.patches] == [0.1, -0.2, 0]
     assert [label.get_text() for label in second.get_yticklabels()] == ["one", "two", "three"]
     colours = [to_hex(bar.get_facecolor()).upper() for bar in second.patches[:2]]
@@ -459,10 +467,10 @@ def test_words_are_bars_in_reading_order_on_one_scale():
 
 def test_attention_uncovers_the_image_where_a_word_looks():
     weights = np.array([[0, 0, 0, 0.8]])
-    figure = words.attention(Image.new("RGB", (300, 200)), ["dog"], weights)
+    figure = images.attention(Image.new("RGB", (300, 200)), ["dog"], weights)
     plain, dog = (axes for axes in figure.axes if axes.images)
     assert plain.images[0].get_array().shape[:2] == (67, 100)
-    dark = words.DARKEST
+    dark = images.DARKEST
     assert dog.images[1].get_array()[..., 3].tolist() == [[dark, dark], [dark, 0]]
     assert dog.get_title() == "dog\n0.80"
 
@@ -470,7 +478,7 @@ def test_attention_uncovers_the_image_where_a_word_looks():
 def test_boxes_stand_at_their_places_in_the_smaller_image():
     """An image of 600 x 900 is drawn with a third of its sides."""
     boxes = np.array([[0, 0, 600.0, 900.0], [150, 300, 450, 600]])
-    found = phrases.phrase_boxes([("a dog", Image.new("RGB", (600, 900)), boxes)], ["best"])
+    found = images.phrase_boxes([("a dog", Image.new("RGB", (600, 900)), boxes)], ["best"])
     (axes,) = found.axes
     assert axes.images[0].get_array().shape == (300, 200, 3)
     true, best = (patch.get_bbox().extents for patch in axes.patches)

@@ -8,7 +8,7 @@ import pytest
 from builders import board, outcome, standing
 
 from benchmark.boards import comparisons
-from benchmark.boards.boards import Board, Outcome, Row
+from benchmark.boards.boards import Board, Groups, Outcome, Row
 from benchmark.boards.flags import (
     TOLERANCE,
     choices_of,
@@ -17,7 +17,16 @@ from benchmark.boards.flags import (
     is_rising,
     near_chance,
     row_flags,
+    time_settings,
+    timed_alone,
+    unlike_seeds,
 )
+from benchmark.core.records import Costs
+from benchmark.train.__main__ import ONE_START
+
+
+def history(values: list[float], rates: list[float] | None = None) -> dict:
+    return curve(values, rates).to_dict("list")
 
 
 def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame:
@@ -28,34 +37,31 @@ def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame
 class TestConvergence:
     def test_the_gain_is_that_of_a_line_through_the_last_third(self):
         """Nine epochs: the last three rise by 2 each, of 100 at most."""
-        history = curve([10, 60, 90, 94, 95, 95, 96, 98, 100])
-        assert gain(history) == pytest.approx(4 / 100)
+        made = history([10, 60, 90, 94, 95, 95, 96, 98, 100])
+        assert gain(made) == pytest.approx(4 / 100)
 
     def test_at_least_three_epochs_count(self):
-        assert gain(curve([70, 80, 90, 100])) == pytest.approx(20 / 100)
-        assert gain(curve([50, 100])) == pytest.approx(50 / 100)
+        assert gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
+        assert gain(history([50, 100])) == pytest.approx(50 / 100)
 
     def test_a_jump_at_the_last_change_of_the_rate_says_nothing(self):
         values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
-        assert gain(curve(values)) == pytest.approx(1 / 100)
+        assert gain(history(values)) == pytest.approx(1 / 100)
         steps = [1.0] * 5 + [0.1] * 4
-        assert gain(curve([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
+        assert gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
         steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
-        rising = curve([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
+        rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
         assert gain(rising) == pytest.approx(10 / 100)
 
     @pytest.mark.parametrize(("rise", "expected"), [(0.009, False), (0.011, True)])
     def test_a_hundredth_is_the_limit(self, rise, expected):
         values = [50, 60, 70, 80, 90, 99, *(100 * (1 - rise * (1 - np.arange(3) / 2)))]
-        cell = outcome("a", history=curve(values))
-        assert is_rising(cell) is expected
-        assert (gain(cell.history) > TOLERANCE) is expected
+        assert is_rising(history(values)) is expected
+        assert (gain(history(values)) > TOLERANCE) is expected
 
     def test_where_there_is_nothing_to_tell_from_nothing_is_told(self):
-        assert is_rising(outcome("a", history=curve([50]))) is None
-        assert is_rising(outcome("a", history=curve([0, 0, 0]))) is None
-        assert is_rising(outcome("a")) is None
-        assert is_rising(outcome("a", history=pd.DataFrame({"loss": [1.0, 0.5]}))) is None
+        for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
+            assert is_rising(made) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ class TestConvergence:
     ],
 )
 def test_best_early_is_the_first_quarter_and_a_fall(values, expected):
-    assert is_early(outcome("a", history=curve(values))) is expected
+    assert is_early(history(values)) is expected
 
 
 def network(name: str, **more: object) -> dict:
@@ -236,3 +242,83 @@ class TestDepartures:
             "P": "7 test images have a twin in another split",
             "K": "the commit of its code is not known",
         }
+
+
+def ranked(seed: int, ranks: list[int], **facts: object) -> Outcome:
+    """A cell with these ranks of both directions, and a training of three epochs."""
+    both = {"i2t": np.array(ranks), "t2i": np.array(ranks)}
+    history = curve([50, 100, 100])
+    return outcome(facts.pop("preset", "a"), seed, ranks=both, history=history, **facts)
+
+
+class TestWhatNoTrainingTells:
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(comparisons, "interval", lambda *of: None)
+
+    def test_seeds_with_equal_ranks_are_no_separate_trainings(self):
+        cells = [ranked(0, [0, 3]), ranked(1, [0, 2]), ranked(4, [0, 3])]
+        assert departs(*cells)["J"] == "seeds 0 and 4 gave identical results"
+        assert "J" not in departs(ranked(0, [0, 3]), ranked(1, [3, 0]))
+
+    def test_a_closed_form_gives_the_same_with_every_seed(self):
+        ranks = {"i2t": np.array([0, 3])}
+        cells = [outcome("a", seed, ranks=ranks) for seed in range(3)]
+        assert "J" not in departs(*cells)
+
+    def test_a_method_that_seeds_torch_itself_has_no_three_starts(self):
+        cells = [outcome("a", seed, deviations=[ONE_START] * bool(seed)) for seed in range(3)]
+        assert departs(*cells) == {"J": ONE_START.removeprefix("seeds: ")}
+
+    @pytest.mark.parametrize(
+        ("rsum", "ways", "is_told"),
+        [(600.0, 2, True), (588.0, 2, True), (587.9, 2, False), (300.0, 1, True)],
+    )
+    def test_what_is_nearly_perfect_may_know_the_pairs(self, rsum, ways, is_told, monkeypatch):
+        monkeypatch.setattr(Board, "groups", property(lambda board: Groups({}, np.arange(100))))
+        cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
+        said = departs(*cells, ways=["i2t", "t2i"][-ways:])
+        most = 300 * ways
+        told = {"V": f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"}
+        assert said == (told if is_told else {})
+
+    def test_of_boxes_rsum_has_one_direction(self):
+        cells = [outcome("a", s, task="localisation", metrics={"rsum": 299.0}) for s in range(3)]
+        assert [*departs(*cells)] == ["V"]
+
+
+def test_twins_within_test_and_another_release_are_of_every_row():
+    cells = [outcome("a", seed) for seed in range(3)]
+    release = {"name": "small", "departs": "The images are 224 x 224, not of their own size."}
+    said = departs(*cells, twins={"images": 12, "captions": 0}, release=release)
+    assert said == {
+        "B": "12 images of test have a twin within it",
+        "W": "The images are 224 x 224, not of their own size",
+    }
+    none = {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}
+    assert departs(*cells, **none) == {}
+
+
+def test_which_seeds_are_compared_is_said_where_they_differ():
+    first, second = (
+        standing(x, [outcome(x, s) for s in of]) for x, of in (("a", [7]), ("b", [0, 1]))
+    )
+    external = standing("c", [outcome("c", 0, family="brought")])
+    assert unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
+    assert unlike_seeds(first, first) == unlike_seeds(first, external) == ""
+
+
+def test_times_are_of_a_row_alone_only_where_the_records_say_so():
+    for jobs, is_alone, words in (
+        (1, True, ""),
+        (2, False, ", 2 stages at once"),
+        (None, False, ""),
+    ):
+        cell = outcome("a", 0)
+        cost = cell.scoring.model_copy(update={"jobs": jobs})
+        record = cell.record.model_copy(update={"cost": Costs(scoring=cost)})
+        row = standing("a", [replace(cell, record=record, trainings=(cost,))])
+        assert timed_alone(row) == is_alone
+        (setting,) = time_settings(row)
+        assert words in setting and ("at once" in setting) == bool(words)

@@ -21,7 +21,7 @@ from benchmark.core.records import read_record
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.features import drawn_cnn
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.season.presets import presets
+from benchmark.season.plugins import presets
 from benchmark.train import __main__ as train
 from benchmark.train import resumable_loop
 from benchmark.train.resumable_loop import Run, optimiser_of

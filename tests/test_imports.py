@@ -16,9 +16,13 @@ from feature_files import (
     first_of,
     images_of,
     load,
+    lxmert_file,
+    mat_with_ids,
     mat_with_json,
     npy_pooled,
     npy_regions,
+    npz_regions,
+    parquet_pooled,
     regions_of,
     scan_folder,
     truth,
@@ -32,8 +36,16 @@ from benchmark.core.files import write_json
 from benchmark.data.feature_folders import sha256_of_items
 from benchmark.features import imported_features
 
-WITH_REGIONS = [scan_folder, coco_folder, tsv_file, tsv_folder, npy_regions]
-POOLED_ONLY = [vsepp_folder, mat_with_json, npy_pooled]
+WITH_REGIONS = [
+    scan_folder,
+    coco_folder,
+    tsv_file,
+    tsv_folder,
+    npy_regions,
+    npz_regions,
+    lxmert_file,
+]
+POOLED_ONLY = [vsepp_folder, mat_with_json, mat_with_ids, npy_pooled, parquet_pooled]
 
 
 @pytest.fixture(autouse=True)

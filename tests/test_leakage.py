@@ -13,7 +13,7 @@ from torch import nn
 
 from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
-from benchmark.data.word_vectors import Words
+from benchmark.data.feature_folders import Words
 from benchmark.encode import __main__ as encode
 from benchmark.features import torchvision_cnn
 from benchmark.fetch import __main__ as fetch
@@ -28,8 +28,8 @@ from benchmark.prepare.leakage import (
     near_pairs,
 )
 from benchmark.scoring import checkpoints, inputs
-from benchmark.season.method_options import configured, method_of
 from benchmark.season.parameters import FeatureSet, Params, Season, SentenceEncoder
+from benchmark.season.plugins import configured, method_of
 from benchmark.season.resolving import resolve
 from benchmark.train import __main__ as train
 from benchmark.train.sampling import cluster

@@ -42,7 +42,7 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     told = season("s", judged("holds"))
     (line,) = leaders([told]).frame.to_dict("records")
     leader = told.datasets[0].leaders[0]
-    assert line["best row"] == leader.best.title and line["of rows"] == leader.rows
+    assert line["best row"] == leader.best.title and line["of rows"] == len(leader.places)
     assert line["cannot be told apart"] == len(leader.rivals)
     level = line["level, 95% interval"]
     assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)

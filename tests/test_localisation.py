@@ -15,7 +15,7 @@ from benchmark.data.feature_folders import sha256_of_items
 from benchmark.data.prepared_tables import Prepared
 from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
-from benchmark.scoring.ranking import localisation_ranks
+from benchmark.scoring.relevance import localisation_ranks
 from benchmark.season.parameters import Cell
 from benchmark.train import selection
 

@@ -6,8 +6,7 @@ import pytest
 
 from benchmark.contracts import methods
 from benchmark.core.errors import UserError
-from benchmark.season.method_options import configured, method_of
-from benchmark.season.presets import presets
+from benchmark.season.plugins import configured, method_of, presets
 
 PRESETS = presets()
 ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}

@@ -12,7 +12,7 @@ from benchmark.commands.check import Trial
 from benchmark.contracts import methods
 from benchmark.scoring import model_scores
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.season.presets import presets
+from benchmark.season.plugins import presets
 
 PRESETS = presets()
 ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}

@@ -101,7 +101,7 @@ season = Season(
 params = resolve("mine", season)
 run.run(params, "colours", None)
 Figure.draw_without_rendering = lambda figure: None
-Figure.savefig = lambda figure, file, **settings: file.touch()  # what was drawn is not looked at
+Figure.savefig = lambda figure, file, **settings: file.write(b"<svg/>")
 write_report(params)
 """
 

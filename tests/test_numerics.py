@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.core import fingerprint, numerics
+from benchmark.core import devices, numerics
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = Path(__file__).parent / "numeric_digests.py"
@@ -74,7 +74,7 @@ def test_without_the_pins_the_bytes_are_others(pinned):
 
 @pytest.mark.slow
 def test_intel_numerics_are_others_and_those_of_every_intel_processor(pinned):
-    code = "import benchmark.core.fingerprint as f, json; print(json.dumps(f.fingerprint_parts()))"
+    code = "import benchmark.core.devices as f, json; print(json.dumps(f.fingerprint_parts()))"
     intel = {numerics.MODE: numerics.INTEL}
     parts = run("-c", code, **intel)
     assert parts == run("-c", code, **intel, **NARROW)
@@ -82,9 +82,9 @@ def test_intel_numerics_are_others_and_those_of_every_intel_processor(pinned):
 
 
 def test_the_fingerprint_is_of_every_part():
-    parts = fingerprint.fingerprint_parts()
+    parts = devices.fingerprint_parts()
     assert len(set(parts.values())) == len(parts) >= 8
-    assert fingerprint.fingerprint() == fingerprint.fingerprint()
+    assert devices.fingerprint() == devices.fingerprint()
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """A method file anywhere, its presets beside it, and claims on it, in a season."""
 
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,13 @@ from tiny_cells import OWN_METHODS
 
 from benchmark.boards import claims
 from benchmark.boards.boards import read_boards
+from benchmark.commands import tasks
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import OWN
 from benchmark.season.parameter_files import read_params, read_season
 from benchmark.season.parameters import DatasetSettings, OwnClaim, Season
-from benchmark.season.pipeline import cell_digest
+from benchmark.season.pipeline import all_stages, cell_digest
+from benchmark.season.plugins import plugin_digest
 from benchmark.season.resolving import resolve
 from seasons import write_params
 
@@ -69,6 +73,54 @@ def test_a_cell_depends_on_the_file_and_on_what_it_imports():
     Path("own/layers.py").write_text("X = 1  # a comment\n")
     assert cell_digest(cell) == beside
     assert len({before, edited, beside}) == 3
+    assert "own/layers.py" in all_stages(params)["cells"]["deps"]
+
+
+def test_a_digest_ignores_layout_and_not_what_strings_hold():
+    path = Path("own/mine.py")
+    plain = 'TEXT = """a\n{}b"""\n\n{}def f():\n    return TEXT  # it{}\n'
+    texts = (("", "", ""), ("", "\n\n", " is"), ("\n", "", ""), (" ", "", ""))
+    digests = [path.write_text(plain.format(*text)) and plugin_digest(path) for text in texts]
+    assert digests[0] == digests[1] and len(set(digests)) == 3
+
+
+def test_the_process_of_a_cell_imports_no_other_method_file():
+    """What an import changes in torch would reach whatever is computed in the same process."""
+    Path("own/loud.py").write_text(Path("own/mine.py").read_text() + "\nprint(end='loud')")
+    both = {"mine": "own/mine.py", "loud": "own/loud.py"}
+    declared = season(methods=both, presets=["mine", "loud", "scan_t2i_avg"], seeds=[0, 1])
+    write_params(resolve("own", declared), declared)
+    with redirect_stdout(StringIO()) as said:
+        for only in ("mine", "pets-mine-1"):
+            cells = read_params("own", only).cells
+            assert list(cells) == ["pets-mine-0", "pets-mine-1"]
+        assert said.getvalue() == ""
+        everything = read_params("own", "pets-none-0")  # so that a message can say what there is
+    assert len(everything.cells) == 6 and "loud" in said.getvalue()
+    apart = {name: tasks.of_stage(everything, name, "", ()).is_apart for name in STAGES}
+    assert apart == STAGES
+
+
+STAGES = {  # name of a stage -> whether its process ends with it
+    "train-pets-mine-0": True,
+    "evaluate-pets-loud-1": True,
+    "train-pets-scan_t2i_avg-0": False,
+    "encode-pets-pictures": False,
+    "cells": True,  # it imports every method
+    "report": True,
+}
+
+
+def test_a_task_that_is_apart_has_a_process_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))  # which processes inherit
+    Path("who.py").write_text(
+        "import os\n\n\ndef configure(parser): pass\n\n\n"
+        "def main(a):\n    print(os.getpid(), file=open('pids', 'a'))\n"
+    )
+    named = {str(n): tasks.Task("python -m who", is_apart=n > 1) for n in range(4)}
+    assert tasks.run_all(named, 1) == {}
+    first, second, *apart = Path("pids").read_text().split()
+    assert first == second and len({first, *apart}) == 3
 
 
 def test_seeds_and_changes_name_the_method_as_the_season_does():

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from dvc.repo import Repo
@@ -15,11 +16,12 @@ from dvc.repo import Repo
 from benchmark.__main__ import main
 from benchmark.commands import tasks, verify
 from benchmark.commands.tasks import Task
-from benchmark.core.errors import UserError
 from benchmark.core.numerics import Numerics
 from benchmark.core.records import read_record, write_record
+from benchmark.data.results import RANKS, Ranks, Scores, write_scores
 from benchmark.encode import drawn_pretraining
 from benchmark.season.parameter_files import read_params
+from benchmark.season.parameters import Params
 from seasons import ROOT, clone
 
 MODULE = """\
@@ -42,7 +44,8 @@ def main(arguments):
         Path("died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "say":
-        raise ValueError(f"{numerics.current()} {os.environ.get('CUDA_VISIBLE_DEVICES')}")
+        names = ("CUDA_VISIBLE_DEVICES", numerics.JOBS)
+        raise ValueError(" ".join([str(numerics.current()), *map(os.environ.get, names)]))
     return 3 if what == "status" else 0
 """
 
@@ -90,14 +93,17 @@ def test_tasks_compute_in_their_own_way_and_outlive_a_dead_process(folder):
     named = {
         "dies": task("die"),
         "dies once": task("die_once"),
+        "apart": task("say", numerics=Numerics("native", 2), is_apart=True),
         "native": task("say", numerics=Numerics("native", 2)),
         "portable": task("say"),
+        "apart again": task("say", numerics=Numerics("native", 2), is_apart=True),
     }
     before = dict(os.environ)
     failed = tasks.run_all(named, 1, ("5",))
     assert failed["dies"] == tasks.DIED and "dies once" not in failed
-    assert "ValueError: Numerics(mode='native', threads=2) 5" in failed["native"]
-    assert "ValueError: Numerics(mode='portable', threads=1) 5" in failed["portable"]
+    for name in ("native", "apart", "apart again"):
+        assert "ValueError: Numerics(mode='native', threads=2) 5 1" in failed[name]
+    assert "ValueError: Numerics(mode='portable', threads=1) 5 1" in failed["portable"]
     assert dict(os.environ) == before
 
 
@@ -107,8 +113,17 @@ def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(folder
     assert not Path("a").exists()
     failed = tasks.run_all(named, 1, is_stale=lambda name: name == "b", ended=lambda name: "edited")
     assert failed == {"b": "edited"} and Path("b").exists()
-    with pytest.raises(UserError, match="--jobs"):
-        tasks.run_all(named, 0)
+
+
+def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder):
+    cell = read_params("demo").cells["shapes-vse-0"]
+    params = Params(season="s", title="s", device="cpu", datasets={}, feature_sets={})
+    params = params.model_copy(update={"cells": {cell.key: cell}})
+    never = tasks.of_stage(params, f"train-{cell.key}", "python -m small_stage", ())
+    known = {"short": task("", seconds=2), "long": task("", seconds=9), "never": never}
+    asked = []
+    assert tasks.run_all(known, 1, is_stale=lambda name: bool(asked.append(name))) == {}
+    assert asked == ["never", "long", "short"]
 
 
 # A season ---------------------------------------------------------------------------------------
@@ -197,6 +212,28 @@ def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
     assert verify.compared(old, new, None)[2].startswith("other metrics, history, (committed")
 
 
+def test_verify_compares_the_ranks_of_all_relevant_items(tmp_path, monkeypatch):
+    """Where one side knows the best ranks alone, these."""
+    monkeypatch.chdir(ROOT)
+    folders = [tmp_path / name for name in ("old", "new")]
+    kept = {
+        "first": Ranks(np.array([0, 2, 5]), np.array([2, 1])),
+        "later": Ranks(np.array([0, 3, 5]), np.array([2, 1])),
+        "more": Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])),
+        "best": Ranks.of_best(np.array([0, 5])),
+    }
+
+    def told(*names: str) -> str:
+        for folder, name in zip(folders, names, strict=True):
+            shutil.copytree("results/demo/shapes/vse/0", folder, dirs_exist_ok=True)
+            write_scores(folder / RANKS, Scores(ranks={"i2t": kept[name]}))
+        return verify.compared(*folders, None)[2]
+
+    assert told("first", "first") == told("first", "best") == "identical"
+    assert told("first", "later").startswith("other ranks")
+    assert told("first", "more").startswith("other ranks")
+
+
 def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
     monkeypatch.chdir(ROOT)
     params = read_params("demo")
@@ -223,6 +260,26 @@ def test_another_folder_wrong_names_and_a_second_one_are_refused(tmp_path, monke
     assert "did you mean flickr8k?" in capsys.readouterr().err
     assert main(["play", "demo", "--only", "shapes-vze-0"]) == 2
     assert "did you mean shapes-vse-0?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        (["--gpus", "a"], "--gpus: expected numbers of GPUs"),
+        (["--gpus", "0;1"], "--gpus: expected numbers of GPUs"),
+        (["--gpus", "-1"], "--gpus: expected numbers of GPUs"),
+        (["--gpus", "0,,0"], "--gpus: expected numbers of GPUs"),
+        (["--gpus", "99"], "device 'cuda:99': expected a CUDA device"),
+        (["--jobs", "0"], "--jobs: expected 1 or more"),
+    ],
+)
+def test_options_of_play_and_verify_are_refused_in_a_line(options, expected, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    verbs = ("play", "verify") if options[0] == "--jobs" else ("play",)
+    for verb in verbs:
+        assert main([verb, "demo", *options]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert expected in line
 
 
 @pytest.mark.slow

@@ -5,9 +5,8 @@ import pytest
 from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
 from benchmark.features import load as load_encoder
-from benchmark.season import presets as preset_files
-from benchmark.season.method_options import configured
-from benchmark.season.presets import Fuse, needs, presets
+from benchmark.season import plugins
+from benchmark.season.plugins import Fuse, configured, needs, presets
 from seasons import FUSION, SCAN, staged_presets
 
 
@@ -70,7 +69,7 @@ def test_a_preset_in_two_files_is_refused(tmp_path, monkeypatch):
     (tmp_path / "methods").mkdir()
     for file in ("a", "b"):
         (tmp_path / "methods" / f"{file}.yaml").write_text("same: {title: Same}\n")
-    monkeypatch.setattr(preset_files, "PACKAGE_ROOT", tmp_path)
+    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
     with pytest.raises(UserError) as error:
         presets()
     assert error.value.where == "methods/b.yaml: preset 'same'"
@@ -80,7 +79,7 @@ def test_a_preset_in_two_files_is_refused(tmp_path, monkeypatch):
 def test_a_mistake_in_a_preset_is_refused_with_the_place(tmp_path, monkeypatch):
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods/a.yaml").write_text("one: {title: One, fuze: {}}\n")
-    monkeypatch.setattr(preset_files, "PACKAGE_ROOT", tmp_path)
+    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
     with pytest.raises(UserError) as error:
         presets()
     assert error.value.where == "methods/a.yaml: one: fuze" and "fuse" in error.value.expected

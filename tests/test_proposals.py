@@ -9,7 +9,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from benchmark.core.errors import UserError
-from benchmark.data.boxes import iou
+from benchmark.data.prepared_tables import iou
 from benchmark.features.proposals import _grouped, read_boxes, selective_search
 
 SIZE = (40, 30)  # width and height

@@ -14,7 +14,8 @@ from tiny_cells import KNOWN, VECTORS
 
 from benchmark.commands import query
 from benchmark.data import prepared_tables
-from benchmark.encode import images, texts
+from benchmark.encode import __main__ as encode
+from benchmark.encode import images
 from benchmark.evaluate.trained_cells import model_on_split, trained_cell
 from benchmark.scoring import model_scores
 from benchmark.season.parameters import FeatureSet, ImageEncoder, Params, SentenceEncoder
@@ -28,7 +29,7 @@ def test_a_caption_has_the_vector_that_its_feature_folder_has(tmp_path, monkeypa
         facts = {"dataset": "tiny", "reader": "tiny", "kind": "sentences", "encoder": "mean_words"}
         folders = {"folder": str(VECTORS), "source": str(KNOWN)}
         feature_set = FeatureSet(**facts, **folders, sentence=settings)
-        texts.sentences(feature_set, data)
+        encode.sentences(feature_set, data)
         stored = np.load(VECTORS / "sentence.npy").astype(np.float32)
         row = int(np.flatnonzero(data.captions["split"] == "test")[2])
         vector = query.sentence_vector(feature_set, data, data.captions["text"][row])
@@ -146,6 +147,8 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
         ((), "neither"),
         (("--image", "none.png"), "nothing"),
         (("a dog", "--dataset", "other"), "no such key"),
+        (("a dog", "--seed", "7"), "no such key"),
+        (("a dog", "--top", "0"), "0"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(scan, words, found):

@@ -73,9 +73,9 @@ def played(monkeypatch) -> list[str]:
     """The steps of `run`, by their names; encoding, training and evaluation are left out."""
     steps = []
 
-    def fetched(*given: object) -> None:
+    def fetched(*given: object) -> list[str]:
         steps.append("fetch")
-        fetch.fetch(*given)
+        return fetch.fetch(*given)
 
     def prepared(*given: object) -> list[str]:
         steps.append("prepare")
@@ -122,6 +122,19 @@ def test_run_reads_edited_raw_files_anew(own, played, tmp_path):
     shutil.rmtree(other)
     write_local(Local())
     assert again(played) == []  # what is prepared needs no raw files
+
+
+def test_doctor_tells_what_changed_since_it_was_fetched(own, capsys, monkeypatch):
+    def told() -> str:
+        assert main(["doctor"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        return next(line for line in lines if line.startswith("mine "))
+
+    assert told() == "mine           not fetched yet; run: rematch fetch mine"
+    assert main(["fetch", "mine"]) == 0
+    assert told() == "mine           ok"
+    caption(own, "second")
+    assert told() == "mine           changed since it was fetched; run: rematch fetch mine"
 
 
 def test_run_prepares_what_a_killed_run_only_fetched(own, played):

@@ -20,8 +20,8 @@ from benchmark import features
 from benchmark.data.feature_folders import read_array
 from benchmark.data.prepared_tables import Prepared
 from benchmark.encode import images
+from benchmark.encode.images import aligned
 from benchmark.features import faster_rcnn, standardisation
-from benchmark.features.image_networks import aligned
 from benchmark.features.proposals import selective_search
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of

@@ -48,10 +48,9 @@ from report_seasons import (
 from benchmark.boards import boards, claim_ledger, claims
 from benchmark.commands.ledger import write_ledger
 from benchmark.papers import printed_tables
-from benchmark.papers.fidelity_notes import Entry
-from benchmark.papers.printed_tables import About, Claim, Paper, Row
+from benchmark.papers.printed_tables import About, Claim, Entry, Paper, Row
 from benchmark.report import __main__ as report
-from benchmark.report import figure_listing, papers_figure
+from benchmark.report import figure_listing, ledger_figures
 from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.pages import ledger_pages, season_pages
 from benchmark.report.pages.examples import chosen
@@ -183,7 +182,7 @@ def hostile_paper() -> Paper:
 def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
     changed = presets_once()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
     monkeypatch.setattr(boards, "presets", lambda: presets_once() | {MEMBERS[0]: ("scan", changed)})
-    for module in (season_pages, claims, claim_ledger, ledger_pages, papers_figure):
+    for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
         monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)
     entries = {HOSTILE: [Entry(topic="a | b", **facts)]}
@@ -250,34 +249,28 @@ class TestMetrics:
             assert_contained(path)
 
 
-def test_failed_and_not_applicable_cells_stand_with_their_reason(played):
-    for seed in (0, 1):
-        lose("open", "two_branch_bidirectional", seed, "the loss | is NaN")
-        lose("gated", "scan_i2t_lse", seed, "needs 2 captions", status="not_applicable")
-    lose("gated", "two_branch_bidirectional", 1, "diverged")
+def test_a_cell_that_was_not_run_is_named_and_the_rest_is_shown(played, capsys):
+    Path("results/try/open/two_branch_bidirectional/1/record.json").unlink()
     report.write_report(played)
-    for text in (on_readme("open"), page("open")):
-        lost = shown_table(text, "rsum").records()[-1]
-        assert (lost["seeds"], lost["i2t R@1"], lost["rsum"]) == (
-            "0\N{NO-BREAK SPACE}of 2",
-            "-",
-            "failed",
-        )
-    failures = shown_table(page("open"), "reason").records()
-    assert {(row["status"], row["reason"]) for row in failures} == {("failed", "the loss | is NaN")}
-    for text in (on_readme("gated"), page("gated")):
-        assert shown_table(text, "rsum").row("Two-branch")["seeds"].split() == ["1", "of", "2"]
-        assert shown_table(text, "rsum").row("SCAN i-t LSE")["rsum"] == "not applicable"
-    assert "without a result: 2 of 8" in on_readme("open")
-    assert "two_branch_bidirectional" not in TestMetrics().read()["open"]
-
-
-@pytest.mark.parametrize("preset", ["scan_i2t_lse", FUSION])
-def test_a_missing_record_names_the_cell_and_the_command(played, preset):
-    Path(f"results/try/open/{preset}/1/record.json").unlink()
-    with refused(f"open/{preset}/1/record.json", found="nothing", do="run: "):
+    told = "1 of 16 cells were not run, and are left out: open-two_branch_bidirectional-1; run: "
+    assert f"{told}rematch play try" in capsys.readouterr().err
+    assert "**Left out**, as 1 of its cells" in on_readme("open")
+    assert "Left out" not in on_readme("gated")
+    row = shown_table(on_readme("open"), "rsum").row("Two-branch")
+    assert row["seeds"].split()[0] == "1" and "failed" not in row.values()
+    shutil.rmtree("results/try/gated")  # a fusion is left out with what it fuses
+    Path("results/try/open/scan_i2t_lse/1/record.json").unlink()
+    (board,) = boards.read_boards(played)
+    assert f"open-{FUSION}-1" in board.missing and len(board.missing) == 3
+    shutil.rmtree("results/try/open")
+    with refused("0/record.json", found="nothing", do="run: rematch play try"):
         report.write_report(played)
-    assert not README.exists()
+
+
+def test_without_prepared_data_boards_say_what_they_lack(played):
+    shutil.rmtree("data/prepared/open")
+    with refused("open/card.json", "the image of each query", do="rematch fetch open, then"):
+        report.write_report(played)
 
 
 def test_without_raw_files_only_the_local_gallery_is_left_out(reported, capsys):

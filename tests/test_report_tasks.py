@@ -5,7 +5,6 @@ phrases, `people` captions as queries only, `coco` folds and features without im
 nothing but phrases and may not be published, `nothing` phrases that no preset could localise.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,15 +14,16 @@ import builders
 import numpy as np
 import pandas as pd
 import pytest
+import report_seasons
 from oracles import whole_matrices
 from PIL import Image, ImageColor
 from report_readers import assert_contained, links, markdown_pages, shown_table, target_of
-from report_seasons import add_column, conclude_from_few, contents
+from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
 from benchmark.boards import claims
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
-from benchmark.core.files import write_json
+from benchmark.core.files import read_json
 from benchmark.core.records import Costs
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
@@ -40,11 +40,14 @@ from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
 OWNER = np.repeat(np.arange(IMAGES), 2)  # of captions, and of phrases
-HOSTILE = "a | b <script>alert(1)</script> ](http://evil.example) `typed` **fat**\n\n# top $x$"
+HOSTILE = f"{report_seasons.HOSTILE} $x$"
 TRUE, WRONG = [10.0, 10.0, 60.0, 60.0], [100.0, 10.0, 140.0, 60.0]
-FOLDER = Path("reports/try")
 FACTS = {
-    "scenes": {"may_publish": True},
+    "scenes": {
+        "may_publish": True,
+        "twins": {"images": 3, "captions": 2},
+        "release": {"name": "small", "departs": "The images are small."},
+    },
     "people": {"may_publish": True, "ways": ["t2i"]},
     "coco": {"may_publish": True, "folds": 2, "reader": "mscoco", "split": "karpathy"},
     "phrases": {"may_publish": False},
@@ -63,34 +66,22 @@ def params() -> Params:
 
 def prepare(dataset: str) -> dict:
     """The prepared tables and, but for features, pictures; returns the card."""
-    groups = [f"g{n // 2}" for n in range(IMAGES)] if dataset == "people" else None
-    card = {
-        "title": f"The {dataset}",
-        "source": "s",
-        "licence": "none",
-        "reader": "folder",
-        "split": "made",
-        "manifest": "m",
-        "notes": [],
-        "leakage": {"notes": []},
-        "counts": {"test": {"images": IMAGES, "captions": CAPTIONS, "phrases": PHRASES}},
-        **FACTS[dataset],
-    }
-    folder = builders.prepare(dataset, OWNER, groups=groups, phrases=OWNER, card=card)
-    files = [f"{number}.png" if dataset != "coco" else "" for number in range(IMAGES)]
+    people = [f"g{n // 2}" for n in range(IMAGES)] if dataset == "people" else None
+    counts = {"images": IMAGES, "captions": CAPTIONS, "phrases": PHRASES}
+    facts = {"title": f"The {dataset}", "reader": "folder", "counts": {"test": counts}}
     texts = [f"{dataset} text {number} {HOSTILE}" for number in range(CAPTIONS)]
-    phrases = [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)]
-    add_column(folder / "images.parquet", "file", files)
-    add_column(folder / "captions.parquet", "text", texts)
-    add_column(folder / "regions.parquet", "phrase", phrases)
+    given = {"owners": OWNER, "texts": texts, "groups": people, "phrases": OWNER}
+    facts |= FACTS[dataset]
+    folder = report_seasons.prepare(dataset, has_images=dataset != "coco", **given, **facts)
+    add_column(
+        folder / "regions.parquet",
+        "phrase",
+        [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)],
+    )
     for corner, value in zip(("x0", "y0", "x1", "y1"), TRUE, strict=True):
         add_column(folder / "regions.parquet", corner, [value] * PHRASES)
-    raw = Path("data/raw") / dataset
-    raw.mkdir(parents=True)
-    write_json(raw / "captions.json", [])
-    for number, file in enumerate(filter(None, files)):
-        Image.new("RGB", (200, 100), (20 * number, 90, 90)).save(raw / file)
-    return card
+    report_seasons.seal(folder / "card.json", ["regions.parquet"])
+    return read_json(folder / "card.json")
 
 
 def cell(
@@ -291,6 +282,15 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     assert failed["reason"] == " ".join(HOSTILE.split())
 
 
+def test_twins_within_test_and_another_release_are_told(boards):
+    text = page("datasets/scenes.md")
+    result = section(text, "## Result")
+    assert "3 images and 2 captions of test are equal, or nearly equal, to another one" in result
+    assert {"W", "V"} <= set(rows(result)[0]["flags"])  # its rsum is 600, too
+    assert "The images are small" in section(text, "## What differs from the papers")
+    assert "nearly equal" not in page("datasets/people.md")
+
+
 def test_tables_1_2_and_5_are_filled(boards):
     """Table 5 prints the image-sentence model of table 2 once more."""
     paper, found = papers()["two_branch"], {}
@@ -318,11 +318,6 @@ class TestPhraseImages:
 
 
 class TestPersons:
-    def test_there_is_one_direction(self, boards):
-        (row,) = rows(section(page("datasets/people.md"), "## Result"))
-        assert not [head for head in row if head.startswith("i2t")]
-        assert [row[head] for head in ("t2i R@1", "rsum")] == ["50.0", "250.0"]
-
     def test_images_of_the_person_are_relevant(self, boards):
         text = section(page("datasets/people.md"), "### Hits and misses")
         assert "Image to captions" not in text
@@ -335,20 +330,12 @@ class TestPersons:
             assert (edge == ImageColor.getrgb("#009E73")).all()  # both have the green frame
 
 
-class TestFolds:
-    def test_means_stand_with_the_spread_of_the_folds(self, boards):
-        """80 and 60: 70 and a sample standard deviation of 20 / sqrt(2)."""
-        (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
-        shown = {head: text.replace("\xa0", " ") for head, text in row.items()}
-        assert shown["i2t R@1"] == "70.0 \N{PLUS-MINUS SIGN} 14.1"
-        assert shown["rsum"] == "500.0 \N{PLUS-MINUS SIGN} 28.3"
-        assert shown["95% of rsum"].endswith("\N{DAGGER}")
-        (whole,) = rows(section(page("datasets/coco.md"), "## Result"))
-        assert whole["rsum"] == "400.0"
-        assert "folds" not in page("datasets/scenes.md")
-
-    def test_without_images_that_is_said(self, boards):
-        assert "the dataset came as features" in page("datasets/coco.md")
+def test_means_over_folds_stand_with_their_spread(boards):
+    """80 and 60: 70 and a sample standard deviation of 20 / sqrt(2)."""
+    (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
+    assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
+    assert "folds" not in page("datasets/scenes.md")
+    assert "the dataset came as features" in page("datasets/coco.md")
 
 
 class TestOnlyPhrases:
@@ -364,13 +351,6 @@ class TestOnlyPhrases:
         (row,) = rows(page("datasets/nothing.md"), "status")
         assert (row["preset"], row["status"]) == ("Lost", "failed")
         assert "No preset has a result." in page("README.md")
-
-    def test_metrics_are_those_of_every_task(self, boards):
-        metrics = json.loads(page("metrics.json"))
-        retrieved = {"two_branch_weighted", "two_branch_constraints"}
-        assert set(metrics["scenes"]) == {*retrieved, BEST, CCA, "claims"}
-        assert metrics["scenes"][BEST]["p2r_r1"] == 75.0
-        assert set(metrics["nothing"]) == {"claims"}
 
 
 def test_claims_on_phrases_have_verdicts(boards):

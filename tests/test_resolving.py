@@ -4,7 +4,6 @@ import pytest
 
 from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
-from benchmark.season.method_options import configured
 from benchmark.season.parameter_files import season_names
 from benchmark.season.parameters import (
     ImageEncoder,
@@ -13,7 +12,7 @@ from benchmark.season.parameters import (
     Season,
     SentenceEncoder,
 )
-from benchmark.season.presets import Fuse, Preset
+from benchmark.season.plugins import Fuse, Preset, configured
 from benchmark.season.resolving import resolve
 from seasons import (
     FUSION,

@@ -1,15 +1,17 @@
 """What pages show of a board, from made-up boards whose numbers are worked out by hand."""
 
+from dataclasses import replace
+
 import builders
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.boards.boards import Board, Row
-from benchmark.report.costs import training_seconds
-from benchmark.report.pages import dataset_page, result_tables, summary
+from benchmark.report.pages import dataset_page, result_tables, season_pages
 from benchmark.report.pages.result_tables import MOST, first_page, leaderboard, of_direction
 from benchmark.report.tables import DAGGER, Table
+from benchmark.scoring import METRICS, table_metrics
 
 IMAGES, EACH = 40, 2
 PERFECT, POOR = 0, 20  # rank of every query: an rsum of 600, and of 0
@@ -137,8 +139,8 @@ class TestLeaderboard:
 
 def test_a_direction_has_its_recalls():
     (only,) = cells(of_direction(board(row("a", PERFECT)), "t2i"))
-    assert list(only) == ["preset", "t2i R@1", "t2i R@5", "t2i R@10", "t2i MedR"]
-    assert list(only.values())[1:] == ["100.0"] * 3 + ["1"]
+    assert list(only) == ["preset", *(METRICS[name].heading for name in table_metrics("t2i"))]
+    assert [only[f"t2i {name}"] for name in ("R@1", "R@5", "R@10", "MedR")] == ["100.0"] * 3 + ["1"]
     assert len(of_direction(board(row("a", PERFECT)), "s2s")) == 0
 
 
@@ -159,6 +161,7 @@ def test_folds_are_their_means_with_their_spread():
     for head in ("i2t R@1", "t2i R@10", "rsum"):
         assert only[head].value == np.mean([75, 50])
         assert only[head].sd == pytest.approx(np.std([75, 50], ddof=1))
+    assert only["95% of rsum"].low < 75 < only["95% of rsum"].high
     assert len(result_tables.folds(board(row("a", PERFECT)))) == 0
 
 
@@ -180,7 +183,7 @@ class TestCosts:
         start = row("a", 0, 0, training=[9.0])
         going_on = row("b", 0, start="a", training=[5.0])
         both = board(start, going_on)
-        assert training_seconds(both, both.row("b")) == 14.0
+        assert result_tables.training_seconds(both, both.row("b")) == 14.0
         lines = {line["preset"]: line for line in records(result_tables.costs(both)[0][1])}
         assert lines["B"]["training (s)"].value == 14.0
         assert lines["A"]["encode an image (ms)"].value == pytest.approx(1.0)
@@ -229,7 +232,7 @@ def test_how_far_trainings_lie_apart():
 
 class TestSummary:
     def lines(self, of: Board) -> list[str]:
-        return [line for line in summary.summary(of, []).splitlines() if line]
+        return [line for line in season_pages.summary(of, []).splitlines() if line]
 
     def test_the_best_comes_with_its_interval_and_its_rivals(self):
         text = self.lines(board(row("a", PERFECT, 1, 5), row("b", 1, 5, PERFECT)))[0]
@@ -246,6 +249,21 @@ class TestSummary:
         assert "Nothing can be concluded from 9 test queries" in lines[0]
         assert not any("Best" in line for line in lines)
 
+    @pytest.mark.parametrize("jobs", [1, 2, None])
+    def test_the_cheapest_are_named_where_no_other_stage_ran_beside_them(self, jobs):
+        rows = []
+        for preset, seconds in (("a", 5.0), ("b", 9.0)):
+            made = row(preset, 1, training=[seconds])
+            (cell,) = made.outcomes
+            both = [of.model_copy(update={"jobs": jobs}) for of in (*cell.trainings, cell.scoring)]
+            cost = cell.record.cost.model_copy(update={"scoring": both[1]})
+            record = cell.record.model_copy(update={"cost": cost})
+            alone = replace(cell, record=record, trainings=(both[0],))
+            rows.append(replace(made, outcomes=[alone]))
+        told = [line for line in self.lines(board(*rows)) if "Cheapest" in line]
+        assert bool(told) == (jobs == 1)
+        assert all("to train: A (5.00 s" in line for line in told)
+
     def test_cells_without_a_result_are_counted(self):
         lost = self.lines(board(row("a", None, None), row("b", None)))
         assert "No preset has a result" in lost[0]
@@ -253,7 +271,7 @@ class TestSummary:
 
     def test_a_title_stays_text(self):
         odd = builders.standing("a", row("a", PERFECT).outcomes, "x](http://evil) **b** <i>")
-        text = summary.summary(board(odd), [])
+        text = season_pages.summary(board(odd), [])
         assert "](http" not in text.replace("\\]", "") and "<i>" not in text
 
 

@@ -1,5 +1,7 @@
 """What evaluation keeps for the figures: the rules by which it chooses, and loops as oracles."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -87,8 +89,9 @@ def on_split(
         device=torch.device("cpu"),
     )
     takes = Inputs(image="pooled", text="tokens", **(offers or {}))
-    facts = {"takes": takes, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
-    facts |= {"model": model(len(vocabulary)), "parts": ("",), "grid_positions": None}
+    trained = SimpleNamespace(takes=takes, parts=("",))
+    facts = {"trained": trained, "inputs": inputs, "vocabulary": vocabulary, "texts": TEXTS}
+    facts |= {"model": model(len(vocabulary)), "grid_positions": None}
     return ModelOnSplit(**facts | changes)
 
 

@@ -8,7 +8,7 @@ from torch.nn.functional import normalize
 
 from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes, scan
 from benchmark.core.files import read_yaml
-from benchmark.season.presets import PACKAGE_ROOT, Preset
+from benchmark.season.plugins import PACKAGE_ROOT, Preset
 
 IMAGES, CAPTIONS, REGIONS, WORDS, FEATURES, VOCABULARY = 5, 6, 4, 7, 9, 20
 LAMBDA1, LAMBDA2 = 4.0, 5.0

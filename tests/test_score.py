@@ -1,7 +1,7 @@
 """External rows: `score` judges them as every row, and reports show them."""
 
-import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,10 @@ from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.boards import read_boards
 from benchmark.commands import score as command
+from benchmark.core import files
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import read_record
 from benchmark.data.results import read_scores
-from benchmark.scoring import brought_arrays
 from benchmark.season.parameter_files import read_params
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
@@ -79,7 +79,7 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     assert record().metrics["t2i_r1"] == pytest.approx(100 * t2i.count(0) / CAPTIONS)
 
 
-def test_every_kind_of_file_gives_the_same_record(season):
+def test_rows_go_by_their_ids(season):
     images, captions = embeddings()
     score(*save_pair(images, captions))
     expected = record().metrics
@@ -87,26 +87,31 @@ def test_every_kind_of_file_gives_the_same_record(season):
     pq.write_table(pa.table({"id": CAPTION_IDS, "embedding": list(captions)}), "b.parquet")
     assert score("--images", "a.npz", "--captions", "b.parquet") == 0
     assert record().metrics == expected
-    write_safetensors("a.safetensors", images[::-1])
-    Path("a_ids.txt").write_text("\n".join(IMAGE_IDS[::-1]) + "\n")
-    columns = {"caption_id": CAPTION_IDS} | {f"x{n}": captions[:, n] for n in range(5)}
-    pd.DataFrame(columns).sample(frac=1, random_state=0).to_parquet("b.parquet")
-    assert score("--images", "a.safetensors", "--captions", "b.parquet") == 0
+
+
+def test_captions_of_each_image_in_an_array_of_their_own(season, capsys):
+    images, captions = embeddings()
+    score(*save_pair(images, captions))
+    expected = record().metrics
+    each = CAPTIONS // IMAGES
+    assert OWNERS.tolist() == np.repeat(np.arange(IMAGES), each).tolist()
+    capsys.readouterr()
+    assert score(*save_pair(images, captions.reshape(IMAGES, each, -1))) == 0
+    told = capsys.readouterr().out
+    assert f"b.npy: (12, {each}, 5) are the {each} captions of each image, in their order" in told
     assert record().metrics == expected
+    for pair in ((images[:, None], captions), (images, np.stack([captions] * 5, 1))):
+        assert score(*save_pair(*pair)) == 2
+        assert "save one vector per item (" in capsys.readouterr().err
 
 
-def write_safetensors(path: str, array: np.ndarray, **facts: object) -> None:
-    tensor = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [0, array.nbytes]}
-    header = json.dumps({"__metadata__": {"by": "me"}, "x": tensor | facts}).encode()
-    content = len(header).to_bytes(8, "little") + header + np.ascontiguousarray(array).tobytes()
-    Path(path).write_bytes(content)
-
-
-def test_half_precision_of_safetensors_is_the_upper_half_of_single_precision(tmp_path):
-    values = np.array([[1.0, -2.5], [0.15625, 3.0]], np.float32)
-    upper = (values.view(np.uint32) >> 16).astype(np.uint16)
-    write_safetensors(str(tmp_path / "x.safetensors"), upper, dtype="BF16")
-    assert np.array_equal(brought_arrays.read_rows(tmp_path / "x.safetensors").values, values)
+def test_one_file_has_the_rows_of_both_by_their_ids(season):
+    images, captions = embeddings()
+    score(*save_pair(images, captions))
+    expected = record().metrics
+    np.savez("both.npz", ids=[*IMAGE_IDS, *CAPTION_IDS], x=np.vstack([images, captions]))
+    assert score("--images", "both.npz", "--captions", "both.npz") == 0
+    assert record().metrics == expected
 
 
 def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):
@@ -120,6 +125,130 @@ def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):
     assert record("ordered").metrics == record("named").metrics
     hits = [int(OWNERS[np.argmax(row)] == image) for image, row in enumerate(matrix)]
     assert record("named").metrics["i2t_r1"] == pytest.approx(100 * np.mean(hits))
+
+
+def test_each_direction_may_have_a_matrix_of_its_own(season):
+    images, captions = embeddings()
+    first, second = images @ captions.T, -np.linalg.norm(images[:, None] - captions, axis=2)
+    for matrix, name in ((first, "first"), (second, "second")):
+        np.save("m.npy", matrix)
+        score("--matrix", "m.npy", name=name)
+    np.savez("m.npz", score_matrix_i2t=first, score_matrix_t2i=second.T)
+    score("--matrix", "m.npz", name="both")
+    both = record("both").metrics
+    for way, name in (("i2t", "first"), ("t2i", "second")):
+        assert both[f"{way}_r1"] == record(name).metrics[f"{way}_r1"]
+    assert record("first").metrics["t2i_r1"] != both["t2i_r1"]
+
+
+@pytest.fixture
+def data() -> SimpleNamespace:
+    """A dataset of three test images with a caption each."""
+    rows = np.arange(3)
+    split = SimpleNamespace(
+        image_rows=rows, caption_rows=rows, group_of_image=rows, image_of_caption=rows
+    )
+    return SimpleNamespace(
+        split=lambda name: split,
+        images=pd.DataFrame({"image_id": list("abc"), "file": list("abc")}),
+        captions=pd.DataFrame({"caption_id": list("xyz")}),
+        card={"ways": ["i2t", "t2i"], "folds": 1},
+    )
+
+
+def test_the_same_vectors_for_images_and_captions_are_refused(tmp_path, data):
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).normal(size=(3, 4)))
+    with refused("--images, --captions", found="the same numbers twice", do="the file of the cap"):
+        command.of_embeddings(tmp_path / "a.npy", tmp_path / "a.npy", data)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e200])
+def test_lengths_of_vectors_do_not_matter(tmp_path, data, scale):
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    np.save(tmp_path / "a.npy", vectors[:3] * scale)
+    np.save(tmp_path / "b.npy", vectors[3:] / scale)
+    judged = command.of_embeddings(tmp_path / "a.npy", tmp_path / "b.npy", data)
+    scores = vectors[:3] @ (vectors[3:] / np.linalg.norm(vectors[3:], axis=1, keepdims=True)).T
+    expected = [(row >= row[image]).sum() - 1 for image, row in enumerate(scores)]
+    assert judged.result.scores.ranks["i2t"].best.tolist() == expected
+
+
+def test_a_list_of_pairs_is_no_matrix(tmp_path, data):
+    rows = [f"{image},{caption},0.5" for image in "abc" for caption in "xyz"]
+    (tmp_path / "m.csv").write_text("\n".join(["image_id,caption_id,score", *rows]))
+    with refused("m.csv", "scores (images, captions)", "a list of pairs", "pivot"):
+        command.of_matrix(tmp_path / "m.csv", data)
+
+
+def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path, data):
+    rows = [
+        f"{way},{query},0" for way, names in (("i2t", "abc"), ("t2i", "xyz")) for query in names
+    ]
+    (tmp_path / "r.csv").write_text("\n".join(["direction,query,rank", *rows]))
+    data.card["ways"] = ["t2i"]
+    notes = command.of_ranks(tmp_path / "r.csv", data).notes
+    assert notes == [
+        f"{tmp_path / 'r.csv'}: not used: 3 ranks i2t, which this dataset does not ask"
+    ]
+
+
+def test_the_axes_of_a_square_matrix_are_told(tmp_path, data):
+    matrix = np.eye(3, k=1) + np.eye(3) / 2  # each image's best is the next one's caption
+    np.save(tmp_path / "m.npy", matrix)
+    judged = command.of_matrix(tmp_path / "m.npy", data)
+    assert judged.notes == [
+        f"{tmp_path / 'm.npy'}: i2t: rows are taken for images, columns for captions"
+    ]
+    assert judged.result.scores.ranks["i2t"].best.tolist() == [1, 1, 0]
+    np.savez(tmp_path / "m.npz", s=matrix, image_ids=list("abc"), caption_ids=list("xyz"))
+    assert command.of_matrix(tmp_path / "m.npz", data).notes == []
+
+
+def test_scores_of_double_precision_do_not_tie(season):
+    matrix = np.round(np.matmul(*embeddings(), axes=[(0, 1), (1, 0), (0, 1)]).astype(float), 2)
+    for offset, name in ((0, "near"), (1e9, "far")):
+        np.save("m.npy", matrix + offset)
+        score("--matrix", "m.npy", name=name)
+    ranks = [read_scores(Path(f"results/try/open/{name}/0")) for name in ("near", "far")]
+    assert ranks[0].best("t2i").tolist() == ranks[1].best("t2i").tolist()
+
+
+def test_a_row_for_each_caption_counts_once_for_the_image(season, capsys):
+    images, captions = embeddings()
+    score(*save_pair(images, captions))
+    expected = record().metrics
+    capsys.readouterr()
+    score(*save_pair(images[OWNERS], captions))
+    assert "a.npy: one row per caption; the equal ones of an image" in capsys.readouterr().out
+    assert record().metrics == expected
+
+
+def test_ties_and_twins_are_told(season, capsys):
+    card = Path("data/prepared/open/card.json")
+    write_json(card, read_json(card) | {"twins": {"images": 3, "captions": 5}})
+    images, captions = embeddings(0.01)
+    images[1], captions[2:4] = images[0], captions[0]
+    assert score(*save_pair(images, captions)) == 0
+    told = capsys.readouterr().out
+    assert "twins in test: 3 images, 5 captions" in told
+    assert "ties: i2t R@1 83.33 as they count against it, 100.00 for it" in told
+
+
+def test_queries_that_were_not_found_leave_out_what_is_not_known(season, capsys):
+    rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 4) for name in CAPTION_IDS]
+    rows[-1], rows[3] = ("t2i", "c23", ""), ("i2t", "i3", -1)
+    pd.DataFrame(rows, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
+    assert score("--ranks", "r.csv") == 0
+    told = capsys.readouterr().out
+    assert "i2t: 1 of 12 not found, as 'i3'; ranks are known below 1" in told
+    assert "t2i: 1 of 24 not found, as 'c23'; ranks are known below 5" in told
+    assert "at least: i2t_r5 91.67, i2t_r10 91.67, t2i_r10 95.83" in told
+    assert "t2i_r5     95.83\n" in told and "\nt2i_r10" not in told and "no row is" in told
+    assert not Path("results/try/open/clip").exists()
+    assert score("--ranks", "r.csv", "--depth", "10") == 0
+    metrics = record().metrics
+    assert metrics["t2i_r10"] == pytest.approx(100 * 23 / 24) and metrics["t2i_medr"] == 5
+    assert "t2i_meanr" not in metrics and main(["report"]) == 0
 
 
 def test_an_external_row_is_an_ordinary_one(season, capsys):
@@ -171,12 +300,7 @@ def test_what_does_not_fit_is_refused(season):
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
     np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))
-    np.save("nan.npy", np.where(np.arange(CAPTIONS)[:, None] == 3, np.nan, captions))
     np.save("zero.npy", captions * (np.arange(CAPTIONS)[:, None] != 3))
-    np.savez("strange.npz", ids=[*CAPTION_IDS[:-1], "c99"], x=captions)
-    np.savez("twice.npz", ids=[*CAPTION_IDS[:-1], "c0"], x=captions)
-    np.savez("two.npz", x=captions, y=captions)
-    np.save("objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     Path("cut.npy").write_bytes(Path("wide.npy").read_bytes()[:-9])
     Path("text.parquet").write_text("no table")
     np.save("a.npy", images)
@@ -184,16 +308,11 @@ def test_what_does_not_fit_is_refused(season):
         "short.npy": "expected the 24 captions of test, found 23",
         "a.npy": "expected the 24 captions of test, found 12",
         "wide.npy": "expected vectors of 5 numbers, as of the images, found 6",
-        "nan.npy": "NaN or infinity in row 3 (1 such rows)",
         "zero.npy": "zeros alone for 'c3', item 3 of test (1 such vectors)",
-        "strange.npz": "found none for 'c23' (1 such in all)",
-        "twice.npz": "expected every id once, found 'c0' twice",
-        "two.npz": "expected one array of numbers, found x, y",
-        "objects.npy": "never unpickled",
         "cut.npy": "expected a .npy file",
         "text.parquet": "expected a .parquet file",
         "none.npy": "expected a .npy file, found nothing",
-        "a.pt": "expected one of .npy, .npz, .parquet, .safetensors, found .pt",
+        "a.pt": "expected one of .npy, .npz, .parquet, .csv, .tsv, .safetensors, .mat, found .pt",
     }
     for file, reason in reasons.items():
         with refused(kind=Exception) as caught:
@@ -210,6 +329,8 @@ def test_what_does_not_fit_is_refused(season):
         ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
         (("--images", "a.npy"), "found 1 of them"),
         (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
+        (("--matrix", "a.npy", "--depth", "5"), "--depth: expected --ranks, of which it tells"),
+        (("--items", "todo"), "--items: expected a folder alone, found --name, too"),
         (("--seed", "-1", "--ranks", "r.csv"), "--name and --seed: seed: expected greater"),
         (("--name", "scan_t2i_avg", "--ranks", "r.csv"), "a name that no preset"),
         (("--name", "../up", "--ranks", "r.csv"), "--name and --seed: preset"),
@@ -267,16 +388,42 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     assert "no rank is 0: are these positions, from 1?" in told
 
 
+@pytest.mark.parametrize(
+    ("name", "separator", "head"),
+    [("r.csv", ";", "direction;query;rank"), ("r.TSV", "\t", "Direction\tQUERY\t rank ")],
+)
+def test_ranks_in_other_tables(season, name, separator, head):
+    rows = [f"i2t{separator}{x}{separator}0" for x in IMAGE_IDS]
+    rows += [f"t2i{separator}{x}{separator}1" for x in CAPTION_IDS]
+    Path(name).write_bytes("\r\n".join(["\ufeff" + head, *rows]).encode())
+    assert score("--ranks", name) == 0
+    assert (record().metrics["i2t_r1"], record().metrics["t2i_r1"]) == (100, 0)
+
+
 def test_ranks_of_other_queries_are_refused(season, capsys):
     rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 0) for name in CAPTION_IDS]
     for change, message in (
         (rows[:-1], "t2i: expected one row for each of the 24 test queries"),
         ([*rows, rows[-1]], "t2i: expected one row for each of the 24 test queries, found 25"),
         ([*rows[:-1], ("t2i", "c23", 12)], "from 0 below 12, found 12 for 'c23' (1 such)"),
+        ([*rows[:-1], rows[0]], "i2t: expected one row for each of the 12 test queries, found 13"),
+        ([*rows, rows[0]], "found 13 rows, 'i0' twice"),
+        ([*rows, ("tti", "c23", 0)], "direction: expected i2t or t2i, found 'tti' in 1 rows"),
         ([*rows[:-1], ("t2i", "c23", 0.5)], "whole ranks from 0 below 12, found 0.5 for 'c23'"),
         ([*rows[:-1], ("t2i", "c23", "x")], "found x for 'c23'"),
-        ([*rows[:-1], ("t2i", "c23", "")], "found nothing for 'c23'"),
+        ([*rows[:-1], ("t2i", "c23", -2)], "found -2 for 'c23' (1 such)"),
+        ([(*row[:2], 12) for row in rows[:-1]] + [("t2i", "c23", -1)], "positions, from 1?"),
     ):
         pd.DataFrame(change, columns=["direction", "query", "rank"]).to_csv("r.csv", index=False)
         assert score("--ranks", "r.csv") == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_small_table_of_ranks_that_unpacks_to_much_is_refused(season, capsys, monkeypatch):
+    ranks = pa.array(["i2t"] * (1 << 16)).dictionary_encode()
+    table = pa.table({"direction": ranks, "query": ranks, "rank": pa.array([0] * (1 << 16))})
+    pq.write_table(table, "r.parquet", compression="zstd")
+    monkeypatch.setattr(files, "MOST", 1 << 20)
+    assert Path("r.parquet").stat().st_size < 4000
+    assert score("--ranks", "r.parquet") == 2
+    assert "at most 1048576 bytes, found more" in capsys.readouterr().err

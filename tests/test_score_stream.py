@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.core.errors import UserError
 from benchmark.scoring import fusion, model_scores
+from benchmark.scoring.checkpoints import outcome
 from benchmark.scoring.model_scores import Encoded, ScoreStream
 
 IMAGES, CAPTIONS = 23, 61
@@ -54,6 +56,17 @@ def test_no_bit_hangs_on_whether_scores_are_kept_or_computed_again(members, monk
     assert all(np.array_equal(matrix, matrices[0]) for matrix in matrices)
     expected = np.mean([(model.images @ model.captions.T).numpy() for model in models], axis=0)
     np.testing.assert_allclose(matrices[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["512MB", "", "-1", "nan"])
+def test_a_memory_that_is_no_number_is_no_failure_of_the_method(text, monkeypatch):
+    monkeypatch.setenv(model_scores.MEMORY, text)
+    with pytest.raises(
+        UserError, match=r"REMATCH_MEMORY.*expected a number of MB, found"
+    ) as caught:
+        ScoreStream([Counting(0).encoded()], fusion.mean)
+    with pytest.raises(UserError):
+        outcome(caught.value, "results/x")
 
 
 def test_the_first_pass_is_looked_at_and_timed_and_no_other(monkeypatch):

@@ -9,8 +9,14 @@ from oracles import fusion as naive
 from oracles import ranking, whole_matrices
 
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
-from benchmark.scoring.ranking import BestItems, RankCounts, of_direction
-from benchmark.scoring.relevance import Matrices, Relevance, Tile
+from benchmark.scoring.relevance import (
+    BestItems,
+    Matrices,
+    RankCounts,
+    Relevance,
+    Tile,
+    of_direction,
+)
 
 TILES = [(1, 1), (7, 7), (1000, 1000)]
 KINDS = ["cosine", "ties", "wide", "far", "alike", "apart"]

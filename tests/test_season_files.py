@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from benchmark.boards.tuning_trials import is_taken, read_trials
+from benchmark.boards.boards import is_taken, read_trials
 from benchmark.core.errors import UserError
-from benchmark.papers.equal_settings import unequal_pairs, unequal_settings
-from benchmark.season.method_options import method_of
+from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
 from benchmark.season.parameter_files import read_season, season_name, season_names, season_path
-from benchmark.season.presets import PACKAGE_ROOT
+from benchmark.season.plugins import PACKAGE_ROOT, method_of
 from benchmark.season.resolving import resolve
 
 START = "title: T\npresets: []\n"

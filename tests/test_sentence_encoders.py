@@ -9,8 +9,8 @@ from oracles import hglmm as naive
 from sklearn.decomposition import FastICA
 
 from benchmark.core.errors import UserError
+from benchmark.data.feature_folders import Words
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import Words
 from benchmark.features import bilstm_max, hglmm, mean_words, tfidf
 from benchmark.season.parameters import SentenceEncoder
 

@@ -130,6 +130,10 @@ class TestEstimates:
             assert (estimate.p(bound) <= 0.05) == (low >= bound or high <= -bound)
             assert (estimate.p_above(bound) <= 0.05) == (low >= bound)
 
+    @pytest.mark.parametrize(("count", "freedom"), [(0, 1), (1, 1), (2, 1), (3, 2)])
+    def test_few_images_leave_at_least_one_degree_of_freedom(self, count, freedom):
+        assert doubt(images=4.0, count=count).least_freedom == freedom
+
 
 class TestScoreInterval:
     @pytest.mark.parametrize(("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)])

@@ -56,6 +56,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
         (row.preset, row.mean("rsum")) for row in board.ranked
     ]
     (failed,) = [row for row in of_board["rows"] if row["status"] == "failed"]
+    assert of_board["split"] == board.card["split"]
     assert failed["reason"] == HOSTILE and len(of_board["rows"]) == len(PRESETS)
     verdicts = claims.verdicts(board)
     of_claims = [claim for claim in told["claims"] if claim["dataset"] == "open"]

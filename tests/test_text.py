@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from benchmark.contracts.methods import Inputs
+from benchmark.data.feature_folders import Words
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
-from benchmark.data.word_vectors import Words
 from benchmark.scoring.inputs import vocabulary_for
 from benchmark.season.parameters import Cell
 

@@ -29,7 +29,7 @@ from tiny_cells import (
 )
 
 from benchmark.contracts.methods import Captions, NotApplicableError, Phase
-from benchmark.data.word_vectors import Words
+from benchmark.data.feature_folders import Words
 from benchmark.scoring.checkpoints import Checkpoint, identity_of
 from benchmark.season.parameters import Cell
 from benchmark.train import __main__ as train
@@ -47,6 +47,16 @@ def here(tmp_path, monkeypatch):
 def uninterrupted(kind: str) -> tuple[bytes, bytes]:
     """Bytes of the checkpoint and the history of a training; the same wherever it is played."""
     return train_cell(cell_of(kind, folder="results/uninterrupted"))
+
+
+def test_a_method_that_seeds_torch_itself_is_said_to():
+    """Three starts are one: the record says so, and the report."""
+    for seed in (0, 1):
+        cell = cell_of("odd", seed=seed, how="seeds itself")
+        train_cell(cell)
+        record = evaluated(cell)
+        assert record.status == "ok"
+        assert sum(line.startswith("seeds: ") for line in record.deviations) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

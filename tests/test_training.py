@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.contracts.methods import Phase
+from benchmark.contracts.methods import OptionError, Phase
 from benchmark.train import resumable_loop
 from benchmark.train.resumable_loop import DivergedError, LossLog, columns_of, optimiser_of
 
@@ -52,6 +52,31 @@ def test_a_factor_of_zero_freezes_until_a_phase_thaws():
     assert model.words.weight.requires_grad
     assert factors(model, phase_of())["image_network.weight"] == 1.0
     assert all(x.requires_grad for x in model.parameters())
+
+
+def test_what_the_method_froze_stays_frozen_whatever_a_phase_says():
+    model = Small()
+    model.words.requires_grad_(False)
+    for rate in (1.0, 0.0, 2.0):
+        optimiser = optimiser_of(model, phase_of(rates=(("words.", rate),), weight_decay=0.1))
+        before = model.words.weight.clone()
+        model.image_network(model.words(torch.arange(4))).sum().backward()
+        for group in optimiser.param_groups:
+            group["lr"] = 0.1
+        optimiser.step()
+        assert not model.words.weight.requires_grad and model.words.weight.equal(before)
+    model.words.requires_grad_(True)  # the method thaws it itself, in the midst of a phase
+    model.image_network(model.words(torch.arange(4))).sum().backward()
+    optimiser.step()
+    assert not model.words.weight.equal(before)
+
+
+def test_a_rate_for_no_parameter_is_refused():
+    with pytest.raises(OptionError, match="rates: expected the start .* image, .* found 'imagr'"):
+        optimiser_of(Small(), phase_of(rates=(("imagr", 0.1),)))
+    model = Small()
+    model.image_network = None  # a part that the model lacks with these options
+    optimiser_of(model, phase_of(rates=(("image_network.", 0.1),)))
 
 
 def logged(values: list[float], check_every: int, monkeypatch) -> LossLog:

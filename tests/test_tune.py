@@ -8,7 +8,7 @@ import pytest
 import tiny_cells
 from refusals import refused
 
-from benchmark.boards import tuning_trials
+from benchmark.boards import boards
 from benchmark.boards.boards import Board
 from benchmark.commands import tune
 from benchmark.report.pages.dataset_page import tuning
@@ -32,7 +32,7 @@ def season(tmp_path, monkeypatch):
     cells = [cell_of("two_branch"), cca, cell_of("breaks"), cell_of("odd")]
     known = {cell.key: cell for cell in cells}
     params = params_of(cells=known).model_copy(update={"season": "test"})
-    monkeypatch.setattr(tune, "read_params", lambda name: params)
+    monkeypatch.setattr(tune, "read_params", lambda *names: params)
     return params
 
 
@@ -135,7 +135,7 @@ def board_of(**options: object) -> Board:
 
 def write_trials(*rows: str) -> None:
     FILE.parent.mkdir(parents=True)
-    FILE.write_text("\n".join([",".join(tuning_trials.COLUMNS), *rows, ""]))
+    FILE.write_text("\n".join([",".join(boards.COLUMNS), *rows, ""]))
 
 
 def test_the_report_shows_trials_and_which_the_season_takes(season):
@@ -152,14 +152,14 @@ def test_the_report_shows_trials_and_which_the_season_takes(season):
 
 def test_a_row_without_options_is_what_the_season_has():
     FILE.parent.mkdir(parents=True)
-    FILE.write_text(f"{','.join(tuning_trials.COLUMNS)}\nd,vse,,1,9.5\n")
-    (trial,) = tuning_trials.read_trials("test").itertuples()
+    FILE.write_text(f"{','.join(boards.COLUMNS)}\nd,vse,,1,9.5\n")
+    (trial,) = boards.read_trials("test").itertuples()
     assert (trial.options, trial.epoch, trial.val_rsum) == ("", 1, 9.5)
-    assert tuning_trials.is_taken(trial.options, cell_of("two_branch"))
+    assert boards.is_taken(trial.options, cell_of("two_branch"))
 
 
 def test_a_trial_that_is_written_twice_is_one_row():
     trial = {"dataset": "shapes", "preset": "vse", "options": "epochs=2", "epoch": 1, "val_rsum": 5}
     for _ in range(2):
-        tuning_trials.add_trial("test", trial)
-    assert len(tuning_trials.read_trials("test")) == 1
+        boards.add_trial("test", trial)
+    assert len(boards.read_trials("test")) == 1

@@ -6,8 +6,8 @@ from torch import nn
 from torchvision import models
 
 from benchmark.core.errors import UserError
+from benchmark.encode.images import fused
 from benchmark.features import torchvision_cnn
-from benchmark.features.image_networks import fused
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from benchmark.core.errors import UserError
-from benchmark.data.word_vectors import Words
+from benchmark.data.feature_folders import Words
 from benchmark.features import word2vec
 from benchmark.season.parameters import WordVectors
 
@@ -77,7 +77,13 @@ def write_txt(path: Path) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
-WRITERS = {"some.bin": write_bin, "some.txt": write_txt}
+def write_vec(path: Path) -> None:
+    """fastText's: a line of how many vectors of which size, tabs, a blank at ends of lines."""
+    path.write_text("4 2\ndog\t1\t2 \nred 4 -2 \nzebra 7 7 \n</s> 5 6 \n")
+
+
+WRITERS = {"some.bin": write_bin, "some.txt": write_txt, "some.vec": write_vec}
+WRITERS["headed.txt"] = write_vec
 
 
 def load(path: Path, size: int = 2, keep=("dog", "red", "at", ".", "lion")) -> tuple[Words, dict]:

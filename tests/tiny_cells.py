@@ -13,10 +13,9 @@ import torch
 
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import Record, read_record
-from benchmark.data.feature_folders import sha256_of_items, write_card
+from benchmark.data.feature_folders import Words, sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.results import Scores, read_scores
-from benchmark.data.word_vectors import Words
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.features import drawn_cnn
 from benchmark.scoring import checkpoints, evaluation
@@ -240,9 +239,9 @@ def kill_after_epoch(monkeypatch, epoch: int) -> None:
 def kill_in_epoch(monkeypatch, epoch: int) -> None:
     original = resumable_loop.Run._validate
 
-    def validate(self, number):
+    def validate(self, *given):
         if self.progress.epoch + 1 == epoch:
             raise KeyboardInterrupt
-        return original(self, number)
+        return original(self, *given)
 
     monkeypatch.setattr(resumable_loop.Run, "_validate", validate)

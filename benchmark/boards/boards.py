@@ -4,10 +4,17 @@ outcome    one declared cell, (dataset, preset, seed), with its record
 row        one preset on a dataset, with the outcomes of all its seeds
 board      one dataset, with the rows of all presets that are run on it
 
-A season declares its cells. Every declared cell is read, and no other; one without a record, or
-with a record of other data or another protocol, is an error that names the command to run.
+A season declares its cells. Every declared cell is read, and no other; those without a record are
+named, and the rest is shown; a record of other data or another protocol is an error that names the
+command to run.
+
+What was tried on validation stands in seasons/<season>/tuning.csv. One row per trial, which
+`rematch tune` writes: the dataset, the preset, the options that were tried, the epoch whose weights
+validation chose (1 is the first), and its rsum (0 to 600).
 """
 
+import fcntl
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,21 +23,23 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from benchmark.boards.tuning_trials import read_trials
 from benchmark.core.errors import UserError, corrected_by
-from benchmark.core.files import read_object
+from benchmark.core.files import read_csv, write_text
 from benchmark.core.records import RECORD, Provenance, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import Scores
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION, has_sibling
-from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Params
-from benchmark.season.presets import Preset, own_presets, presets
+from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
+from benchmark.season.plugins import Preset, own_presets, presets
 
 RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
 TASKS = tuple(RANKED_BY)
 MIN_TEST_QUERIES = 100  # of every direction: fewer let nothing be concluded
+NAMED = 5  # of the cells that were not run
 OWN_IMAGES = "folder"  # module of datasets/
+COLUMNS = ["dataset", "preset", "options", "epoch", "val_rsum"]  # of tuning.csv
+LOCK = Path(".scratch/tuning.lock")
 QUERIES = {"i2t": "images", "t2i": "captions", "p2r": "phrases"}  # direction -> what is counted
 
 
@@ -117,6 +126,16 @@ class Row:
         return self.record.method
 
     @property
+    def network(self) -> str | None:
+        """The image network whose features it was fed; None where that is not known."""
+        return self.record.image_features.get("settings", {}).get("network")
+
+    @property
+    def costs(self) -> list[Provenance]:
+        """Of all trainings and scorings with a result."""
+        return [facts for o in self.played for facts in (*o.trainings, o.scoring)]
+
+    @property
     def is_own(self) -> bool:
         """Whether the method is a file of the season's, of which no paper prints anything."""
         return self.method.endswith(".py")
@@ -132,22 +151,16 @@ class Row:
         return self.record.task
 
     @cached_property
-    def _sampled(self) -> tuple[int | None, dict[str, np.ndarray]]:
-        for outcome in self.played:
-            if results.kept(outcome.folder, results.SAMPLES).is_file():
-                if arrays := results.read_samples(outcome.folder):
-                    return outcome.record.seed, arrays
-        return None, {}
+    def samples_seed(self) -> int | None:
+        """The first seed that has `samples`; None where none has."""
+        kept = (o for o in self.played if results.kept(o.folder, results.SAMPLES).is_file())
+        return next((o.record.seed for o in kept if results.read_samples(o.folder)), None)
 
     @cached_property
     def samples(self) -> dict[str, np.ndarray]:
-        """The samples for figures of the first seed that has some; empty where none has."""
-        return self._sampled[1]
-
-    @cached_property
-    def samples_seed(self) -> int | None:
-        """The seed whose `samples` are drawn; None where no seed has some."""
-        return self._sampled[0]
+        """The samples for figures of `samples_seed`; empty where no seed has some."""
+        of_seed = (o.folder for o in self.played if o.record.seed == self.samples_seed)
+        return next(map(results.read_samples, of_seed), {})
 
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them lacks it."""
@@ -201,6 +214,7 @@ class Board:
     own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
     tried: frozenset[str] = frozenset()  # presets with trials on validation
     whole: "Board | None" = None  # of one task: that of all tasks
+    missing: tuple[str, ...] = ()  # keys of declared cells that were not run
 
     @property
     def title(self) -> str:
@@ -209,16 +223,14 @@ class Board:
     @cached_property
     def retrieval(self) -> "Board":
         """The same dataset with its rows of retrieval only."""
-        return self._of_task("retrieval")
+        rows = [row for row in self.rows if row.task == "retrieval"]
+        return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
     def localisation(self) -> "Board":
         """The same dataset with its rows of phrase localisation only."""
-        return self._of_task("localisation")
-
-    def _of_task(self, task: str) -> "Board":
-        of_task = [row for row in self.rows if row.task == task]
-        return replace(self, rows=of_task, whole=self.whole or self)
+        rows = [row for row in self.rows if row.task == "localisation"]
+        return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
     def groups(self) -> Groups:
@@ -257,7 +269,6 @@ class Board:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """The outcomes of all rows."""
         return [outcome for row in self.rows for outcome in row.outcomes]
 
     def row(self, preset: str) -> Row | None:
@@ -273,9 +284,40 @@ class Board:
 
 
 def read_boards(params: Params) -> list[Board]:
-    """One board per dataset of the season. Raises UserError for a cell that was not run, or that
-    was run with other data or another protocol."""
-    boards = [_board(params, dataset) for dataset in params.datasets]
+    """One board per dataset with a cell that was run; the others are named on stderr. Raises
+    UserError where none was run, and for one that was run with other data or another protocol."""
+    cells = params.cells | params.fusions | params.brought
+    missing = [key for key, cell in cells.items() if not _was_run(cell)]
+    do = f"rematch play {params.season}"
+    if missing and len(missing) == len(cells):
+        with corrected_by(do):
+            read_record(Path(cells[missing[0]].folder))
+    if missing:
+        some = ", ".join(missing[:NAMED]) + ", ..." * (len(missing) > NAMED)
+        told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
+        print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
+    boards, known, trials = [], presets() | own_presets(params.methods), read_trials(params.season)
+    for dataset in params.datasets:
+        of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
+        if of_dataset.keys() <= set(missing):
+            continue
+        card = prepared_tables.read_card(dataset)
+        if card["reader"] == OWN_IMAGES:  # all such folders have the same title
+            card["title"] = dataset
+        outcomes_of: dict[str, list[Outcome]] = {}
+        for key, cell in of_dataset.items():
+            if key not in missing:
+                outcomes_of.setdefault(cell.preset, []).append(_outcome(params, cell, card))
+        rows = []
+        for preset, outcomes in outcomes_of.items():
+            declared = known[preset][1] if preset in known else Preset(title=preset)
+            if outcomes[0].record.family == BROUGHT:
+                declared = Preset(title=f"{preset} (external)")
+            rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
+        tried = frozenset(trials["preset"][trials["dataset"] == dataset])
+        facts = {"own_claims": own_claims(params), "tried": tried}
+        facts["missing"] = tuple(key for key in of_dataset if key in missing)
+        boards.append(Board(dataset=dataset, card=card, rows=rows, **facts))
     titles = [board.title for board in boards]
     for board in boards:
         if titles.count(board.title) > 1:  # splits or partitions of one dataset
@@ -283,31 +325,17 @@ def read_boards(params: Params) -> list[Board]:
     return boards
 
 
-def _board(params: Params, dataset: str) -> Board:
-    with corrected_by(f"rematch prepare {dataset}"):
-        card = read_object(prepared_tables.ROOT / dataset / "card.json")
-    if card["reader"] == OWN_IMAGES:  # all such folders have the same title
-        card["title"] = dataset
-    outcomes_of: dict[str, list[Outcome]] = {}
-    for cell in (params.cells | params.fusions | params.brought).values():
-        if cell.dataset == dataset:
-            outcomes_of.setdefault(cell.preset, []).append(_outcome(params, cell, card))
-    known, rows = presets() | own_presets(params.methods), []
-    for preset, outcomes in outcomes_of.items():
-        declared = known[preset][1] if preset in known else Preset(title=preset)
-        if outcomes[0].record.family == BROUGHT:
-            declared = Preset(title=f"{preset} (external)")
-        rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
-    trials = read_trials(params.season)
-    tried = frozenset(trials["preset"][trials["dataset"] == dataset])
-    return Board(dataset=dataset, card=card, rows=rows, own_claims=own_claims(params), tried=tried)
+def _was_run(cell: Cell | Fusion | Brought) -> bool:
+    """Whether the cell, and what it is a fusion of, have records."""
+    folders = [cell.folder, *(cell.members if isinstance(cell, Fusion) else ())]
+    return all(Path(folder, RECORD).is_file() for folder in folders)
 
 
 def _outcome(params: Params, cell: Cell | Fusion | Brought, card: dict) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
     folder, counted = Path(cell.folder), card["counts"]["test"]
     do = f"rematch play {params.season}"
-    if isinstance(cell, Brought):
+    if type(cell) is Brought:  # Cell and Fusion are of its kind
         do = f"rematch score --season {params.season} --dataset {cell.dataset} --name {cell.preset}"
     with corrected_by(do):
         record = read_record(folder)
@@ -320,8 +348,11 @@ def _outcome(params: Params, cell: Cell | Fusion | Brought, card: dict) -> Outco
             "split": f"{card['split']}/test",
             "images": counted["images"],
             "captions": counted["captions"],
-            "manifest_sha256": card["manifest"],
         }
+        if record.manifest_sha256 != card["manifest"]:
+            wanted = f"results of the raw files that data/prepared/{cell.dataset} was read from"
+            found = "those of other files, as of another release: other images give other numbers"
+            raise UserError(f"{folder}/{RECORD}", wanted, found)
         if record.task == "localisation" and record.status == "ok":
             expected["phrases"] = counted.get("phrases", 0)
         for name, value in expected.items():
@@ -331,3 +362,57 @@ def _outcome(params: Params, cell: Cell | Fusion | Brought, card: dict) -> Outco
         records = [read_record(Path(member)) for member in members] or [record]
     trainings = tuple(of.cost.training for of in records if of.cost.training)
     return Outcome(folder=folder, record=record, trainings=trainings)
+
+
+# Trials on validation -----------------------------------------------------------------------------
+
+
+def trials_file(season: str) -> Path:
+    return Path("seasons") / season / "tuning.csv"
+
+
+def read_trials(season: str) -> pd.DataFrame:
+    """The trials of a season, in the order of the file; none where there is no file. Raises
+    UserError for a damaged file and for other columns."""
+    file = trials_file(season)
+    if not file.is_file():
+        return pd.DataFrame(columns=COLUMNS)
+    trials = read_csv(file, str).fillna("")
+    if list(trials.columns) != COLUMNS:
+        expected = f"the columns {', '.join(COLUMNS)}"
+        raise UserError(file, expected, ", ".join(trials.columns), "correct its first line")
+    try:
+        return trials.astype({"epoch": int, "val_rsum": float})
+    except ValueError as error:
+        raise UserError(file, "numbers as epoch and val_rsum", error, "correct the row") from error
+
+
+def add_trial(season: str, trial: dict) -> None:
+    """Write one more row; rows are kept in the order of their presets, one of those that were tried
+    twice. Trials that end together wait for each other."""
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        trials = pd.concat([read_trials(season), pd.DataFrame([trial], columns=COLUMNS)])
+        trials = trials.drop_duplicates(["dataset", "preset", "options"])
+        trials = trials.sort_values(["dataset", "preset"], kind="stable")
+        write_text(trials_file(season), trials.to_csv(index=False, lineterminator="\n"))
+
+
+def spelt(options: dict[str, Option]) -> str:
+    """Options as they stand in a row: "epochs=20 learning_rate=0.0005"."""
+    return " ".join(f"{key}={options[key]}" for key in sorted(options))
+
+
+def is_taken(options: str, cell: Cell | Record) -> bool:
+    """Whether a cell is trained with the options of a trial, in any order and in one spelling:
+    1e-05 may stand in the row as 0.00001, True as true."""
+    words = [word.partition("=") for word in options.split()]
+    return all(_value(text) == _value(str(cell.options.get(key))) for key, _, text in words)
+
+
+def _value(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return {"true": "True", "false": "False", "null": "None"}.get(text, text)

@@ -1,100 +1,178 @@
-"""The ledger of claims: every claim of the papers with what all seasons say on it.
+"""What seasons say on the claims, as data, and the ledger: every claim with what all seasons say.
 
-A season's verdict on a dataset is a finding. The group of a claim follows from all its findings, as
-KEY has it: a finding that is undecided does not change the group, so a group need not be what every
-finding says.
+A report writes reports/<season>/claims.json; the ledger reads these files and no records, so that
+no season depends on another. A season's verdict on a dataset is a finding. The group of a claim
+follows from all its findings: one that is undecided does not change the group, so a group need not
+be what every finding says.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from string import ascii_lowercase
-from typing import NamedTuple
+from pathlib import Path
 
-from benchmark.boards.season_claims import Compared, Judged, SeasonClaims
+from pydantic import Field
+
+from benchmark.core.errors import checked, corrected_by
+from benchmark.core.files import read_object
+from benchmark.core.names import Name
 from benchmark.papers.printed_tables import Claim, papers
+from benchmark.season.parameters import Strict
 from benchmark.stats.verdicts import Conclusion, Size, two_digits
 
-HOLDS, NULL, REVERSED = Conclusion.HOLDS, Conclusion.NO_DIFFERENCE, Conclusion.REVERSED
-UNLIKE = (Conclusion.BETTER, Conclusion.WORSE)
-FAILED = (REVERSED, *UNLIKE, NULL)
+FILE = "claims.json"
+DRAWN = "drawn"  # split of a dataset that the code draws
+HOLDS = Conclusion.HOLDS
+FAILED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE, Conclusion.NO_DIFFERENCE)
 UNPLAYABLE = "about what nothing here can measure"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
 
-
-class Group(StrEnum):
-    """What all seasons together say on a claim, in the order in which a reader asks."""
-
-    REPLICATED = "replicated"
-    SMALLER = "smaller"
-    MIXED = "mixed"
-    NULL = "null"
-    REVERSED = "reversed"
-    UNLIKE = "unlike"
-    UNDECIDED = "undecided"
-    UNTESTED = "untested"
+# A season's claims.json ---------------------------------------------------------------------------
 
 
-class Meaning(NamedTuple):
-    """What a group says, and the verdicts of seasons that speak for it."""
+class Compared(Strict):
+    """The comparison that decides a claim on a dataset."""
 
-    brief: str  # the answer to a claim
-    verdicts: tuple[Conclusion, ...]
-    text: str
-
-
-KEY = {
-    Group.REPLICATED: Meaning("holds", (HOLDS,), "holds in one test or more, fails in none"),
-    Group.SMALLER: Meaning(
-        "holds, by less than printed,",
-        (HOLDS,),
-        "claims a difference that holds wherever it is decided, by less than printed",
-    ),
-    Group.MIXED: Meaning("holds", (HOLDS,), "holds in one test, fails in another"),
-    Group.NULL: Meaning(
-        "no difference",
-        (NULL,),
-        "holds in no test; in one or more, no difference beyond the margin",
-    ),
-    Group.REVERSED: Meaning(
-        "the opposite", (REVERSED,), "holds in no test; in one or more, the opposite was measured"
-    ),
-    Group.UNLIKE: Meaning(
-        "a difference",
-        UNLIKE,
-        "claims no difference; holds in no test; in one or more, there is one",
-    ),
-    Group.UNDECIDED: Meaning(
-        "undecided", (Conclusion.UNDECIDED,), "tested, and nothing is concluded"
-    ),
-    Group.UNTESTED: Meaning("untested", (Conclusion.NOT_RUN,), "no season has run it"),
-}
+    first: str
+    second: str  # "": a difference of two metrics of the first
+    pairs: int  # of the claim; the one that decides is this one
+    metric: str  # heading
+    decimals: int
+    difference: float  # positive: the first is better
+    low: float | None  # ends of the 95% interval; None: there is none
+    high: float | None
+    p: float | None  # after Holm's adjustment, of a conclusion that rests on it
+    is_of_these_trainings: bool  # the interval says nothing of other trainings
+    printed: float | None
+    margin: float
+    size: Size | None
+    seeds: int | None = None  # further trainings that would decide it
+    images: int | None = None  # test images that would decide it
+    seeds_beside: int = 0  # further trainings that these images need
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What a season says on a claim, on one dataset."""
+class Finding(Strict):
+    """The verdict on a claim, on a dataset of a season."""
 
-    season: str
-    dataset: str  # title
-    is_drawn: bool  # by the code: no photographs
-    judged: Judged
-
-    @property
-    def compared(self) -> Compared:
-        return self.judged.compared
-
-    @property
-    def place(self) -> str:
-        """The dataset with its season."""
-        return f"{self.dataset} ({self.season})"
+    paper: str
+    id: str
+    conclusion: Conclusion
+    reason: str
+    is_elsewhere: bool  # the sentence names another dataset
+    cautions: list[str]  # flags.said of what speaks against trusting it
+    compared: Compared | None  # None: it was not run
+    place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
+    is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
 
     @property
     def needs(self) -> str:
         """As of `LedgerRow`, of this test."""
         return _needed([self.compared])
+
+
+class Place(Strict):
+    """Where a row stands."""
+
+    title: str
+    mean: float  # of the metric that ranks
+    letters: str  # rows that share none can be told apart
+
+
+class Leader(Strict, extra="ignore"):  # which older reports have more of
+    """The best row of a task, and those below it."""
+
+    task: str
+    metric: str
+    low: float | None  # ends of the 95% interval of the best; None: there is none
+    high: float | None
+    is_compared: bool  # whether any two rows could be told apart
+    places: list[Place]  # of all rows with a result, the best first
+    lacks: list[str]  # what speaks against trusting the best row itself
+
+    @property
+    def best(self) -> Place:
+        return self.places[0]
+
+    @property
+    def rivals(self) -> list[str]:
+        """Titles of the rows that cannot be told apart from the best."""
+        best = set(self.best.letters)
+        return [place.title for place in self.places[1:] if best & set(place.letters)]
+
+
+class Measured(Strict, extra="ignore"):
+    """A dataset of a season."""
+
+    dataset: Name
+    title: str
+    split: str  # its name; two may have as many test images
+    images: int  # of the test split
+    leaders: list[Leader]
+    claims: list[Finding]
+
+
+class SeasonClaims(Strict):
+    """A season's claims.json."""
+
+    season: Name
+    title: str
+    commits: list[str]  # of the code, as its records name them
+    versions: list[str]  # of torch
+    datasets: list[Measured]
+
+
+def read_seasons(folder: Path) -> list[SeasonClaims]:
+    """Every <season>/claims.json of a folder, by name. Raises UserError for one that is none."""
+    seasons = []
+    for path in sorted(folder.glob(f"*/{FILE}")):
+        with corrected_by(f"rematch report --season {path.parent.name}"):
+            seasons.append(checked(SeasonClaims, read_object(path), str(path)))
+    return seasons
+
+
+# The ledger ---------------------------------------------------------------------------------------
+
+
+class Group(StrEnum):
+    """What all seasons together say on a claim, in the order in which a reader asks: its name, the
+    answer to a claim in brief, which claims are of it, and the verdicts that speak for it."""
+
+    REPLICATED = "replicated", "holds", "holds in one test or more, fails in none", HOLDS
+    SMALLER = (
+        "smaller",
+        "holds, by less than printed,",
+        "claims a difference that holds wherever it is decided, by less than printed",
+        HOLDS,
+    )
+    MIXED = "mixed", "holds", "holds in one test, fails in another", HOLDS
+    NULL = (
+        "null",
+        "no difference",
+        "holds in no test; in one or more, no difference beyond the margin",
+        Conclusion.NO_DIFFERENCE,
+    )
+    REVERSED = (
+        "reversed",
+        "the opposite",
+        "holds in no test; in one or more, the opposite was measured",
+        Conclusion.REVERSED,
+    )
+    UNLIKE = (
+        "unlike",
+        "a difference",
+        "claims no difference; holds in no test; in one or more, there is one",
+        Conclusion.BETTER,
+        Conclusion.WORSE,
+    )
+    UNDECIDED = "undecided", "undecided", "tested, and nothing is concluded", Conclusion.UNDECIDED
+    UNTESTED = "untested", "untested", "no season has run it", Conclusion.NOT_RUN
+
+    def __new__(cls, name: str, brief: str, text: str, *verdicts: Conclusion) -> "Group":
+        group = str.__new__(cls, name)
+        group._value_, group.brief, group.text, group.verdicts = name, brief, text, verdicts
+        return group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,46 +181,44 @@ class LedgerRow:
 
     paper: str
     claim: Claim
-    findings: list[Finding]  # where it was run
-    lacks: dict[str, list[str]]  # why it was not -> the seasons where it was not
+    findings: list[Finding] = field(default_factory=list)  # where it was run
+    lacks: dict[str, list[str]] = field(default_factory=dict)  # why it was not -> in which seasons
 
     @cached_property
     def group(self) -> Group:
-        found = {finding.judged.conclusion for finding in self.findings}
-        if not found:
-            return Group.UNTESTED
+        found = {finding.conclusion for finding in self.findings}
         if HOLDS in found and found.isdisjoint(FAILED):
-            sizes = {f.compared.size for f in self.findings if f.judged.conclusion == HOLDS}
-            is_smaller = self.claim.kind == "ordered" and sizes == {Size.SMALLER}
-            return Group.SMALLER if is_smaller else Group.REPLICATED
+            held = [f for f in self.findings if f.conclusion == HOLDS]
+            is_smaller = {f.compared.size for f in held} == {Size.SMALLER}
+            is_ordered = self.claim.kind == "ordered"
+            return Group.SMALLER if is_smaller and is_ordered else Group.REPLICATED
         if HOLDS in found:
             return Group.MIXED
-        failed = (Group.REVERSED, Group.UNLIKE, Group.NULL)
-        return next((of for of in failed if found & {*KEY[of].verdicts}), Group.UNDECIDED)
+        others = (Group.REVERSED, Group.UNLIKE, Group.NULL, Group.UNDECIDED)
+        return next((of for of in others if found & {*of.verdicts}), Group.UNTESTED)
 
     @property
     def rests_on_drawings(self) -> bool:
         """Whether the claim is decided, and by tests on drawings alone."""
-        deciding = [f for f in self.findings if f.judged.conclusion != Conclusion.UNDECIDED]
+        deciding = [f for f in self.findings if f.conclusion != Conclusion.UNDECIDED]
         return bool(deciding) and all(finding.is_drawn for finding in deciding)
 
     @property
     def is_elsewhere(self) -> bool:
         """Whether the sentence names data on which nothing was measured: the same comparison
         here."""
-        return bool(self.findings) and all(f.judged.is_elsewhere for f in self.findings)
+        return bool(self.findings) and all(finding.is_elsewhere for finding in self.findings)
 
     @property
     def agreeing(self) -> int:
         """How many findings are what the group says."""
-        verdicts = KEY[self.group].verdicts
-        return sum(finding.judged.conclusion in verdicts for finding in self.findings)
+        return sum(finding.conclusion in self.group.verdicts for finding in self.findings)
 
     @property
     def extent(self) -> str:
         """In how many of its tests it is what its group says, in words."""
         count = len(self.findings)
-        return f"{KEY[self.group].brief} in {self.agreeing} of {count} test{'s' * (count != 1)}"
+        return f"{self.group.brief} in {self.agreeing} of {count} test{'s' * (count != 1)}"
 
     @property
     def needs(self) -> str:
@@ -159,8 +235,7 @@ class LedgerRow:
 
 
 def _needed(compared: Sequence[Compared]) -> str:
-    seeds = min((c.seeds for c in compared if c.seeds), default=0)
-    if seeds:
+    if seeds := min((c.seeds for c in compared if c.seeds), default=0):
         return f"{seeds} more seed{'s' * (seeds > 1)}"
     images, beside = min(((c.images, c.seeds_beside) for c in compared if c.images), default=(0, 0))
     with_seeds = f" with {beside} more seeds" if beside else ""
@@ -168,35 +243,32 @@ def _needed(compared: Sequence[Compared]) -> str:
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
-    """A row for every claim of every paper, by group, then in the order of the papers."""
+    """A row for every claim of every paper, by group, then in the order of the papers; a season's
+    own claims are left out."""
     rows = {
-        (name, claim.id): LedgerRow(paper=name, claim=claim, findings=[], lacks={})
+        (name, claim.id): LedgerRow(paper=name, claim=claim)
         for name, paper in papers().items()
         for claim in paper.claims
     }
     for season in seasons:
         for data in season.datasets:
-            facts = {"season": season.season, "dataset": data.title, "is_drawn": data.is_drawn}
-            for judged in data.claims:
-                row = rows.get((judged.paper, judged.id))
-                if row is None:  # a season's own claim
-                    continue
-                if judged.compared is not None:
-                    row.findings.append(Finding(judged=judged, **facts))
-                elif season.season not in row.lacks.setdefault(judged.reason, []):
-                    row.lacks[judged.reason].append(season.season)
+            where = {"place": f"{data.title} ({season.season})", "is_drawn": data.split == DRAWN}
+            for finding in data.claims:
+                row = rows.get((finding.paper, finding.id))
+                if row and finding.compared:
+                    row.findings.append(finding.model_copy(update=where))
+                elif row and season.season not in row.lacks.setdefault(finding.reason, []):
+                    row.lacks[finding.reason].append(season.season)
     order = list(Group)
     return sorted(rows.values(), key=lambda row: order.index(row.group))
 
 
 def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
     """The untested claims by what keeps them untested; no reason that none has."""
-    untested = [row for row in rows if row.group == Group.UNTESTED]
-    named = {
-        reason: [row for row in untested if untested_for(row.claim) == reason]
-        for reason in (UNPLAYABLE, UNTRAINED, PLAYABLE)
-    }
-    return {reason: of_reason for reason, of_reason in named.items() if of_reason}
+    reasons = {reason: [] for reason in (UNPLAYABLE, UNTRAINED, PLAYABLE)}
+    for row in (row for row in rows if row.group == Group.UNTESTED):
+        reasons[untested_for(row.claim)].append(row)
+    return {reason: of_reason for reason, of_reason in reasons.items() if of_reason}
 
 
 def untested_for(claim: Claim) -> str:
@@ -204,22 +276,12 @@ def untested_for(claim: Claim) -> str:
     return UNPLAYABLE if claim.unplayed else UNTRAINED if claim.weights else PLAYABLE
 
 
-def same_comparisons(rows: Sequence[LedgerRow]) -> dict[tuple[str, str], str]:
-    """Letters, a to z, then aa, for each (paper, id of a claim) that rests on the same comparisons
-    as another one: the same presets and the same metric wherever both were tested, whichever way
-    round the claim has them."""
+def same_comparisons(rows: Sequence[LedgerRow]) -> list[list[LedgerRow]]:
+    """The claims that rest on the same comparisons: the same presets and the same metric wherever
+    they were tested, whichever way round a claim has them."""
     by_comparison: dict[tuple, list[LedgerRow]] = {}
-    for row in rows:
-        compared = [
-            (f.season, f.dataset, f.compared.metric, *sorted((f.compared.first, f.compared.second)))
-            for f in row.findings
-        ]
-        if compared:
-            by_comparison.setdefault(tuple(compared), []).append(row)
-    shared = [of_one for of_one in by_comparison.values() if len(of_one) > 1]
-    letters = (first + last for first in ("", *ascii_lowercase) for last in ascii_lowercase)
-    return {
-        (row.paper, row.claim.id): letter
-        for letter, of_one in zip(letters, shared, strict=False)
-        for row in of_one
-    }
+    for row in (row for row in rows if row.findings):
+        found = [(f.place, f.compared) for f in row.findings]
+        key = tuple((place, c.metric, *sorted((c.first, c.second))) for place, c in found)
+        by_comparison.setdefault(key, []).append(row)
+    return [alike for alike in by_comparison.values() if len(alike) > 1]

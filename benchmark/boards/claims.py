@@ -5,27 +5,32 @@ A claim is about presets, a quantity and a margin. Where the dataset has folds, 
 and the interval and p say what is concluded (stats.verdicts), twice: for other images and other
 trainings, which is the verdict, and for other trainings on this test set, which is what papers say.
 Holm's adjustment is over the claims of a paper that were judged on the dataset. Why a claim is not
-run at all, or nothing is concluded from a comparison: see flags.
+run at all, or nothing is concluded from a comparison: see flags. What a season says on them all is
+written to reports/<season>/claims.json (claim_ledger), with DIGITS significant digits.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import Board
-from benchmark.papers.claimed_quantities import (
+from benchmark.boards.boards import RANKED_BY, Board
+from benchmark.boards.claim_ledger import Compared, Finding, Leader, Measured, Place, SeasonClaims
+from benchmark.papers.printed_tables import (
     MINUS,
-    POINTS_OF_A_RECALL,
+    RECALLS,
+    Claim,
+    Paper,
+    effects,
     is_time,
+    papers,
     quantity,
     sides,
 )
-from benchmark.papers.printed_tables import RECALLS, Claim, Paper, effects, papers
 from benchmark.scoring import METRICS
+from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
 from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
 
@@ -36,6 +41,8 @@ READERS = {  # dataset of a place -> modules of datasets/ that read the same ima
 }
 FOLDED = "mscoco_1k"  # the papers print means over folds of 1,000 images
 OF_THE_LEVEL = 0.1  # a margin is no larger a share of the better score
+POINTS_OF_A_RECALL = 1.0  # a difference of recalls that nobody would call one
+DIGITS = 6  # significant ones, in claims.json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +52,6 @@ class Verdict:
     paper: str  # name of its file
     claim: Claim  # with the metric that it was tested with here
     is_elsewhere: bool  # the sentence names another dataset: this is the same comparison here
-    printed: list[float | None]  # the paper's value of each preset, or of each metric of one
     pairs: list[Pair] = field(default_factory=list)  # consecutive presets; none: not run
     flags: list[Flag] = field(default_factory=list)  # those that block come first
 
@@ -98,35 +104,24 @@ def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
 
 def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
     """With the adjustment over the claims of the paper that were run."""
-    claims, asked = [], []
+    asked = []
     for said in paper.claims:
-        # rsum of one direction is not compared with a printed one.
-        is_printed = said.presets and not _is_half(board, said)
-        nothing = [None] * (max(2, len(said.presets)) if said.presets else 0)
-        printed = list((effects(paper, said) if is_printed else None) or nothing)
-        metric = metric_at(board, said.place, said.metric)
-        claim = said.model_copy(update={"metric": metric})
+        claim = said.model_copy(update={"metric": metric_at(board, said.place, said.metric)})
         lack = flags.not_run(board, claim)
-        claims.append((claim, printed, lack))
-        if lack is None:
-            asked.append(_asked(board, claim, printed))
-    judged = iter(rules.judge(asked))
-    verdicts = []
-    for claim, printed, lack in claims:
-        pairs = [] if lack else next(judged)
-        blocked = [pair.blocked for pair in pairs if pair.blocked]
+        # rsum of one direction is not compared with a printed one.
+        printed = None if lack or _is_half(board, said) else effects(paper, said)
+        pairs = [] if lack else _asked(board, claim, printed)
         compared = [pair.comparison for pair in pairs]
         of_claim = [lack] if lack else flags.claim_flags(board, claim.presets, compared)
-        verdicts.append(
-            Verdict(
-                paper=name,
-                claim=claim,
-                is_elsewhere=claim.only_there and not is_dataset(board, claim.place or ""),
-                printed=printed,
-                pairs=pairs,
-                flags=[*dict.fromkeys(blocked), *of_claim],
-            )
-        )
+        is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
+        facts = {"paper": name, "claim": claim, "is_elsewhere": is_elsewhere, "pairs": pairs}
+        asked.append(Verdict(**facts, flags=of_claim))
+    judged = iter(rules.judge([verdict.pairs for verdict in asked if verdict.pairs]))
+    verdicts = []
+    for verdict in asked:
+        pairs = next(judged) if verdict.pairs else []
+        blocked = dict.fromkeys(pair.blocked for pair in pairs if pair.blocked)
+        verdicts.append(replace(verdict, pairs=pairs, flags=[*blocked, *verdict.flags]))
     return verdicts
 
 
@@ -135,23 +130,24 @@ def _is_half(board: Board, claim: Claim) -> bool:
     return claim.metric == "rsum" and len(board.ways) == 1
 
 
-def _asked(board: Board, claim: Claim, printed: list[float | None]) -> list[Pair]:
-    """The comparisons of a claim, with what it says about each."""
+def _asked(board: Board, claim: Claim, printed: list[float] | None) -> list[Pair]:
+    """The comparisons of a claim, with what it says about each, and what is printed for each preset
+    or, of a single one, for each metric."""
     rows = [board.row(preset) for preset in claim.presets]
-    sign = -1 if quantity(claim.metric).less_is_better else 1
-    asked = []
+    metric, asked = quantity(claim.metric), []
     seconds = rows[1:] or [None]  # of a single preset, a difference of two metrics against zero
-    for first, second, values in zip(rows, seconds, pairwise(printed), strict=False):
+    for number, (first, second) in enumerate(zip(rows, seconds, strict=False)):
         comparison = comparisons.compare(board, first, second, claim.metric)
-        difference = None if None in values else sign * (values[0] - values[1])
-        if is_time(claim.metric) and None not in values:
+        values = printed and printed[number : number + 2]
+        difference = values and (values[0] - values[1]) * (-1 if metric.less_is_better else 1)
+        if values and is_time(claim.metric):
             # Times of other machines are compared as shares: half of the printed share that the
             # first preset saves, of what the second takes here.
             share = abs(1 - values[0] / values[1])
             margin = share / 2 * (sum(comparison.seconds) / len(comparison.seconds))
         else:
             better = None  # the better mean, where both are of recalls
-            if second and len(sides(claim.metric)) == 1 and quantity(claim.metric).unit == "%":
+            if second and len(sides(claim.metric)) == 1 and metric.unit == "%":
                 better = max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
             margin = margin_of(claim, difference, _is_half(board, claim), better)
         asked.append(
@@ -160,7 +156,7 @@ def _asked(board: Board, claim: Claim, printed: list[float | None]) -> list[Pair
                 rule=Rule(kind=claim.kind, margin=margin),
                 printed=difference,
                 blocked=flags.obstacle(board, comparison),
-                has_scale=quantity(claim.metric).unit in ("%", "share"),
+                has_scale=metric.unit in ("%", "share"),
             )
         )
     return asked
@@ -217,3 +213,98 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
         return metric
     folded = [f"fold_{s}" if f"fold_{s}" in METRICS else s for s in sides(metric)]
     return MINUS.join(folded)
+
+
+# For the ledger -----------------------------------------------------------------------------------
+
+
+def season_claims(
+    params: Params, boards: Sequence[Board], verdicts: Mapping[str, Sequence[Verdict]]
+) -> SeasonClaims:
+    """What the boards of a season say, each with its verdicts by dataset."""
+    outcomes = [outcome for board in boards for outcome in board.outcomes]
+    runs = [facts for outcome in outcomes for facts in (*outcome.trainings, outcome.scoring)]
+    return SeasonClaims(
+        season=params.season,
+        title=params.title,
+        commits=sorted({facts.git_commit for facts in runs}),
+        versions=sorted({facts.packages["torch"] for facts in runs}),
+        datasets=[_measured(board, verdicts[board.dataset]) for board in boards],
+    )
+
+
+def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
+    return Measured(
+        dataset=board.dataset,
+        title=board.title,
+        split=board.card["split"],
+        images=board.card["counts"]["test"]["images"],
+        leaders=[_leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
+        claims=[
+            Finding(
+                paper=verdict.paper,
+                id=verdict.claim.id,
+                conclusion=verdict.conclusion,
+                reason=verdict.reason,
+                is_elsewhere=verdict.is_elsewhere,
+                cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
+                compared=compared(verdict) if verdict.pairs else None,
+            )
+            for verdict in verdicts
+        ],
+    )
+
+
+def _leader(board: Board) -> Leader:
+    """Of a board of one task."""
+    ranked, letters = board.ranked, comparisons.rank_letters(board)
+    metric = RANKED_BY[ranked[0].task]
+    is_alone = metric == "rsum" and len(board.ways) == 1
+    low, high = comparisons.interval(board, ranked[0], metric) or (None, None)
+    best = flags.letters(flags.row_flags(board, ranked[0]))
+    return Leader(
+        task=ranked[0].task,
+        metric=f"rsum of {board.ways[0]} alone" if is_alone else quantity(metric).heading,
+        low=_rounded(low),
+        high=_rounded(high),
+        is_compared=comparisons.is_compared(board),
+        places=[
+            Place(title=row.title, mean=_rounded(row.mean(metric)), letters=of_row)
+            for row, of_row in zip(ranked, letters, strict=True)
+        ],
+        lacks=[flags.NAMES[letter] for letter in best],
+    )
+
+
+def compared(verdict: Verdict) -> Compared:
+    """The comparison that decides a claim which was run."""
+    decisive, metric = verdict.decisive, quantity(verdict.claim.metric)
+    comparison = decisive.comparison
+    low, high = comparison.interval or (None, None)
+    # No p where the verdict does not rest on it, as where an interval within the margin decides.
+    is_asserted = verdict.conclusion == decisive.rule.asserted(comparison.difference)
+    # What decides every undecided pair; None of what would not decide one of them.
+    limits = verdict.limits if verdict.conclusion == Conclusion.UNDECIDED else []
+    seeds, images = ([limit and limit[part] for limit in limits] for part in (0, 1))
+    return Compared(
+        first=comparison.titles[0],
+        second=comparison.titles[1],
+        pairs=len(verdict.pairs),
+        metric=metric.heading,
+        decimals=metric.decimals,
+        difference=_rounded(comparison.difference),
+        low=_rounded(low),
+        high=_rounded(high),
+        p=_rounded(decisive.adjusted_p if is_asserted else None),
+        is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
+        printed=_rounded(decisive.printed),
+        margin=_rounded(decisive.margin),
+        size=decisive.size,
+        seeds=max(seeds) if limits and None not in seeds else None,
+        images=max(images) if limits and None not in images else None,
+        seeds_beside=max((limit.seeds_beside for limit in limits if limit), default=0),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -7,7 +7,7 @@ trainings only.
 
 Every training counts. Trainings of two rows are paired if they are shared, as those of a fusion
 and of its members; equal seed numbers pair nothing else. What a training adds to the spread comes
-from all rows of the dataset (stats.seed_spread); of times, mean scores and correlations, which do
+from all rows of the dataset (stats.comparisons); of times, mean scores and correlations, which do
 not vary alike, from the row itself.
 """
 
@@ -21,12 +21,11 @@ import numpy as np
 from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.core.errors import UserError
 from benchmark.data import prepared_tables
-from benchmark.papers.claimed_quantities import PER_EPOCH, SAMPLED, is_time, quantity, sides
+from benchmark.papers.printed_tables import PER_EPOCH, SAMPLED, is_time, quantity, sides
 from benchmark.scoring import distribution_overlap
 from benchmark.scoring.metrics import METRICS, TIMES, Metric, query_terms
-from benchmark.stats import comparisons, seed_spread, significance
-from benchmark.stats.comparisons import Comparison
-from benchmark.stats.seed_spread import Sample, Spread
+from benchmark.stats import comparisons, significance
+from benchmark.stats.comparisons import Comparison, Sample, Spread
 from benchmark.stats.significance import SeedPart
 
 SLACK = 0.01  # by which S may exceed its bound before its bins are called too coarse
@@ -37,14 +36,10 @@ BIN_GAP = 0.02  # S at half and at double the bins, farther apart: S depends on 
 
 def measure(outcome: Outcome, metric: str) -> float | None:
     """A metric or a difference of two, of one cell; None where it was not measured."""
-    values = [_measure(outcome, side) for side in sides(metric)]
-    if None in values:
-        return None
-    return values[0] if len(values) == 1 else values[0] - values[1]
-
-
-def _measure(outcome: Outcome, metric: str) -> float | None:
-    record = outcome.record
+    record, (first, *second) = outcome.record, sides(metric)
+    if second:
+        both = measure(outcome, first), measure(outcome, *second)
+        return None if None in both else both[0] - both[1]
     if metric in SAMPLED:
         # Standardised image features have lost the correlation that they have before training.
         is_standardised = record.image_features.get("settings", {}).get("standardise")
@@ -214,10 +209,10 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
     if _is_of_its_own(metric):
         several = {p: sample for p, sample in samples.items() if len(sample.values) > 1}
-        own = {preset: seed_spread.variance_of(sample) for preset, sample in several.items()}
+        own = {preset: comparisons.variance_of(sample) for preset, sample in several.items()}
         return Spread(pooled=None, own=own)
     trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
-    return seed_spread.spread(samples, trained)
+    return comparisons.spread(samples, trained)
 
 
 def _is_of_its_own(metric: str) -> bool:

@@ -10,36 +10,49 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 
 from benchmark.boards import comparisons
-from benchmark.boards.boards import Board, Outcome, Row
-from benchmark.papers.claimed_quantities import is_time, quantity, sides
-from benchmark.papers.equal_settings import scaled_differently
-from benchmark.papers.printed_tables import Claim, title_of
+from benchmark.boards.boards import Board, Row
+from benchmark.papers.printed_tables import (
+    Claim,
+    is_time,
+    quantity,
+    sides,
+    title_of,
+    unequal,
+)
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import NOTHING_VARIES, Flag
 
 ENOUGH = 3  # trainings
 NEAR_CHANCE = 3  # times the rsum of random scores
+NEARLY = 0.98  # of the largest rsum
+BESIDE = " stages at once"
+SEEDS = "seeds: "  # how a deviation begins that says why trainings begin alike
 SHARE, FEWEST, QUARTER = 3, 3, 4  # of the epochs: the last third, or three; the first quarter
 TOLERANCE = 0.01  # a gain of less than this share of the best value is none
 OTHER_WORDS = ("word vectors", "sentence vectors: word", "phrase vectors: word")
 FEATURES = ("image features", "regions:", "proposals:", *OTHER_WORDS)  # beginnings of deviations
 NAMES = {  # by letter; those of rows first, the gravest first
     "N": "near chance",
+    "V": "nearly perfect",
     "T": "random text encoder",
     "X": "extra input",
+    "W": "other release of the data",
     "C": "not converged",
+    "J": "seeds alike",
     "S": f"fewer than {ENOUGH} seeds",
     "F": "other features",
     "G": "text encoder",
     "P": "twin images",
+    "B": "twins within test",
     "K": "unknown commit",
     "D": "below its start",
     "E": "best early",
     "A": "seeds added",
+    "M": "identical results",
+    "1": "unlike seeds",
     "U": "unequal settings",
     "Q": "evened settings",
     "H": "tuned on one side",
@@ -50,9 +63,8 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "O": "no spread",
     "R": "not run",
 }
-GRAVE = "NTXCSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
-BESIDE = "NDTXEUQH"  # letters of which the name stands beside a verdict
-OF_ROWS = "NDTGXCEA"  # letters of rows that count against a verdict on them
+GRAVE = "NVTXWCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
+OF_ROWS = "NVDTGXCEAJ"  # letters of rows that count against a verdict on them
 FROM_PAPER = "FG"  # not of own methods: there is no paper
 
 
@@ -75,9 +87,18 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
     no number of trainings is too few.
     """
     texts = _of_record(row) | _of_trainings(board, row)
-    texts["N"] = _near_chance(board, row)
-    twins = comparisons.twins_in_all(board.card)
-    texts["P"] = f"{twins} test images have a twin in another split" if twins else ""
+    twins, within = comparisons.twins_in_all(board.card), board.card.get("twins", {})
+    found = " and ".join(f"{count} {what}" for what, count in within.items() if count)
+    texts |= {
+        "N": _near_chance(board, row),
+        "P": f"{twins} test images have a twin in another split" if twins else "",
+        "B": f"{found} of test have a twin within it" if found else "",
+        "W": board.card.get("release", {}).get("departs", "").removesuffix("."),
+    }
+    rsum, ways = row.mean("rsum"), len(board.ways) if row.task == "retrieval" else 1
+    most = ways * 100 * len(SUMMED_K)
+    if rsum is not None and rsum >= NEARLY * most:  # no published result is as good
+        texts["V"] = f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
     without = FROM_PAPER * row.is_own + "S" * row.is_external
     shown = [letter for letter in NAMES if texts.get(letter) and letter not in without]
     return [Flag(letter, texts[letter], blocks=letter == "N") for letter in shown]
@@ -89,26 +110,26 @@ def has_flag(board: Board, row: Row, letter: str) -> bool:
 
 
 def _of_record(row: Row) -> dict[str, str]:
-    record, lines, texts = row.record, list(row.record.deviations), {}
-    settings = record.image_features.get("settings", {})
-    network, in_paper = settings.get("network"), row.declared.network
+    record, lines = row.record, list(row.record.deviations)
+    network, in_paper = row.network, row.declared.network
     if network and in_paper and network != in_paper:  # older records do not name the paper's
         lines = [line for line in lines if line != f"image features: {network}"]
         lines = [f"image features: {network}, in the paper {in_paper}", *lines]
     features = [line for start in FEATURES for line in lines if line.startswith(start)]
-    texts["F"] = "; ".join(dict.fromkeys(features))
     random = [line for line in lines if line.startswith("sentence vectors: random")]
     if record.text_features.get("weights") == "random weights":
         random.append("sentence vectors: random weights, in the paper pretrained ones")
-    texts["T"] = "; ".join(random)
-    if other := _other_encoder(row):
-        texts["G"] = f"sentence vectors: {other}, in the paper {row.declared.sentence}"
+    other = _other_encoder(row)
     fed = [name for of in record.trainings.values() for name in of.get("features", {})]
     reads_phrases = any(name.rpartition("/")[2].startswith("phrases_") for name in fed)
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
-    if record.task == "retrieval" and reads_phrases:
-        texts["X"] = "phrases that are annotated in the test captions"
-    return texts
+    is_extra = reads_phrases and record.task == "retrieval"
+    return {
+        "F": "; ".join(dict.fromkeys(features)),
+        "T": "; ".join(random),
+        "G": f"sentence vectors: {other}, in the paper {row.declared.sentence}" if other else "",
+        "X": "phrases that are annotated in the test captions" if is_extra else "",
+    }
 
 
 def _other_encoder(row: Row) -> str:
@@ -119,15 +140,13 @@ def _other_encoder(row: Row) -> str:
 
 
 def _of_trainings(board: Board, row: Row) -> dict[str, str]:
-    own, texts = comparisons.trainings_of(board, row), {}
-    members = [comparisons.known(board, name) for name in sorted(own)]
-    outcomes = [outcome for member in members if member for outcome in member.played]
-    rose, early = (
-        "still improved at the end",
-        "were best in the first quarter of their epochs, and fell",
-    )
-    for letter, said, what in (("C", is_rising, rose), ("E", is_early, early)):
-        known = [said(outcome) for outcome in outcomes if said(outcome) is not None]
+    texts = {}
+    members = [comparisons.known(board, n) for n in sorted(comparisons.trainings_of(board, row))]
+    histories = [o.record.history for member in members if member for o in member.played]
+    rose = "still improved at the end"
+    early = "were best in the first quarter of their epochs, and fell"
+    for letter, tells, what in (("C", is_rising, rose), ("E", is_early, early)):
+        known = [told for told in map(tells, histories) if told is not None]
         if any(known) and 2 * sum(known) >= len(known):
             texts[letter] = f"{sum(known)} of {len(known)} trainings {what}"
     fallen = [
@@ -136,9 +155,15 @@ def _of_trainings(board: Board, row: Row) -> dict[str, str]:
         if best < first
     ]
     texts["D"] = f"best validation rsum: {'; '.join(fallen)}" if fallen else ""
+    lines = dict.fromkeys(line for outcome in row.played for line in outcome.record.deviations)
+    alike = [line.removeprefix(SEEDS) for line in lines if line.startswith(SEEDS)]
+    same = [seeds for seeds in _by_result(row).values() if len(seeds) > 1]
+    if any(outcome.record.history for outcome in row.played):  # no closed form
+        alike += [f"{listed(seeds)} gave identical results" for seeds in same]
+    texts["J"] = "; ".join(alike)
     if (count := len(row.played)) < ENOUGH:
         texts["S"] = f"{count} training{'s' * (count != 1)} of {ENOUGH}"
-    commits = [facts.git_commit for o in row.played for facts in (*o.trainings, o.scoring)]
+    commits = [facts.git_commit for facts in row.costs]
     if any("unknown" in commit or not commit for commit in commits):
         texts["K"] = "the commit of its code is not known"
     of_seed = {o.record.seed: o.trainings[0].git_commit for o in row.played if o.trainings}
@@ -149,20 +174,41 @@ def _of_trainings(board: Board, row: Row) -> dict[str, str]:
     return texts
 
 
-def gain(history: pd.DataFrame) -> float | None:
+def _by_result(row: Row) -> dict[tuple, list[int]]:
+    """The seeds of a row by their ranks; those whose ranks are not kept are left out."""
+    seeds: dict[tuple, list[int]] = {}
+    for outcome in row.played:
+        ranks = outcome.scores.ranks
+        if result := tuple((way, ranks[way].values.tobytes()) for way in sorted(ranks)):
+            seeds.setdefault(result, []).append(outcome.record.seed)
+    return seeds
+
+
+def is_identical(*rows: Row) -> bool:
+    """Whether two rows have the same ranks, to the last one."""
+    first, *others = (_by_result(row).keys() for row in rows)
+    return bool(first and others) and all(first == other for other in others)
+
+
+def listed(seeds: Sequence[int]) -> str:
+    """Seeds in words: "seeds 0, 1 and 2"."""
+    *others, last = map(str, sorted(seeds))
+    return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
+
+
+def gain(history: dict[str, list]) -> float | None:
     """How much the validation rsum rose over the last third of the epochs, by a straight line, as a
     share of its best value; None for fewer than two epochs.
 
     Epochs before the last change of the learning rate are left out where three or more follow it:
     the rise at the change itself says nothing of what comes.
     """
-    values_E = history["val_rsum"].to_numpy(dtype=float)
+    values_E = np.array(history.get("val_rsum", []), dtype=float)
     count = len(values_E)
     if count < 2 or values_E.max() <= 0:
         return None
     start = max(0, count - max(FEWEST, -(-count // SHARE)))
-    rates_E = history["learning_rate"].to_numpy() if "learning_rate" in history else np.ones(count)
-    changed = np.flatnonzero(np.diff(rates_E)) + 1
+    changed = np.flatnonzero(np.diff(history.get("learning_rate", np.ones(count)))) + 1
     if len(changed) and count - changed[-1] >= FEWEST:
         start = max(start, changed[-1])
     last_E = values_E[start:]
@@ -170,16 +216,16 @@ def gain(history: pd.DataFrame) -> float | None:
     return float(slope * (len(last_E) - 1) / values_E.max())
 
 
-def is_rising(outcome: Outcome) -> bool | None:
+def is_rising(history: dict[str, list]) -> bool | None:
     """Whether the training would have gone on improving; None: it has too few epochs to tell."""
-    rise = gain(outcome.history) if "val_rsum" in outcome.record.history else None
+    rise = gain(history)
     return None if rise is None else rise > TOLERANCE
 
 
-def is_early(outcome: Outcome) -> bool | None:
+def is_early(history: dict[str, list]) -> bool | None:
     """Whether the best epoch lies in the first quarter and validation fell afterwards, as where the
     rate is too high or the model over-fits; None: it has too few epochs to tell."""
-    values_E = np.array(outcome.record.history.get("val_rsum", []), dtype=float)
+    values_E = np.array(history.get("val_rsum", []), dtype=float)
     if len(values_E) < QUARTER or values_E.max() <= 0:
         return None
     is_in_quarter = QUARTER * (values_E.argmax() + 1) <= len(values_E)
@@ -236,18 +282,25 @@ def near_chance(rsum: float, ways: int, images: float) -> str:
 
 
 def time_settings(row: Row) -> list[str]:
-    """Machine, how its processor computes, device, threads, workers and versions, of all trainings
-    and scorings; several where seeds were run on different ones: their times cannot be compared."""
+    """Machine, how its processor computes, device, threads and versions, of all trainings and
+    scorings, and how many stages ran at once; several where seeds were run on different ones:
+    their times cannot be compared."""
     texts = set()
     for outcome in row.played:
         fingerprint = outcome.record.numerics.get("fingerprint", "unknown")
         for facts in (*outcome.trainings, outcome.scoring):
             on_cpu = f"threads: {facts.threads}, fingerprint {fingerprint}"
             device = on_cpu if facts.device == "cpu" else facts.device
-            workers = f", workers: {facts.workers}" if facts.workers > 1 else ""
+            beside = f", {facts.jobs}{BESIDE}" if (facts.jobs or 1) > 1 else ""
             version = facts.packages.get("torch", "unknown")
-            texts.add(f"{facts.machine}, {device}{workers}, torch {version}")
+            texts.add(f"{facts.machine}, {device}{beside}, torch {version}")
     return sorted(texts)
+
+
+def timed_alone(row: Row) -> bool:
+    """Whether no other stage of a season ran beside its trainings and scorings; older records do
+    not say."""
+    return all(facts.jobs == 1 for facts in row.costs)
 
 
 def not_run(board: Board, claim: Claim) -> Flag | None:
@@ -268,27 +321,23 @@ def _lack(board: Board, claim: Claim) -> str:
     if claim.weights:
         # A claim about trained weights is not tested with random ones, nor, where one side alone
         # reads word vectors, with vectors that were trained on the captions at hand.
-        random = [row.title for row in rows if has_flag(board, row, "T")]
-        if random:
+        if random := [row.title for row in rows if has_flag(board, row, "T")]:
             return f"{' and '.join(random)} was played with a random text encoder"
-        deviations = {row.title: row.record.deviations for row in rows if not row.is_own}
-        words = [
-            t for t, lines in deviations.items() if any(x.startswith(OTHER_WORDS) for x in lines)
-        ]
+        lines = {row.title: row.record.deviations for row in rows if not row.is_own}
+        words = [t for t, of in lines.items() if any(x.startswith(OTHER_WORDS) for x in of)]
         if 0 < len(words) < len(rows):
             return f"{' and '.join(words)} was played with other word vectors"
+    declared = [row.declared for row in rows]
     if len({row.method for row in rows}) > 1:
         return ""
     # What a paper compares under one method must differ here, too, and be its own.
-    if len({row.declared.sentence for row in rows}) > 1:
+    if len({of.sentence for of in declared}) > 1:
         for row in rows:
             if other := _other_encoder(row):
                 return f"{row.title} was played with {other}"
-    if len({row.declared.network for row in rows}) > 1:
-        settings = [row.record.image_features.get("settings", {}) for row in rows]
-        networks = {of.get("network") for of in settings}
-        if len(networks) == 1 and None not in networks:
-            return f"all were played with {networks.pop()}"
+    networks, in_papers = ({of.network for of in both} for both in (rows, declared))
+    if len(in_papers) > 1 and len(networks) == 1 and None not in networks:
+        return f"all were played with {networks.pop()}"
     return ""
 
 
@@ -296,11 +345,16 @@ def obstacle(board: Board, comparison: Comparison) -> Flag | None:
     """Why nothing can be concluded from a comparison, whatever its numbers; None: it can."""
     rows = [board.row(preset) for preset in (comparison.first, comparison.second) if preset]
     of_times, task = is_time(comparison.metric), rows[0].task
+    settings = {text for row in rows for text in time_settings(row)} if of_times else set()
     poor = [row.title for row in rows if has_flag(board, row, "N")]
     gains = [sum(best - first for best, first in _from_start(board, r).values()) for r in rows]
     if board.is_small(task):
         said = "L", f"nothing can be concluded from {board.test_queries(task)} test queries"
-    elif of_times and len(settings := {text for row in rows for text in time_settings(row)}) > 1:
+    elif comparison.difference == 0 and is_identical(*rows):
+        said = "M", "identical results"
+    elif any(BESIDE in text for text in settings):
+        said = "Y", "timed beside other stages"
+    elif len(settings) > 1:
         said = "Y", f"timed in {len(settings)} settings, of machine, threads or versions"
     elif poor and not of_times:
         said = "N", f"next to nothing was learned by {' and '.join(poor)}"
@@ -332,12 +386,24 @@ def claim_flags(board: Board, presets: Iterable[str], compared: Sequence[Compari
         flags += [Flag(letter, "; ".join(titles))] if titles else []
     for comparison in compared:
         pair = [r for name in (comparison.first, comparison.second) if (r := board.row(name))]
-        texts = _settings(*pair) | {"H": _tuned(board, *pair)} if len(pair) == 2 else {}
+        texts = {}
+        if len(pair) == 2:
+            texts = _settings(*pair) | {"H": _tuned(board, *pair), "1": unlike_seeds(*pair)}
         is_known = comparison.interval is None or comparison.doubt.image_count
         if not is_known and not is_time(comparison.metric):  # of times other images make no sense
             texts["I"] = "the interval is for other trainings only"
         flags += [Flag(letter, text) for letter, text in texts.items() if text]
     return list(dict.fromkeys(flags))
+
+
+def unlike_seeds(first: Row, second: Row) -> str:
+    """Which seeds are compared, where they are not the same; "" where they are, and of external
+    rows, which have none."""
+    of = {row.title: [o.record.seed for o in row.played] for row in (first, second)}
+    is_alike = len({frozenset(seeds) for seeds in of.values()}) == 1
+    if is_alike or first.is_external or second.is_external:
+        return ""
+    return " against ".join(f"{listed(seeds)} of {title}" for title, seeds in of.items())
 
 
 def _settings(first: Row, second: Row) -> dict[str, str]:
@@ -346,16 +412,16 @@ def _settings(first: Row, second: Row) -> dict[str, str]:
     kinds = {(row.method, bool(row.declared.start)) for row in (first, second)}
     if len(kinds) > 1 or first.declared.fuse or second.declared.fuse:
         return {}
-    records, rows = (first.record, second.record), (first.declared.options, second.declared.options)
-    changed = [{n: r.options[n] for n in r.scaled if n in r.options} for r in records]
-    others, unequal, evened = scaled_differently(*changed, *rows), [], []
-    for name in sorted({*records[0].scaled, *records[1].scaled}):
-        here, there = (record.options.get(name) for record in records)
-        if here == there and rows[0].get(name) != rows[1].get(name):
-            evened.append(name)
-        if name in others and str(here) != str(there):
-            unequal.append(f"{name} {here} and {there}")
-    return {"U": ", ".join(unequal), "Q": ", ".join(evened)}
+    of, declared = (first.record, second.record), (first.declared, second.declared)
+    options, in_paper = ([x.options for x in both] for both in (of, declared))
+    scaled = [f"{n} {options[0].get(n)} and {options[1].get(n)}" for n in unequal(*of, *declared)]
+    evened = [
+        name
+        for name in sorted({*of[0].scaled, *of[1].scaled})
+        if options[0].get(name) == options[1].get(name)
+        and in_paper[0].get(name) != in_paper[1].get(name)
+    ]
+    return {"U": ", ".join(scaled), "Q": ", ".join(evened)}
 
 
 def _tuned(board: Board, first: Row, second: Row) -> str:

@@ -47,23 +47,21 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
         tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
         retrieved = results.read_retrieved(outcome.folder, record)
         for query, item in (WAYS, WAYS[::-1]):
-            if query in retrieved:
-                run = _run(outcome, retrieved[query], ids[query], ids[item], tag)
-                _write(folder / f"{tag}.{query}.run", run)
-
-
-def _run(
-    outcome: Outcome, items_QK: np.ndarray, queries_Q: np.ndarray, items_N: np.ndarray, tag: str
-) -> pd.DataFrame:
-    if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(items_N):
-        expected = f"{len(queries_Q)} queries over {len(items_N)} items"
-        raise UserError(outcome.folder, expected, f"{len(items_QK)} over others", "run: dvc repro")
-    count, depth = items_QK.shape
-    ranks_K = np.arange(1, depth + 1)
-    facts = {"query": queries_Q.repeat(depth), "Q0": "Q0", "item": items_N[items_QK].ravel()}
-    facts |= {"rank": np.tile(ranks_K, count)}
-    # Tools sort by score, and break ties in different ways: these scores have none.
-    return pd.DataFrame(facts | {"score": np.tile(depth + 1 - ranks_K, count), "tag": tag})
+            if query not in retrieved:
+                continue
+            items_QK, queries_Q, items_N = retrieved[query], ids[query], ids[item]
+            if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(items_N):
+                expected, found = (
+                    f"{len(queries_Q)} queries over {len(items_N)} items",
+                    len(items_QK),
+                )
+                raise UserError(outcome.folder, expected, f"{found} over others", "run: dvc repro")
+            count, depth = items_QK.shape
+            ranks = np.tile(np.arange(1, depth + 1), count)
+            run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})
+            run = run.assign(item=items_N[items_QK].ravel(), rank=ranks)
+            # Tools sort by score, and break ties in different ways: these scores have none.
+            _write(folder / f"{tag}.{query}.run", run.assign(score=depth + 1 - ranks, tag=tag))
 
 
 def _name(text: str) -> str:

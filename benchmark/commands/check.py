@@ -7,6 +7,8 @@ season and no dataset is needed.
 """
 
 import argparse
+import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,6 +18,7 @@ from time import perf_counter
 from traceback import extract_tb
 from types import ModuleType
 
+import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
@@ -25,15 +28,17 @@ from benchmark.core.devices import make_deterministic
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.names import checked_name
 from benchmark.features import drawn_cnn, text_encoders
-from benchmark.scoring import model_scores
-from benchmark.season.method_options import configured, inputs_of, method_of
-from benchmark.season.presets import Preset, own_presets, presets
-from benchmark.train.resumable_loop import optimiser_of
+from benchmark.scoring import model_scores, score_checks
+from benchmark.scoring.inputs import SplitInputs
+from benchmark.scoring.relevance import RefusedError, Tile
+from benchmark.scoring.score_checks import Groups
+from benchmark.season.plugins import Preset, configured, inputs_of, method_of, own_presets, presets
+from benchmark.train.resumable_loop import begun, optimiser_of, seed_all
 
 SIZES = Sizes(image=24, text=40, classes=8)  # of the made-up data; the same in every run
 REGIONS, WORDS, SIDE, POOL, PROPOSALS, VECTOR = 64, 7, 64, 5, 6, 300
 VECTORS = ("sentence", "phrase")  # text that comes as ready-made vectors
-IMAGES, CAPTIONS = 6, 11
+IMAGES, CAPTIONS, PAIRS = 40, 110, 8  # the pairs are those of a training
 STEPS, RATE, LOWER = 60, 0.005, 0.7  # of a training on eight pairs; what its loss must fall to
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 MARKS = {True: "ok  ", False: "FAIL", None: "    "}
@@ -47,13 +52,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started, name = perf_counter(), checked_name(Path(arguments.method).stem, "check")
+    before = _of_libraries()
     module = method_of(arguments.method)
+    changed = [
+        key for key, value in _of_libraries().items() if not _is_same(before.get(key), value)
+    ]
     is_own = arguments.method.endswith(".py")
     known = own_presets({name: arguments.method}) if is_own else presets()
     of_method = {key: row for key, (method, row) in known.items() if method == arguments.method}
     rows = {key: row for key, row in of_method.items() if not row.fuse}
     trials = {key: Trial(module, row.options, row) for key, row in rows.items()}
-    trials, broken = trials or {name: Trial(module, {})}, 0
+    trials, broken = trials or {name: Trial(module, {})}, len(changed)
+    for what in changed:
+        print(f"FAIL  its import changes {what}, for all that this process computes")
     for preset, trial in trials.items():
         print(f"{preset}:")
         for promise, is_kept, note in check(trial):
@@ -86,12 +97,15 @@ class Trial:
     def takes(self) -> Inputs:
         return inputs_of(self.module, self.options, "preset")
 
-    def model(self, seed: int = 0) -> nn.Module:
-        torch.manual_seed(seed)
+    def built(self, seed: int) -> nn.Module:
+        seed_all(seed)
         given = {"word_vectors": _random(3, SIZES.text, VECTOR)} if self.takes.word_vectors else {}
         if self.takes.image == "pixels":
             given["image_network"] = drawn_cnn.Network(SIZES.image // 2)
-        model = self.module.Model(self.config, SIZES, **given)
+        return self.module.Model(self.config, SIZES, **given)
+
+    def model(self, seed: int = 0) -> nn.Module:
+        model = self.built(seed)
         if self.takes.fit:
             model.fit([(self.images(64), self.captions(64))])
         return model
@@ -154,7 +168,7 @@ class Trial:
             self.ended.append((what, True, "; ".join(notes)))
         except (Exception, SystemExit) as error:
             told = " ".join(str(error).split())[:300]
-            if not isinstance(error, BrokenError | UserError):
+            if not isinstance(error, BrokenError | RefusedError | UserError):
                 frames = extract_tb(error.__traceback__)
                 lines = [f.lineno for f in frames if f.filename == self.module.__file__]
                 told = f"{type(error).__name__}: {told}"
@@ -164,12 +178,17 @@ class Trial:
 
 def check(trial: Trial) -> list[Ended]:
     """Try every promise. Without a model that can be built and scores, the rest is not tried."""
+    before = _left_behind()
     _try_parts(trial)
     if all(is_kept for _, is_kept, _ in trial.ended):
         _try_scores(trial)
         _try_training(trial)
     else:
         trial.ended.append(("the rest was not tried", None, ""))
+    with trial.promise("it leaves no file, thread or setting behind"):
+        after = _left_behind()
+        left = [what for what, state in after.items() if before.get(what) != state]
+        _check(not left, f"found {', '.join(left[:5])}: another model would meet them")
     return trial.ended
 
 
@@ -196,24 +215,25 @@ def _try_parts(trial: Trial) -> None:
             _check(isinstance(phase, Phase), f"phase {number} is {phase!r:.60}")
             told, rates = f"phase {number}", len(phase.learning_rates)
             _check(phase.epochs == rates, f"{told}: {phase.epochs} epochs, {rates} learning rates")
+            _check(any(phase.learning_rates), f"{told}: all its learning rates are 0")
             is_long_enough = phase.batch_size > 1 and phase.epochs > 0
             _check(is_long_enough, f"{told}: less than an epoch, or than two rows a batch")
         is_given = trial.takes.fit or (trial.row and trial.row.start)
         _check(phases or is_given, "it has no phase, and nothing is fitted")
         notes.append(f"phases: {len(phases)}, epochs: {sum(phase.epochs for phase in phases)}")
     with trial.promise("the Model can be built, and its phases find its parameters") as notes:
-        model = trial.model()
-        names = [name for name, _ in model.named_parameters()]
+        model, is_one = begun(trial.built, 0)
+        _check(not is_one, "every seed starts from the same weights: it sets a seed itself")
+        lost = list(_unregistered(model))
+        _check(not lost, f"{lost} is never trained or saved: use nn.ModuleList, nn.Parameter")
         for phase in trial.module.recipe(trial.config):
             optimiser_of(model, phase)
-            starts = [start for start, _ in phase.rates]
-            unused = [s for s in starts if not any(name.startswith(s) for name in names)]
-            _check(not unused or unused != starts, f"rates: no parameter begins with {unused}")
-            notes += [f"no parameter begins with {start!r}" for start in unused]
         notes.append(f"{sum(x.numel() for x in model.parameters()):,} parameters")
     with trial.promise("it gives one finite score per pair") as notes:
         scores = _scored(trial, trial.model())
         _check(scores.std() > 0, "all scores are equal")
+        is_fine = scores.dtype in (torch.float32, torch.float64)
+        _check(is_fine, f"scores are {scores.dtype}: equal ones count against it; use float32")
         notes.append(f"{float(scores.min()):.3g} to {float(scores.max()):.3g}")
 
 
@@ -221,12 +241,8 @@ def _try_scores(trial: Trial) -> None:
     model, takes = trial.model().eval(), trial.takes
     captions, whole = trial.captions(CAPTIONS), _scored(trial, model)
     what = "a score follows from its image and its text alone, in any order, batch and tile"
-    with trial.promise(what), torch.no_grad():
-        rows, columns = torch.arange(IMAGES).flip(0)[1:4], torch.arange(CAPTIONS).flip(0)[2:7]
-        some = Captions(values=captions.values[columns], lengths=captions.lengths[columns])
-        images, texts = model.encode_images(trial.images(IMAGES)[rows]), model.encode_captions(some)
-        again = model_scores.score_pairs(model.similarity, images, texts, tile=(1, 2))
-        _check_equal(again, whole[rows][:, columns], "scores of the same pairs in another batch")
+    with trial.promise(what):
+        _check_again(trial, model)
     if takes.text not in VECTORS:
         with trial.promise("padding changes no score, and a caption without words does no harm"):
             wider = torch.nn.functional.pad(captions.values, (0, 9))
@@ -235,19 +251,17 @@ def _try_scores(trial: Trial) -> None:
             captions.values[3], captions.lengths[3] = 0, 1
             _scored(trial, model, captions)
     with trial.promise("what inputs declares beside, the Model has"), torch.no_grad():
-        texts = trial.captions(IMAGES)
+        texts = trial.captions(CAPTIONS)
         images, encoded = model.encode_images(trial.images(IMAGES)), model.encode_captions(texts)
         if takes.scores:
             parts = model.scores(images, encoded)
             _check(tuple(parts) == takes.scores, f"scores are {tuple(parts)}, not {takes.scores}")
-            few = model.scores(tuple(x[2:4] for x in images), tuple(x[1:] for x in encoded))
-            for name, scores in parts.items():
-                _check_equal(few[name], scores[2:4, 1:], f"scores {name} of fewer items")
         if takes.caption_similarity:
             shape = tuple(model.caption_similarity(encoded, encoded).shape)
-            _check(shape == (IMAGES, IMAGES), f"caption_similarity gives {shape}")
+            _check(shape == (CAPTIONS, CAPTIONS), f"caption_similarity gives {shape}")
         if takes.attention:
-            weights = model.attention(images, encoded)
+            texts = trial.captions(IMAGES)
+            weights = model.attention(images, model.encode_captions(texts))
             _check(len(weights) == IMAGES, "attention: not one row per pair")
             for row, length in zip(weights, texts.lengths, strict=True):
                 sums = row[:length].sum(1)
@@ -284,12 +298,21 @@ def _try_training(trial: Trial) -> None:
             _check_gradients(model, {name: terms[name] for name in phase.terms or terms})
             optimiser.step()
     with trial.promise("it learns: its loss on eight pairs falls") as notes:
-        losses = _trained(trial, phases, STEPS)
+        model, losses = _trained(trial, phases, STEPS)
         told = f"from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} steps of Adam"
         _check(losses[-1] <= max(LOWER * losses[0], 1e-3), told)
         notes.append(told)
+        lacking = [
+            name for name, x in model.named_parameters() if x.requires_grad and x.grad is None
+        ]
+        notes += [f"no gradient for {', '.join(lacking)}"] * bool(lacking)
+    if trial.takes.task == "retrieval":
+        with trial.promise("pairs that it learned do not score below others: the greatest is best"):
+            _check_learned(trial, phases)
+    with trial.promise("what it learned is in its parameters and buffers"):
+        _check_again(trial, _trained(trial, phases, 3)[0].eval())
     with trial.promise("the same seed gives the same training"):
-        is_same = _trained(trial, phases, 2) == _trained(trial, phases, 2)
+        is_same = _trained(trial, phases, 2)[1] == _trained(trial, phases, 2)[1]
         _check(is_same, "two trainings with one seed differ")
 
 
@@ -301,11 +324,16 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
     """Scores (I, C) of made-up items by a model that is put into evaluation mode."""
     model.eval()
     with torch.no_grad():
-        images = model.encode_images(trial.images(IMAGES))
-        texts = model.encode_captions(captions or trial.captions(CAPTIONS))
+        given, captions = trial.images(IMAGES), captions or trial.captions(CAPTIONS)
+        before = given.clone(), captions.values.clone()
+        images, texts = model.encode_images(given), model.encode_captions(captions)
+        is_left = given.equal(before[0]) and captions.values.equal(before[1])
+        _check(is_left, "it changes the numbers that it is given: copy them first")
         for encoding, count in ((images, IMAGES), (texts, CAPTIONS)):
             kind = type(encoding).__name__
             _check(isinstance(encoding, tuple), f"an encoding is {kind}, not a tuple of tensors")
+            kinds = {type(x).__name__ for x in encoding if not isinstance(x, Tensor)}
+            _check(not kinds, f"an encoding has {', '.join(kinds)} beside tensors")
             sizes = {len(x) for x in encoding}
             _check(sizes == {count}, f"an encoding of {count} items has {sizes}")
         scores = model.similarity(images, texts)
@@ -315,20 +343,115 @@ def _scored(trial: Trial, model: nn.Module, captions: Captions | None = None) ->
     return scores
 
 
-def _trained(trial: Trial, phases: list[Phase], steps: int) -> list[float]:
-    """The losses of steps on eight pairs, until they are lower; of the terms that the first phase
-    counts."""
-    model, batch = trial.model(seed=5).train(), trial.batch(list(range(8)), phases)
+def _trained(
+    trial: Trial, phases: list[Phase], steps: int, lower: float = LOWER
+) -> tuple[nn.Module, list[float]]:
+    """A model, and the losses of its steps on eight pairs, until they are `lower` than the first by
+    this factor; of the terms that the first phase counts."""
+    model, batch = trial.model(seed=5).train(), trial.batch(list(range(PAIRS)), phases)
     optimiser = torch.optim.Adam([x for x in model.parameters() if x.requires_grad], lr=RATE)
     losses: list[float] = []
-    while len(losses) < steps and (len(losses) < 2 or losses[-1] > LOWER * losses[0]):
+    while len(losses) < steps and (len(losses) < 2 or losses[-1] > lower * losses[0]):
         terms = model.loss(batch)
         loss = sum(terms[name] for name in phases[0].terms or terms)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         losses.append(float(loss.detach()))
-    return losses
+    return model, losses
+
+
+def _check_learned(trial: Trial, phases: list[Phase]) -> None:
+    """Eight pairs are learned, to the end: no loss with the wrong sign, no distance as a score."""
+    model = _trained(trial, phases, STEPS, lower=0.0)[0].eval()
+    with torch.no_grad():
+        images, captions = trial.images(PAIRS), trial.captions(PAIRS)
+        scores = model.similarity(model.encode_images(images), model.encode_captions(captions))
+    own, other = scores.diagonal().mean(), scores[~torch.eye(PAIRS, dtype=torch.bool)].mean()
+    told = f"its pairs score {float(own):.3g} on average, others {float(other):.3g}"
+    is_reversed = own < other - scores.std() / 2  # what is hardly learned is about equal
+    _check(not is_reversed, f"{told}: is the sign of the loss or of the score wrong?")
+
+
+def _check_again(trial: Trial, model: nn.Module) -> None:
+    """Score a made-up split, and again as `evaluate` does: by a model with the same weights, of a
+    file that is loaded anew, in other batches and another order."""
+    other = Trial(method_of(trial.module.__file__), trial.options, trial.row).model(seed=7)
+    other.load_state_dict(model.state_dict())
+    inputs = SplitInputs(
+        images=trial.images(IMAGES),
+        captions=trial.captions(CAPTIONS),
+        image_of_caption=torch.arange(CAPTIONS) % IMAGES,
+        group_of_image=torch.arange(IMAGES),
+        device=torch.device("cpu"),
+    )
+    encoded = model_scores.encoded(model, inputs, parts := (*trial.takes.scores, ""))
+    found = encoded.scores(slice(None), slice(None))
+    for part, scores in zip(parts, found, strict=True):
+        first = Groups(IMAGES, CAPTIONS)
+        first.add(Tile(encoded.image_order, encoded.caption_order, {}), scores)
+        score_checks.check_retrieval(other.eval(), inputs, part, first)
+    if trial.takes.caption_similarity:
+        first = Groups(CAPTIONS, CAPTIONS)
+        for rows, scores in model_scores.sentence_scores(model, inputs):
+            first.add(Tile(rows.numpy(), np.arange(CAPTIONS), {}), scores.numpy())
+        score_checks.check_sentences(other, inputs, first)
+
+
+def _unregistered(model: nn.Module) -> Iterator[str]:
+    """Names of lists and dicts with parameters or modules that torch does not know of."""
+    for prefix, module in model.named_modules():
+        for name, value in vars(module).items():
+            inside = value.values() if isinstance(value, dict) else value
+            is_some = isinstance(value, list | tuple | dict) and not name.startswith("_")
+            if is_some and any(isinstance(x, nn.Module | nn.Parameter) for x in inside):
+                yield f"{prefix}.{name}".removeprefix(".")
+            if isinstance(value, Tensor) and value.requires_grad:
+                yield f"{prefix}.{name}".removeprefix(".")
+
+
+def _of_libraries() -> dict[str, object]:
+    """What a file that is imported can change for all others: settings, states, functions."""
+    owners = (torch, torch.Tensor, torch.nn, torch.nn.functional, torch.nn.init, torch.optim, np)
+    found = {
+        f"{owner.__name__}.{name}": value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if callable(value)
+    }
+    return found | {
+        "torch's default dtype": torch.get_default_dtype(),
+        "torch's default device": torch.get_default_device(),
+        "torch's threads": torch.get_num_threads(),
+        "torch's deterministic mode": torch.are_deterministic_algorithms_enabled(),
+        "whether torch keeps gradients": torch.is_grad_enabled(),
+        "torch's seed": str(torch.get_rng_state().tolist()),
+        "numpy's seed": str(np.random.get_state()[1:3]),
+        "Python's seed": str(random.getstate()),
+    }
+
+
+def _left_behind() -> dict[str, object]:
+    """What a model can leave to the next one beside its weights: files of the working folder with
+    their sizes and times, threads, settings of torch, and names that are new in libraries."""
+    files = {f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")}
+    threads = {f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon}
+    names = {
+        f"{owner.__name__}.{name}": True
+        for owner in (torch, torch.nn, torch.nn.functional, np)
+        for name, value in vars(owner).items()
+        if not isinstance(value, ModuleType)
+    }
+    settings = {
+        f"the working folder {Path.cwd()}": True,
+        f"{torch.get_num_threads()} threads of torch": True,
+        f"the default dtype {torch.get_default_dtype()}": True,
+    }
+    return settings | threads | names | files
+
+
+def _is_same(before: object, after: object) -> bool:
+    return before is after or before is None or (not callable(after) and before == after)
 
 
 def _check(holds: object, told: str) -> None:

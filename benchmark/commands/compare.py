@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards import comparisons
+from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Row, read_boards
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
@@ -93,9 +93,13 @@ def difference(board: Board, first: Row, second: Row) -> str:
         low, high = compared.estimate.interval
         told += f", 95% interval [{low:.1f}, {high:.1f}]"
         if not compared.is_of_these_trainings:
-            told += f", p {compared.estimate.p():.2g}"
+            told += f", p {compared.estimate.p():.2g}, not adjusted for other comparisons"
     if compared.is_of_these_trainings:
         told += "; nothing is known of other trainings"
     if board.is_small(first.task):
         told += "; too few test queries for a conclusion"
+    if flags.is_identical(first, second):
+        return "rsum: identical results, to the last rank"
+    if seeds := flags.unlike_seeds(first, second):
+        told += f"; {seeds}"
     return told

@@ -10,13 +10,21 @@ import torch
 
 from benchmark.commands.tasks import seconds_of
 from benchmark.core import numerics
-from benchmark.core.devices import pick
+from benchmark.core.devices import fingerprint, pick
 from benchmark.core.errors import UserError
-from benchmark.core.fingerprint import fingerprint
-from benchmark.data.raw_files import RawDataset, checklist, downloads, marked, raw_dataset
+from benchmark.data.raw_files import (
+    RawDataset,
+    checklist,
+    downloads,
+    fetch_advice,
+    is_changed,
+    marked,
+    raw_dataset,
+)
+from benchmark.features import faster_rcnn
 from benchmark.features import load as load_encoder
-from benchmark.season.parameter_files import season_here
-from benchmark.season.parameters import FeatureSet, Params
+from benchmark.season.parameter_files import check_project, read_params
+from benchmark.season.parameters import DETECTORS, FeatureSet, Params
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 GIB = 2**30
@@ -29,7 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see it."""
-    params = season_here(None)
+    check_project()
+    params = read_params()
     device = pick(params.device)
     kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     print(f"device         {kind}")
@@ -38,9 +47,10 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"season         {params.season}: {len(params.cells)} trainings; {costs(params)}")
     missing = []
     for name in params.datasets:
-        if reason := dataset_lacks(raw_dataset(params, name)):
-            missing.append(name)
-        print(f"{name:14} {reason or 'ok'}")
+        dataset = raw_dataset(params, name)
+        reason = dataset_lacks(dataset)
+        missing += [name] if reason else []
+        print(f"{name:14} {reason or dataset_has(dataset)}")
     for key, features in params.feature_sets.items():
         if not (Path(features.folder) / "card.json").is_file():
             reason = features_lack(params, features)
@@ -59,6 +69,14 @@ def costs(params: Params) -> str:
     free = shutil.disk_usage(".").free / GIB
     known = f"{len(timed)} of them took {sum(timed) / 3600:.1f} hours where they were run"
     return f"{known}; about {needed:.1f} GiB of disk, {free:.1f} free"
+
+
+def dataset_has(dataset: RawDataset) -> str:
+    """Whether the raw files are those that were fetched, and which release."""
+    if is_changed(dataset, dataset.origin):
+        state = "changed since it was fetched" if dataset.folder.is_dir() else "not fetched yet"
+        return f"{state}; {fetch_advice(dataset)}"
+    return f"ok, {dataset.release}" if dataset.release else "ok"
 
 
 def dataset_lacks(dataset: RawDataset) -> str:
@@ -83,7 +101,6 @@ def dataset_lacks(dataset: RawDataset) -> str:
 def features_lack(params: Params, features: FeatureSet) -> str:
     """Which file an encoding needs and lacks, and where it is to be put; "" if none."""
     raw = raw_dataset(params, features.dataset).origin
-    settings = features.image or features.proposals
     paths = [raw / features.image.features] if features.image and features.image.features else []
     if features.proposals and features.proposals.how == "file":
         paths = [raw / features.proposals.boxes]
@@ -93,10 +110,15 @@ def features_lack(params: Params, features: FeatureSet) -> str:
     if lost := [path for path in paths if not path.exists()]:
         folder = "place it there, or name its folder: rematch season NAME --weights-dir DIR"
         return f"MISSING: {lost[0]}: not found; {folder}"
-    if settings and not paths:
-        weights = Path(params.weights_dir) if params.weights_dir else None
+    networks = []
+    if settings := features.proposals or (None if paths else features.image):
+        networks = [(features.encoder, settings.network)]
+    if features.proposals and features.proposals.how == "rpn" and features.encoder != DETECTORS:
+        networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
+    weights = Path(params.weights_dir) if params.weights_dir else None
+    for encoder, network in networks:
         try:
-            load_encoder(features.encoder).whereabouts(settings.network, weights)
+            load_encoder(encoder).whereabouts(network, weights)
         except UserError as error:
             return f"MISSING: {error}"
     return ""

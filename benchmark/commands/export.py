@@ -42,6 +42,8 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.metrics:
         print(write_metrics(ROOT / params.season))
         return
+    if arguments.queries and arguments.queries.suffix != ".parquet":
+        raise UserError("--queries", "a .parquet file", arguments.queries.name, "name it so")
     boards = read_boards(params)
     if arguments.trec:
         for board in boards:

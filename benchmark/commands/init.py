@@ -2,16 +2,20 @@
 
     rematch init DIR
 
-DIR holds the images and one annotation file: .csv or .jsonl (image and caption, or Hugging Face's
-metadata), Karpathy's .json or COCO's captions. The season gets presets of several methods with a
-budget that fits the number of captions, and a test split that is large enough for verdicts where
-there are enough images. All is checked before anything is written, and the new season becomes the
-active one. Run it in the clone of Rematch.
+DIR holds the images and one annotation file: .csv, .tsv, .txt or .jsonl (image and caption, or
+Hugging Face's metadata), or a .json: a list, Karpathy's, COCO's captions or TextCaps. The season
+gets presets of several methods with a budget that fits the number of captions, and a test split
+that is large enough for verdicts where there are enough images; a validation split is taken from
+train where there is none. All is checked before anything is written, a refused `init` leaves
+nothing behind, and the new season becomes the active one. Run it in the clone of Rematch.
 """
 
 import argparse
 import json
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +26,12 @@ from benchmark import features
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.commands import season
 from benchmark.contracts.datasets import folder as reader
+from benchmark.core.command_line import lock_of
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import is_file, read_json, write_text
 from benchmark.core.names import LONGEST
 from benchmark.data import prepared_tables
+from benchmark.data.raw_files import HASHED, raw_dataset
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.season.parameter_files import (
@@ -56,6 +62,7 @@ class Counted:
     has_splits: bool  # in the annotations
     val: int
     test: int
+    val_is_taken: bool = False  # from train, as the annotations have none
 
     @property
     def trained(self) -> int:
@@ -70,6 +77,7 @@ class Counted:
     def told(self) -> str:
         whose = "of the annotations" if self.has_splits else "by a hash of the paths"
         text = f"split {whose}: {self.test} to test, {self.val} to validate"
+        text += " (taken from train: the annotations have no val)" if self.val_is_taken else ""
         if not self.is_conclusive:
             text += f". Nothing can be concluded from {self.test} test images: "
             text += f"{MIN_TEST_QUERIES} are needed"
@@ -86,6 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     folder, captions = arguments.folder, arguments.captions
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")[:LONGEST]
+    if not (arguments.name or plain):
+        expected, do = "a name with Latin letters or digits", "give the season one with --name NAME"
+        raise UserError(folder, expected, repr(folder.resolve().name), do)
     name = season_name(arguments.name or plain)
     check_project()  # elsewhere, this would begin a second project
     path = SEASONS / name / SEASON_FILE
@@ -98,31 +109,51 @@ def main(arguments: argparse.Namespace) -> None:
     if weights_dir:  # without one they are downloaded
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
     counted = count(folder, captions)
-    for image in reader.inventory(folder, reader.Options(captions=captions)):
+    options = reader.Options(captions=captions)
+    for image in reader.inventory(folder, options)[1:]:
         if not is_file(image):
-            do = "correct the annotation file or add the image, then init again"
-            raise UserError(image, "an image, as the annotations name it", "nothing", do)
+            raise reader.missing(folder, image.relative_to(folder).as_posix())
     print(f"{folder}: {counted.images} images, {counted.captions} captions")
     print(counted.told)
     text = season_text(name, folder, captions, counted)
     params = resolve(name, checked(Season, yaml.safe_load(text), str(path)))
-    fetch(params, name)
-    try:
-        print("\n".join(prepare(params, name)))
-    except UserError as error:  # told of the user's folder, not of the link to it
-        item = error.where.removeprefix(f"{name}: ").replace(f"data/raw/{name}/", "")
-        do = "correct it, then init again"
-        raise UserError(f"{folder}: {item}", error.expected, error.found, do) from error
-    write_text(path, text)
-    for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
-        print(note)
-    parser = argparse.ArgumentParser()
-    season.configure(parser)
-    chosen = parser.parse_args([name])
-    chosen.weights_dir = arguments.weights_dir
-    season.main(chosen)
+    dataset = raw_dataset(params, name)
+    written = [dataset.manifest, dataset.folder, HASHED / f"{name}.json", path.parent]
+    with undone(*written, lock_of(str(dataset.folder)), prepared_tables.ROOT / name):
+        fetch(params, name)
+        try:
+            print("\n".join(prepare(params, name)))
+        except UserError as error:  # told of the user's folder, not of the link to it
+            item = error.where.removeprefix(f"{name}: ").replace(f"data/raw/{name}/", "")
+            do = f"{error.do.removesuffix(' and fetch again') or 'correct it'}, then init again"
+            raise UserError(f"{folder}: {item}", error.expected, error.found, do) from error
+        write_text(path, text)
+        for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
+            print(note)
+        parser = argparse.ArgumentParser()
+        season.configure(parser)
+        chosen = parser.parse_args([name])
+        chosen.weights_dir = arguments.weights_dir
+        season.main(chosen)
     print(f"{path}: what is run; edit it, then: rematch season {name}")
     print(f"next: rematch play; then read reports/{name}/README.md")
+    print(reader.told(folder, options))
+
+
+@contextmanager
+def undone(*paths: Path) -> Iterator[None]:
+    """What the block writes there is gone if it fails; what was there before stays."""
+    places = {place for path in paths for place in (path, *path.parents)}
+    new = [place for place in places if not place.exists() and not place.is_symlink()]
+    try:
+        yield
+    except BaseException:
+        for place in sorted(new, key=lambda place: len(place.parts), reverse=True):
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        raise
 
 
 def count(folder: Path, captions: str | None) -> Counted:
@@ -131,11 +162,14 @@ def count(folder: Path, captions: str | None) -> Counted:
     try:
         tables = reader.read(folder, options)
     except UserError as error:
-        where = f"{folder}: {error.where}"
+        where = error.where if error.where.startswith(str(folder)) else f"{folder}: {error.where}"
         raise UserError(where, error.expected, error.found, error.do) from error
     images, texts = tables.images, len(tables.captions)
     if reader.has_splits(folder, options):
         val, test = (int((images["split"] == split).sum()) for split in ("val", "test"))
+        groups = images["group"][images["split"] == "train"].nunique()
+        if val == 0 and groups > 1:
+            return Counted(len(images), texts, True, max(1, round(groups / 10)), test, True)
         return Counted(len(images), texts, True, val, test)
     groups = images["group"].nunique()
     val = max(1, round(groups / 10))
@@ -147,7 +181,9 @@ def count(folder: Path, captions: str | None) -> Counted:
 def season_text(name: str, folder: Path, captions: str | None, counted: Counted) -> str:
     """The season file, with comments: the papers' recipes, scaled where there are few captions."""
     options: dict[str, object] = {"captions": captions} if captions else {}
-    if not counted.has_splits:
+    if counted.val_is_taken:
+        options |= {"val": counted.val}
+    elif not counted.has_splits:
         options |= {"val": counted.val, "test": counted.test}
     trained = counted.trained
     batch = min(BATCH, max(2, trained // 4))

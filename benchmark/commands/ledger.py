@@ -11,12 +11,11 @@ Reads reports/*/claims.json, which every report writes; the same files give the 
 import argparse
 from pathlib import Path
 
-from benchmark.boards.claim_ledger import ledger
-from benchmark.boards.season_claims import FILE, read_seasons
+from benchmark.boards.claim_ledger import FILE, ledger, read_seasons
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
-from benchmark.report import figure_style, papers_figure
-from benchmark.report.ledger_figure import alt_text, ledger_figure
+from benchmark.report import figure_style
+from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
 from benchmark.report.pages.ledger_pages import fidelity_page, ledger_page
 
@@ -39,12 +38,9 @@ def write_ledger() -> Path:
         do = "run: rematch report"
         raise UserError(f"{ROOT}/*/{FILE}", "the report of a season", "none", do)
     rows = ledger(seasons)
-    drawn = {"papers": (papers_figure.papers_figure(rows), papers_figure.alt_text(rows))}
-    if any(row.findings for row in rows):
-        drawn["ledger"] = ledger_figure(rows), alt_text(rows)
     shown = {
-        name: picture(alt, figure_style.save(figure, ROOT / name).name)
-        for name, (figure, alt) in drawn.items()
+        drawn.name: picture(drawn.alt, figure_style.save(drawn.figure, ROOT / drawn.name).name)
+        for drawn in figures_of(rows)
     }
     write_text(ROOT / "README.md", ledger_page(seasons, rows, shown))
     write_text(ROOT / "fidelity.md", fidelity_page())

@@ -7,7 +7,7 @@ import re
 from dataclasses import fields
 
 from benchmark.papers.printed_tables import as_printed, printed
-from benchmark.season.presets import PACKAGE_ROOT, presets
+from benchmark.season.plugins import PACKAGE_ROOT, presets
 
 WHAT = ("methods", "presets", "datasets", "seasons")
 

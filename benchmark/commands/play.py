@@ -2,18 +2,18 @@
 
     rematch play                          the active season, on all cores
     rematch play flickr8k --only '*scan*'  some cells, with what they need
-    rematch play --dry                    what would be run
+    rematch play --dry                    what would be run; nothing is written
     rematch play --gpus 0,1 --jobs 4      two cells on each GPU
 
 It runs what `dvc repro` would, and afterwards DVC finds everything up to date. A stage that fails
 stops those that need it, and no others; a killed training goes on where it was, and Ctrl-C kills
-what runs. What a stage says is in .scratch/log/. The exit status is 1 if a stage or one of the
-cells failed.
+what runs. What a stage says is in .scratch/log/. The exit status is 1 if a stage failed, or a cell
+that was evaluated now.
 """
 
 import argparse
 import logging
-import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,11 +25,19 @@ from dvc.repo import Repo
 from dvc.stage import PipelineStage
 
 from benchmark.commands import tasks
+from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
-from benchmark.core.locks import alone
 from benchmark.core.records import RECORD, read_record
-from benchmark.season.parameter_files import SEASONS, active_season, cells_like, season_here
-from benchmark.season.pipeline import write_pipelines
+from benchmark.season import pipeline
+from benchmark.season.parameter_files import (
+    SEASONS,
+    active_season,
+    cells_like,
+    check_kept,
+    check_project,
+    resolved,
+)
+from benchmark.season.parameters import Params
 
 LOCK = Path(".scratch/play.lock")
 FLUSH_AFTER = 60  # seconds between two writings of lock files, each of which takes seconds
@@ -48,33 +56,66 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    params = season_here(arguments.season)
+    gpus = gpus_of(arguments.gpus)
+    jobs = tasks.jobs_of(arguments.jobs, gpus)
+    check_project()
+    params = resolved(arguments.season)
+    check_kept(params.season)
     chosen = cells_like(params, arguments.only, "--only")
-    gpus = tuple(filter(None, arguments.gpus.split(",")))
-    jobs = arguments.jobs or len(gpus) or os.cpu_count()
+    last = [f"evaluate-{key}" for key in chosen]
+    if arguments.only == "*":
+        last += ["cells", "report", "metrics"]
+    if arguments.dry:
+        print("\n".join(stale(params, last)) or "everything is up to date")
+        return 0
     file = f"{SEASONS}/{params.season}/dvc.yaml"
-    targets = [f"{file}:evaluate-{key}" for key in chosen]
-    if arguments.only == "*":  # and, of the active season, one that `dvc status` looks at, too
-        targets = ["dvc.yaml" if params.season == active_season() else f"{file}:metrics"]
+    targets = [f"{file}:{name}" for name in last]
+    if arguments.only == "*" and params.season == active_season():
+        targets = ["dvc.yaml"]  # one that `dvc status` looks at, too
     with alone(LOCK, "play"):
-        write_pipelines(params)  # of the season file as it is now
+        pipeline.write_pipelines(params)  # of the season file as it is now
         with opened(targets) as records:
-            if arguments.dry:
-                stale = [name for name in records.stages if records.is_stale(name)]
-                print("\n".join(stale) if stale else "everything is up to date")
-                return 0
             stages = {
                 name: tasks.of_stage(params, name, stage.cmd, records.needs(name))
                 for name, stage in records.stages.items()
             }
             failed = tasks.run_all(stages, jobs, gpus, records.is_stale, records.ended)
-    print(f"{records.run} stages run, {records.kept} up to date, {len(failed)} failed or not begun")
-    lost = []
-    for folder in (Path(params.everything[key].folder) for key in chosen):
+    run = len(records.run)
+    print(f"{run} stages run, {records.kept} up to date, {len(failed)} failed or not begun")
+    has_failed = bool(failed)
+    for key in chosen:
+        folder = Path(params.everything[key].folder)
         if (folder / RECORD).is_file() and (record := read_record(folder)).status != "ok":
-            lost.append(record.status)
-            print(f"{folder}: {record.status}: {' '.join(record.reason.split())}")
-    return 1 if failed or "failed" in lost else 0
+            is_new = f"evaluate-{key}" in records.run
+            has_failed |= is_new and record.status == "failed"
+            when = "" if is_new else " (of an earlier run)"
+            print(f"{folder}: {record.status}: {' '.join(record.reason.split())}{when}")
+    return 1 if has_failed else 0
+
+
+def gpus_of(text: str) -> tuple[str, ...]:
+    """The numbers of the GPUs of --gpus. Raises UserError for anything else, and for one that this
+    machine does not have: its jobs would run on the CPU."""
+    gpus = tuple(text.split(",")) if text else ()
+    if not all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus) or len(set(gpus)) < len(gpus):
+        raise UserError("--gpus", "numbers of GPUs, each once, as in 0,1", repr(text), "correct it")
+    for gpu in gpus:
+        from benchmark.core.devices import pick  # torch takes a second that --help should not
+
+        pick(f"cuda:{gpu}")
+    return gpus
+
+
+def stale(params: Params, last: list[str]) -> list[str]:
+    """Which of some stages and of those that they need would be run: of the season file as it is
+    now, against the pipelines as they are."""
+    edited = pipeline.edited(params)
+    ordered = pipeline.in_order(pipeline.all_stages(params), last)
+    file = f"{SEASONS}/{params.season}/dvc.yaml"
+    known = [f"{file}:{name}" for name in last if name not in edited]
+    with opened(known) as records:
+        old = {name for name in records.stages if name in ordered and records.is_stale(name)}
+    return [name for name in ordered if name in edited | old]
 
 
 class Records:
@@ -89,7 +130,7 @@ class Records:
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in ordered}
         self.inputs: dict[str, dict] = {}  # of stages that were found stale, as they were then
         self.unwritten: list[PipelineStage] = []  # that ended
-        self.kept = self.run = 0
+        self.kept, self.run = 0, set[str]()
         self.written = time.monotonic()
 
     def needs(self, name: str) -> tuple[str, ...]:
@@ -114,7 +155,7 @@ class Records:
                 return f"{', '.join(edited)} changed while it ran; run it again"
             stage.save(run_cache=False)
             stage.commit()
-        self.run += 1
+        self.run.add(name)
         self.unwritten.append(stage)
         if time.monotonic() - self.written > FLUSH_AFTER:
             self.write()

@@ -18,17 +18,17 @@ from benchmark.contracts.methods import Captions
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.data import prepared_tables
+from benchmark.data.feature_folders import Words
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import Words
+from benchmark.encode.images import describer, stacked
 from benchmark.evaluate.trained_cells import ModelOnSplit, TrainedCell, model_on_split, trained_cell
-from benchmark.features.image_networks import describer, stacked
 from benchmark.features.standardisation import CONSTANT, Standardiser
 from benchmark.readers.image_files import Folder
 from benchmark.scoring import model_scores
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import FeatureSet, Params
+from benchmark.season.parameters import Cell, FeatureSet, Params
 
 SPLIT = "test"
 SAMPLE = 32  # training images that are encoded again, for the statistics of a standardisation
@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="what the images should show")
     parser.add_argument("--image", type=Path, metavar="FILE", help="an image to find captions for")
     parser.add_argument("--dataset", help="default: the first that the preset is trained on")
+    parser.add_argument("--seed", type=int, help="default: the first")
     parser.add_argument("--top", type=int, default=5, help="how many results")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
@@ -47,11 +48,11 @@ def main(arguments: argparse.Namespace) -> None:
     if (arguments.text is None) == (arguments.image is None):
         found = "neither" if arguments.text is None else "both"
         raise UserError("query", "a text or --image", found, 'rematch query PRESET "TEXT"')
+    if arguments.top < 1:
+        raise UserError("--top", "1 or more", arguments.top, "correct it")
     make_deterministic()
     params = read_params(arguments.season)
-    of_datasets = [c for c in params.cells.values() if arguments.dataset in (None, c.dataset)]
-    first_of = {cell.preset: cell for cell in reversed(of_datasets)}  # its first dataset and seed
-    cell = entry(first_of, arguments.preset, "trained preset")
+    cell = chosen(params, arguments)
     trained = trained_cell(cell)
     if trained.takes.task != "retrieval" or trained.checkpoint.status != "ok":
         found = f"{trained.takes.task}, {trained.checkpoint.status}"
@@ -69,6 +70,17 @@ def main(arguments: argparse.Namespace) -> None:
     for rank, hit in enumerate(hits[: arguments.top].itertuples(), 1):
         image, text = printable(hit.file or hit.image_id), printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
+
+
+def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
+    """The first trained cell of the preset, with the dataset and the seed that are named."""
+    cells: dict[str, dict[str, dict[str, Cell]]] = {}
+    for cell in params.cells.values():
+        cells.setdefault(cell.preset, {}).setdefault(cell.dataset, {})[str(cell.seed)] = cell
+    datasets = entry(cells, arguments.preset, "trained preset")
+    seeds = entry(datasets, arguments.dataset or next(iter(datasets)), "dataset")
+    seed = next(iter(seeds)) if arguments.seed is None else str(arguments.seed)
+    return entry(seeds, seed, "seed")
 
 
 def best_images(data: Prepared, scores: Tensor) -> pd.DataFrame:

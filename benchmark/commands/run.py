@@ -5,15 +5,16 @@ season sets it, if it does; else with its defaults.
 """
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
 
 import yaml
 
+from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, checked, suggested
-from benchmark.core.files import DAMAGED, read_json, sha256
-from benchmark.core.locks import alone, lock_of
+from benchmark.core.files import DAMAGED, read_json
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
 from benchmark.data.raw_files import is_changed, raw_dataset
@@ -33,7 +34,7 @@ from benchmark.season.parameter_files import (
     season_names,
 )
 from benchmark.season.parameters import DRAWN, DatasetSettings, FeatureSet, Option, Params, Season
-from benchmark.season.presets import Known, Preset, needs, own_presets, presets
+from benchmark.season.plugins import Known, Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.train.__main__ import train_cell
 
@@ -55,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a hyper-parameter of the method; may be given again",
     )
+    parser.add_argument("--json", action="store_true", help="print the whole record")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -73,8 +75,11 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
         run(params, arguments.dataset, arguments.source)
         record = read_record(Path(cell.folder))
-    print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
-    print_metrics(record.metrics)
+    if arguments.json:
+        print(json.dumps(record.model_dump(mode="json"), indent=2))
+    else:
+        print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
+        print_metrics(record.metrics)
     return 1 if record.status == "failed" else 0
 
 
@@ -95,12 +100,13 @@ def run(params: Params, dataset: str, source: Path | None) -> None:
     def is_prepared() -> bool:
         """With these options, from these raw files."""
         wanted = {"options": raw.options, "reader": raw.reader}
-        wanted |= {"manifest": sha256(raw.manifest)} if raw.manifest.is_file() else {}
+        wanted |= {"manifest": raw.manifest_sha256} if raw.manifest.is_file() else {}
         return card.is_file() and wanted.items() <= read_json(card).items()
 
     if is_changed(raw, (source or raw.origin).expanduser()) or not is_prepared():
         _say(f"fetch {dataset}")
-        fetch(params, dataset, source)
+        for line in fetch(params, dataset, source):
+            _say(line)
     if not is_prepared():
         for line in prepare(params, dataset):
             _say(line)

@@ -5,15 +5,19 @@
     rematch score --dataset pets --name mine --matrix scores.npz
     rematch score --dataset pets --name other --ranks ranks.csv
 
-Nothing is trained. Arrays are .npy, .npz, .parquet or .safetensors: embeddings (N, F) of the test
-images and captions, or scores (images, captions). Rows belong to ids where the file has some (`ids`
-in .npz, a column `id` in .parquet, or NAME_ids.txt beside it), else they are in the test split's
-order. Ranks, from 0, of the best relevant item are a .csv or .parquet with the columns direction
-(i2t or t2i), query (its id) and rank.
+Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors or .mat: embeddings (N, F)
+of the test images and captions, or scores (images, captions); of a re-ranker two matrices in one
+file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
+caption_id or the like, the index of pandas, or NAME_ids.txt beside it), else they are in the test
+split's order. Ranks, from 0, of the best relevant item are a .csv or .parquet with the columns
+direction (i2t or t2i), query (its id) and rank; empty or -1 is "not found" among the first that a
+tool lists.
 """
 
 import argparse
 import os
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -25,32 +29,40 @@ import torch
 from benchmark import scoring
 from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
 from benchmark.commands.run import print_metrics
+from benchmark.core.command_line import alone, lock_of
+from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked, entry
-from benchmark.core.files import read_csv, read_parquet, sha256, write_text
-from benchmark.core.locks import alone, lock_of
-from benchmark.core.machine import provenance
+from benchmark.core.files import content, readable, sha256, write_text
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.results import RANKS, RETRIEVED, Ranks, Scores, write_arrays, write_scores
-from benchmark.scoring import brought_arrays, evaluation, model_scores
+from benchmark.features import brought_rows
+from benchmark.features.brought_rows import ORDER, SEVERAL, Rows, places, read_rows
+from benchmark.scoring import evaluation
 from benchmark.scoring.checkpoints import computed
 from benchmark.scoring.evaluation import Evaluation
-from benchmark.scoring.metrics import retrieval_metrics
+from benchmark.scoring.metrics import (
+    SUMMED_K,
+    TIE_GAP,
+    rank_metrics,
+    retrieval_metrics,
+    rsum_terms,
+)
 from benchmark.scoring.relevance import Matrices, Relevance
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
-from benchmark.season.presets import presets
+from benchmark.season.plugins import presets
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
-ORDER = "score --items FOLDER lists them in order"
 SHUFFLED = {  # what to check where scores are as random ones
     "embeddings": f"the order of the rows, or give ids ({ORDER})",
-    "scores": f"the order of the rows and columns, or give ids ({ORDER})",
+    "scores": f"the order of the rows (images) and columns (captions), or give ids ({ORDER})",
     "ranks": "the ranks and their queries",
 }
+FROM_1 = "no rank is 0: are these positions, from 1? Ranks count from 0"
 FAR_BELOW = {  # and where they are far worse
     "embeddings": "are the vectors of one file negated?",
     "scores": "are these distances? The best item must have the greatest score",
@@ -65,6 +77,7 @@ class External(NamedTuple):
     files: list[Path]
     result: Evaluation
     seconds: dict[str, float] = {}
+    notes: list[str] = []  # what was taken for granted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
     parser.add_argument("--ranks", type=Path, metavar="FILE", help="of a tool that has only those")
+    parser.add_argument("--depth", type=int, default=0, help="how many items had --ranks listed")
     parser.add_argument("--seed", type=int, default=0, help="of the training, if there are several")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
     parser.add_argument("--items", type=Path, metavar="FOLDER", help="write the test items there")
@@ -84,11 +98,21 @@ def main(arguments: argparse.Namespace) -> None:
     entry(params.datasets, arguments.dataset, "dataset")
     data = prepared_tables.read(arguments.dataset)
     if arguments.items:
+        given = [x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]]
+        if given:
+            do = "first --items, then the rest"
+            raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
         write_items(params, data, arguments.items)
         return
     row = row_of(params, arguments)
     external = judge(arguments, data)
     folder, metrics = Path(row.folder), external.result.metrics
+    for note in external.notes:
+        print(note)
+    if "rsum" not in metrics:
+        print_metrics(metrics)
+        print("no row is written: leaderboards need R@10 of every query")
+        return
     with alone(lock_of(row.folder), f"score {row.key}"):
         write_scores(folder / RANKS, external.result.scores)
         write_arrays(folder / RETRIEVED, external.result.retrieved)
@@ -103,13 +127,19 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def print_doubts(external: External, data: Prepared) -> None:
-    """What may be wrong with scores that are as random ones, or far worse."""
+    """What ties and twins cost, and what may be wrong with scores that are as random ones, or far
+    worse."""
     given, scores = external.given, external.result.scores
     if given == "ranks" and all(ranks.best.min() > 0 for ranks in scores.ranks.values()):
-        print("no rank is 0: are these positions, from 1? Ranks count from 0")
-    rsum, ways = external.result.metrics.get("rsum"), len(data.card["ways"])
-    if rsum is None:
-        return
+        print(FROM_1)
+    metrics, ways = external.result.metrics, len(data.card["ways"])
+    if any((twins := data.card.get("twins", {})).values()):
+        print(f"twins in test: {twins['images']} images, {twins['captions']} captions")
+    for way in data.card["ways"]:
+        if gap := metrics.get(f"{way}_{TIE_GAP.name}"):
+            right = metrics[f"{way}_r1"]
+            print(f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it")
+    rsum = metrics["rsum"]
     images = choices_of(data.split(SPLIT).group_of_image)
     by_chance = chance(ways, images)
     if rsum < by_chance / NEAR_CHANCE:
@@ -158,9 +188,11 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
         expected = "--images with --captions, or --matrix, or --ranks"
         found = "several kinds" if sum(kinds) > 1 else f"{len(pair) or 'none'} of them"
         raise UserError("score", expected, found, "name the files of one kind")
+    if arguments.depth and not arguments.ranks:
+        raise UserError("--depth", "--ranks, of which it tells", "none", "remove --depth")
     try:
         if arguments.ranks:
-            return of_ranks(arguments.ranks, data)
+            return of_ranks(arguments.ranks, data, arguments.depth)
         if arguments.matrix:
             return of_matrix(arguments.matrix, data)
         return of_embeddings(*pair, data)
@@ -171,94 +203,180 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
 
 def of_embeddings(images: Path, captions: Path, data: Prepared) -> External:
     """By their cosines; other scores are given as a matrix."""
-    given, wanted, vectors = [*map(brought_arrays.read_rows, (images, captions))], _ids(data), []
+    roles, split, notes = ("images", "captions"), data.split(SPLIT), []
+    given, wanted, vectors = [*map(read_rows, (images, captions), roles)], _names(data), []
     if not any(map(_fits, given, wanted)) and all(map(_fits, given, wanted[::-1])):
         found = f"captions in {images}, images in {captions}"
         do = f"swap them: --images {captions} --captions {images}"
         raise UserError("--images, --captions", "the images first", found, do)
-    for rows, what, ids in zip(given, ("image", "caption"), wanted, strict=True):
-        if rows.ids is None and len(rows.values) != len(ids) == rows.values.shape[1]:
-            expected = f"one row for each of {len(ids)} items"
+    for rows, what, names in zip(given, roles, wanted, strict=True):
+        count, of = len(names[0]), rows.values.shape
+        if len(of) == 3 and what == "captions" and _are_several(rows, split):
+            notes.append(
+                f"{rows.path}: {of} are the {of[1]} captions of each image, in their order"
+            )
+            rows = replace(rows, values=rows.values.reshape(count, of[2]))
+        elif len(of) != 2:
+            do = (
+                f"save one vector per item ({count}, {of[-1]}), in the order of --items or with ids"
+            )
+            raise UserError(rows.path, "rows of numbers (N, F)", of, do)
+        if not rows.ids and of[0] != count == of[1]:
+            expected = f"one row for each of {count} items"
             raise UserError(rows.path, expected, "one column for each", "transpose it")
-        vectors.append(_units(brought_arrays.in_order(rows, ids, what), rows.path, ids))
+        at = places(rows, names, what, repeats=split.image_of_caption)
+        if not rows.ids and len(at) < of[0]:
+            notes.append(f"{rows.path}: one row per caption; the equal ones of an image count once")
+        vectors.append(_units(rows.values[at], rows.path, names[0]))
     first, second = vectors
     if first.shape[1] != second.shape[1]:
         expected = f"vectors of {first.shape[1]} numbers, as of the images"
         raise UserError(captions, expected, second.shape[1], "bring both from the same model")
+    if np.array_equal(first, second):
+        found, do = "the same numbers twice", f"name the file of the captions, not {captions}"
+        raise UserError("--images, --captions", "vectors of images and of captions", found, do)
     started = perf_counter()
-    pair = (torch.from_numpy(first),), (torch.from_numpy(second),)
-    matrix = model_scores.score_pairs(lambda some, others: some[0] @ others[0].T, *pair).numpy()
+    matrix = first @ second.T
     seconds = {"per_pair": (perf_counter() - started) / matrix.size}
-    return External("embeddings", [images, captions], _evaluated(matrix, data), seconds)
+    result = _evaluated(data, i2t=matrix)
+    return External("embeddings", [images, captions], result, seconds, notes)
 
 
 def of_matrix(path: Path, data: Prepared) -> External:
-    rows, (images, captions) = brought_arrays.read_rows(path), _ids(data)
-    shape = len(images), len(captions)
-    if rows.values.shape == shape[::-1] != shape:
-        expected = f"{shape[0]} images (rows) by {shape[1]} captions (columns)"
-        raise UserError(path, expected, "captions by images", "transpose it")
-    matrix = brought_arrays.matrix_in_order(rows, images, captions)
-    return External("scores", [path], _evaluated(matrix, data))
+    """Scores of both directions, or for each one of its own: t2i then has captions as rows."""
+    images, captions = _names(data)
+    shape = len(images[0]), len(captions[0])
+    given, matrices, notes = [], {}, []
+    for way in ("i2t", "t2i"):
+        rows = read_rows(path, way)
+        if given and np.array_equal(rows.values, given[0]):
+            break  # one for both
+        if rows.values.shape[1:] == (1,) != shape[1:]:
+            do = "make a table of it: frame.pivot(index=..., columns=..., values=...)"
+            raise UserError(path, "scores (images, captions)", "one column: a list of pairs", do)
+        axis = int(way == "t2i" and rows.values.shape == shape[::-1])  # of the images
+        if rows.values.shape == shape[::-1] != shape and axis == 0:
+            expected = f"{shape[0]} images (rows) by {shape[1]} captions (columns)"
+            raise UserError(path, expected, "captions by images", "transpose it")
+        if rows.values.ndim != 2:
+            raise UserError(path, "scores (images, captions)", rows.values.shape, "save them so")
+        if shape[0] == shape[1] and not rows.ids:
+            names = ("captions", "images") if axis else ("images", "captions")
+            notes.append(f"{path}: {way}: rows are taken for {names[0]}, columns for {names[1]}")
+        at = places(rows, images, "images", axis), places(rows, captions, "captions", 1 - axis)
+        matrices[way] = np.moveaxis(rows.values, axis, 0)[np.ix_(*at)]
+        given.append(rows.values)
+        if path.suffix.lower() not in SEVERAL:
+            break
+    return External("scores", [path], _evaluated(data, **matrices), notes=notes)
 
 
-def of_ranks(path: Path, data: Prepared) -> External:
-    table = read_parquet(path) if path.suffix == ".parquet" else read_csv(path, str)
-    if {"direction", "query", "rank"} - set(table):
+def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
+    """Of the best relevant items. Where some were not found, metrics that reach beyond the ranks
+    that are known, or listed, are left out."""
+    if (ending := path.suffix.lower()) not in (".csv", ".tsv", ".parquet"):
+        do = "of a TREC run take the rank of each query's best relevant item"
+        raise UserError(path, "ranks as .csv, .tsv or .parquet", ending or "no ending", do)
+    with readable(path, "a table of ranks", "save it again, or correct the path"):
+        if ending == ".parquet":
+            table = brought_rows.parquet_table(path).to_pandas()
+        else:
+            text = content(path).decode("utf-8-sig")
+            options = {"sep": brought_rows.separator_of(text), "keep_default_na": False}
+            table = pd.read_csv(StringIO(text), dtype=str, **options)
+    table = table.rename(columns=lambda name: str(name).strip().casefold())
+    if not {"direction", "query", "rank"} <= set(table) or not table.columns.is_unique:
         found = ", ".join(map(str, table.columns))
         raise UserError(path, "the columns direction, query, rank", found, "name them so")
-    images, captions = _ids(data)
-    queries, items = {"i2t": images, "t2i": captions}, {"i2t": len(captions), "t2i": len(images)}
-    ranks = {}
+    notes = []
+    for way, count in table["direction"].value_counts(dropna=False).items():
+        if way not in ("i2t", "t2i"):
+            found = f"{way!r} in {count} rows"
+            raise UserError(f"{path}: direction", "i2t or t2i", found, "name them so")
+        if way not in data.card["ways"]:
+            notes.append(f"{path}: not used: {count} ranks {way}, which this dataset does not ask")
+    names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
+    items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
+    ranks, unknown = {}, {"rsum"}
     for way in data.card["ways"]:
-        of_way = table[table["direction"] == way]
-        of_way = of_way.set_index(of_way["query"].astype(str))["rank"]
-        missing = [name for name in queries[way] if name not in of_way.index]
-        if missing or len(of_way) != len(queries[way]):
-            expected = f"one row for each of the {len(queries[way])} test queries"
-            found = f"{len(of_way)} rows" + "".join(f", none for {x!r}" for x in missing[:1])
+        of_way, queries = table[table["direction"] == way], names[way][0]
+        named = "image_id" if way == "i2t" else "caption_id"
+        at = brought_rows.found(of_way["query"].astype(str).tolist(), named, names[way])
+        if (at < 0).any() or len(of_way) != len(queries):
+            expected = f"one row for each of the {len(queries)} test queries"
+            lacking = f", none for {queries[(at < 0).argmax()]!r}" * bool((at < 0).any())
+            is_twice = of_way["query"].duplicated()
+            twice = f", {of_way['query'][is_twice].iloc[0]!r} twice" if is_twice.any() else ""
+            found = f"{len(of_way)} rows{lacking}{twice}"
             raise UserError(f"{path}: {way}", expected, found, ORDER)
-        given = of_way.loc[queries[way]]
+        given = of_way["rank"].iloc[at]
         values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
-        wrong = ~((values >= 0) & (values < items[way]) & (values % 1 == 0))
-        if wrong.any():
-            query, value = queries[way][wrong.argmax()], given.iloc[wrong.argmax()]
+        is_lost = (values == -1) | given.isna().to_numpy() | (given.astype(str) == "").to_numpy()
+        wrong = ~((values >= 0) & (values < items[way]) & (values % 1 == 0) | is_lost)
+        if wrong.any() or is_lost.all():
+            query, value = queries[wrong.argmax()], given.iloc[wrong.argmax()]
             expected = f"whole ranks from 0 below {items[way]}"
-            value = "nothing" if pd.isna(value) else value
-            found = f"{value} for {query!r} ({wrong.sum()} such)"
-            raise UserError(f"{path}: {way}", expected, found, "correct them")
-        ranks[way] = Ranks.of_best(values)
-    result = Evaluation(metrics=retrieval_metrics(ranks), scores=Scores(ranks=ranks))
-    return External("ranks", [path], result)
+            do = "correct them, or leave empty what was not found"
+            do += f"; {FROM_1}" * (not (values == 0).any())
+            found = f"{value} for {query!r} ({wrong.sum()} such)" if wrong.any() else "none"
+            raise UserError(f"{path}: {way}", expected, found, do)
+        depth = max(int(values[~is_lost].max()) + 1, least_depth)
+        ranks[way] = Ranks.of_best(np.where(is_lost, items[way] - 1, values))
+        if is_lost.any():
+            beyond = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
+            median = rank_metrics(way, ranks[way])[f"{way}_medr"]
+            unknown |= beyond | {f"{way}_meanr"} | ({f"{way}_medr"} if median > depth else set())
+            query = queries[is_lost.argmax()]
+            lost = f"{way}: {is_lost.sum()} of {len(queries)} not found, as {query!r}"
+            notes.append(f"{lost}; ranks are known below {depth} (--depth, if more were listed)")
+    metrics = retrieval_metrics(ranks)
+    if unknown.isdisjoint(rsum_terms(ranks)):
+        unknown.remove("rsum")
+    bounds = [f"{x} {metrics[x]:.2f}" for x in rsum_terms(ranks) if x in unknown]
+    notes += [f"at least: {', '.join(bounds)}"] * bool(bounds)
+    metrics = {name: value for name, value in metrics.items() if name not in unknown}
+    result = Evaluation(metrics=metrics, scores=Scores(ranks=ranks))
+    return External("ranks", [path], result, notes=notes)
 
 
-def _evaluated(matrix: np.ndarray, data: Prepared) -> Evaluation:
+def _evaluated(data: Prepared, **matrices: np.ndarray) -> Evaluation:
     split, card = data.split(SPLIT), data.card
     relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
-    return evaluation.of_retrieval(Matrices(i2t=matrix), relevance, card["ways"])
+    return evaluation.of_retrieval(Matrices(**matrices), relevance, card["ways"])
 
 
-def _fits(rows: brought_arrays.Rows, ids: list[str]) -> bool:
+def _are_several(rows: Rows, split: Split) -> bool:
+    """Whether an array (I, K, F) without ids has the K captions of every image, in their order."""
+    images, each = len(split.image_rows), rows.values.shape[1]
+    in_order = np.repeat(np.arange(images), each)
+    is_whole = np.array_equal(split.image_of_caption, in_order)
+    return is_whole and len(rows.values) == images and not rows.ids
+
+
+def _fits(rows: Rows, names: list[list[str]]) -> bool:
     """Whether the rows can be those of these items."""
-    if rows.ids is None:
-        return len(rows.values) == len(ids)
-    return not set(ids).isdisjoint(rows.ids)
+    if not rows.ids:
+        return len(rows.values) == len(names[0])
+    return any((brought_rows.found(ids, "", names) >= 0).any() for ids in rows.ids.values())
 
 
 def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    given = vectors.dtype
+    power = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1]  # of 2: no digit is lost
+    vectors = np.ldexp(vectors.astype(np.float64), -power)  # squares neither overflow nor vanish
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not lengths.all():
         first, count = int(lengths.argmin()), int((lengths == 0).sum())
         found = f"zeros alone for {ids[first]!r}, item {first} of test ({count} such vectors)"
         raise UserError(path, "vectors that have a direction", found, "correct them")
-    return (vectors / lengths).astype(np.float32)
+    return (vectors / lengths).astype(given)
 
 
-def _ids(data: Prepared) -> tuple[list[str], list[str]]:
-    """Of the test images and captions, in the split's order."""
+def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
+    """What files may call the test images and captions, in the split's order."""
     split = data.split(SPLIT)
-    images = data.images["image_id"].iloc[split.image_rows].tolist()
-    return images, data.captions["caption_id"].iloc[split.caption_rows].tolist()
+    captions = data.captions["caption_id"].iloc[split.caption_rows].tolist()
+    return brought_rows.forms_of(data.images.iloc[split.image_rows]), [captions]
 
 
 def record_of(season: str, row: Brought, data: Prepared, external: External) -> Record:

@@ -3,28 +3,34 @@
 Writes the pipelines of the season into seasons/NAME/, and those of its datasets into
 seasons/shared/. Folders of this machine are kept in local.yaml. What was run stays: a preset that
 leaves the season file and comes back is not trained again.
+
+    rematch season flickr8k                          make it the active one
+    rematch season mine.yaml --source pets=DIR       one of your own, with where its pictures are
+    rematch season flickr8k --remove my_model        without a row that `rematch score` added
 """
 
 import argparse
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_text
+from benchmark.core.files import read_json, write_json
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.equal_settings import unequal_settings
+from benchmark.papers.printed_tables import unequal_settings
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import (
-    SEASON_FILE,
-    SEASONS,
     Local,
     activate,
+    active_season,
+    check_project,
+    keep_file,
     placed,
     read_brought,
     read_local,
-    read_params,
     read_season,
-    season_here,
+    remove_brought,
+    resolved,
     season_name,
     season_path,
     write_local,
@@ -32,9 +38,12 @@ from benchmark.season.parameter_files import (
 from benchmark.season.parameters import Params, Season
 from benchmark.season.resolving import resolve
 
+REMEMBERED = Path(".scratch/inputs.json")  # what methods take, by their code and options
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a season of seasons/, or the path of a file")
+    parser.add_argument("--remove", metavar="ROW", help="one that `rematch score` added")
     parser.add_argument("--schema", action="store_true", help="print the JSON schema, for editors")
     parser.add_argument("--weights-dir", help="folder of pretrained networks and word vectors")
     parser.add_argument(
@@ -53,26 +62,39 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.schema:
         print(schema(), end="")
     elif arguments.digests and arguments.name:
-        pipeline.write_digests(pipeline.as_written(read_params(arguments.name)))
+        pipeline.write_digests(resolved(arguments.name))
     elif arguments.digests:
         pipeline.write_readers()
+    elif arguments.remove:
+        name = season_name(arguments.name or active_season())
+        for row in remove_brought(name, arguments.remove):
+            print(f"removed: {row.key}, {row.folder}")
+        pipeline.write_pipelines(resolved(name))
+        print(f"next: rematch report --season {name}, or dvc repro")
     elif arguments.name is None:
-        show(season_here(None))
+        check_project()
+        show(resolved())
     else:
         _activate(arguments)
 
 
 def _activate(arguments: argparse.Namespace) -> None:
     name, declared = season_name(arguments.name), read_season(arguments.name)
-    params = resolve(name, declared, brought=read_brought(name))
+    takes: dict[str, dict] = {}
+    with suppress(UserError):  # missing or damaged, it is made again
+        takes = read_json(REMEMBERED)
+    known = len(takes)
+    params = resolve(name, declared, brought=read_brought(name), remembered=takes)
+    if len(takes) > known:
+        write_json(REMEMBERED, takes)
     for dataset in params.datasets:
         raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
     local = completed(read_local(), params, arguments.weights_dir, arguments.source)
-    _keep_file(season_path(arguments.name), SEASONS / name / SEASON_FILE)
+    keep_file(season_path(arguments.name), name)
     pipeline.write_pipelines(params)
     activate(name)
     if local != Local():
-        write_local(local)
+        write_local(local.model_copy(update={"kept": read_local().kept}))
     for raw in (raw_dataset(placed(params, local), dataset) for dataset in params.datasets):
         if raw.source and raw.folder.is_symlink() and raw.folder.resolve() != raw.origin.resolve():
             raw.folder.unlink()  # so that DVC fetches anew, from the folder that is named now
@@ -108,14 +130,6 @@ def completed(local: Local, params: Params, weights_dir: str | None, sources: li
             expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
             raise UserError("--source", expected, repr(source), "name the dataset and its folder")
         folders[name] = folder
-    return Local(weights_dir=weights_dir or local.weights_dir, sources=folders)
-
-
-def _keep_file(source: Path, target: Path) -> None:
-    """A season file from elsewhere is kept with what is made from it. Raises UserError where it
-    would take the place of another one."""
-    text = source.read_text(encoding="utf-8")
-    if not target.is_file():
-        write_text(target, text)
-    elif target.read_text(encoding="utf-8") != text:
-        raise UserError(target, f"the text of {source}", "another", "remove one of the files")
+    return local.model_copy(
+        update={"weights_dir": weights_dir or local.weights_dir, "sources": folders}
+    )

@@ -21,14 +21,13 @@ from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import RANKED_BY, Board, Row, read_boards
 from benchmark.boards.claims import Verdict
 from benchmark.boards.flags import NAMES, row_flags, said
-from benchmark.core.command_line import add_season
+from benchmark.core.command_line import ProgressBar, add_season
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
-from benchmark.core.progress_bars import ProgressBar
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.claimed_quantities import quantity
+from benchmark.papers.printed_tables import quantity
 from benchmark.report.figures import similarity
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
@@ -124,7 +123,7 @@ def board_data(board: Board) -> dict:
         "dataset": board.dataset,
         "task": task,
         "title": board.title,
-        "split": f"{board.card['split']}/test",
+        "split": board.card["split"],
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
         "ways": list(ways),

@@ -6,6 +6,7 @@ and resumes what it had saved. What a task prints goes to .scratch/log/.
 
 import argparse
 import atexit
+import math
 import multiprocessing
 import os
 import signal
@@ -27,7 +28,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.core.numerics import Numerics
 from benchmark.core.records import RECORD
-from benchmark.season.parameters import Evaluated, Params
+from benchmark.season.parameters import Evaluated, Fusion, Params
 
 LOGS = Path(".scratch/log")
 ATTEMPTS = 3  # of a task whose process dies; it may have died of another task's memory
@@ -41,16 +42,22 @@ class Task:
     command: str
     needs: tuple[str, ...] = ()  # names of other tasks
     numerics: Numerics = Numerics(numerics.PORTABLE, threads=1)
-    seconds: float = 0.0  # that it took before; 0: not known
+    seconds: float = 0.0  # that it took before, of a training; infinity: not known
+    is_apart: bool = False  # in a process that ends with it: what it imports may change torch
 
 
 def of_stage(params: Params, name: str, command: str, needs: tuple[str, ...]) -> Task:
-    """The task of a stage: computed as its cell asks for, if it is of one."""
-    cell = params.everything.get(name.partition("-")[2])
-    if cell is None:
-        return Task(command, needs)
-    seconds = seconds_of(cell) if name.startswith("train-") else 0.0
-    return Task(command, needs, Numerics(cell.numerics, cell.threads), seconds)
+    """The task of a stage: computed as its cell asks for, if it is of one; of a method file of the
+    user's, or of all of them as the report is, in a process of its own."""
+    key = name.partition("-")[2]
+    if key not in params.everything:
+        return Task(command, needs, is_apart=bool(params.methods) and not key)
+    cell = params.everything[key]
+    seconds = seconds_of(cell) or math.inf if name.startswith("train-") else 0.0
+    members = cell.members if isinstance(cell, Fusion) else [cell.folder]
+    methods = [each.method for each in params.cells.values() if each.folder in members]
+    is_own = any(method.endswith(".py") for method in methods)
+    return Task(command, needs, Numerics(cell.numerics, cell.threads), seconds, is_own)
 
 
 def seconds_of(cell: Evaluated) -> float:
@@ -58,6 +65,15 @@ def seconds_of(cell: Evaluated) -> float:
     path = Path(cell.folder, RECORD)
     training = read_json(path).get("cost", {}).get("training") if path.is_file() else None
     return sum(training["seconds"].values()) if training else 0.0
+
+
+def jobs_of(given: int | None, gpus: tuple[str, ...] = ()) -> int:
+    """How many tasks run at once: by default one for each GPU that is named, or for each core.
+    Raises UserError for none."""
+    jobs = (len(gpus) or os.cpu_count()) if given is None else given
+    if jobs < 1:
+        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
+    return jobs
 
 
 def run_all(
@@ -73,10 +89,8 @@ def run_all(
     `is_stale` says, once its needs are there, whether a task is run at all. `ended` hears of its
     end, and says why what it made does not count; "" if it does. Ctrl-C ends what runs.
     """
-    if jobs < 1:
-        raise UserError("--jobs", "1 or more", jobs, "name how many stages may run")
     ahead = sorted(tasks, key=lambda name: -tasks[name].seconds)
-    places = _Places(jobs, gpus)
+    places = _Places(min(jobs, len(tasks)), gpus)
     running: dict[Future, str] = {}
     failed: dict[str, str] = {}
     done: set[str] = set()
@@ -125,18 +139,21 @@ def run_all(
 
 class _Places:
     """Places for `jobs` tasks at once. At each is a process for each way of computing, since
-    libraries read theirs once, when they are loaded; one that dies takes no other along."""
+    libraries read theirs once, when they are loaded; one that dies takes no other along. A task
+    that is apart has a new one."""
 
     def __init__(self, jobs: int, gpus: tuple[str, ...]) -> None:
+        self.jobs = jobs
         self.free = list(reversed(range(jobs)))
         self.place_of: dict[Future, int] = {}
-        self.processes: dict[tuple[int, Numerics], ProcessPoolExecutor] = {}
+        self.processes: dict[tuple[int, Numerics, bool], ProcessPoolExecutor] = {}
         self.gpus = gpus
 
     def submit(self, name: str, task: Task) -> Future:
         place = self.free.pop()
-        key = place, task.numerics
+        key = place, task.numerics, task.is_apart
         with numerics.of_children(task.numerics):
+            os.environ[numerics.JOBS] = str(self.jobs)
             if self.gpus:
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[place % len(self.gpus)]
             if key not in self.processes:
@@ -148,13 +165,15 @@ class _Places:
 
     def result(self, future: Future, task: Task) -> tuple[str, float]:
         """Why the task failed ("" if it did not), and its seconds."""
-        place = self.place_of.pop(future)
+        place, is_over = self.place_of.pop(future), task.is_apart
         self.free.append(place)
         try:
-            return future.result()
+            result = future.result()
         except BrokenProcessPool:
-            del self.processes[place, task.numerics]
-            return DIED, 0.0
+            result, is_over = (DIED, 0.0), True
+        if is_over:  # the next one begins inside `submit`, where the environment is set
+            self.processes.pop((place, task.numerics, task.is_apart)).shutdown()
+        return result
 
     def stop(self) -> None:
         """End all processes at once: after Ctrl-C some still work."""

@@ -12,17 +12,17 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.boards import tuning_trials
+from benchmark.boards import boards
 from benchmark.commands.run import option
 from benchmark.core import numerics
+from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import read_json
-from benchmark.core.locks import alone, lock_of
 from benchmark.scoring import checkpoints
-from benchmark.scoring.method_errors import OF_A_METHOD
-from benchmark.season.method_options import ConfiguredMethod
+from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell
+from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train.__main__ import train_cell
 
 
@@ -40,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
+    params = read_params(arguments.season, arguments.preset)
     options = dict(map(option, arguments.option))
-    spelt, place = tuning_trials.spelt(options), arguments.dataset
+    spelt, place = boards.spelt(options), arguments.dataset
     cells = [cell for cell in params.cells.values() if place in (None, cell.dataset)]
     cell = entry({cell.preset: cell for cell in reversed(cells)}, arguments.preset, "preset")
     name = "-".join([cell.preset, *(f"{key}_{value}" for key, value in sorted(options.items()))])
@@ -57,7 +57,7 @@ def main(arguments: argparse.Namespace) -> None:
         expected = "a recipe with epochs, of which validation chooses one"
         raise UserError(f"preset {cell.preset}", expected, "none", "tune another preset")
     numerics.require(cell.numerics, cell.threads)
-    trials = tuning_trials.read_trials(params.season)
+    trials = boards.read_trials(params.season)
     same = (trials.dataset == cell.dataset) & (trials.preset == cell.preset)
     if spelt in set(trials[same].options):
         print(f"{cell.preset} {spelt}: tried before")
@@ -67,7 +67,7 @@ def main(arguments: argparse.Namespace) -> None:
             train_cell(params, trial)
             row = {"dataset": cell.dataset, "preset": cell.preset, "options": spelt}
             row |= result(trial)
-            tuning_trials.add_trial(params.season, row)
+            boards.add_trial(params.season, row)
         finally:
             for place in (trial.folder, trial.checkpoint, trial.history):
                 shutil.rmtree(place, ignore_errors=True)

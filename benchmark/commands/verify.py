@@ -4,29 +4,39 @@
     rematch verify demo --cells '*scan*'  some of them, with what they need
 
 Everything is run in .scratch/verify/<season>; results/ and reports/ stay as they are. Metrics,
-ranks and histories must be the same to the last bit. The exit status is 1 if one of them is not, or
-a cell could not be run.
+ranks and histories must be the same to the last bit: of all relevant items, of converted results of
+the best one. The exit status is 1 if one of them is not, or a cell could not be run.
+
+Bits can be equal only on a processor with the fingerprint of the records; that of a season with
+`numerics: portable` is the same on any x86-64 with AVX2 (docs/reproducibility.md). Elsewhere this
+command says so first, and shows by how much rsum differs.
 """
 
 import argparse
 import contextlib
-import os
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from benchmark.commands import tasks
 from benchmark.core import numerics
-from benchmark.core.fingerprint import fingerprint
-from benchmark.core.locks import alone
+from benchmark.core.command_line import alone
+from benchmark.core.devices import fingerprint
+from benchmark.core.errors import UserError
 from benchmark.core.records import RECORD, Record, read_record
-from benchmark.data.results import read_scores
+from benchmark.data.raw_files import raw_dataset
+from benchmark.data.results import Ranks, read_scores
+from benchmark.fetch.__main__ import fetch
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import (
     SEASON_FILE,
     SEASONS,
     Local,
     cells_like,
-    season_here,
+    check_project,
+    read_params,
+    read_shared,
     write_local,
 )
 from benchmark.season.parameters import Params
@@ -40,30 +50,54 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="default: all cores")
+    parser.add_argument("--jobs", type=int, help="default: all cores")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    params = season_here(arguments.season)
+    jobs = tasks.jobs_of(arguments.jobs)
+    check_project()
+    params = read_params(arguments.season)
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
     chosen = cells_like(params, arguments.cells, "--cells")
+    folders = {key: Path(params.everything[key].folder) for key in chosen}
+    committed = {k: read_record(f) for k, f in folders.items() if (f / RECORD).is_file()}
+    prints = {record.numerics.get("fingerprint") for record in committed.values()}
+    if others := sorted(map(str, prints - {fingerprint()})):
+        print(
+            f"Committed with fingerprint {', '.join(others)}; this machine has {fingerprint()}. "
+            "Bits cannot be equal: see docs/reproducibility.md.",
+            flush=True,
+        )
     folder = SCRATCH / params.season
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
         _begin_in(folder, params)
         with contextlib.chdir(folder):
             pipeline.write_pipelines(params)
-            failed = tasks.run_all(tasks_of(params, chosen), arguments.jobs)
+            check_raw_files(list(committed.values()))
+            failed = tasks.run_all(tasks_of(params, chosen), jobs)
     rows = [("cell", "committed", "new", "")]
     for key in chosen:
-        old, failure = Path(params.everything[key].folder), failed.get(f"evaluate-{key}")
-        rows.append((key, *compared(old, folder / old, failure)))
+        failure = failed.get(f"evaluate-{key}")
+        rows.append((key, *compared(folders[key], folder / folders[key], failure)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)))
     identical = sum(row[-1] == "identical" for row in rows)
     print(f"{identical} of {len(chosen)} identical; fingerprint of this machine {fingerprint()}")
     return 0 if identical == len(chosen) else 1
+
+
+def check_raw_files(committed: list[Record]) -> None:
+    """Raise UserError where the raw files at hand are not those that records were made from."""
+    shared = read_shared()
+    for name in dict.fromkeys(record.dataset for record in committed):
+        told, dataset = fetch(shared, name), raw_dataset(shared, name)
+        made_from = {r.manifest_sha256 for r in committed if r.dataset == name}
+        if made_from != {dataset.manifest_sha256}:
+            found = f"other files ({' '.join(told)})" if told else "other files"
+            do = "other images give other numbers: make yours with `rematch play`"
+            raise UserError(dataset.folder, "the files of the committed results", found, do)
 
 
 def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
@@ -77,12 +111,21 @@ def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
     different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
     if before.status == after.status == "ok":
         first, second = read_scores(old).ranks, read_scores(new).ranks
-        ways = first.keys() & second.keys()  # of other ranks, converted records know nothing
-        same = [(first[way].best == second[way].best).all() for way in ways]
-        different += [] if first.keys() == second.keys() and all(same) else ["ranks"]
+        is_same = first.keys() == second.keys() and all(
+            same_ranks(first[way], second[way]) for way in first
+        )
+        different += [] if is_same else ["ranks"]
     if different:
         different.append(f"(committed with fingerprint {before.numerics.get('fingerprint')})")
     return *shown, f"other {', '.join(different)}" if different else "identical"
+
+
+def same_ranks(first: Ranks, second: Ranks) -> bool:
+    """Of all relevant items; of the best ones where one side knows no others."""
+    if not (first.knows_all and second.knows_all):
+        return np.array_equal(first.best, second.best)
+    pairs = ((first.values, second.values), (first.counts, second.counts))
+    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def _shown(record: Record | None) -> str:
@@ -94,19 +137,11 @@ def _shown(record: Record | None) -> str:
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
     stages = pipeline.all_stages(params)
-    maker = {path: name for name, stage in stages.items() for path in pipeline.outputs(stage)}
-    named: dict[str, tasks.Task] = {}
-
-    def add(name: str) -> None:
-        needs = tuple(maker[path] for path in stages[name].get("deps", []) if path in maker)
-        for need in needs:
-            if need not in named:
-                add(need)
-        named[name] = tasks.of_stage(params, name, stages[name]["cmd"], needs)
-
-    for key in chosen:
-        add(f"evaluate-{key}")
-    return named
+    ordered = pipeline.in_order(stages, [f"evaluate-{key}" for key in chosen])
+    return {
+        name: tasks.of_stage(params, name, stages[name]["cmd"], needs)
+        for name, needs in ordered.items()
+    }
 
 
 def _begin_in(folder: Path, params: Params) -> None:

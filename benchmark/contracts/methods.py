@@ -23,10 +23,12 @@ of them is declared by a field of `Inputs`; one that is not declared is never ca
 A method of phrase localisation is a `Matcher` whose images are regions and whose captions are
 phrases; its `loss` gets a `RegionBatch`.
 
-A score must follow from its picture and its text alone. Items come in an order drawn at random, in
-batches and tiles of any size, and a sample of every evaluation is scored a second time in other
-ones: a cell whose scores differ is `failed`. So Model may not count rows, keep statistics of a
-batch in evaluation, or draw at random there. This finds mistakes; a method that wants to cheat
+A score must follow from its picture, its text, and the parameters and buffers of Model alone. Items
+come in an order drawn at random, in batches and tiles of any size, and are scored a second time in
+other ones, by a model that is loaded from the checkpoint: a cell whose scores differ is `failed`.
+So Model may not count rows, keep statistics of a batch in evaluation, or draw at random there. What
+it freezes by `requires_grad_(False)` stays frozen. It sets no seed: every generator has the cell's.
+A file of your own runs in a process of its own. This finds mistakes; a method that wants to cheat
 runs in the same process as its judge, and can.
 
 Shape legend: I = images, C = captions, B = rows of a batch (row b is a matched pair),
@@ -35,6 +37,7 @@ R = regions, P = proposals, W = words, F = input feature size, D = embedding siz
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -254,7 +257,8 @@ def names() -> list[str]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of one method: a name such as "scan", or the path of a .py file anywhere.
+    """The module of one method: a name such as "scan", or the path of a .py file anywhere, which
+    may import modules that lie beside it.
 
     Raises ValueError for an unknown name and for a path without a file.
     """
@@ -265,6 +269,13 @@ def load(name: str) -> ModuleType:
     path = Path(name)
     if not path.is_file():
         raise ValueError(f"{path}: no such method file")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # last: files beside it hide no library
+    for known, beside in list(sys.modules.items()):  # loaded anew with it: they may keep a state
+        is_beside = os.path.dirname(getattr(beside, "__file__", None) or "") == folder
+        if is_beside and "." not in known and known != "__main__":
+            del sys.modules[known]
     spec = spec_from_file_location(f"{__name__}.of_file.{path.stem}", path)  # none of a library's
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up by name

@@ -1,4 +1,5 @@
-"""What every verb does around its work: read the command line, end with a status.
+"""What every verb does around its work: read the command line, keep others out, say how far it is,
+end with a status.
 
 A stage module offers `configure(parser)` and `main(arguments)` and ends with
 
@@ -7,15 +8,21 @@ A stage module offers `configure(parser)` and `main(arguments)` and ends with
 """
 
 import argparse
+import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+
+from tqdm import tqdm
+from zc.lockfile import LockError, SimpleLockFile
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
 
 BROKEN_PIPE = 141  # as a shell has it for a program that the signal of a closed pipe ends
+LINE_EVERY, LOOK_EVERY = 15, 1  # seconds, of progress where there is no terminal
 Configure = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[argparse.Namespace], int | None]  # an exit status; None: 0
 
@@ -64,3 +71,49 @@ def guarded(main: Main, arguments: argparse.Namespace) -> int:
         return 130
     print("rematch:", line, file=sys.stderr)
     return 2
+
+
+def lock_of(folder: str) -> Path:
+    """The lock of what writes a folder, by its path from the root."""
+    return Path(".scratch") / f"{folder}.lock"
+
+
+@contextmanager
+def alone(lock_file: Path, verb: str) -> Iterator[None]:
+    """Two at once would write the same files. A process gives its lock back when it ends, however
+    that is. Raises UserError while another one has it. Nothing is written, as the disk may be full.
+    Where the file system knows no locks, as on some clusters, nobody is refused."""
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        try:
+            held.enter_context(closing(SimpleLockFile(str(lock_file))))
+        except LockError as error:
+            if isinstance(error.__context__, BlockingIOError):
+                expected, found = "one at a time in this folder", "another process"
+                raise UserError(verb, expected, found, "wait for its end") from error
+        yield
+
+
+class ProgressBar(tqdm):
+    """How far long work is: tqdm's bar on a terminal; elsewhere a line every 15 s, with the time
+    left. Short work writes none."""
+
+    monitor_interval = 0  # no thread beside the work
+
+    def __init__(self, iterable=None, **options) -> None:
+        self.is_bar = sys.stderr.isatty()
+        self.last_line = 0.0
+        if not self.is_bar:
+            options |= {"mininterval": LOOK_EVERY, "delay": LOOK_EVERY, "leave": False}
+            options |= {"ascii": True, "ncols": 79, "file": io.StringIO()}
+        super().__init__(iterable, miniters=0, **options)
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+        if self.is_bar:
+            return super().display(msg, pos)
+        seconds = self.format_dict["elapsed"]
+        # An empty message is how tqdm removes a bar.
+        if msg != "" and seconds - self.last_line >= LINE_EVERY:
+            self.last_line = seconds
+            print(self, file=sys.stderr, flush=True)
+        return True

@@ -361,9 +361,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write `data` with sorted keys and no NaN, atomically: equal data gives equal bytes."""
+    """Write `data` atomically, as `json_text`."""
+    write_text(path, json_text(data))
+
+
+def json_text(data: object) -> str:
+    """`data` as JSON with sorted keys and no NaN: equal data gives equal bytes."""
     text = json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
-    write_text(path, text + "\n")
+    return text + "\n"
 
 
 # Space ------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from importlib.metadata import version
 PORTABLE, INTEL, NATIVE = "portable", "intel", "native"
 UNPINNED = "unpinned"  # numpy or torch was imported before this package
 MODE, THREADS = "REMATCH_NUMERICS", "REMATCH_THREADS"  # from a process to the one it becomes
+JOBS = "REMATCH_JOBS"  # from `play` to its processes: how many of them there are
 
 MKL = {PORTABLE: "COMPATIBLE", INTEL: "AVX2"}  # values of MKL_CBWR
 KERNELS = {  # of torch, oneDNN, OpenBLAS

@@ -34,6 +34,7 @@ class Provenance(Frozen):
     cudnn: str | None = None
     precision: str | None = None  # of the season; None in files of before it was kept
     threads: int
+    jobs: int | None = None  # stages at once, with this one; None in files of before it was kept
     workers: int = 1  # threads or GPUs that scored one cell; today it is always one
     seconds: dict[str, float]  # what -> wall time
     peak_memory_mib: float

@@ -1,7 +1,9 @@
-"""Feature folders: float16 memory maps, and a card that says what they are features of."""
+"""Feature folders: float16 memory maps or words and their vectors, and a card that says what they
+are features of. Knows no torch."""
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 
 DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not features
+FRAME = ("<s>", "</s>")  # marks that a sentence encoder may put around a caption
 ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
 
 
@@ -98,3 +101,58 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
             expected = f"{len(ids)} rows of {np.dtype(dtype)}"
             raise UserError(path, expected, f"{len(array)} of {array.dtype}", ENCODE_AGAIN)
     return array
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """V words and their vectors (V, E), float32: that of words[v] is vectors[v]."""
+
+    words: tuple[str, ...]
+    vectors: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._number
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {word: v for v, word in enumerate(self.words)}
+
+    def ids(self, tokens: Iterable[str]) -> np.ndarray:
+        """The row of each token that has a vector, in order; other tokens are left out."""
+        numbers = (self._number.get(token) for token in tokens)
+        return np.array([v for v in numbers if v is not None], dtype=np.int64)
+
+    def rows(self, tokens: Iterable[str]) -> np.ndarray:
+        """The vector of each token that has one, (n, E), in order."""
+        return self.vectors[self.ids(tokens)]
+
+    def coverage(self, captions: Sequence[Sequence[str]]) -> dict[str, int]:
+        """How many tokens of tokenised captions have a vector, for the card of a feature folder."""
+        known_tokens = [sum(token in self for token in tokens) for tokens in captions]
+        return {
+            "words": len(self),
+            "tokens": sum(map(len, captions)),
+            "known_tokens": sum(known_tokens),
+            "captions_without_known_words": known_tokens.count(0),
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write words.json and words.npy into `folder`."""
+        files.write_json(folder / "words.json", list(self.words))
+        with files.atomic(folder / "words.npy") as part, part.open("wb") as file:
+            np.save(file, self.vectors, allow_pickle=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Words":
+        """What `save` wrote. Raises UserError where the files are damaged or do not fit."""
+        words, path = files.read_json(folder / "words.json"), folder / "words.npy"
+        with files.readable(path, "word vectors", ENCODE_AGAIN):
+            vectors = np.load(path, allow_pickle=False)
+            if len(set(words)) != len(vectors) or vectors.dtype != np.float32 or vectors.ndim != 2:
+                expected = f"float32 ({len(set(words))}, E), one row per word of words.json"
+                found = f"{vectors.dtype} {vectors.shape}"
+                raise UserError(path, expected, found, ENCODE_AGAIN)
+        return cls(tuple(words), vectors)

@@ -1,4 +1,9 @@
-"""Prepared datasets: the tables that `prepare` writes and later stages read. Knows no torch."""
+"""Prepared datasets: the tables that `prepare` writes and later stages read. Knows no torch.
+
+Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width is x1 - x0.
+A box without area stands for no box: feature folders are padded with them where a picture has fewer
+proposals than others.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,9 +14,10 @@ import pandas as pd
 
 from benchmark.contracts.datasets import SPLITS
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_object, read_parquet, sha256
+from benchmark.core.files import is_file, read_object, read_parquet, sha256
 
 ROOT = Path("data/prepared")
+CORNERS = ["x0", "y0", "x1", "y1"]  # columns of the region table
 TABLES = ("images", "captions", "regions")
 
 
@@ -84,16 +90,50 @@ class Prepared:
         )
 
 
+def read_card(dataset: str) -> dict:
+    """What `prepare` counted and found. Raises UserError for a clone without prepared data: what
+    of it is needed for any table, comparison or page, and how to get it."""
+    path = ROOT / dataset / "card.json"
+    if not path.is_file():
+        expected = f"the prepared dataset {dataset}: its counts, and the image of each query"
+        do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
+        raise UserError(path, expected, "nothing", do)
+    return read_object(path)
+
+
 def read(dataset: str) -> Prepared:
-    """The prepared dataset. Raises UserError if one of its files is missing."""
-    folder = ROOT / dataset
-    for name in ("card.json", *(f"{table}.parquet" for table in TABLES)):
-        if not (folder / name).is_file():
+    """The prepared dataset. Raises UserError if one of its files is missing or was changed."""
+    folder, card = ROOT / dataset, read_card(dataset)
+    for table in TABLES:
+        if not is_file(folder / f"{table}.parquet"):
             do = f"run: rematch prepare {dataset}"
-            raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
-    card = read_object(folder / "card.json")
+            path = folder / f"{table}.parquet"
+            raise UserError(path, "a file of the prepared dataset", "nothing", do)
     for name, digest in card.get("files", {}).items():
         if sha256(folder / name) != digest:
             raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
     tables = {table: read_parquet(folder / f"{table}.parquet") for table in TABLES}
     return Prepared(**tables, card=card, folder=folder)
+
+
+def area(boxes: np.ndarray) -> np.ndarray:
+    """Areas (...) in square pixels; 0 where a box ends before it starts."""
+    return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(-1)
+
+
+def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Intersection over union (...), in [0, 1], of boxes that broadcast against each other.
+
+    It is 0 where neither box has an area. Inclusive pixel coordinates, as in the two-branch
+    paper's evaluation, give the same number: half-open boxes end one pixel later.
+    """
+    low = np.maximum(boxes[..., :2], others[..., :2])
+    high = np.minimum(boxes[..., 2:], others[..., 2:])
+    intersection = np.clip(high - low, 0, None).prod(-1)
+    total = area(boxes) + area(others) - intersection
+    return np.divide(intersection, total, out=np.zeros_like(total), where=total > 0)
+
+
+def union(boxes: np.ndarray) -> np.ndarray:
+    """The smallest box (4,) around all of `boxes` (n, 4), n >= 1."""
+    return np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)])

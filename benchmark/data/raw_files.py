@@ -2,25 +2,44 @@
 recorded.
 
 The manifest, data/manifests/<dataset>.json, is the one record of raw files: name, size and sha256
-of each. What a file's bytes are is remembered on this machine by its name, size and times, so that
-to compare a folder with its manifest reads only what changed.
+of each, and which release they are where datasets/<reader>.yaml lists several. What a file's bytes
+are is remembered on this machine by its name, size and times, so that to compare a folder with its
+manifest reads only what changed.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from benchmark.contracts import datasets
-from benchmark.contracts.datasets import Card, Needed, RemoteFile
-from benchmark.core.errors import UserError, entry, suggested
-from benchmark.core.files import is_file, read_json, sha256, write_json
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.contracts.datasets import FOLDER, Card, Needed, RemoteFile
+from benchmark.core.command_line import ProgressBar
+from benchmark.core.errors import UserError, checked, entry, suggested
+from benchmark.core.files import is_file, json_text, read_json, read_yaml, sha256, write_json
 
 HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
+SAMPLE = 30  # images that tell a release
 Option = str | int | float | bool | None
+
+
+class Release(BaseModel, extra="forbid"):
+    """One of several releases of the same dataset."""
+
+    name: str
+    pixels: tuple[int, int] | None = None  # width and height of every image; None: any
+    varied: bool = False  # whether the images have several sizes
+    departs: str = ""  # how it differs from the published one, in a sentence; "" if it is that one
+
+    def __str__(self) -> str:
+        return f"release {self.name}" + (f": {self.departs}" if self.departs else "")
+
+
+class _Releases(BaseModel, extra="forbid"):
+    releases: list[Release]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +66,39 @@ class RawDataset:
     def manifest(self) -> Path:
         """Names, sizes and checksums of the raw files, written by fetch."""
         return Path("data/manifests") / f"{self.name}.json"
+
+    @property
+    def manifest_sha256(self) -> str:
+        """Of the manifest, but for the name of the release, which follows from the files."""
+        content = read_json(self.manifest)
+        content.pop("release", None)
+        return hashlib.sha256(json_text(content).encode()).hexdigest()
+
+    @property
+    def releases(self) -> list[Release]:
+        """Those that are known; [] where one is all there is."""
+        path = FOLDER / f"{self.reader}.yaml"
+        return checked(_Releases, read_yaml(path), str(path)).releases if path.is_file() else []
+
+    @property
+    def release(self) -> Release | None:
+        """The one that the manifest names; None without several."""
+        name = read_json(self.manifest).get("release") if self.manifest.is_file() else None
+        return next((each for each in self.releases if each.name == name), None)
+
+    def release_found(self) -> Release | None:
+        """The one in the raw folder, told by some of its images; None without several."""
+        if not self.releases:
+            return None
+        files, open_picture = self.read().images["file"], self.pictures()
+        sizes = {open_picture(file).size for file in files[:: max(1, len(files) // SAMPLE)]}
+        varied = len(sizes) > 1
+        fitting = (
+            release
+            for release in self.releases
+            if (sizes == {release.pixels} if release.pixels else varied or not release.varied)
+        )
+        return next(fitting, None)
 
     @cached_property
     def reader_options(self) -> object:

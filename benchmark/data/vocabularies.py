@@ -4,16 +4,34 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from unicodedata import category, normalize
 
 import numpy as np
 
-WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")  # letters and digits of any script
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")  # ids 0 to 3, as in SCAN's code
+WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")  # letters and digits of any script
 
 
 def tokenise(text: str) -> list[str]:
-    """The words and numbers of `text` in lower case, without punctuation."""
-    return WORD.findall(text.lower())
+    """The words and numbers of `text` in lower case, without punctuation, in Unicode's form NFC.
+
+    The marks on a letter (vowel signs of Hindi and Thai, accents that stand alone) belong to its
+    word, as do joiners between two letters.
+    """
+    if text.isascii():
+        return WORD.findall(text.lower())
+    return _marked().findall(normalize("NFC", text.lower()))
+
+
+@cache
+def _marked() -> re.Pattern:
+    """WORD, where marks may follow a letter: characters of Mn and Mc, but not those that choose
+    between pictures of an emoji."""
+    signs = (chr(code) for code in range(0x300, 0x20000) if not 0xFE00 <= code <= 0xFE0F)
+    marks = "".join(sign for sign in signs if category(sign) in ("Mn", "Mc"))
+    letter = rf"[^\W_][{marks}]*(?:[\u200c\u200d](?=[^\W_]))?"
+    return re.compile(rf"(?:{letter})+(?:['\u2019](?:[^\W\d_][{marks}]*)+)?")
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmark.contracts import datasets
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import ProgressBar, run_stage
 from benchmark.core.files import atomic
-from benchmark.core.progress_bars import ProgressBar
 from benchmark.features.drawn_cnn import CLOSE_UPS, EPOCHS, WEIGHTS, Network
 
 DATASET = "shapes"

@@ -6,6 +6,7 @@ A cell is a training, or a fusion: scores of trainings as one score.
 import argparse
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import chdir
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,10 @@ import pandas as pd
 import torch
 
 from benchmark.core import numerics
-from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.devices import begin, now
+from benchmark.core.command_line import add_season, alone, lock_of, run_stage
+from benchmark.core.devices import begin, now, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object, sha256
-from benchmark.core.locks import alone, lock_of
-from benchmark.core.machine import provenance
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
@@ -35,19 +34,26 @@ from benchmark.evaluate.trained_cells import (
     trained_cells,
 )
 from benchmark.scoring import (
+    checkpoints,
     evaluation,
     fusion,
-    method_errors,
     metrics,
     model_scores,
     score_checks,
 )
+from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
-from benchmark.scoring.method_errors import OF_A_METHOD
 from benchmark.scoring.model_scores import ScoreStream
-from benchmark.scoring.ranking import ranks_of, sentence_ranks
-from benchmark.scoring.relevance import Matrices, Picked, Relevance, Tile, has_sibling
+from benchmark.scoring.relevance import (
+    Matrices,
+    Relevance,
+    Tile,
+    has_sibling,
+    ranks_of,
+    sentence_ranks,
+)
+from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
@@ -58,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
+    params = read_params(arguments.season, arguments.cell)
     cell = entry({**params.cells, **params.fusions}, arguments.cell, "cell")
     numerics.require(cell.numerics, cell.threads)
     evaluate_cell(params, cell)
@@ -71,7 +77,8 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         device = begin(params.device, cell.precision)
         members = trained_cells(params, cell)
         data = prepared_tables.read(cell.dataset)
-        with torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"):
+        half = torch.autocast(device.type, torch.bfloat16, enabled=cell.precision == "bfloat16")
+        with half, chdir("."):  # back, wherever the method went
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
         retrieved, samples = Path(cell.retrieved), Path(cell.samples)
@@ -81,8 +88,10 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
+        facts = record_facts(params.season, cell, members, data)
+        facts["deviations"] += training.get("notes", [])
         record = Record(
-            **record_facts(params.season, cell, members, data),
+            **facts,
             status=result.status,
             reason=result.reason,
             metrics=result.metrics,
@@ -93,7 +102,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         )
         write_record(folder, record)
         name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
-        method_errors.tell(name, result.status, result.reason)
+        checkpoints.tell(name, result.status, result.reason)
 
 
 def _result(
@@ -114,7 +123,7 @@ def _result(
             return _streamed(models, cell.how, data)
         return _of_model(models[0], data)
     except OF_A_METHOD as error:
-        return Evaluation(**method_errors.outcome(error, cell.folder))
+        return Evaluation(**checkpoints.outcome(error, cell.folder))
 
 
 # Images and captions ------------------------------------------------------------------------------
@@ -139,8 +148,8 @@ def _streamed(models: list[ModelOnSplit], how: str, data: Prepared) -> Evaluatio
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
     members = [model_scores.encoded(each.model, each.inputs, each.parts) for each in models]
     stream = ScoreStream(members, fusion.mean)
-    picked = [Picked(*score_checks.sample(*sizes)) for _ in range(stream.count)]
-    stream.lookers.append(lambda number, tile: picked[number].add(tile, tile.of("i2t")))
+    groups = [Groups(*sizes) for _ in range(stream.count)]
+    stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
     samples = {}
     if how == "adaptive":
         areas = fusion.Areas(stream.count, relevance)
@@ -153,8 +162,8 @@ def _streamed(models: list[ModelOnSplit], how: str, data: Prepared) -> Evaluatio
         samples = curves.arrays(weights)
     found = _evaluated(stream, data)
     named = [(each, part) for each in models for part in each.parts]
-    for (each, part), sample in zip(named, picked, strict=True):
-        score_checks.check_retrieval(each.model, each.inputs, part, sample)
+    for (each, part), first in zip(named, groups, strict=True):
+        score_checks.check_retrieval(each.again(), each.inputs, part, first)
     seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
     return replace(found, samples=found.samples | samples, seconds=seconds)
 
@@ -181,14 +190,14 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     """Of sentence-to-sentence retrieval; a query is a caption whose image has others."""
     owners = on_split.inputs.owners
     every, queries, values = np.arange(len(owners)), [], []
-    sample = Picked(*score_checks.sample(len(owners), len(owners)))
+    first = Groups(len(owners), len(owners))
     for block, block_scores in model_scores.sentence_scores(on_split.model, on_split.inputs):
         rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
-        sample.add(Tile(rows, every, {}), scores_QC)
+        first.add(Tile(rows, every, {}), scores_QC)
         ranks = sentence_ranks(scores_QC, rows, owners)
         queries.append(rows[has_sibling(owners)[rows]][ranks.queries])
         values.append(ranks.values)
-    score_checks.check_sentences(on_split.model, on_split.inputs, sample)
+    score_checks.check_sentences(on_split.again(), on_split.inputs, first)
     query = np.concatenate(queries)
     order = query.argsort(kind="stable")
     counts = np.bincount(query, minlength=len(owners))
@@ -205,7 +214,7 @@ def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device)
     model = trained.model(device)
     matrix = model_scores.score_proposals(model, inputs)
     seconds = {"per_pair": (now(device) - started) / matrix.numel()}
-    score_checks.check_localisation(model, inputs, matrix)
+    score_checks.check_localisation(trained.model(device), inputs, matrix)
     scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
     best_N = np.where(np.isnan(ious_NP), -np.inf, scores_NP).argmax(1)
     boxes_NP4 = inputs.boxes[inputs.image_of_phrase].numpy()
@@ -241,18 +250,18 @@ def _two_distances(
     inputs = phrase_inputs(data, local.cell, name, device)
     member = model_scores.encoded(on_split.model, on_split.inputs, on_split.parts)
     scores = np.empty((len(member.image_order), len(member.caption_order)), np.float32)
-    sample = Picked(*score_checks.sample(*scores.shape))
+    first = Groups(*scores.shape)
     for tile in ScoreStream([member], fusion.mean):
         scores[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
-        sample.add(tile, tile.of("i2t"))
+        first.add(tile, tile.of("i2t"))
     (part,) = on_split.parts
-    score_checks.check_retrieval(on_split.model, on_split.inputs, part, sample)
+    score_checks.check_retrieval(on_split.again(), on_split.inputs, part, first)
     distances = fusion.distance(scores)
     model = local.model(device)
     started = now(device)
     nearest = model_scores.nearest_regions(model, inputs)
     spent = {"per_pair": (now(device) - started) / distances.size}
-    score_checks.check_nearest_regions(model, inputs, nearest)
+    score_checks.check_nearest_regions(local.model(device), inputs, nearest)
     split = data.split(name)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     owners = captions.get_indexer(data.regions["caption_id"].iloc[split.region_rows])

@@ -20,12 +20,11 @@ from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import Checkpoint
 from benchmark.scoring.inputs import (
     SplitInputs,
-    network_structure,
     split_inputs,
     vocabulary_from,
 )
-from benchmark.season.method_options import ConfiguredMethod
 from benchmark.season.parameters import Cell, Fusion, Params
+from benchmark.season.plugins import ConfiguredMethod
 
 SPLIT = "test"  # the split that is evaluated
 POSITIONS = "positions.npy"  # of regions on a grid
@@ -48,27 +47,35 @@ class TrainedCell:
         return self.method.takes
 
     def model(self, device: torch.device) -> nn.Module:
-        """The model with its trained weights, in evaluation mode."""
-        parts = {}
-        if self.takes.image == "pixels":
-            parts["image_network"] = network_structure(self.cell, self.checkpoint.sizes.image)
-        model = self.method.module.Model(self.method.config, self.checkpoint.sizes, **parts)
-        model.load_state_dict(self.checkpoint.state)
-        return model.to(device).eval()
+        """A new model with the trained weights, of a method file that is loaded anew: nothing that
+        another model saw is left in it."""
+        method = ConfiguredMethod.of(self.cell)
+        return checkpoints.model_of(self.checkpoint, self.cell, method, device)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOnSplit:
     """A trained model with the split that it is evaluated on."""
 
+    trained: TrainedCell
     model: Matcher
-    parts: tuple[str, ...]  # as of the trained cell
-    takes: Inputs
     inputs: SplitInputs
     vocabulary: Vocabulary | Dictionary | None  # None: the method takes sentence vectors
     texts: list[str]  # (C,)
     grid_positions: np.ndarray | None  # (I, R) where each region lies on its image's grid, counted
     # row by row from 0; None without regions of a grid
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.trained.parts
+
+    @property
+    def takes(self) -> Inputs:
+        return self.trained.takes
+
+    def again(self) -> nn.Module:
+        """Another model with the same weights."""
+        return self.trained.model(self.inputs.device)
 
     def image(self, row: int) -> Encoding:
         """The encoding of the image that caption `row` describes."""
@@ -107,9 +114,8 @@ def model_on_split(
         path = Path(trained.cell.images, POSITIONS)
         positions = np.load(path, mmap_mode="r", allow_pickle=False)[split.image_rows]
     return ModelOnSplit(
+        trained=trained,
         model=trained.model(device),
-        parts=trained.parts,
-        takes=trained.takes,
         inputs=split_inputs(data, trained.cell, trained.takes, name, vocabulary, device),
         vocabulary=vocabulary,
         texts=data.captions["text"].iloc[split.caption_rows].tolist(),

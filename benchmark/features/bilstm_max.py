@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
 from benchmark.core.files import sha256
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.data.feature_folders import FRAME, Words
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import FRAME, Words
 from benchmark.features import weight_files
 from benchmark.season.parameters import SentenceEncoder
 

@@ -54,10 +54,10 @@ from scipy.special import logsumexp
 from sklearn.decomposition import PCA, FastICA
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.data.feature_folders import Words
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
 
 # N words, E dimensions of a word, K components, C captions, V distinct words of them, F = 2 K E.

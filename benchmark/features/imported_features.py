@@ -4,10 +4,10 @@
     .tsv, or a folder of .tsv, .tsv.0, .tsv.1 ...   bottom-up attention (Anderson et al. 2018)
     .mat with a variable `feats` (F, N)             Karpathy's vgg_feats.mat, beside his JSON
     .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
+    .npz, .parquet, .csv, .safetensors, .mat        with ids in them or beside: brought_rows.py
 
-Only one block is in memory at a time, but for a .mat, whose variables are compressed and hold 2 GB
-at most. A file is read twice if features are standardised, since mean and deviation of the training
-images come first.
+Only one block of the first two and of .npy is in memory at a time. A file is read twice if features
+are standardised, since mean and deviation of the training images come first.
 """
 
 import binascii
@@ -22,12 +22,13 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.files import content, opened, read_json, readable, replaced, reserve, too_large
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.core.files import opened, read_json, readable, replaced, reserve, too_large
 from benchmark.data.feature_folders import as_float16, card_of, sha256_of_items, write_card
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
+from benchmark.features.brought_rows import READERS, Rows, beside, forms_of, places, read_rows
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
 from benchmark.readers import archives, karpathy, npy_files, precomp
@@ -36,9 +37,10 @@ from benchmark.season.parameters import FeatureSet
 LARGEST = float(np.finfo(np.float16).max)  # number that a feature folder can hold
 BLOCK = 1 << 23  # bytes read at once, roughly
 LONGEST_ROW = 1 << 26  # bytes of a line of a .tsv
-GET_AGAIN = "get the file again"
+GET_AGAIN, OF_ALL = "get the file again", "get the features of all splits"
 TSV_NAME = re.compile(r".+\.tsv(\.\d+)?")
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+LXMERT = 10  # fields, with objects and attributes and their confidences before the number of boxes
 
 # A file, the names of some images in it, and their features (n, F) or (n, R, F), of any float type.
 Block = tuple[Path, Sequence[str], np.ndarray]
@@ -61,7 +63,7 @@ def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset
     Raises UserError for features that cannot be used, and then leaves an older folder as it was.
     """
     settings, used = feature_set.image, data.used_images
-    source = open_source(dataset.folder / settings.features, dataset.folder)
+    source = open_source(dataset.folder / settings.features, dataset.folder, used)
     standardisers: dict[str, Standardiser] = defaultdict(Standardiser)
     if settings.standardise:
         is_train = (used["split"] == "train").to_numpy()
@@ -152,7 +154,7 @@ def _aligned(
     if not seen.all():
         where = f"{source.files[0].parent}: image {used['image_id'][~seen].iloc[0]!r}"
         expected = f"features in {', '.join(path.name for path in source.files)}"
-        found, do = f"those of {seen.sum()} of {len(used)} images", "get the files of all splits"
+        found, do = f"those of {seen.sum()} of {len(used)} images", OF_ALL
         if others:
             found += f", and {len(others)} images that the dataset lacks, first {others[0]!r}"
             do += ", or annotations that name the images as they do"
@@ -162,8 +164,9 @@ def _aligned(
 # Formats ----------------------------------------------------------------------------------------
 
 
-def open_source(path: Path, raw: Path) -> Source:
-    """The features at `path`; annotations in `raw`, the dataset's folder, may give their order.
+def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
+    """The features of the `used` images at `path`; annotations in `raw`, the dataset's folder, may
+    give their order.
 
     Raises UserError if there is nothing, or nothing in a known format.
     """
@@ -180,31 +183,41 @@ def open_source(path: Path, raw: Path) -> Source:
         return Source(tables, _by_number, partial(_table_blocks, tables))
     if TSV_NAME.fullmatch(path.name):
         return Source([path], _by_number, partial(_table_blocks, [path]))
+    if path.suffix not in READERS:
+        found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
+        raise UserError(path, f"a folder, .tsv, {', '.join(READERS)}", found, do)
+    ids = beside(path)
+    files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        header, sidecar = _header(path), path.with_name(f"{path.stem}_ids.txt")
-        expected = f"{header.shape[0]} image ids, one per row of {path.name}"
-        with readable(sidecar, expected, "write them in the order of the rows, one per line"):
-            ids = [line.strip() for line in content(sidecar).decode().rstrip().split("\n")]
-            if len(ids) != header.shape[0]:
-                raise ValueError(len(ids))
-        return Source([path, sidecar], _by_id, partial(_array_blocks, [(path, header, ids)]))
-    if path.suffix == ".mat":
-        return _matlab(path, raw)
-    found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
-    raise UserError(path, "a folder, .tsv, .mat or .npy", found, do)
+        header, (sidecar,) = _header(path), ids or [f"{path.stem}_ids.txt"]
+        if len(ids.get(sidecar, ())) != header.shape[0]:
+            expected = f"{header.shape[0]} image ids, one per row of {path.name}"
+            found, do = len(ids.get(sidecar, ())), "write them in the order of the rows"
+            raise UserError(path.with_name(sidecar), expected, found, do)
+        values = np.memmap(path, header.dtype, "r", header.offset, header.shape)
+        rows = Rows(path=path, values=values, ids=ids)
+    elif path.suffix == ".mat" and not ids:
+        rows, order = _in_karpathys_order(path, raw)
+        files.append(order)
+    else:
+        rows = read_rows(path, "images")
+    if not rows.ids:
+        do = f"write them into {path.stem}_ids.txt beside it, one per line"
+        raise UserError(path, "an image id for each row", "none", do)
+    keys = np.full(len(rows.values), "", object)  # of the used images, as these are called here
+    keys[places(rows, forms_of(used), "images", do=OF_ALL)] = used["image_id"]
+    if path.suffix == ".npy":
+        return Source(files, _by_id, partial(_array_blocks, [(path, header, keys)]))
+    return Source(files, _by_id, partial(_blocks, path, keys, rows.values))
 
 
 def _by_id(image_id: str, file: str) -> str:
     return image_id
 
 
-def _by_stem(image_id: str, file: str) -> str:
-    return PurePosixPath(file or image_id).stem
-
-
 def _by_number(image_id: str, file: str) -> str:
     """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
-    stem = _by_stem(image_id, file)
+    stem = PurePosixPath(file or image_id).stem
     digits = re.search(r"\d+$", stem)
     return str(int(digits[0])) if digits else stem
 
@@ -248,6 +261,13 @@ def _array_blocks(arrays: list[tuple[Path, npy_files.Header, list[str]]]) -> Ite
             yield path, keys, values[:, 0]
 
 
+def _blocks(path: Path, keys: Sequence[str], values: np.ndarray) -> Iterator[Block]:
+    """Rows that are in memory."""
+    step = max(1, BLOCK // values[0].nbytes)
+    for start in range(0, len(keys), step):
+        yield path, keys[start : start + step], values[start : start + step]
+
+
 def _table_blocks(paths: list[Path]) -> Iterator[Block]:
     """The images of .tsv files. Boxes come by falling confidence if their number is fixed."""
     expected = "numbers, and in `features` float32 values of every box as base64"
@@ -259,44 +279,36 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
                 if len(line) > LONGEST_ROW:
                     raise too_large(where, LONGEST_ROW)
                 fields = line.rstrip(b"\r\n").split(b"\t")
-                if len(fields) != len(TSV_FIELDS):
+                if len(fields) not in (len(TSV_FIELDS), LXMERT):
                     fields_of = f"the {len(TSV_FIELDS)} fields {', '.join(TSV_FIELDS)}"
-                    raise UserError(where, fields_of, len(fields), GET_AGAIN)
+                    do = f"keep these columns, or LXMERT's {LXMERT}"
+                    raise UserError(where, fields_of, len(fields), do)
                 with readable(where, expected, GET_AGAIN):
-                    key, boxes = str(int(fields[0])), int(fields[3])
-                    values = np.frombuffer(binascii.a2b_base64(fields[5], strict_mode=True), "<f4")
+                    key, boxes = _by_number("", fields[0].decode()), int(fields[-3])
+                    values = np.frombuffer(binascii.a2b_base64(fields[-1], strict_mode=True), "<f4")
                     if boxes < 1 or not len(values):
                         raise ValueError(f"{boxes} boxes with {len(values)} values")
                     values = values.reshape(1, boxes, -1)
                 yield path, [key], values
 
 
-def _matlab(path: Path, raw: Path) -> Source:
-    """Columns in the order of the images of Karpathy's JSON, which is beside the file or in `raw`.
+def _in_karpathys_order(path: Path, raw: Path) -> tuple[Rows, Path]:
+    """Columns in the order of the images of Karpathy's JSON, which is beside the file or in `raw`;
+    and its path.
 
     Raises UserError where there is no JSON or more than one.
     """
     feats = matrix(path, "feats", "(F, N)")
-    beside = [*path.parent.glob("dataset*.json")] or [*raw.glob("dataset*.json")]
-    if len(beside) != 1:
+    orders = [*path.parent.glob("dataset*.json")] or [*raw.glob("dataset*.json")]
+    if len(orders) != 1:
         expected = "one dataset*.json beside it, for the order of its columns"
-        do = "place it there, or save features as .npy beside a list of ids"
-        raise UserError(path, expected, len(beside), do)
-    entries = karpathy.parse(archives.text(beside[0], beside[0].name), str(beside[0]))
+        do = f"place it there, or write the image ids into {path.stem}_ids.txt"
+        raise UserError(path, expected, len(orders), do)
+    entries = karpathy.parse(archives.text(orders[0], orders[0].name), str(orders[0]))
     if len(entries) != feats.shape[1] or not feats.size:
-        expected = f"{len(entries)} columns, one per image of {beside[0].name}"
+        expected = f"{len(entries)} columns, one per image of {orders[0].name}"
         do = "place the JSON that belongs to it beside it"
         raise UserError(path, expected, feats.shape[1], do)
-    stems = [_by_stem("", entry.file) for entry in entries]
-    stem_of = {str(entry.cocoid): stem for entry, stem in zip(entries, stems, strict=True)}
-
-    def key_of(image_id: str, file: str) -> str:
-        """The stem that the file of an image of COCO has, or would have."""
-        return stem_of.get(image_id) or _by_stem(image_id, file)
-
-    def blocks() -> Iterator[Block]:
-        step = max(1, BLOCK // (len(feats) * feats.itemsize))
-        for start in range(0, len(stems), step):
-            yield path, stems[start : start + step], feats[:, start : start + step].T
-
-    return Source([path, beside[0]], key_of, blocks)
+    stems = [PurePosixPath(entry.file).stem for entry in entries]
+    ids = {"filename": stems, "cocoid": [str(entry.cocoid) for entry in entries]}
+    return Rows(path=path, values=feats.T, ids=ids), orders[0]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmark.core.errors import UserError
+from benchmark.data.feature_folders import Words
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
 
 

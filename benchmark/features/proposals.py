@@ -13,7 +13,7 @@ from skimage.segmentation import felzenszwalb
 from benchmark.core import names
 from benchmark.core.errors import UserError
 from benchmark.core.files import is_file, readable
-from benchmark.data.boxes import union
+from benchmark.data.prepared_tables import union
 from benchmark.features import mat_files
 from benchmark.readers import archives, npy_files
 

@@ -12,8 +12,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmark.core.errors import UserError
+from benchmark.data.feature_folders import Words
 from benchmark.data.vocabularies import tokenise
-from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import SentenceEncoder
 
 SIZE = 1000  # assumed; less if the training captions do not span as much

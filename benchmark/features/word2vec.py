@@ -1,8 +1,9 @@
 """Vectors of words: skip-gram (Mikolov et al. 2013), trained here or read from a file.
 
-Files are word2vec's .bin (Google News) and GloVe's .txt. Neither is ever unpickled. They are read
-here and not by gensim, which keeps all 3 million vectors when a few thousand are needed, and fails
-at the tokens with spaces of glove.840B.
+Files are word2vec's .bin (Google News), GloVe's .txt, and .vec, which is the same below a line of
+the number of vectors and their size (a .txt may have it, too). None is ever unpickled. They are
+read here and not by gensim, which keeps all 3 million vectors when a few thousand are needed, and
+fails at the tokens with spaces of glove.840B.
 
 Captions are in lower case (benchmark.data.vocabularies.tokenise), vector files are not: only their
 lower-case entries are used. The papers match case, so names and sentence starts differ.
@@ -18,10 +19,10 @@ from typing import BinaryIO
 import numpy as np
 from gensim.models import Word2Vec
 
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
 from benchmark.core.files import opened, readable, sha256
-from benchmark.core.progress_bars import ProgressBar
-from benchmark.data.word_vectors import FRAME, Words
+from benchmark.data.feature_folders import FRAME, Words
 from benchmark.season.parameters import WordVectors
 
 # Assumed: no paper trains its own vectors. The corpora are small, so all words are kept, and epochs
@@ -47,8 +48,8 @@ def words(
     words, and for a malformed file.
     """
     if settings.vectors is not None:
-        path, expected = Path(settings.vectors), "a word2vec .bin or a GloVe .txt"
-        read = {".bin": _binary, ".txt": _text}.get(path.suffix)
+        path, expected = Path(settings.vectors), "a word2vec .bin, a GloVe .txt or a .vec"
+        read = {".bin": _binary, ".txt": _text, ".vec": _text}.get(path.suffix)
         if read is None:
             do = "unpack the file, or name another one in the season's `words`"
             raise UserError(path.name, expected, repr(path.suffix), do)
@@ -117,17 +118,24 @@ def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, by
 def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
     """The vectors of `keep` in a GloVe .txt.
 
-    Each line is a word, which may contain spaces, followed by its numbers.
+    Each line is a word, which may contain spaces, followed by its numbers. A first line of two
+    whole numbers tells how many lines follow and the size of their vectors.
     """
     vectors: dict[str, np.ndarray] = {}
     # Only \n ends a line: some tokens of GloVe are other separators.
     with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
-        _check_size(path, size, file.readline(LONGEST_LINE).rstrip().count(" "))
-        file.seek(0)
+        first = file.readline(LONGEST_LINE).replace("\t", " ").split()
+        has_header = len(first) == 2 and all(map(str.isdecimal, first))
+        if has_header:
+            _check_size(path, size, int(first[1]))
+        else:
+            _check_size(path, size, len(first) - 1)
+            file.seek(0)
         lines = iter(partial(file.readline, LONGEST_LINE), "")
         for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):
             if len(line) == LONGEST_LINE:
                 raise ValueError(f"a line of {LONGEST_LINE} characters or more")
+            line = line.replace("\t", " ")
             if line.partition(" ")[0] not in keep:
                 continue
             word, *numbers = line.rstrip().rsplit(" ", size)

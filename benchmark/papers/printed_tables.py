@@ -1,24 +1,38 @@
-"""The papers as data: every results table, every printed number, every comparative claim.
+"""The papers as data: every results table, every printed number, every comparative claim, and how
+the methods differ from their papers.
 
-There is one YAML file per paper, transcribed from it and checked here against this schema. Numbers
-are as printed, in the order of their table's metrics; null stands for a dash, or for what the scan
-of the paper lost (the row's note says so).
+<paper>.yaml     a paper, transcribed and checked here against this schema. Numbers are as printed,
+                 in the order of their table's metrics; null stands for a dash, or for what the scan
+                 of the paper lost (the row's note says so)
+fidelity/*.yaml  for each method of a paper, and protocol.yaml for data and evaluation, what is
+                 printed, what the authors' code does, and what is done here. A method of your own
+                 needs none
+
+A claim is about a metric, or one metric minus another ("t2i_r1 - i2t_r1"): one such as "above all
+at finding images" compares presets by such a difference; one about a single model, such as "matched
+pairs are more similar than unmatched ones", asks whether its own difference is above zero. What a
+paper compares under one method shares everything but what the rows are about; 003 says so in
+Section 6.4.2 ("the same network settings and training hyperparameters"). A season may scale a
+method down, but then all of these rows alike.
 """
 
 from collections.abc import Container, Iterable
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
-from benchmark.papers.claimed_quantities import MINUS, is_known, sides
+from benchmark.core.records import Record
 from benchmark.scoring import METRICS
-from benchmark.scoring.metrics import rsum_terms
-from benchmark.season.parameters import Params, Strict
-from benchmark.season.presets import presets, shown
+from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
+from benchmark.season.parameters import Cell, Params, Strict
+from benchmark.season.plugins import Preset, presets, shown
 
 FOLDER = Path(__file__).parent
 OWN = "season"  # the name of a season's own claims, where papers have those of their files
@@ -31,6 +45,66 @@ PLACES = (  # where the papers measured: dataset/split
     "cuhk_pedes/test",
     "flickr30k_entities/test",
 )
+MINUS = " - "
+LONGEST = 160  # characters: a note on fidelity has to fit a column of a table
+
+# What a claim can be about ------------------------------------------------------------------------
+
+SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
+    name: Metric(
+        name=name,
+        heading=f"correlation of image {what}",
+        unit="correlation",
+        range=(-1.0, 1.0),
+        formula=f"mean Pearson correlation of the {what} of two sampled images",
+        compute=float,
+        decimals=3,
+        less_is_better=True,
+        in_tables=False,
+    )
+    for name, what in (("correlation_before", "features"), ("correlation_after", "embeddings"))
+}
+PER_EPOCH = Metric(  # SCAN, table 5 has the time of a batch, which no training measures
+    name="per_epoch",
+    heading="train an epoch (s)",
+    unit="s",
+    range=(0.0, np.inf),
+    formula="duration of a training with its validations, over its epochs",
+    compute=lambda seconds, epochs: seconds / epochs,
+    decimals=1,
+    less_is_better=True,
+    in_tables=False,
+)
+_OF_NO_RECORD = SAMPLED | {"per_epoch": PER_EPOCH}  # computed from other things
+
+
+@cache
+def quantity(name: str) -> Metric:
+    """What a claim names, with heading and decimals. Raises KeyError for a name that is none."""
+    first, minus, second = name.partition(MINUS)
+    if not minus:
+        return _OF_NO_RECORD[name] if name in _OF_NO_RECORD else METRICS[name]
+    return replace(
+        quantity(first),
+        name=name,
+        heading=f"{quantity(first).heading}{MINUS}{quantity(second).heading}",
+        range=(-np.inf, np.inf),
+        less_is_better=False,
+        of_queries=None,
+    )
+
+
+def sides(name: str) -> list[str]:
+    """The metric, or the two of a difference."""
+    return name.split(MINUS)
+
+
+def is_time(name: str) -> bool:
+    """Whether it hangs on the machine, and on what else it had to do."""
+    return any(quantity(side) in (*TIMES, PER_EPOCH) for side in sides(name))
+
+
+# Tables and claims --------------------------------------------------------------------------------
 
 
 class Row(Strict):
@@ -107,7 +181,7 @@ class Claim(Strict):
     kind: Literal["ordered", "alike", "not_better"] = "ordered"
     presets: list[str] = []
     unplayed: str = ""  # without presets: why it cannot be tested
-    metric: str  # or a difference of two: papers.claimed_quantities
+    metric: str  # or a difference of two
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
     headline: bool = False  # of those for which the paper is known
@@ -118,7 +192,8 @@ class Claim(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> "Claim":
-        if not is_known(self.metric):
+        known = METRICS | _OF_NO_RECORD
+        if len(sides(self.metric)) > 2 or not known.keys() >= {*sides(self.metric)}:
             _check_names("metric", [self.metric], METRICS)
         _check_names("place", [self.place] if self.place else [], PLACES)
         if bool(self.presets) == bool(self.unplayed):
@@ -273,3 +348,83 @@ def _check_names(what: str, names: Iterable[str], valid: Iterable[str]) -> None:
     for name in names:
         if name not in valid:
             raise ValueError(f"{what}: unknown {name!r}; expected one of {', '.join(valid)}")
+
+
+# Settings -----------------------------------------------------------------------------------------
+
+
+def unequal_settings(params: Params) -> list[str]:
+    """One line per pair of presets that a claim compares and the season scales differently."""
+    lines = [
+        f"{first.dataset}: {first.preset} and {second.preset} are compared by a paper, "
+        f"and the season scales them differently: {', '.join(names)}"
+        for first, second, names in unequal_pairs(params)
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
+    """The same as a cell of each preset, and the names of the options. Only presets of one method
+    that both start anew, or both go on from another one."""
+    cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
+    claims = [claim for paper in papers().values() for claim in paper.claims]
+    found, known = [], presets()
+    for claim, dataset in ((claim, dataset) for claim in claims for dataset in params.datasets):
+        run = [cells[dataset, preset] for preset in claim.presets if (dataset, preset) in cells]
+        for first, second in combinations(run, 2):
+            if first.method != second.method or bool(first.start) != bool(second.start):
+                continue
+            rows = [known[of.preset][1] for of in (first, second)]
+            if names := unequal(first, second, *rows):
+                found.append((first, second, names))
+    return found
+
+
+def unequal(
+    first: Cell | Record, second: Cell | Record, row: Preset, other_row: Preset
+) -> list[str]:
+    """Options that a season scaled and that differ here, and not in the paper: its rows have the
+    same of their own."""
+    return [
+        name
+        for name in sorted({*first.scaled, *second.scaled})
+        if str(first.options.get(name)) != str(second.options.get(name))
+        and row.options.get(name) == other_row.options.get(name)
+    ]
+
+
+# Fidelity -----------------------------------------------------------------------------------------
+
+
+class Entry(Strict):
+    """One topic: what paper, official code and this implementation do."""
+
+    topic: str = Field(min_length=1, max_length=40)
+    paper: str = Field(min_length=1, max_length=LONGEST)  # what is printed, and where
+    code: str = Field(min_length=1, max_length=LONGEST)  # what the authors' code does, if published
+    ours: str = Field(min_length=1, max_length=LONGEST)  # what is done here
+    why: str = Field("", max_length=LONGEST)  # why ours departs from the paper, or it is silent
+    option: str | None = None  # field of the method's Config that switches it
+
+
+class Notes(Strict):
+    """A file of fidelity/."""
+
+    entries: list[Entry] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Notes":
+        topics = [entry.topic for entry in self.entries]
+        if twice := {topic for topic in topics if topics.count(topic) > 1}:
+            raise ValueError(f"the topic {sorted(twice)[0]!r} is there twice; join the two entries")
+        return self
+
+
+@cache
+def fidelity() -> dict[str, list[Entry]]:
+    """The entries of every file, by its name: a method or `protocol`.
+
+    Raises UserError that names file, entry and field of a mistake.
+    """
+    paths = sorted(FOLDER.glob("fidelity/*.yaml"))
+    return {path.stem: checked(Notes, read_yaml(path), shown(path)).entries for path in paths}

@@ -7,7 +7,9 @@ Prints what was read, and what of it is out of the ordinary.
 """
 
 import argparse
+import re
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -16,17 +18,27 @@ from benchmark.contracts.datasets import SPLITS, Tables
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import printable
 from benchmark.core.files import replaced, sha256, write_json
-from benchmark.data.boxes import CORNERS
-from benchmark.data.prepared_tables import ROOT
+from benchmark.data.prepared_tables import CORNERS, ROOT
 from benchmark.data.raw_files import check_manifest, raw_dataset
-from benchmark.prepare.leakage import leakage, measure
-from benchmark.prepare.table_checks import check_boxes, check_tables
+from benchmark.data.vocabularies import tokenise
+from benchmark.prepare.leakage import leakage, measure, twins
+from benchmark.prepare.table_checks import USED, check_boxes, check_tables
+from benchmark.readers.segmenters import SPACELESS
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params
 
 LEAST, MOST = 16, 8192  # pixels of a side that is ordinary
 LONGEST = 8  # times the shorter side that the longer one ordinarily is, at most
 NAMED = 5  # of what a note lists
+BLACK = 16  # of 255: what 12 bits in a picture of 16 have at most, which is nearly black
+MARKUP = {  # in captions -> what it is
+    r"&(?:[a-z]{2,8}|#x?[0-9a-f]+);": "HTML entities such as &amp;",
+    r"\w/(?:NNS?|DT|JJ|IN|VB[DGNPZ]?)\b.*\w/(?:NNS?|DT|JJ|IN|VB[DGNPZ]?)\b": "part-of-speech tags",
+    r"[\r\n]": "line breaks",
+    r"\|\|": "a separator, as of several captions in one",
+    r"</?[A-Za-z]\w*\s*/?>|\[(?:SEP|CLS|PAD)\]": "tags such as <b>, <end> or [SEP]",
+    r"^\W*(?:nan|NaN|None|NULL|null|n/a|N/A|NA|<NA>)\W*$": "the name of a missing value alone",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +62,9 @@ def prepare(params: Params, name: str) -> list[str]:
     sizes[images["file"] != ""] = np.array([(p.width, p.height) for p in pictures]).reshape(-1, 2)
     images = images.assign(width=sizes[:, 0], height=sizes[:, 1])
     check_boxes(tables.regions, images)
-    odd = oddities(images, captions)
+    black = [f for f, p in zip(files, pictures, strict=True) if p.brightest <= BLACK]
+    odd = oddities(images, captions, black)
+    twin = twins(images, captions, pictures)
     split_of = images.set_index("image_id")["split"]
     counts = {
         "images": Counter(images["split"]),
@@ -75,11 +89,15 @@ def prepare(params: Params, name: str) -> list[str]:
         "captions_per_image": {  # split -> number of captions -> images with so many captions
             split: dict(Counter(of)) for split, of in per_image.groupby(images["split"])
         },
-        "manifest": sha256(dataset.manifest),
+        "manifest": dataset.manifest_sha256,
         "notes": [*tables.notes, *odd],
         "pictures": len(pictures),
         "leakage": leakage(images[images["file"] != ""], captions, pictures),
+        "twins": twin,
     }
+    if dataset.release and dataset.release.departs:
+        card["release"] = dataset.release.model_dump(include={"name", "departs"})
+        card["notes"].insert(0, dataset.release.departs)
     check_manifest(dataset)  # all that was read is of one state
     # Types that do not depend on the rows, and an id for each phrase.
     kinds = dict.fromkeys(("image_id", "caption_id", "phrase", "chain"), "str")
@@ -95,22 +113,48 @@ def prepare(params: Params, name: str) -> list[str]:
     numbers = images["split"].value_counts()
     splits = ", ".join(f"{split} {numbers[split]}" for split in SPLITS if split in numbers)
     what = "pictures" if (images["file"] != "").all() else "images"
+    if any(twin.values()):
+        odd += [
+            f"Twins within test: {twin['images']} images and {twin['captions']} captions equal "
+            "or nearly equal one of another image, so that no method can tell which is meant."
+        ]
     return [f"prepare {name}: {len(images)} {what}, {len(captions)} captions: {splits}", *odd]
 
 
-def oddities(images: pd.DataFrame, captions: pd.DataFrame) -> list[str]:
-    """Notes on pictures of extreme size or shape, and on images without a caption, if any."""
+def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]) -> list[str]:
+    """Notes on what is out of the ordinary, if any: pictures of extreme size or shape and those
+    named in `black`; images without captions; captions with markup, that repeat one of their image,
+    without a word (of the training captions), or in a script without spaces."""
     short, long = images[["width", "height"]].min(axis=1), images[["width", "height"]].max(axis=1)
     is_extreme = (short < LEAST) | (long > MOST) | (long > LONGEST * short)
     extreme = images[is_extreme & (images["file"] != "")]
     silent = images[~images["image_id"].isin(captions["image_id"])]
+    used = captions[captions["split"].isin(USED)]
+    words = used["text"].map(tokenise)
+    is_trained = used["split"] == "train"
+    known = {word for text in words[is_trained] for word in text}
+    is_strange = ~is_trained & words.map(known.isdisjoint)
+    signs = used["text"].map(lambda text: 0 if text.isascii() else len(SPACELESS.findall(text)))
+    is_joined = (signs > 5) & (words.map(len) * 5 <= signs)
+    repeats = captions[captions.duplicated(["image_id", "text"])]
     notes = {
         f"pictures have a side of less than {LEAST} or more than {MOST} pixels, or one more than "
         f"{LONGEST} times the other": [
             f"{row.file} ({row.width} x {row.height})" for row in extreme.itertuples()
         ],
+        f"pictures are nearly black, with no value above {BLACK} of 255 (as 12-bit values "
+        "in a 16-bit file are: scale them)": list(black),
         "images have no caption": [row.file or row.image_id for row in silent.itertuples()],
+        "images have the same caption more than once": list(dict.fromkeys(repeats["image_id"])),
+        f"captions of val and test (of {int((~is_trained).sum())}) have no word of the training "
+        "captions": list(used["caption_id"][is_strange]),
+        "captions have no word (signs or emoji alone)": list(used["caption_id"][~words.map(bool)]),
+        "captions are in a script without spaces, and nearly one word each (the reader folder's "
+        "option tokeniser separates them)": list(used["caption_id"][is_joined]),
     }
+    for pattern, what in MARKUP.items():
+        has_it = captions["text"].str.contains(re.compile(pattern))
+        notes[f"captions have {what}"] = list(captions["caption_id"][has_it])
     return [
         f"{len(items)} {what}: {printable(', '.join(items[:NAMED]))}"
         + (f" and {len(items) - NAMED} more." if len(items) > NAMED else ".")

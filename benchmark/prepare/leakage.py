@@ -1,4 +1,4 @@
-"""What train, val and test share: pictures and captions that are equal or nearly equal.
+"""What train, val and test share, and twins within test: equal or nearly equal pictures, captions.
 
 Pictures are equal if size and pixels are, captions if their text is. Captions are nearly equal if
 their words are, ignoring case, punctuation and spaces. Pictures are nearly equal if their
@@ -19,15 +19,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 from PIL import Image
 
 from benchmark.contracts.datasets import OpenPicture
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
 from benchmark.core.files import readable
-from benchmark.core.progress_bars import ProgressBar
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.table_checks import USED, in_all
 
@@ -49,6 +50,7 @@ class Picture:
     bits: np.uint64  # difference hash, 8 x 8: whether each pixel of a 9 x 8 copy is brighter than
     # its left neighbour
     thumbnail: np.ndarray  # (SIDE, SIDE, 3) uint8
+    brightest: int  # value of its pixels, 0 to 255
 
 
 def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Picture]:
@@ -82,6 +84,7 @@ def _decoded(open_picture: OpenPicture, file: str) -> Picture | UserError:
         sha256=hashlib.sha256(f"{picture.size}".encode() + content).hexdigest(),
         bits=np.packbits(grey[:, 1:] > grey[:, :-1]).view(np.uint64)[0],
         thumbnail=np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BOX)),
+        brightest=max(high for _, high in picture.getextrema()),
     )
 
 
@@ -99,7 +102,7 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
     same = _shared(images.assign(name=names))
     near = near_pairs(images["split"].tolist(), list(compress(pictures, is_used)))
     words = texts["text"].map(lambda text: " ".join(tokenise(text)))
-    verbatim = _shared(texts.assign(content=texts["text"]))
+    verbatim = _shared(texts.assign(content=texts["text"].map(partial(normalize, "NFC"))))
     worded = _shared(texts.assign(content=words)[words != ""])
     items = {
         "pictures": same,
@@ -132,11 +135,35 @@ def leakage(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pic
     }
 
 
-def near_pairs(split: Sequence[str], pictures: Sequence[Picture]) -> pd.DataFrame:
+def twins(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Picture]) -> dict:
+    """How many images and captions of test equal, or nearly equal, one of another group in test:
+    no method can tell which of them is meant.
+
+    images    all images; `pictures` are those of the images with a file
+    captions  all captions, with split
+    """
+    is_test = (images["split"] == "test")[images["file"] != ""]
+    shown = list(compress(pictures, is_test))
+    group = images.loc[is_test[is_test].index, "group"].to_numpy()
+    near = near_pairs([*range(len(shown))], shown)[["first", "second"]].to_numpy()
+    near = near[group[near[:, 0]] != group[near[:, 1]]]
+    contents = pd.DataFrame({"content": [p.sha256 for p in shown], "group": group})
+    is_twin = (contents.groupby("content")["group"].transform("nunique") > 1).to_numpy(
+        bool, copy=True
+    )
+    is_twin[np.unique(near)] = True
+    texts = captions[captions["split"] == "test"]
+    words = texts["text"].map(lambda text: " ".join(tokenise(text)) or normalize("NFC", text))
+    group = texts["image_id"].map(images.set_index("image_id")["group"])
+    is_told_twice = group.groupby(words).transform("nunique") > 1
+    return {"images": int(is_twin.sum()), "captions": int(is_told_twice.sum())}
+
+
+def near_pairs(split: Sequence[object], pictures: Sequence[Picture]) -> pd.DataFrame:
     """Pairs of near pictures of different splits: first, second (positions), distance in bits.
 
-    `split` is sorted: train, val, test. The nearest pairs come first; pictures that are equal
-    pixel for pixel are not a near pair.
+    `split` is sorted: train, val, test; with a label of its own for each picture, all pairs are
+    compared. The nearest come first; pictures that are equal pixel for pixel are not a near pair.
     """
     bits = np.array([picture.bits for picture in pictures], dtype=np.uint64)
     # float32 (N, S * S * 3), centred; plain ones become NaN, which correlates with nothing.

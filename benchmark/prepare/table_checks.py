@@ -5,7 +5,7 @@ import pandas as pd
 from benchmark.contracts.datasets import SPLITS, Card, Tables
 from benchmark.core.errors import UserError
 from benchmark.core.names import LONGEST_PATH, LONGEST_TEXT, check_text
-from benchmark.data.boxes import CORNERS
+from benchmark.data.prepared_tables import CORNERS
 
 USED = SPLITS[:3]  # train, val, test
 SLACK = 1.0  # pixels by which a box may stick out: some annotations count from 0, some from 1
@@ -37,11 +37,15 @@ def check_tables(tables: Tables, card: Card) -> None:
     blank = captions["text"].str.strip() == ""
     _refuse(captions[blank], "caption_id", "text", "a caption that is not blank")
     silent = images["split"].isin(USED) & ~images["image_id"].isin(captions["image_id"])
-    _refuse(images[silent], "image_id", "split", "at least one caption", "none")
+    expected = "at least one caption or the split unused, as "
+    expected += "each image is a query, too (no gallery-only images)"
+    _refuse(images[silent], "image_id", "split", expected, "none")
 
     for name in USED:
         if name not in set(images["split"]):
-            raise UserError(f"split {name}", "at least one image", "none", CORRECT)
+            expected = "at least one image (a dataset for score alone has train and val, too)"
+            do = f"name {name} as the split of some images"
+            raise UserError(f"split {name}", expected, "none", do)
     split_of = images.set_index("image_id")["split"]
     for what, expected, splits in (
         ("images", card.expected_images, images["split"]),

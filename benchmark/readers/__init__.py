@@ -6,6 +6,7 @@ refused with a UserError.
 
 from benchmark.core.files import content as content
 from benchmark.core.files import is_file as is_file
+from benchmark.core.files import opened as opened
 from benchmark.core.files import parse_json as parse_json
 from benchmark.core.files import readable as readable
 from benchmark.core.names import LONGEST_PATH as LONGEST_PATH

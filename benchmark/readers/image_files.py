@@ -8,6 +8,7 @@ another program (Ghostscript, for PostScript). So only the formats below are tri
 """
 
 import os
+import re
 import warnings
 from functools import partial
 from io import BytesIO
@@ -36,6 +37,15 @@ UPRIGHT = {  # orientation of EXIF -> how the image is turned
 }
 DEEP = ("I;16", "I;16L", "I;16B", "I;16N", "I")  # greyscale of 16 bits; I also holds 32
 WHITE = (255, 255, 255, 255)  # behind images that one can see through
+OTHERS = {  # how files of other kinds begin -> what they are
+    rb".{4}ftyp(avif|avis)": "AVIF",
+    rb".{4}ftyp(hei[cfmsx]|hev|mif1|msf1)": "HEIC",
+    rb"\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51": "JPEG 2000",
+    rb"\xff\x0a|\x00\x00\x00\x0cJXL ": "JPEG XL",
+    rb"\s*<(\?xml|svg)": "SVG",
+    rb"\s*<(!doctype|html)": "a web page, which a download may give instead",
+    rb"version https://git-lfs": "a pointer of Git LFS, without the picture",
+}
 REPLACE = "replace it and fetch again"
 WHOLE = "a whole picture"
 LARGEST = 1 << 28  # bytes of an image as a file
@@ -64,7 +74,12 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
         raise
     except UnidentifiedImageError as error:  # its message holds a memory address
         formats = f"{WHOLE} ({', '.join(FORMATS)})"
-        raise UserError(where, formats, "something empty or not a picture", REPLACE) from error
+        file.seek(0)
+        start = file.read(64)
+        kind = next((k for p, k in OTHERS.items() if re.match(p, start, re.S | re.I)), "")
+        found = kind or ("something that is no picture" if start else "an empty file")
+        do = "save it as JPEG or PNG" if kind and kind[0].isupper() else REPLACE
+        raise UserError(where, formats, found, do) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UserError(where, too_large, f"more ({error})", "make it smaller") from error
     except Exception as error:  # Pillow raises many types, depending on what the bytes are

@@ -21,7 +21,7 @@ REMOTE = RemoteFile(
         f"https://huggingface.co/datasets/gpantaz/karpathy_split/resolve/main/{ALL}",
     ),
 )
-AGAIN = "get the file again"
+UNCHANGED = "place an unchanged copy"
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,20 @@ def read(path: Path, name: str, splits: tuple[str, ...]) -> list[Entry]:
     """
     entries = parse(archives.text(path, name), path.name)
     if not entries:
-        raise UserError(f"{path.name}: images", "at least one", "none", AGAIN)
+        raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
     seen = set()
     for entry in entries:
         if entry.split not in splits:
             expected = f"one of {', '.join(splits)}"
-            raise UserError(f"{entry.where}: split", expected, repr(entry.split), AGAIN)
+            raise UserError(f"{entry.where}: split", expected, repr(entry.split), UNCHANGED)
         if entry.file in seen:
             found = f"{entry.file!r} a second time"
-            raise UserError(f"{entry.where}: filename", "every file once", found, AGAIN)
+            raise UserError(f"{entry.where}: filename", "every file once", found, UNCHANGED)
         seen.add(entry.file)
         for row, caption in enumerate(entry.captions):
             if not caption.strip():
                 where = f"{entry.where}.sentences[{row}]: raw"
-                raise UserError(where, "a caption", f"{caption!r:.60}", AGAIN)
+                raise UserError(where, "a caption", f"{caption!r:.60}", UNCHANGED)
     return entries
 
 
@@ -87,12 +87,12 @@ class _File(BaseModel):
 def parse(text: str, where: str) -> list[Entry]:
     """The images of a Karpathy JSON, in its order; `where` starts every error message."""
     entries = []
-    for row, image in enumerate(checked(_File, parse_json(text, where, AGAIN), where).images):
+    for row, image in enumerate(checked(_File, parse_json(text, where, UNCHANGED), where).images):
         place = f"{where}: images[{row}]"
         file = f"{image.filepath}/{image.filename}" if image.filepath else image.filename
         captions = [sentence.raw for sentence in image.sentences]
         for number, caption in enumerate(captions):
-            check_text(caption, f"{place}.sentences[{number}]: raw", AGAIN)
-        file = inside(file, f"{place}: filename", AGAIN)
+            check_text(caption, f"{place}.sentences[{number}]: raw", UNCHANGED)
+        file = inside(file, f"{place}: filename", UNCHANGED)
         entries.append(Entry(place, file, image.split, captions, image.imgid, image.cocoid))
     return entries

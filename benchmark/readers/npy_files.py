@@ -44,7 +44,11 @@ def read_header(file: BinaryIO) -> Header:
         # What NumPy could not evaluate follows, with a memory address.
         raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
     if dtype.hasobject or min(shape, default=0) < 0:
-        raise ValueError("objects, never unpickled" if dtype.hasobject else f"the shape {shape}")
+        raise ValueError(
+            "objects, never unpickled: text as dtype str, numbers as float32"
+            if dtype.hasobject
+            else f"the shape {shape}"
+        )
     return Header(dtype, shape, is_fortran, file.tell())
 
 

@@ -7,19 +7,20 @@ reports/<season>/local/, which is not committed. `rematch export` prints single 
 """
 
 import argparse
+import atexit
 import gc
 from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claims, season_claims
+from benchmark.boards import claim_ledger, claims
 from benchmark.boards.boards import Board, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import write_json, write_text
 from benchmark.papers.printed_tables import papers
+from benchmark.report.figure_listing import FigureFolder, remove_others
 from benchmark.report.pages.claim_tables import claims_table
 from benchmark.report.pages.dataset_page import dataset_tables
-from benchmark.report.pages.figure_files import FigureFolder, remove_others
 from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.pages.season_pages import season_pages
 from benchmark.report.tables import Table, number_for_programs
@@ -43,6 +44,7 @@ def write_report(params: Params) -> Path:
     """Write all pages, figures/, plots/ and metrics.json of the season; returns their folder."""
     boards = read_boards(params)
     gc.freeze()  # what was read stays: no need to search it for garbage after each figure
+    atexit.register(gc.unfreeze)  # else triton, which torch imports, would list it as leaked
     verdicts = {board.dataset: claims.verdicts(board) for board in boards}
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures", "figures/")
@@ -56,8 +58,8 @@ def write_report(params: Params) -> Path:
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards, verdicts))
-    of_claims = season_claims.season_claims(params, boards, verdicts)
-    write_json(folder / season_claims.FILE, of_claims.model_dump(mode="json"))
+    of_claims = claims.season_claims(params, boards, verdicts)
+    write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))
     return folder
 
 
@@ -85,7 +87,7 @@ def write_plots(boards: list[Board], folder: Path) -> None:
         for row in board.rows:
             for outcome in (outcome for outcome in row.played if outcome.history is not None):
                 cell = f"{board.dataset} {row.preset} {outcome.record.seed}"
-                curves.append(outcome.history[CURVES].assign(cell=cell))
+                curves.append(outcome.history[CURVES].round(5).assign(cell=cell))
         for row in board.retrieval.ranked:
             rows.append([board.dataset, row.preset, number_for_programs(row.mean("rsum"))])
     plots = {
@@ -93,7 +95,10 @@ def write_plots(boards: list[Board], folder: Path) -> None:
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
     for name, table in plots.items():
-        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+        write_text(
+            folder / f"{name}.csv",
+            table.to_csv(index=False, lineterminator="\n"),
+        )
 
 
 def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:

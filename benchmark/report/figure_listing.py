@@ -1,4 +1,4 @@
-"""Finds the figures of the report: every file of figures/ has some.
+"""Finds the figures of the report, every file of figures/ has some, and keeps them on disk.
 
 A file of figures/ has one name that is looked for, FIGURES = {section: function}. A section is a
 key of SECTIONS, or papers/<name of a paper>; a function takes FigureInputs and yields ReportFigure,
@@ -7,9 +7,11 @@ it. Within a section, figures stand in the alphabetical order of their files.
 """
 
 import pkgutil
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -19,7 +21,9 @@ from benchmark.contracts.datasets import OpenPicture
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 from benchmark.papers.printed_tables import papers
+from benchmark.report import figure_style
 from benchmark.report import figures as folder
+from benchmark.report.markdown import escaped, picture
 
 SECTIONS = {
     "first": "first page, once for retrieval and once for phrase localisation",
@@ -64,3 +68,45 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
             raise UserError(where, expected, found, "name the section where the figure stands")
         if section in module.FIGURES:
             yield from module.FIGURES[section](inputs)
+
+
+class FigureFolder:
+    """Saves figures in a folder; `written` lists their files.
+
+    `link` is the path of the folder, as seen from the folder of the report's first page.
+    """
+
+    def __init__(self, folder: Path, link: str) -> None:
+        self.folder, self.link = folder, link
+        self.written: list[Path] = []
+
+    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> list[str]:
+        """Save all figures of a section; returns the Markdown of each.
+
+        Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
+        report's first page.
+        """
+        shown = []
+        for drawn in figures(name, inputs):
+            path = figure_style.save(drawn.figure, self.folder / f"{stem}-{drawn.name}")
+            caption = f"\n\n{escaped(drawn.caption)}" if drawn.caption else ""
+            shown.append(f"{picture(drawn.alt, self.added(path, up))}{caption}")
+        return shown
+
+    def added(self, path: Path, up: str = "") -> str:
+        """Note that a page shows a file of the folder; returns the link to it."""
+        self.written.append(path)
+        return f"{up}{self.link}{path.relative_to(self.folder).as_posix()}"
+
+    def remove_others(self) -> None:
+        remove_others(self.folder, self.written)
+
+
+def remove_others(folder: Path, kept: Iterable[Path]) -> None:
+    """Delete what an earlier report left in `folder`, half-written files of a killed one too."""
+    kept = set(kept)
+    for path in sorted(folder.rglob("*"), reverse=True) if folder.is_dir() else []:
+        if path.is_dir() and not any(path.iterdir()):
+            shutil.rmtree(path)
+        elif path.is_file() and path not in kept:
+            path.unlink()

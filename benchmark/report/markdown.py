@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 # Everything that can open a construct of GitHub's Markdown inside a line: emphasis, code, links,
 # pictures, HTML, table entries, strikethrough, mathematics, mentions, entities. A colon makes
 # addresses and emoji, an underscore emphasis at the edge of a word, "www." a link.
@@ -39,8 +37,9 @@ def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], aligned: str
 
     Entries are Markdown and are not escaped here: escape text from elsewhere with `escaped`.
     """
-    sides = ["left" if letter == "l" else "right" for letter in aligned]
-    return tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
+    rule = "|".join(":---" if letter == "l" else "---:" for letter in aligned)
+    head, *lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([head, f"|{rule}|", *lines])
 
 
 def bold(text: str) -> str:

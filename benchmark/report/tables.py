@@ -103,11 +103,14 @@ class Table:
 
     @classmethod
     def of(
-        cls, title: str, rows: Sequence[dict[str, object]], ids: Sequence[str] | None = None
+        cls,
+        title: str,
+        cells: Sequence[dict[str, object]] | dict[str, Sequence[object]],
+        ids: Sequence[str] | None = None,
     ) -> "Table":
-        """A table from its rows, each a cell by heading; `ids` name them for programs."""
+        """A table from rows or columns by heading; `ids` name its rows for programs."""
         index = None if ids is None else pd.Index(list(ids), name="id", dtype=object)
-        frame = pd.DataFrame(rows, index=index, dtype=object)
+        frame = pd.DataFrame(cells, index=index, dtype=object)
         return cls(title, frame.where(frame.notna(), None))
 
     def __len__(self) -> int:

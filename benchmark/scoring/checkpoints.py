@@ -1,26 +1,41 @@
-"""Trained weights with what is needed to use them, and what decided them.
+"""What a training leaves behind: weights with what is needed to use them and what decided them, or
+the reason why there are none.
 
 The identity of a training is kept with its weights, so that no record can tell of options, inputs
 or code that the weights were not made with.
+
+What a method raises fails its own cell, and nothing else. What the machine or the user's files are
+to blame for does not: the stage then ends with one line, and the cell is run again once that is
+corrected.
 """
 
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from traceback import extract_tb, format_exception
 
 import pandas as pd
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
-from benchmark.contracts.methods import Sizes
+from benchmark.contracts.methods import NotApplicableError, Sizes
 from benchmark.core import files, numerics
+from benchmark.core.command_line import ProgressBar
+from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_object, sha256
-from benchmark.core.fingerprint import fingerprint
+from benchmark.core.files import read_object, sha256, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import ENCODE_AGAIN, verified
+from benchmark.scoring.inputs import network_structure
+from benchmark.scoring.relevance import RefusedError
 from benchmark.season.parameters import Cell
-from benchmark.season.plugin_code import method_digest, versions
+from benchmark.season.plugins import ConfiguredMethod, method_digest, versions
 
+OF_THE_MACHINE = (UserError, OSError, MemoryError)
+OF_A_METHOD = (Exception, SystemExit)  # caught after those of the machine
+CPU_ALLOCATOR = "DefaultCPUAllocator"  # in the message of a RuntimeError
+LONGEST = 300  # characters of a message
 ELSEWHERE = {"folder", "start", "keeps"}  # of a cell: where files lie, which decides no weight
 
 
@@ -62,6 +77,18 @@ def load(path: Path) -> Checkpoint:
     except Exception as error:  # torch raises many types here, depending on what the bytes are
         found, do = f"something else ({type(error).__name__})", "delete it and run `dvc repro`"
         raise UserError(path, "a checkpoint of this version", found, do) from error
+
+
+def model_of(
+    checkpoint: Checkpoint, cell: Cell, method: ConfiguredMethod, device: torch.device
+) -> nn.Module:
+    """A new model with the weights of a checkpoint, in evaluation mode."""
+    parts = {}
+    if method.takes.image == "pixels":
+        parts["image_network"] = network_structure(cell, checkpoint.sizes.image)
+    model = method.module.Model(method.config, checkpoint.sizes, **parts)
+    model.load_state_dict(checkpoint.state)
+    return model.to(device).eval()
 
 
 def identity_of(cell: Cell) -> dict:
@@ -112,3 +139,40 @@ def check_identity(trained: dict, cell: Cell) -> None:
                 found=f"those of {repr(before.get(key)) if is_option else 'another'}",
                 do=f"train again: python -m benchmark.train {cell.key}",
             )
+
+
+# Failures -----------------------------------------------------------------------------------------
+
+
+class DivergedError(ArithmeticError):
+    """The loss, or a validation score, is no longer finite."""
+
+
+def outcome(error: BaseException, folder: str) -> dict[str, str]:
+    """Status and reason of a cell that ended with this error. What the machine or the user's files
+    are to blame for is raised again."""
+    if isinstance(error, OF_THE_MACHINE):
+        raise error
+    if isinstance(error, NotApplicableError):
+        return {"status": "not_applicable", "reason": str(error)}
+    is_known = isinstance(error, RefusedError | DivergedError)
+    return {"status": "failed", "reason": str(error) if is_known else reason(error, folder)}
+
+
+def reason(error: BaseException, folder: str) -> str:
+    """One line: the error and the place in the code that raised it. The traceback is kept for who
+    wrote the method; `folder` is that of the cell's results. Raises MemoryError where torch found
+    too little memory, for which it has no type on the CPU."""
+    line = " ".join(str(error).split())[:LONGEST]
+    if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in line:
+        raise MemoryError(f"{folder}: {line}") from error
+    write_text(Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error)))
+    frames = extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {line}{place}"
+
+
+def tell(name: str, status: str, why: str) -> None:
+    """A line in the log when a cell ends without a result."""
+    if status != "ok":
+        ProgressBar.write(f"{name}: {status}: {why}", file=sys.stderr)

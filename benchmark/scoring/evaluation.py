@@ -6,10 +6,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmark.data.results import Scores
-from benchmark.scoring import distribution_overlap, metrics, ranking
+from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.distribution_overlap import Bootstrap, Distributions
-from benchmark.scoring.ranking import BestItems, RankCounts, of_direction
-from benchmark.scoring.relevance import RefusedError, Relevance, Tile
+from benchmark.scoring.relevance import (
+    CORRECT_IOU,
+    BestItems,
+    RankCounts,
+    RefusedError,
+    Relevance,
+    Tile,
+    localisation_ranks,
+    of_direction,
+)
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
@@ -152,7 +160,7 @@ def of_localisation(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Evaluation:
     `ious_NP` is NaN where an image has fewer than P. Raises RefusedError for scores that are not
     finite.
     """
-    ranks = ranking.localisation_ranks(scores_NP, ious_NP)
-    right_NP, is_there_NP = ious_NP >= ranking.CORRECT_IOU, ~np.isnan(ious_NP)
+    ranks = localisation_ranks(scores_NP, ious_NP)
+    right_NP, is_there_NP = ious_NP >= CORRECT_IOU, ~np.isnan(ious_NP)
     found = metrics.localisation_metrics(ranks, right_NP, is_there_NP)
     return Evaluation(metrics=found, scores=Scores(ranks={"p2r": ranks}))

@@ -21,11 +21,9 @@ from benchmark import features
 from benchmark.contracts.methods import Batch, Captions, Inputs, NotApplicableError, RegionBatch
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_object
-from benchmark.data.boxes import CORNERS, area, iou
-from benchmark.data.feature_folders import read_array, sha256_of_items
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.feature_folders import Words, read_array, sha256_of_items
+from benchmark.data.prepared_tables import CORNERS, Prepared, area, iou
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.data.word_vectors import Words
 from benchmark.season.parameters import Cell
 
 SHARE = 0.5  # of a device's free memory that one array may take; networks need the rest

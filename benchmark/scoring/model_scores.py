@@ -6,6 +6,7 @@ returns is put back afterwards. So the place of an item tells nothing of what it
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,11 +16,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from benchmark.contracts.methods import Encoding, Matcher
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.core.errors import UserError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
-from benchmark.scoring.ranking import check_finite
-from benchmark.scoring.relevance import Tile, spans
+from benchmark.scoring.relevance import Tile, check_finite, spans
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused
@@ -72,8 +73,7 @@ class ScoreStream:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
         self.count = sum(len(member.parts) for member in members)  # of scores
-        size = BYTES * members[0].size * self.count
-        self.keeps = size <= 1e6 * float(os.environ.get(MEMORY, DEFAULT_MEMORY))
+        self.keeps = BYTES * members[0].size * self.count <= allowed_memory()
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 
@@ -106,6 +106,15 @@ class ScoreStream:
                 spent = (now(device) - started) / member.size
                 member.seconds["per_pair"] = member.seconds.get("per_pair", 0.0) + spent
         return parts
+
+
+def allowed_memory() -> float:
+    """Bytes of scores that may stay in memory. Raises UserError where the machine's setting is no
+    number: that is no failure of a method."""
+    text = os.environ.get(MEMORY, DEFAULT_MEMORY)
+    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+        raise UserError(f"{MEMORY} of the environment", "a number of MB", repr(text), "correct it")
+    return 1e6 * float(text)
 
 
 @torch.inference_mode()

@@ -1,17 +1,32 @@
-"""Which items are relevant, and scores that pass a tile at a time. Knows no torch.
+"""Which items are relevant, scores that pass a tile at a time, and ranks: how many items stand
+before each relevant one. Knows no torch.
 
 Relevance is data: a group is an image with its captions, or a person with all images and captions.
 No more than a tile of scores need exist at once: whatever looks at scores adds up what it sees, and
 no result depends on the size of tiles or on their order. Integers add up to the bit, means to
 rounding.
 
-I = images, C = captions, r = rows of a tile (images), c = its columns (captions).
+Ranks are zero-based. Among equal scores the relevant items come last, so that ties count against
+the method. The rank of a query's nth relevant item, best first and n from 0, is therefore n plus
+the number of other items that score at least as much.
+
+I = images, C = captions, r = rows of a tile (images), c = its columns (captions), Q = queries,
+G = gallery, R = relevant items of a query, N = phrases, P = proposals of an image, M = matched
+pairs. Ranks of validation are counted on the device in benchmark/train/selection.py; tests hold
+both together.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+from benchmark.data.results import Ranks
+from benchmark.scoring.metrics import LARGEST_K
+
+CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
+AT_ONCE = 255  # rows that bytes can count
+NO_ITEM = 2**62
 
 
 class RefusedError(ValueError):
@@ -130,3 +145,168 @@ def spans(count: int, size: int) -> list[slice]:
 def has_sibling(owner_C: np.ndarray) -> np.ndarray:
     """Whether each caption shares its image with another caption, (C,) bool."""
     return np.bincount(owner_C)[owner_C] > 1
+
+
+# Ranks --------------------------------------------------------------------------------------------
+
+
+class RankCounts:
+    """Ranks of all relevant items of some queries, from blocks of scores.
+
+    `query_M` and `score_M` are the queries and scores of all matched pairs. Raises ValueError for a
+    query without a relevant item.
+    """
+
+    def __init__(self, query_M: np.ndarray, score_M: np.ndarray, queries: int) -> None:
+        self.relevant_Q = np.bincount(query_M, minlength=queries)
+        if not self.relevant_Q.all():
+            raise ValueError("every query needs at least one relevant item")
+        order = np.lexsort((-score_M, query_M))
+        nth_M = np.arange(len(order)) - (self.relevant_Q.cumsum() - self.relevant_Q)[query_M[order]]
+        self.score_QR = np.full((queries, self.relevant_Q.max()), np.inf, score_M.dtype)
+        self.score_QR[query_M[order], nth_M] = score_M[order]
+        self.reached_QR = np.zeros(self.score_QR.shape, np.int64)  # items that score as much
+        # The rank of the best relevant item if ties counted for the query.
+        self.optimistic = np.zeros(queries, np.int64)
+
+    def add(
+        self, queries: np.ndarray, scores_QG: np.ndarray, gallery_QG: np.ndarray | None = None
+    ) -> None:
+        """Scores of some queries with some items, one row a query. `gallery_QG` (bool) are the
+        items that a query is asked about; those of the others do not matter, and may be NaN."""
+        for n in range(self.relevant_Q[queries].max()):
+            is_reached = scores_QG >= self.score_QR[queries, n, None]
+            self.reached_QR[queries, n] += _trues(is_reached, gallery_QG)
+        is_above = scores_QG > self.score_QR[queries, 0, None]
+        self.optimistic[queries] += _trues(is_above, gallery_QG)
+
+    @property
+    def ranks(self) -> Ranks:
+        """After all blocks."""
+        is_there_QR = np.arange(self.score_QR.shape[1]) < self.relevant_Q[:, None]
+        ranks_QR = np.empty_like(self.reached_QR)
+        for n in range(ranks_QR.shape[1]):
+            is_own_QR = (self.score_QR >= self.score_QR[:, n, None]) & is_there_QR
+            ranks_QR[:, n] = self.reached_QR[:, n] - is_own_QR.sum(1) + n
+        return Ranks(ranks_QR[is_there_QR], self.relevant_Q)
+
+
+def _trues(mask_QG: np.ndarray, gallery_QG: np.ndarray | None) -> np.ndarray:
+    """How many are true in each row. Masks of transposed scores are counted by their columns."""
+    if gallery_QG is not None:
+        mask_QG = mask_QG & gallery_QG
+    if mask_QG.flags.c_contiguous:
+        return np.bitwise_count(np.packbits(mask_QG, axis=1)).sum(1, dtype=np.int64)
+    mask_GQ = np.ascontiguousarray(mask_QG.T).view(np.uint8)
+    starts = range(0, len(mask_GQ), AT_ONCE)
+    parts = (mask_GQ[start : start + AT_ONCE].sum(0, dtype=np.uint8) for start in starts)
+    return sum(part.astype(np.int64) for part in parts)
+
+
+def ranks_of(
+    scores_QG: np.ndarray, relevant_QG: np.ndarray, gallery_QG: np.ndarray | None = None
+) -> Ranks:
+    """Ranks of all relevant items of a matrix of scores, with a gallery of its own for each query
+    where one is given.
+
+    Raises RefusedError for scores that are not finite, and ValueError for a query without a
+    relevant item.
+    """
+    if gallery_QG is not None:
+        relevant_QG = relevant_QG & gallery_QG
+    check_finite(scores_QG if gallery_QG is None else scores_QG[gallery_QG])
+    query_M, item_M = np.nonzero(relevant_QG)
+    counts = RankCounts(query_M, scores_QG[query_M, item_M], len(scores_QG))
+    counts.add(np.arange(len(scores_QG)), scores_QG, gallery_QG)
+    return counts.ranks
+
+
+def sentence_ranks(scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarray) -> Ranks:
+    """Sentence-to-sentence (two-branch paper, Section 5.5): ranks of the captions `query_Q`.
+
+    `owner_C` is the image of each caption. Relevant are the other captions of the query's image;
+    the query itself is not in the gallery. A caption without a sibling is no query. Raises
+    RefusedError for scores that are not finite.
+    """
+    check_finite(scores_QC)
+    is_query_Q = has_sibling(owner_C)[query_Q]
+    scores_QC, query_Q = scores_QC[is_query_Q], query_Q[is_query_Q]
+    is_other_QC = query_Q[:, None] != np.arange(len(owner_C))
+    if not len(query_Q):
+        return Ranks(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return ranks_of(scores_QC, np.equal.outer(owner_C[query_Q], owner_C), is_other_QC)
+
+
+def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
+    """Ranks of the right proposals of every phrase (two-branch paper, Section 4).
+
+    `ious_NP` is NaN where an image has fewer than P proposals. A phrase without a right proposal
+    is never found: it has one rank, P, or the largest K of the declared R@K where P is less. Raises
+    RefusedError for scores that are not finite.
+    """
+    is_there_NP, right_NP = ~np.isnan(ious_NP), ious_NP >= CORRECT_IOU
+    check_finite(scores_NP[is_there_NP])
+    counts_N = right_NP.sum(1)
+    values_N = np.full(np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K))
+    ranks = Ranks(values_N, np.maximum(counts_N, 1))
+    if counts_N.any():
+        some = counts_N > 0
+        found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
+        values_N[some[ranks.queries]] = found.values
+    return ranks
+
+
+class BestItems:
+    """The best K items of every query of a direction, best first. Among equal scores the items that
+    are not relevant come first, so that the order agrees with the ranks."""
+
+    def __init__(self, group_of_query: np.ndarray, group_of_item: np.ndarray, count: int) -> None:
+        self.group_of_query, self.group_of_item = group_of_query, group_of_item
+        self.scores = np.full((len(group_of_query), count), -np.inf)
+        self.kept = np.full((len(group_of_query), count), NO_ITEM)
+
+    @property
+    def items(self) -> np.ndarray:
+        """(Q, K) int32; K is at most the size of the gallery."""
+        return self.kept[:, : len(self.group_of_item)].astype(np.int32)
+
+    def add(self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray) -> None:
+        """Scores of some queries with some items, one row a query."""
+        count = self.scores.shape[1]
+        least_Q = self.scores[queries, -1].astype(scores_QG.dtype)
+        if np.isneginf(least_Q).any() and len(items) > count:
+            least_Q = np.maximum(least_Q, np.partition(scores_QG, -count, axis=1)[:, -count])
+        is_kept = scores_QG >= least_Q[:, None]
+        if is_kept.flags.c_contiguous:
+            row, column = np.divmod(np.flatnonzero(is_kept), len(items))
+        else:  # of a transposed tile: numpy finds the trues of a row one after the other
+            column, row = np.divmod(np.flatnonzero(is_kept.T), len(queries))
+        touched, new_row = np.unique(row, return_inverse=True)
+        old_row, old_column = np.nonzero(self.kept[queries[touched]] != NO_ITEM)
+        at_old = queries[touched[old_row]], old_column
+        # The kept items and the new ones of the touched queries, sorted; the first K are kept.
+        place = np.concatenate([old_row, new_row])
+        score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
+        item = np.concatenate([self.kept[at_old], items[column]])
+        is_own = self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
+        order = np.lexsort((item + NO_ITEM * is_own, -score, place.astype(np.uint16)))  # faster
+        place, score, item = place[order], score[order], item[order]
+        nth = np.arange(len(place)) - np.searchsorted(place, place)
+        first = nth < count
+        at = queries[touched[place[first]]], nth[first]
+        self.scores[at], self.kept[at] = score[first], item[first]
+
+
+def of_direction(direction: str, tile: Tile, scores: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Queries, items and scores (one row a query) of a tile, for i2t or t2i."""
+    if direction.startswith("i2t"):
+        return tile.rows, tile.columns, scores
+    return tile.columns, tile.rows, scores.T
+
+
+def check_finite(scores: np.ndarray) -> None:
+    """Raises RefusedError for NaN, which compares false with everything and would rank first, and
+    for infinity."""
+    bad = int((~np.isfinite(scores)).sum())
+    if bad:
+        raise RefusedError(f"{bad} of {scores.size} scores are NaN or infinite")

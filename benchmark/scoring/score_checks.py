@@ -1,10 +1,15 @@
 """A score must follow from its image and its text alone.
 
-A sample of every evaluation is encoded and scored again, in other batches, other tiles and another
-order. Scores that hang on the rest of a batch, on the order of the items or on chance differ then,
-and the cell fails. What runs in the same process can still cheat on purpose: this catches mistakes.
-Each check raises RefusedError where other scores come out.
+Every evaluation is repeated in part, by a model that is loaded anew: images and captions are
+divided at random into groups, each of which is encoded and scored by itself, in other batches and
+tiles. Every image meets some captions and every caption some images, about `PAIRS` pairs in all, so
+that this takes one more encoding of the split and as many scores as a small split has. Scores that
+hang on the rest of a batch, on the order of the items, on what was seen before or on chance differ
+then, and the cell fails. What runs in the same process can still cheat on purpose: this catches
+mistakes. Each check raises RefusedError where other scores come out.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -13,43 +18,74 @@ from torch import Tensor
 from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.model_scores import ORDER, joined, score_pairs, scores_of
-from benchmark.scoring.relevance import Picked, RefusedError
+from benchmark.scoring.relevance import RefusedError, Tile
 
-IMAGES, CAPTIONS, PHRASES = 48, 96, 24  # items that are scored again
-CHUNK, TILE = 7, (5, 13)  # other batches and tiles than those of model_scores.py
-OF_LARGEST = {torch.float32: 1e-5, torch.bfloat16: 2**-6}  # rounding, as a share of the scores
-OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # and of their standard deviation
+PAIRS = 100_000  # of images and captions that are scored again, about
+IMAGES, PHRASES = 48, 24  # of localisation that are scored again
+CHUNK, TEXT_CHUNK, TILE = 5, 33, (5, 13)  # other batches and tiles than those of model_scores.py
+OF_SPREAD = {torch.float32: 1e-3, torch.bfloat16: 2**-4}  # of the scores: how far one may differ,
+ROUNDINGS = 2  # and by so many steps of the precision at the largest score;
+COARSE = 0.25  # of the spread: how far they may differ on average, where these steps are as coarse
 
 
-def sample(images: int, captions: int) -> tuple[np.ndarray, np.ndarray]:
-    """The images and the captions that are scored again."""
-    rng = np.random.default_rng(ORDER + 1)
-    return rng.permutation(images)[:IMAGES], rng.permutation(captions)[:CAPTIONS]
+class Groups:
+    """The scores of the pairs (image, caption) that are of one group, as they were first."""
+
+    def __init__(self, images: int, captions: int) -> None:
+        rng = np.random.default_rng(ORDER + 1)
+        count = max(1, min(images, captions, round(images * captions / PAIRS)))
+        self.images = np.array_split(rng.permutation(images), count)
+        self.captions = np.array_split(rng.permutation(captions), count)
+        self.group_I, self.group_C, self.place_C = (
+            np.empty(n, int) for n in (images, *[captions] * 2)
+        )
+        for number, (rows, columns) in enumerate(zip(self.images, self.captions, strict=True)):
+            self.group_I[rows], self.group_C[columns] = number, number
+            self.place_C[columns] = np.arange(len(columns))
+        self.scores = np.full((images, len(self.captions[0])), np.nan)  # by place in the group
+
+    def add(self, tile: Tile, scores: np.ndarray) -> None:
+        """Scores (r, c) of a tile."""
+        row, column = np.equal.outer(self.group_I[tile.rows], self.group_C[tile.columns]).nonzero()
+        self.scores[tile.rows[row], self.place_C[tile.columns[column]]] = scores[row, column]
+
+    def check(self, score: Callable[[Tensor, Tensor], Tensor], device: torch.device) -> None:
+        """Compare with what `score` gives for the images and the captions of each group."""
+        first, again = [], []
+        for rows, columns in zip(self.images, self.captions, strict=True):
+            first.append(self.scores[rows, : len(columns)].ravel())
+            again.append(score(torch.from_numpy(rows), torch.from_numpy(columns)).cpu().flatten())
+        _compare(torch.from_numpy(np.concatenate(first)), torch.cat(again), device)
 
 
 @torch.inference_mode()
-def check_retrieval(model: Matcher, inputs: SplitInputs, part: str, picked: Picked) -> None:
-    """Compare with the scores of a sample."""
-    rows = torch.from_numpy(picked.rows).split(CHUNK)
-    again = score_pairs(
-        lambda images, captions: scores_of(model, [part], images, captions)[0],
-        joined([model.encode_images(inputs.images_at(some)) for some in rows]),
-        _captions(model, inputs, picked.columns),
-        tile=TILE,
-    )
-    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
+def check_retrieval(model: Matcher, inputs: SplitInputs, part: str, first: Groups) -> None:
+    """Compare with the first scores, of one part."""
+
+    def score(rows: Tensor, columns: Tensor) -> Tensor:
+        return score_pairs(
+            lambda images, captions: scores_of(model, [part], images, captions)[0],
+            joined([model.encode_images(inputs.images_at(some)) for some in rows.split(CHUNK)]),
+            _captions(model, inputs, columns),
+            tile=TILE,
+        )
+
+    first.check(score, inputs.device)
 
 
 @torch.inference_mode()
-def check_sentences(model: Matcher, inputs: SplitInputs, picked: Picked) -> None:
+def check_sentences(model: Matcher, inputs: SplitInputs, first: Groups) -> None:
     """The same for captions with captions."""
-    rows, columns = (_captions(model, inputs, each) for each in (picked.rows, picked.columns))
-    again = score_pairs(model.caption_similarity, rows, columns, tile=TILE)
-    _compare(torch.from_numpy(picked.scores).to(again), again, inputs.device)
+
+    def score(rows: Tensor, columns: Tensor) -> Tensor:
+        texts = (_captions(model, inputs, each) for each in (rows, columns))
+        return score_pairs(model.caption_similarity, *texts, tile=TILE)
+
+    first.check(score, inputs.device)
 
 
-def _captions(model: Matcher, inputs: SplitInputs, rows: np.ndarray) -> Encoding:
-    chunks = torch.from_numpy(rows).to(inputs.device).split(CHUNK)
+def _captions(model: Matcher, inputs: SplitInputs, rows: Tensor) -> Encoding:
+    chunks = rows.to(inputs.device).split(TEXT_CHUNK)
     return joined([model.encode_captions(inputs.captions_at(some)) for some in chunks])
 
 
@@ -70,7 +106,9 @@ def check_localisation(model: Matcher, inputs: PhraseInputs, matrix_NP: Tensor) 
 def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tensor) -> None:
     """The same for the best proposals of whole images."""
     wanted = inputs.vector_of_phrase.unique()
-    images, phrases = (torch.from_numpy(x) for x in sample(*nearest_IV.shape))
+    rng = np.random.default_rng(ORDER + 1)
+    images, phrases = (torch.from_numpy(rng.permutation(n)) for n in nearest_IV.shape)
+    images, phrases = images[:IMAGES], phrases[: 2 * IMAGES]
     images = images[~nearest_IV[images].isnan().any(1)]
     chunks = wanted[phrases].split(CHUNK)
     texts = joined([model.encode_captions(inputs.phrases_at(some)) for some in chunks])
@@ -84,17 +122,27 @@ def check_nearest_regions(model: Matcher, inputs: PhraseInputs, nearest_IV: Tens
 
 
 def _compare(first: Tensor, again: Tensor, device: torch.device) -> None:
-    """Scores that `device` computed. Values that are not finite are refused elsewhere."""
+    """Scores that `device` computed. First ones that are not finite are refused elsewhere, where
+    they count.
+
+    A constant added to all scores makes no difference larger that may be: where it is so large that
+    scores differ by a few roundings, these must agree on average.
+    """
     is_cast = torch.is_autocast_enabled(device.type)
     precision = torch.get_autocast_dtype(device.type) if is_cast else torch.float32
     first, again = first.double(), again.double()  # differences of large scores would overflow
+    counts = first.isfinite()
+    if not counts.any():
+        return
+    first, again = first[counts], again[counts]
     spread = first.std(correction=0)  # 0 of a single score
-    rounding = OF_LARGEST[precision] * first.abs().max() + OF_SPREAD[precision] * spread
+    rounding = ROUNDINGS * torch.finfo(precision).eps * first.abs().max()
     difference = (first - again).abs()
-    if first.isfinite().all() and not (difference <= rounding).all():
+    differs = ~(difference <= OF_SPREAD[precision] * spread + rounding)  # NaN differs
+    if differs.any() or difference.square().mean() > (COARSE * spread) ** 2:
         raise RefusedError(
-            f"{int((difference > rounding).sum())} of {first.numel()} scores differ when they are "
-            f"computed again in other batches and another order, by up to "
+            f"{int(differs.sum())} of {first.numel()} scores differ when a model that is loaded "
+            f"anew computes them in other batches and another order, by up to "
             f"{float(difference.max()):.3g} where scores spread by {float(spread):.3g}; "
             f"a score must follow from its image and its text alone"
         )

@@ -7,16 +7,17 @@ seasons/<name>/external.yaml  rows that `score` added
 seasons/shared/params.yaml    settings of all datasets and feature sets of all seasons
 """
 
+import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import yaml
 
 from benchmark.core.errors import UserError, checked, corrected_by, suggested
-from benchmark.core.files import read_yaml, write_text
+from benchmark.core.files import is_file, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
 from benchmark.season.parameters import Brought, Params, Season, Strict
-from benchmark.season.presets import PACKAGE_ROOT, shown
+from benchmark.season.plugins import PACKAGE_ROOT, shown
 from benchmark.season.resolving import resolve
 
 SEASONS, SEASON_FILE = Path("seasons"), "season.yaml"
@@ -25,11 +26,19 @@ RESERVED = ("shared", "run")  # what seasons share; cells of `run`
 PARAMS, LOCAL = Path("params.yaml"), Path("local.yaml")
 
 
+class Kept(Strict):
+    """A season file that `rematch season` copied."""
+
+    file: str
+    sha256: str  # of the copy
+
+
 class Local(Strict):
     """What is this machine's alone."""
 
     weights_dir: str | None = None  # folder of pretrained networks; None: torchvision's download
     sources: dict[str, str] = {}  # dataset or reader -> folder that holds its raw files
+    kept: dict[str, Kept] = {}  # season -> the file elsewhere that its season.yaml is a copy of
 
 
 def season_names() -> list[str]:
@@ -81,16 +90,16 @@ def activate(season: str) -> None:
     write_text(PARAMS, f"season: {season}\n")
 
 
-def read_params(season: str | None = None) -> Params:
-    """A season by name, by default the active one, resolved, with the folders of this machine."""
+def read_params(season: str | None = None, only: str | None = None) -> Params:
+    """A season by name, by default the active one, resolved, with the folders of this machine;
+    `only` a cell or a preset with what it needs, as `resolve` has it."""
+    return placed(resolved(season, only), read_local())
+
+
+def resolved(season: str | None = None, only: str | None = None) -> Params:
+    """The same without folders of this machine, as pipelines know it."""
     name = checked_name(season, "--season") if season else active_season()
-    return placed(resolve(name, read_season(name), brought=read_brought(name)), read_local())
-
-
-def season_here(name: str | None) -> Params:
-    """`read_params` in the project's folder. Raises UserError in another one."""
-    check_project()
-    return read_params(name)
+    return resolve(name, read_season(name), brought=read_brought(name), only=only)
 
 
 def check_project() -> None:
@@ -120,9 +129,59 @@ def read_brought(season: str) -> dict[str, Brought]:
 
 def write_brought(season: str, row: Brought) -> None:
     """Add a row to a season, or write it again."""
-    rows = read_brought(season) | {row.key: row}
+    _write_brought(season, read_brought(season) | {row.key: row})
+
+
+def remove_brought(season: str, name: str) -> list[Brought]:
+    """Remove the rows of a name, or the one of a key, with their results; which these were. Raises
+    UserError where there is none, and where the season file still names what is removed."""
+    rows = read_brought(season)
+    gone = [row for row in rows.values() if name in (row.key, row.preset)]
+    if not gone:
+        known = {row.preset for row in rows.values()}
+        expected = f"one of {', '.join(sorted(known)) or '(none)'}, the rows that `score` added"
+        raise UserError("--remove", expected, suggested(name, known), "correct the name")
+    left = {key: row for key, row in rows.items() if row not in gone}
+    resolve(season, read_season(season), brought=left)
+    _write_brought(season, left)
+    for row in gone:
+        shutil.rmtree(row.folder, ignore_errors=True)
+    return gone
+
+
+def _write_brought(season: str, rows: dict[str, Brought]) -> None:
+    path = SEASONS / season / EXTERNAL
     text = yaml.safe_dump({key: row.model_dump() for key, row in sorted(rows.items())})
-    write_text(SEASONS / season / EXTERNAL, f"# Written by `rematch score`.\n{text}")
+    if rows:
+        write_text(path, f"# Written by `rematch score`.\n{text}")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def keep_file(source: Path, season: str) -> None:
+    """A season file from elsewhere is kept with what is made from it, in place of an earlier state
+    of the same file. Raises UserError where it would take the place of another one, or of a copy
+    that was edited itself."""
+    target, local = SEASONS / season / SEASON_FILE, read_local()
+    if target.is_file() and source.resolve() == target.resolve():
+        return
+    before, file = local.kept.get(season), str(source.absolute())
+    if target.is_file() and target.read_bytes() != source.read_bytes():
+        if before is None or before.file != file or sha256(target) != before.sha256:
+            do = "remove one of the files"
+            raise UserError(target, f"the text of {source}", "another", do)
+    write_text(target, source.read_text(encoding="utf-8"))
+    kept = Kept(file=file, sha256=sha256(target))
+    if source != PACKAGE_ROOT / target and kept != before:
+        write_local(local.model_copy(update={"kept": local.kept | {season: kept}}))
+
+
+def check_kept(season: str) -> None:
+    """Raises UserError where the file that a season was copied from was edited since."""
+    kept, target = read_local().kept.get(season), SEASONS / season / SEASON_FILE
+    if kept and is_file(kept.file) and sha256(Path(kept.file)) not in (kept.sha256, sha256(target)):
+        do = f"run: rematch season {kept.file}, or edit {target} instead and remove the other"
+        raise UserError(kept.file, f"the text that is in {target}", "a newer one", do)
 
 
 def read_local() -> Local:

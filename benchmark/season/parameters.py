@@ -132,6 +132,11 @@ class FeatureSet(Strict):
     proposals: ProposalEncoder | None = None
 
 
+def key_of(dataset: str, preset: str, seed: int) -> str:
+    """What commands call a cell."""
+    return f"{dataset}-{preset}-{seed}"
+
+
 class Brought(Strict):
     """A row of the leaderboard whose embeddings, scores or ranks were made elsewhere."""
 
@@ -143,7 +148,7 @@ class Brought(Strict):
     @property
     def key(self) -> str:
         """What commands call the cell."""
-        return f"{self.dataset}-{self.preset}-{self.seed}"
+        return key_of(self.dataset, self.preset, self.seed)
 
 
 class Evaluated(Brought):

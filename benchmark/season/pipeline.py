@@ -13,16 +13,17 @@ digest of the prepared tables, and checkpoints those of all that their trainings
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
-from benchmark.contracts import datasets
+from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
-from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED, read_shared
+from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
 from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
-from benchmark.season.plugin_code import method_digest, plugin_digest
+from benchmark.season.plugins import code_files, method_digest, plugin_digest
 
 WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
 CELLS, READERS = "cells.yaml", SHARED.parent / "readers.yaml"
@@ -38,23 +39,32 @@ NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
 def write_pipelines(params: Params) -> None:
     """Write the pipelines of a season and of what seasons share. Raises UserError where another
     season has other settings of the same dataset."""
-    shared = write_shared(params)
-    write_digests(params)
-    _write(SEASONS / params.season / "dvc.yaml", {"stages": _stages(params)})
-    _write(SHARED.with_name("dvc.yaml"), {"stages": _shared_stages(shared)})
+    for path, content in _contents(params).items():
+        _write(path, content)
+    if not READERS.is_file():  # a stage of its own writes it again
+        write_readers()
 
 
 def write_digests(params: Params) -> None:
-    """Write a season's cells.yaml. What is written already is left as it is."""
-    feature_sets, names = sorted(params.feature_sets), sorted(params.datasets)
-    digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
-    content = {"datasets": names, "feature_sets": feature_sets, "cells": digests}
-    _write(SEASONS / params.season / CELLS, content)
+    """Write a season's cells.yaml. Raises UserError where the season file was edited so that it has
+    other stages than its pipelines, or other settings of its datasets than what seasons share."""
+    path = SEASONS / params.season / "dvc.yaml"
+    contents, own, shared = _contents(params), _settings(params), _on_disk(SHARED)
+    is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
+    if _on_disk(path) != contents[path] or not is_same:
+        do = f"run: rematch season {params.season}"
+        raise UserError(path, "the stages of the season file", "others", do)
+    _write(path.with_name(CELLS), contents[path.with_name(CELLS)])
+
+
+def write_readers() -> None:
+    """Write the digests of the code that reads datasets."""
+    _write(READERS, _reader_digests())
 
 
 def all_stages(params: Params) -> dict[str, dict]:
     """Every stage of a season, and of what seasons share, by name."""
-    return _shared_stages(read_shared()) | _stages(params)
+    return _shared_stages(shared_settings(params)) | _stages(params)
 
 
 def outputs(stage: dict) -> list[str]:
@@ -63,31 +73,50 @@ def outputs(stage: dict) -> list[str]:
     return [path for out in outs for path in (out if isinstance(out, dict) else [out])]
 
 
-def as_written(params: Params) -> Params:
-    """The season itself. Raises UserError where its file was edited so that it has other stages
-    than its pipelines, or other settings of its datasets than what seasons share."""
-    path = SEASONS / params.season / "dvc.yaml"
-    written, shared = (read_yaml(file) if file.is_file() else {} for file in (path, SHARED))
-    own = _shared_settings(params)
-    is_same = all(own[group].items() <= shared.get(group, {}).items() for group in own)
-    stages = {name: {"wdir": "../.."} | stage for name, stage in _stages(params).items()}
-    if written != {"stages": stages} or not is_same:
-        do = f"run: rematch season {params.season}"
-        raise UserError(path, "the stages of the season file", "others", do)
-    return params
+def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Some stages and those that write the files that they need, each after its needs -> the names
+    of these."""
+    maker = {path: name for name, stage in stages.items() for path in outputs(stage)}
+    ordered: dict[str, tuple[str, ...]] = {}
+
+    def add(name: str) -> None:
+        needs = tuple(maker[path] for path in stages[name].get("deps", []) if path in maker)
+        for other in (*needs, name):
+            if other != name and other not in ordered:
+                add(other)
+        ordered[name] = needs
+
+    for name in last:
+        add(name)
+    return ordered
 
 
-def write_readers() -> None:
-    """Write the digests of the code that reads datasets."""
-    files = {name: Path(datasets.FOLDER, f"{name}.py") for name in datasets.names()}
-    _write(READERS, {name: _short(plugin_digest(path)) for name, path in files.items()})
+def edited(params: Params) -> set[str]:
+    """The stages of a season that its pipelines on disk do not have, or have otherwise, or with
+    other digests and settings: what `write_pipelines` would make stale."""
+    contents = _contents(params) | {READERS: _reader_digests()}
+    before = {path: _on_disk(path) for path in contents}
+    names = set()
+    for path in (path for path in contents if path.name == "dvc.yaml"):
+        old = before[path].get("stages", {})
+        for name, stage in contents[path]["stages"].items():
+            params_of = [item for each in stage.get("params", []) for item in each.items()]
+            read = {Path(file): keys for file, keys in params_of}
+            is_same = old.get(name) == stage and all(
+                _at(contents[file], key) == _at(before[file], key)
+                for file in read.keys() & contents.keys()
+                for key in read[file]
+            )
+            names |= set() if is_same else {name}
+    return names
 
 
-def cell_digest(cell: Cell | Fusion) -> str:
-    """Of what decides a cell but for the bytes of its inputs and the versions of stages."""
+def cell_digest(cell: Cell | Fusion, code: str = "") -> str:
+    """Of what decides a cell but for the bytes of its inputs and the versions of stages. `code` is
+    the digest of its method, where it is known."""
     facts = cell.model_dump(mode="json", exclude=NO_DIGEST)
     if isinstance(cell, Cell):
-        facts["code"] = method_digest(cell.method)
+        facts["code"] = code or method_digest(cell.method)
     return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
 
 
@@ -96,32 +125,76 @@ def _short(sha256: str) -> str:
     return f"sha256-{sha256[:16]}"
 
 
+# Files ------------------------------------------------------------------------------------------
+
+
+def _contents(params: Params) -> dict[Path, dict]:
+    """Each file that is written for a season -> what it holds."""
+    folder, shared = SEASONS / params.season, shared_settings(params)
+    pipelines = {folder / "dvc.yaml": _stages(params)}
+    pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
+    codes = {method: method_digest(method) for method in {c.method for c in params.cells.values()}}
+    digests = {key: cell_digest(cell, codes[cell.method]) for key, cell in params.cells.items()}
+    digests |= {key: cell_digest(fusion) for key, fusion in params.fusions.items()}
+    own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
+    return {
+        SHARED: shared,
+        folder / CELLS: own | {"cells": digests},
+    } | {
+        path: {"stages": {name: {"wdir": "../.."} | stage for name, stage in stages.items()}}
+        for path, stages in pipelines.items()
+    }
+
+
+def _reader_digests() -> dict[str, str]:
+    files = {name: Path(datasets.FOLDER, f"{name}.py") for name in datasets.names()}
+    return {name: _short(plugin_digest(path)) for name, path in files.items()}
+
+
+def _on_disk(path: Path) -> dict:
+    return read_yaml(path) if path.is_file() else {}
+
+
+def _at(content: dict, dotted: str) -> object:
+    """The value of a parameter as DVC names it; None where there is none."""
+    for key in dotted.split("."):
+        content = content.get(key) or {}
+    return content or None
+
+
+def _write(path: Path, content: dict) -> None:
+    """A YAML file that is made from others, unless it holds just this: DVC hashes a file again when
+    its time changes."""
+    plain = json.loads(json.dumps(content))  # without anchors where the same list stands twice
+    style = {"default_flow_style": None if "stages" in content else False}  # short lists on a line
+    text = WRITTEN + yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
+
+
 # What seasons share -----------------------------------------------------------------------------
 
 
-def write_shared(params: Params) -> Params:
-    """Add the datasets and feature sets of a season to those of the others, and drop those that no
-    season has any more."""
-    before = read_yaml(SHARED) if SHARED.is_file() else {"datasets": {}, "feature_sets": {}}
+def shared_settings(params: Params) -> dict[str, dict]:
+    """The datasets and feature sets of a season beside those of the others, without those that no
+    season has any more. Raises UserError where another season has other settings of them."""
+    before = _on_disk(SHARED)
     others = {path.parent.name: read_yaml(path) for path in SEASONS.glob(f"*/{CELLS}")}
     others.pop(params.season, None)
-    own = _shared_settings(params)
     content = {}
-    for group, known in own.items():
+    for group, known in _settings(params).items():
         used = {key: season for season, cells in others.items() for key in cells[group]}
-        kept = {key: value for key, value in before[group].items() if key in used}
+        kept = {key: value for key, value in before.get(group, {}).items() if key in used}
         for key in kept.keys() & known.keys():
             if kept[key] != known[key]:
                 where, expected = f"{SHARED}: {key}", f"the settings that season {used[key]} has"
                 do = "give the dataset another name in the season file, and its reader"
                 raise UserError(where, expected, f"others in season {params.season}", do)
         content[group] = dict(sorted((kept | known).items()))
-    _write(SHARED, content)
-    write_readers()
-    return read_shared()
+    return content
 
 
-def _shared_settings(params: Params) -> dict[str, dict]:
+def _settings(params: Params) -> dict[str, dict]:
     """What other seasons must agree about with a season."""
     return {
         "datasets": {
@@ -135,7 +208,7 @@ def _shared_settings(params: Params) -> dict[str, dict]:
     }
 
 
-def _shared_stages(shared: Params) -> dict[str, dict]:
+def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
     stages = {
         "readers": {
             "cmd": "python -m benchmark season --digests",
@@ -148,10 +221,10 @@ def _shared_stages(shared: Params) -> dict[str, dict]:
             "outs": [WEIGHTS],
         },
     }
-    for name, settings in shared.datasets.items():
+    for name, settings in shared["datasets"].items():
         manifest = f"data/manifests/{name}.json"
-        own = [{str(SHARED): [f"datasets.{name}"]}, {str(READERS): [settings.reader]}]
-        module = datasets.load(settings.reader)
+        own = [{str(SHARED): [f"datasets.{name}"]}, {str(READERS): [settings["reader"]]}]
+        module = datasets.load(settings["reader"])
         # Raw files are an output so that DVC sees edits: it keeps no copy and deletes nothing.
         raw = [f"data/raw/{name}"] * bool(module.card(module.Options()).obtain)
         stages[f"fetch-{name}"] = {
@@ -165,15 +238,16 @@ def _shared_stages(shared: Params) -> dict[str, dict]:
             "deps": [manifest],
             "outs": [f"data/prepared/{name}"],
         }
-    for key, feature_set in shared.feature_sets.items():
-        images = feature_set.image or feature_set.proposals
+    for key, feature_set in shared["feature_sets"].items():
+        images = feature_set.get("image") or feature_set.get("proposals")
         own = [{VERSIONS: ["encode"]}, {str(SHARED): [f"feature_sets.{key}"]}]
-        read = [f"data/prepared/{feature_set.dataset}", feature_set.source]
+        read = dict.fromkeys([f"data/prepared/{feature_set['dataset']}", feature_set["source"]])
+        drawn = [WEIGHTS] * bool(images and images["network"] == DRAWN)
         stages[f"encode-{key}"] = {
             "cmd": f"python -m benchmark.encode {key}",
-            "params": own + ([{str(READERS): [feature_set.reader]}] if images else []),
-            "deps": [*dict.fromkeys(read), *[WEIGHTS] * bool(images and images.network == DRAWN)],
-            "outs": [feature_set.folder],
+            "params": own + ([{str(READERS): [feature_set["reader"]]}] if images else []),
+            "deps": [*read, *drawn],
+            "outs": [feature_set["folder"]],
         }
     return stages
 
@@ -184,6 +258,11 @@ def _shared_stages(shared: Params) -> dict[str, dict]:
 def _stages(params: Params) -> dict[str, dict]:
     name, folder = params.season, SEASONS / params.season
     own_files = [path for path in params.methods.values() if Path(path).is_file()]
+    reached = {file for path in own_files for file in code_files(Path(path))}
+    beside = reached - {Path(path).resolve() for path in own_files}  # and import each other
+    own_files += sorted(
+        _from_root(file) for file in beside if file.parent != methods.FOLDER.resolve()
+    )
     stages = {
         "cells": {
             "cmd": f"python -m benchmark season {name} --digests",
@@ -240,6 +319,12 @@ def _stages(params: Params) -> dict[str, dict]:
             "metrics": [_in_git(f"{pages}/metrics")],
         },
     }
+
+
+def _from_root(path: Path) -> str:
+    """As DVC names a file: from the working folder where it lies in there."""
+    root = Path.cwd().resolve()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 def _in_git(path: Path | str, **more: str) -> dict:

@@ -1,14 +1,19 @@
 """From a season file to its cells: which presets are run, with which options and features."""
 
+import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TypeVar
 
+from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
 from benchmark.core.errors import UserError, suggested
+from benchmark.core.files import sha256
 from benchmark.features import text_encoders
 from benchmark.scoring.metrics import METRICS
-from benchmark.season.method_options import inputs_of, method_of
 from benchmark.season.parameters import (
     AS_IN_PAPER,
     RETRIEVED,
@@ -21,21 +26,40 @@ from benchmark.season.parameters import (
     Params,
     Season,
     SentenceEncoder,
+    key_of,
     module_of,
 )
-from benchmark.season.presets import Known, Preset, needs, own_presets, presets
+from benchmark.season.plugins import (
+    Known,
+    Preset,
+    inputs_of,
+    method_digest,
+    method_of,
+    needs,
+    own_presets,
+    presets,
+)
 
 Value = TypeVar("Value")
 VECTORS = {"sentence": "sentences", "phrase": "phrases"}  # what a method takes -> kind of features
 
 
 def resolve(
-    name: str, season: Season, known: Known | None = None, brought: dict[str, Brought] | None = None
+    name: str,
+    season: Season,
+    known: Known | None = None,
+    brought: dict[str, Brought] | None = None,
+    remembered: dict[str, dict] | None = None,
+    only: str | None = None,
 ) -> Params:
     """The season with every cell spelt out. `name` becomes a folder of results/ and reports/.
 
     `known` maps presets to their method and content; by default those of methods/. `brought` are
-    the rows that `score` added. Raises UserError for the first name that fits nothing.
+    the rows that `score` added. `remembered` is what methods take, by their code and options, so
+    that those that did not change, and torch, need no import; what is found is added. `only` names
+    a cell or a preset: there are its cells then, with those that it needs, and no other method file
+    is imported. Where it names nothing, there are all. Raises UserError for the first name that
+    fits nothing.
     """
     known = (presets() if known is None else known) | own_presets(season.methods)
     named = list(known) if season.presets == "all" else season.presets
@@ -50,11 +74,18 @@ def resolve(
     if taken := rows.intersection(season.presets):
         where = f"season {name}: preset {min(taken)}"
         raise UserError(where, "a name that no external row has", "one", "rename the preset")
-    resolver = _Resolver(name, season, known)
-    for dataset in season.datasets:
-        for preset in resolver.presets(dataset):
-            for seed in resolver.seeds(preset):
-                resolver.add(dataset, preset, seed)
+    resolver = _Resolver(name, season, known, {} if remembered is None else remembered)
+    cells = [
+        (dataset, preset, seed)
+        for dataset in season.datasets
+        for preset in resolver.presets(dataset)
+        for seed in resolver.seeds(preset)
+    ]
+    asked = {preset for d, preset, seed in cells if only in (preset, key_of(d, preset, seed))}
+    wanted = {each for preset in asked for each in needs(preset, known)} or set(season.presets)
+    for cell in cells:
+        if cell[1] in wanted:
+            resolver.add(*cell)
     return Params(
         season=name,
         title=season.title,
@@ -111,8 +142,10 @@ def called(season: Season, method: str) -> str:
 class _Resolver:
     """Cells, fusions and feature sets of a season, in the order in which they are asked for."""
 
-    def __init__(self, name: str, season: Season, known: Known) -> None:
-        self.name, self.season, self.known = name, season, known
+    def __init__(self, name: str, season: Season, known: Known, remembered: dict) -> None:
+        self.name, self.season, self.known, self.remembered = name, season, known, remembered
+        self.contract = sha256(Path(contract.__file__))
+        self.code: dict[str, str] = {}  # of methods, by name or file
         self.feature_sets: dict[str, FeatureSet] = {}
         self.cells: dict[str, Cell] = {}
         self.fusions: dict[str, Fusion] = {}
@@ -142,7 +175,16 @@ class _Resolver:
         method, row = self.known[preset]
         changes = self._options(preset, self.season.datasets[dataset].changes)
         options = row.options | changes | self._options(preset, self.season.options)
-        return options, inputs_of(method_of(method), options, f"preset {preset}")
+        if method not in self.code:
+            self.code[method] = ""
+            with suppress(Exception):  # of a file that is no Python: `method_of` tells
+                self.code[method] = method_digest(method)
+        key = f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
+        if key not in self.remembered:
+            takes = inputs_of(method_of(method), options, f"preset {preset}")
+            self.remembered[key] = asdict(takes) | {"scores": list(takes.scores)}
+        facts = self.remembered[key]
+        return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
 
     def add(self, dataset: str, preset: str, seed: int) -> None:
         """Raises UserError where names that have hyphens, as keys do, make two keys equal."""

@@ -21,9 +21,11 @@ together, for either scope alone; a comparison that is claimed twice counts once
 claim on several is adjusted as if it were that claim alone.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -32,7 +34,7 @@ from scipy import special
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import ALPHA, Doubt, Estimate, holm_products
 
-IMAGE_STEP, IMAGE_STEPS = 0.98, 342  # of the variance over images, down to a thousandth
+SHARES = [0.98**step for step in range(343)]  # of the variance over images, down to a thousandth
 MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
@@ -144,14 +146,18 @@ class Rule:
         d = difference if self.kind == "not_better" else abs(difference)
         # Distances from the bounds that would decide, each with its level of significance.
         rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
-        rooms = [(room, level) for room, level in rooms if room > 0]
-        tried = range(1, MOST_SEEDS + 1) if doubt.seeds else []
-        few = next((n for n in tried if any(_is_enough(doubt, *room, n) for room in rooms)), None)
-        for more in SEEDS_BESIDE:
-            images = [n for room in rooms if (n := _images_needed(doubt, *room, more))]
-            if images:
-                return Limit(few, min(images), more)
-        return Limit(few, None)
+        found = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
+        tried = range(1, MOST_SEEDS + 1) if doubt.seeds else ()
+        seeds = next((more for more in tried if any(is_found(more) for is_found in found)), None)
+        for more in SEEDS_BESIDE if doubt.images else ():
+            steps = [
+                bisect_left(SHARES, True, lo=1, key=partial(is_found, more))
+                for is_found in found
+                if is_found(more, SHARES[-1])
+            ]
+            if steps:
+                return Limit(seeds, ceil(doubt.image_count / SHARES[min(steps)]), more)
+        return Limit(seeds, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,46 +191,43 @@ class Pair:
         return self.rule.margin
 
 
-class _Finding(NamedTuple):
-    """Of one pair in one scope."""
-
-    conclusion: Conclusion
-    reason: str
-    p: float
-    adjustment: float  # what Holm multiplied it with, without the bound of 1
-    adjusted_p: float
-
-
 def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
     """The pairs of each claim with what they say, with the adjustment over all these claims."""
-    elsewhere, here = _findings(claims, "estimate"), _findings(claims, "on_test_set")
+    scopes = (_adjusted(claims, scope) for scope in ("estimate", "on_test_set"))
     return [
         [_concluded(*facts) for facts in zip(*of_claim, strict=True)]
-        for of_claim in zip(claims, elsewhere, here, strict=True)
+        for of_claim in zip(claims, *scopes, strict=True)
     ]
 
 
-def _concluded(pair: Pair, finding: _Finding | None, on_test_set: _Finding | None) -> Pair:
-    comparison = pair.comparison
-    if finding is None:
+Adjusted = tuple[float, float, float]  # p, Holm's, and what Holm multiplied it with, unbounded
+
+
+def _concluded(pair: Pair, elsewhere: Adjusted | None, here: Adjusted | None) -> Pair:
+    """With the adjusted p for other images, and of other trainings on this test set."""
+    comparison, rule = pair.comparison, pair.rule
+    if elsewhere is None:
         flag = pair.blocked or NOTHING_VARIES
         pair = replace(pair, reason=flag.sentence, blocked=flag)
     else:
-        facts = {of: getattr(finding, of) for of in ("conclusion", "reason", "p", "adjusted_p")}
-        facts["size"] = size(comparison.interval, pair.printed) if pair.has_scale else None
-        if finding.conclusion == Conclusion.UNDECIDED:
-            factor = finding.adjustment
-            facts["limit"] = pair.rule.limit(comparison.difference, comparison.doubt, factor)
+        p, adjusted_p, factor = elsewhere
+        conclusion, reason = rule.conclusion(comparison.estimate, adjusted_p)
+        facts = {"conclusion": conclusion, "reason": reason, "p": p, "adjusted_p": adjusted_p}
+        if pair.has_scale:
+            facts["size"] = size(comparison.interval, pair.printed)
+        if conclusion == Conclusion.UNDECIDED:
+            facts["limit"] = rule.limit(comparison.difference, comparison.doubt, factor)
         pair = replace(pair, **facts)
     # What holds for other images holds on this test set, too. Its own interval is never the wider
     # one, but with few degrees of freedom its p after Holm's adjustment can be the larger.
-    is_surer = on_test_set is not None and on_test_set.conclusion != Conclusion.UNDECIDED
-    return replace(pair, on_test_set=on_test_set.conclusion if is_surer else pair.conclusion)
+    on_test_set = here and rule.conclusion(comparison.on_test_set, here[1])[0]
+    is_surer = on_test_set not in (None, Conclusion.UNDECIDED)
+    return replace(pair, on_test_set=on_test_set if is_surer else pair.conclusion)
 
 
-def _findings(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[_Finding | None]]:
-    """By an estimate of the comparisons; adjusted over the claims that have a pair which can be
-    judged. None of a pair that cannot.
+def _adjusted(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[Adjusted | None]]:
+    """By an estimate of the comparisons; over the claims that have a pair which can be judged.
+    None of a pair that cannot.
 
     A pair stands in the place of its claim among all claims of the adjustment: one that is surer
     than its claim has more claims behind it.
@@ -235,21 +238,18 @@ def _findings(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[_Findin
     ]
     keys = [tuple(pair for pair in pairs if pair[1]) for pairs in known]
     p_of = {key: claim_p(*zip(*key, strict=True)) for key in keys if key}
-    findings = []
-    for pairs, key in zip(known, keys, strict=True):
-        of_claim = []
-        for rule, estimate in pairs:
-            if estimate is None:
-                of_claim.append(None)
-                continue
-            p = rule.p(estimate)
-            others = p_of | {key: p * len(key) if estimate.value < 0 else p}
-            product = float(holm_products(list(others.values()))[list(others).index(key)])
-            adjusted_p, factor = min(1.0, product), product / p if p else len(p_of)
-            conclusion, reason = rule.conclusion(estimate, adjusted_p)
-            of_claim.append(_Finding(conclusion, reason, p, factor, adjusted_p))
-        findings.append(of_claim)
-    return findings
+
+    def adjusted(rule: Rule, estimate: Estimate | None, key: tuple) -> Adjusted | None:
+        if estimate is None:
+            return None
+        p = rule.p(estimate)
+        others = p_of | {key: p * len(key) if estimate.value < 0 else p}
+        product = float(holm_products(list(others.values()))[list(others).index(key)])
+        return p, min(1.0, product), product / p if p else len(p_of)
+
+    return [
+        [adjusted(*pair, key) for pair in pairs] for pairs, key in zip(known, keys, strict=True)
+    ]
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
@@ -298,19 +298,7 @@ def size(interval: tuple[float, float] | None, printed: float | None) -> Size | 
     return Size.OPPOSITE if high < 0 else Size.SMALLER
 
 
-def _images_needed(doubt: Doubt, room: float, level: float, more: int) -> int | None:
-    """Test images in all, with so many further trainings; more than a thousandfold is none."""
-    few, many = 0, IMAGE_STEPS  # steps that are not enough, and that are
-    if not doubt.images or not _is_enough(doubt, room, level, more, IMAGE_STEP**many):
-        return None
-    while many - few > 1:
-        middle = (few + many) // 2
-        is_enough = _is_enough(doubt, room, level, more, IMAGE_STEP**middle)
-        few, many = (few, middle) if is_enough else (middle, many)
-    return ceil(doubt.image_count / IMAGE_STEP**many)
-
-
-def _is_enough(doubt: Doubt, room: float, level: float, more: int, share: float = 1.0) -> bool:
+def _is_found(doubt: Doubt, room: float, level: float, more: int, share: float = 1.0) -> bool:
     """Whether a difference so far from a bound would be found, with further trainings, and with
     `share` of the images' variance."""
     now, then = (sum(part.weight(n) for part in doubt.seeds) for n in (0, more))

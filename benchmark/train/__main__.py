@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,16 +15,14 @@ from torch import nn
 
 from benchmark.contracts.methods import Inputs, NotApplicableError, Phase, Sizes
 from benchmark.core import numerics
-from benchmark.core.command_line import add_season, run_stage
-from benchmark.core.devices import begin, kind
+from benchmark.core.command_line import add_season, alone, lock_of, run_stage
+from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
-from benchmark.core.locks import alone, lock_of
-from benchmark.core.machine import provenance
 from benchmark.data import prepared_tables
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.scoring import checkpoints, inputs, method_errors, model_scores
-from benchmark.scoring.checkpoints import Checkpoint
+from benchmark.scoring import checkpoints, inputs, model_scores
+from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
 from benchmark.scoring.inputs import (
     PhraseInputs,
     SplitInputs,
@@ -31,13 +30,14 @@ from benchmark.scoring.inputs import (
     phrase_inputs,
     split_inputs,
 )
-from benchmark.scoring.method_errors import OF_A_METHOD
-from benchmark.season.method_options import ConfiguredMethod
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
+from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train import selection
-from benchmark.train.resumable_loop import Progress, Run, columns_of
+from benchmark.train.resumable_loop import Progress, Run, begun, columns_of
 from benchmark.train.sampling import cluster
+
+ONE_START = "seeds: the method sets one itself, so that every seed starts from the same weights"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
+    params = read_params(arguments.season, arguments.cell)
     cell = entry(params.cells, arguments.cell, "cell")
     numerics.require(cell.numerics, cell.threads)
     train_cell(params, cell)
@@ -62,18 +62,19 @@ def train_cell(params: Params, cell: Cell) -> None:
         device = begin(params.device, cell.precision)
         identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
         scratch = _scratch(cell, identity, device)
-        progress = Progress()
+        progress, notes = Progress(), []
         try:
-            checkpoint, progress = _trained(cell, identity, scratch, device)
+            with chdir("."):  # back, wherever the method went
+                checkpoint, progress, notes = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
-            ended = method_errors.outcome(error, cell.folder)
+            ended = checkpoints.outcome(error, cell.folder)
             checkpoint = Checkpoint(identity=identity, **ended)
         checkpoints.save(Path(cell.checkpoint), checkpoint)
         cost = provenance(device, {"training": progress.seconds}, cell.precision)
         history = {"history": columns_of(progress.history), "cost": cost.model_dump(mode="json")}
-        write_json(Path(cell.history), history)
+        write_json(Path(cell.history), history | ({"notes": notes} if notes else {}))
         shutil.rmtree(scratch.parent, ignore_errors=True)  # not before all of it is there
-        method_errors.tell(cell.key, checkpoint.status, checkpoint.reason)
+        checkpoints.tell(cell.key, checkpoint.status, checkpoint.reason)
 
 
 def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
@@ -90,8 +91,9 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 def _trained(
     cell: Cell, identity: dict, scratch: Path, device: torch.device
-) -> tuple[Checkpoint, Progress]:
-    """Raises NotApplicableError where the dataset or the start cannot give what is needed."""
+) -> tuple[Checkpoint, Progress, list[str]]:
+    """With what a reader must know of it. Raises NotApplicableError where the dataset or the start
+    cannot give what is needed."""
     start = checkpoints.load(Path(cell.start)) if cell.start else None
     if start and start.status != "ok":
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
@@ -102,13 +104,17 @@ def _trained(
         data = retrieval_data(cell, method.takes, start, device)
     phases = method.module.recipe(method.config)
     check_batches(cell, phases, data.train.owners)
-    torch.manual_seed(cell.seed)
-    parts = {}
-    if method.takes.word_vectors:
-        parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)
-    if method.takes.image == "pixels":
-        parts["image_network"] = inputs.image_network(cell)
-    model = method.module.Model(method.config, data.sizes, **parts).to(device)
+
+    def build(seed: int) -> nn.Module:
+        parts = {}
+        if method.takes.word_vectors:
+            parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)
+        if method.takes.image == "pixels":
+            parts["image_network"] = inputs.image_network(cell)
+        return method.module.Model(method.config, data.sizes, **parts)
+
+    model, is_one_start = begun(build, cell.seed)
+    model = model.to(device)
     if start:
         _load(model, start, cell)
     if method.takes.fit:
@@ -126,10 +132,12 @@ def _trained(
     ended = {}
     try:
         run.play()
+        reached = Checkpoint(sizes=data.sizes, state=run.best_state)
+        run.check_reloaded(checkpoints.model_of(reached, cell, method, device))
     except NotApplicableError:
         raise
     except OF_A_METHOD as error:
-        ended = method_errors.outcome(error, cell.folder)
+        ended = checkpoints.outcome(error, cell.folder)
     checkpoint = Checkpoint(
         identity=identity,
         words=data.vocabulary.words if data.vocabulary else None,
@@ -139,7 +147,7 @@ def _trained(
         epoch=run.selected(),
         **ended,
     )
-    return checkpoint, run.progress
+    return checkpoint, run.progress, [ONE_START] * is_one_start
 
 
 # Data ---------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The training loop: plays the phases of any method's recipe. Killed, it resumes where it was."""
 
 import json
+import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,17 +12,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmark.contracts.methods import Batch, Phase, RegionBatch
+from benchmark.contracts.methods import Batch, OptionError, Phase, RegionBatch
 from benchmark.core import files
+from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
-from benchmark.core.progress_bars import ProgressBar
+from benchmark.scoring.checkpoints import DivergedError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
-from benchmark.scoring.method_errors import DivergedError
+from benchmark.scoring.relevance import RefusedError
 from benchmark.train import sampling, selection
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder
 BEST = "best-{}.pt"  # weights of the epoch that is the best so far, beside it
+HELD = "held_by_phase"  # attribute of a parameter
+SAME = 0.5  # of an rsum: what a GPU may change when it computes the same again
 CHECK_EVERY = 50  # steps between checks that the loss is finite: each check makes a GPU wait
 
 
@@ -82,9 +86,23 @@ class Run:
                 if self.optimiser is None or self.schedule[epoch - 1][0] != number:
                     self.optimiser = optimiser_of(self.model, phase)
                 losses = self._epoch(epoch, phase, rate, bar)
-                metrics = self._validate(epoch)
+                metrics = self._validate(self.model, epoch)
                 self.progress.seconds += now(self.train.device) - started
                 self._end_epoch(epoch, number, rate, losses, metrics)
+
+    def check_reloaded(self, model: nn.Module) -> None:
+        """Raises RefusedError where a model that is loaded from `best_state` validates otherwise
+        than the trained one did: then it keeps something in neither a parameter nor a buffer."""
+        history = self.progress.history
+        if not history:  # nothing was trained, as in closed form
+            history = [{"val_rsum": self._validate(self.model, 0)["rsum"]}]
+        expected = history[(self.selected() or 1) - 1]["val_rsum"]
+        found = self._validate(model, 0)["rsum"]
+        if abs(found - expected) > SAME:
+            raise RefusedError(
+                f"a model that is loaded from the checkpoint has validation rsum {found:.1f}, the "
+                f"trained one had {expected:.1f}; scores must follow from parameters and buffers"
+            )
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one ends."""
@@ -99,7 +117,7 @@ class Run:
             group["lr"] = rate * group["factor"]
         # Seeded anew in every epoch, so that a resumed run draws what an uninterrupted one would.
         rng = np.random.default_rng([self.seed, epoch])
-        torch.manual_seed(int(rng.integers(2**31)))
+        seed_all(int(rng.integers(2**31)))
         owners = self.train.owners
         if phase.draws == "images":
             drawn = sampling.image_batches(owners, phase.batch_size, rng)
@@ -128,11 +146,11 @@ class Run:
         self.optimiser.step()
         return {term: value.detach() for term, value in terms.items()}
 
-    def _validate(self, epoch: int) -> dict[str, float]:
-        self.model.eval()
+    def _validate(self, model: nn.Module, epoch: int) -> dict[str, float]:
+        model.eval()
         with torch.autocast(self.train.device.type, torch.bfloat16, enabled=self.autocast):
             try:
-                return self.validate(self.model)
+                return self.validate(model)
             except selection.NotFiniteError as error:
                 raise DivergedError(f"epoch {epoch + 1}: {error}") from error
 
@@ -236,18 +254,51 @@ def columns_of(rows: list[dict]) -> dict[str, list]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
+def seed_all(seed: int) -> None:
+    """Seed every generator that a method may draw from."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+
+
+def begun(build: Callable[[int], nn.Module], seed: int) -> tuple[nn.Module, bool]:
+    """A model as `build` makes it with a seed, and whether it begins so with every seed: torch's
+    generator ends alike, or all parameters are equal and not just constants."""
+    models, states = [], []
+    for each in ((seed + 1) % 2**31, seed):
+        seed_all(each)
+        models.append(list((model := build(each)).parameters()))
+        states.append(torch.get_rng_state())
+    is_drawn = any(len(first.unique()) > 1 for first in models[0])
+    is_one = is_drawn and all(map(torch.equal, *models))
+    return model, is_one or states[0].equal(states[1])
+
+
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
     """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
     the learning rate of each epoch.
 
-    A parameter whose factor is 0 is frozen. Fused, a step reads and writes every number once.
+    A parameter whose factor is 0 is frozen, until a phase has another factor for it. What the
+    method froze itself gets no gradient and stays. Fused, a step reads and writes every number
+    once. Raises OptionError for a start of `rates` that fits neither a parameter nor a part that is
+    None.
     """
+    named = dict(model.named_parameters())
+    for start, _ in phase.rates:
+        is_none = getattr(model, start.split(".")[0], 0) is None  # a part that some options lack
+        if not is_none and not any(name.startswith(start) for name in named):
+            parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in named))
+            expected = f"the start of a parameter's name, of {parts}"
+            raise OptionError("rates", expected, start)
     groups: dict[float, list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in named.items():
         factor = next((rate for start, rate in phase.rates if name.startswith(start)), 1.0)
-        parameter.requires_grad_(factor != 0)
+        was_held = getattr(parameter, HELD, False)  # by an earlier phase, not by the method
+        setattr(parameter, HELD, not factor and (parameter.requires_grad or was_held))
         if factor:
             groups.setdefault(factor, []).append(parameter)
+        if was_held or not factor:
+            parameter.requires_grad_(factor != 0)
     parts = [{"params": params, "factor": factor} for factor, params in groups.items()]
     decay = phase.weight_decay
     if phase.optimiser == "adam":

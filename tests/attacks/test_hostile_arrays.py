@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.io
 import torch
-from feature_files import RAW, USED, npy_pooled
+from feature_files import IMAGES, RAW, USED, npy_pooled
 from sieges import Trap, repelled
 from torch import nn
 
@@ -243,9 +243,9 @@ READERS = {
     "network-1.pth": lambda name: read_state(Path(name)),
     "words.bin": lambda name: word2vec.words([["man"]], WordVectors(vectors=name, size=2), {"man"}),
     "words.txt": lambda name: word2vec.words([["man"]], WordVectors(vectors=name, size=2), {"man"}),
-    "mine.npy": lambda name: open_source(Path(name), RAW),
-    "mine.mat": lambda name: open_source(Path(name), RAW),
-    "mine.tsv": lambda name: list(open_source(Path(name), RAW).blocks()),
+    "mine.npy": lambda name: open_source(Path(name), RAW, IMAGES),
+    "mine.mat": lambda name: open_source(Path(name), RAW, IMAGES),
+    "mine.tsv": lambda name: list(open_source(Path(name), RAW, IMAGES).blocks()),
     "7.mat": lambda name: read_boxes(Path(), "7", (8, 8), 10),
 }
 

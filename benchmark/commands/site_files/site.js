@@ -88,7 +88,7 @@ function marks(each) {
 function leaderboard() {
   const main = season.headings[board.ranked_by];
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
-  start(board.title, make("p", {}, `Results on ${board.split}: ${board.test.images} images, ${board.test.captions} captions. `
+  start(board.title, make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
     + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
   const filters = make("div", { class: "filters" });
@@ -164,7 +164,10 @@ async function plot(box, title, spec, note) {
   await window.vegaEmbed(stage, whole, { actions: false, renderer: "svg", theme: dark ? "dark" : undefined });
 }
 
-const colour = (field = "preset") => ({ field, type: "nominal", scale: field === "pairs" ? { range: ["#e69f00", "#56b4e9"] } : { scheme: "tableau20" }, legend: { labelLimit: 260, symbolLimit: 40 } });
+const legend = { labelLimit: 260, symbolLimit: 40 };
+const ofPairs = () => ({ field: "pairs", type: "nominal", scale: { range: ["#e69f00", "#56b4e9"] }, legend });
+// A preset has one colour in all plots of a board, whatever is drawn beside it.
+const ofPresets = (values) => ({ field: "preset", type: "nominal", scale: { domain: played().map((each) => each.preset), scheme: "tableau20" }, legend: { ...legend, values } });
 
 async function draw(presets) {
   const box = make("div", { class: "plots", id: "plots" }), at = location.hash;
@@ -178,12 +181,12 @@ async function draw(presets) {
     const values = ["matched", "unmatched"].flatMap((pairs) => scores[pairs].map((share, bin) => ({ pairs, share, low: scores.edges[bin], high: scores.edges[bin + 1] })));
     await plot(box, `Scores of ${preset}`, { data: { values }, mark: { type: "bar", opacity: 0.6, binSpacing: 0 }, encoding: {
       x: { field: "low", type: "quantitative", bin: { binned: true }, title: "score", axis: { tickCount: 6, labelOverlap: true } }, x2: { field: "high" },
-      y: { field: "share", type: "quantitative", stack: null, title: "share of the pairs" }, color: colour("pairs") } },
+      y: { field: "share", type: "quantitative", stack: null, title: "share of the pairs" }, color: ofPairs() } },
     `S, the overlap of matched and unmatched pairs of this training, is ${number(scores.overlap_s, 3)}.`);
   }
   const curves = presets.flatMap((preset) => of(preset).curves.flatMap(({ seed, val_rsum }) => val_rsum.map((rsum, epoch) => ({ preset, cell: `${preset} ${seed}`, epoch: epoch + 1, rsum }))));
   if (curves.length) await plot(box, "Training", { data: { values: curves }, mark: { type: "line", tooltip: true }, encoding: {
-    x: { field: "epoch", type: "quantitative", axis: { tickMinStep: 1 } }, y: { field: "rsum", type: "quantitative", title: "validation rsum", scale: { zero: false } }, detail: { field: "cell" }, color: colour() } },
+    x: { field: "epoch", type: "quantitative", axis: { tickMinStep: 1 } }, y: { field: "rsum", type: "quantitative", title: "validation rsum", scale: { zero: false } }, detail: { field: "cell" }, color: ofPresets(presets.filter((preset) => of(preset).curves.length)) } },
   "One line for each training.");
 }
 
@@ -270,6 +273,7 @@ async function compare(first, second) {
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
     ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
       one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
+  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the groups of the leaderboard are."));
   if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);
 }

@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board, Row
-from benchmark.report.costs import by_setting, query_seconds, training_seconds
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import (
     DASHES,
@@ -18,6 +17,7 @@ from benchmark.report.figure_style import (
     panels,
     styles,
 )
+from benchmark.report.pages.result_tables import by_setting, query_seconds, training_seconds
 
 SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
 

@@ -6,8 +6,7 @@ from benchmark.boards import flags
 from benchmark.boards.boards import Board
 from benchmark.boards.claim_ledger import FAILED
 from benchmark.boards.claims import Verdict, counts
-from benchmark.papers.claimed_quantities import quantity, sides
-from benchmark.papers.printed_tables import OWN, title_of
+from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
 from benchmark.stats.verdicts import Limit, Pair, Size, two_digits
 

@@ -2,19 +2,18 @@
 
 from math import isinf
 
-from benchmark.boards import comparisons, flags, tuning_trials
+from benchmark.boards import boards, comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
-from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.pages import result_tables, summary
+from benchmark.report.figure_listing import FigureFolder, FigureInputs
+from benchmark.report.pages import result_tables
 from benchmark.report.pages.examples import example_sections
-from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import Number, Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params
-from benchmark.stats.seed_spread import CARRIES
+from benchmark.stats.comparisons import CARRIES
 
 UP = "../"  # from datasets/ to the folder of the report
 SHARED = {  # field of the card's leakage -> what it counts
@@ -60,7 +59,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         card=board.card,
         season=params.season,
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
-        few_queries=summary.few_queries(board),
+        few_queries=few_queries(board),
         tables=tables,
         legend=legend(*leaderboards),
         budget=budget(board),
@@ -78,6 +77,12 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         carries=CARRIES,
         min_queries=MIN_TEST_QUERIES,
     )
+
+
+def few_queries(board: Board) -> dict[str, int]:
+    """The tasks with too few test queries for any conclusion, with their number."""
+    tasks = dict.fromkeys(row.task for row in board.rows)
+    return {task: board.test_queries(task) for task in tasks if board.is_small(task)}
 
 
 def legend(*tables: Table) -> str:
@@ -111,10 +116,10 @@ def spread_of(board: Board) -> dict:
 
 def tuning(params: Params, board: Board) -> Table:
     """What was tried on validation, a row per trial."""
-    trials, lines = tuning_trials.read_trials(params.season), []
+    trials, lines = boards.read_trials(params.season), []
     for trial in trials[trials["dataset"] == board.dataset].itertuples():
         row = board.row(trial.preset)
-        is_taken = row is not None and tuning_trials.is_taken(trial.options, row.record)
+        is_taken = row is not None and boards.is_taken(trial.options, row.record)
         numbers = {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
         line = {"preset": title_of(trial.preset), "options": trial.options, **numbers}
         lines.append(line | {"taken": "yes" if is_taken else ""})

@@ -18,9 +18,8 @@ from benchmark.core.files import atomic, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.report.figure_listing import FigureInputs
+from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.markdown import bold, escaped, picture, pipe_table
-from benchmark.report.pages.figure_files import FigureFolder
 from benchmark.report.pages.templates import filled
 from benchmark.season.parameters import Params
 

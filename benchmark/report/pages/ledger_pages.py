@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.boards.claim_ledger import (
     FAILED,
-    KEY,
+    Compared,
     Group,
     LedgerRow,
+    SeasonClaims,
     same_comparisons,
     untested_for,
     untested_reasons,
 )
-from benchmark.boards.season_claims import Compared, SeasonClaims
-from benchmark.papers.fidelity_notes import fidelity
-from benchmark.papers.printed_tables import papers
+from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.pages.claim_tables import told
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
@@ -30,7 +29,7 @@ def ledger_page(
     """reports/README.md; `figures` are the Markdown of papers and ledger."""
     by_group = {group: [row for row in rows if row.group == group] for group in Group}
     failing = [row for group in FAILING for row in by_group[group]]
-    failing.sort(key=lambda row: -sum(f.judged.conclusion in FAILED for f in row.findings))
+    failing.sort(key=lambda row: -sum(f.conclusion in FAILED for f in row.findings))
     return filled(
         "ledger.md.j2",
         figures=figures,
@@ -38,7 +37,7 @@ def ledger_page(
         key=Table.of(
             "Groups",
             [
-                {"group": group, "a claim that": KEY[group].text, "claims": len(of_group)}
+                {"group": group, "a claim that": group.text, "claims": len(of_group)}
                 for group, of_group in by_group.items()
             ],
         ),
@@ -74,7 +73,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "metric": leader.metric,
             "level, 95% interval": Number(value=leader.best.mean, low=leader.low, high=leader.high),
             "cannot be told apart": len(leader.rivals) if leader.is_compared else None,
-            "of rows": leader.rows,
+            "of rows": len(leader.places),
             "read with care": ", ".join(leader.lacks),
         }
         for season in seasons
@@ -96,7 +95,7 @@ def claim_table(rows: Sequence[LedgerRow]) -> Table:
                 {
                     "claim": statement(row) if number == 0 else "",
                     "data": f"{finding.place}{pair}",
-                    "verdict": finding.judged.conclusion,
+                    "verdict": finding.conclusion,
                     "metric": compared.metric,
                     "difference, 95% interval": difference(compared),
                     "printed": signed(compared.printed, compared.decimals),

@@ -10,8 +10,7 @@ from statistics import fmean, median
 from benchmark.boards import claims, comparisons, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.papers import printed_tables
-from benchmark.papers.claimed_quantities import is_time
-from benchmark.papers.printed_tables import Paper
+from benchmark.papers.printed_tables import Paper, is_time
 from benchmark.report.pages.result_tables import interval_of, status
 from benchmark.report.tables import ARROW, Number, Table, three_digits
 from benchmark.scoring import METRICS

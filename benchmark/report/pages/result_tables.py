@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board, Row
-from benchmark.report.costs import by_setting, training_seconds
+from benchmark.boards.flags import time_settings
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import PROPOSAL_METRICS, SCORE_METRICS
@@ -37,12 +37,12 @@ def leaderboard(board: Board) -> Table:
     task = board.rows[0].task if board.rows else "retrieval"
     metrics = [RANKED_BY[task], *BESIDE[task]]
     metrics = [m for m in metrics if m.partition("_")[0] in ("rsum", "p2r", *board.ways)]
-    main, *others = headings(metrics)
+    columns = metric_cells(board, board.ranked, metrics)
+    main, *others = columns
     is_compared = comparisons.is_compared(board)
     groups = comparisons.rank_letters(board) if is_compared else [None] * len(board.ranked)
-    columns = zip(board.ranked, groups, *metric_cells(board, board.ranked, metrics), strict=True)
     lines = []
-    for row, group, level, *beside in columns:
+    for row, group, level, *beside in zip(board.ranked, groups, *columns.values(), strict=True):
         letters = flags.letters(flags.row_flags(board, row))
         ends = interval_of(board, row, metrics[0])
         line = {"preset": row.title, main: level, "95% interval": ends}
@@ -73,9 +73,7 @@ def of_direction(board: Board, way: str) -> Table:
     """Every metric of a direction, of the presets that have them; s2s: of those that embed text."""
     metrics = [*table_metrics(way), *(LIMITS if way == "p2r" else ())]
     rows = [row for row in board.ranked if row.values(metrics[0])]
-    cells = metric_cells(board, rows, metrics)
-    columns = dict(zip(headings(metrics), cells, strict=True))
-    return _of_rows(f"{board.title}: {way}", rows, columns)
+    return _of_rows(f"{board.title}: {way}", rows, metric_cells(board, rows, metrics))
 
 
 def folds(board: Board) -> Table:
@@ -95,7 +93,7 @@ def folds(board: Board) -> Table:
 def overlaps(board: Board) -> Table:
     """S with its interval, its dependence on the bins, its bound without bins, and the range."""
     rows = [row for row in board.ranked if row.has_scores]
-    columns = dict(zip(headings(OF_SCORES), metric_cells(board, rows, OF_SCORES), strict=True))
+    columns = metric_cells(board, rows, OF_SCORES)
     columns["95% of S"] = [interval_of(board, row, S, decimals=3) for row in rows]
     ranges = [list(zip(*row.values("overlap_range"), strict=True)) for row in rows]
     columns["range"] = [f"{min(low):.3g} to {max(high):.3g}" for low, high in ranges]
@@ -105,9 +103,7 @@ def overlaps(board: Board) -> Table:
 def _of_rows(title: str, rows: Sequence[Row], columns: dict[str, Sequence[object]]) -> Table:
     """A table of columns, with the titles of the rows in front."""
     cells = {"preset": [row.title for row in rows], **columns}
-    index = pd.Index([row.preset for row in rows], name="id", dtype=object)
-    frame = pd.DataFrame(cells, index=index, dtype=object)
-    return Table(title, frame.where(frame.notna(), None))
+    return Table.of(title, cells, [row.preset for row in rows])
 
 
 def costs(board: Board) -> list[tuple[str, Table]]:
@@ -142,6 +138,39 @@ def _median_time(row: Row, name: str, unit: float) -> Number | None:
     """Median over the seeds, in 1 / `unit` seconds."""
     seconds = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
     return three_digits(unit * median(seconds)) if seconds else None
+
+
+def by_setting(board: Board) -> dict[str, list[Row]]:
+    """The ranked rows of a board whose times were measured here, by the settings that these depend
+    on; not those of external scores."""
+    settings: dict[str, list[Row]] = {}
+    for row in (row for row in board.ranked if not row.is_external):
+        settings.setdefault("; ".join(time_settings(row)), []).append(row)
+    return settings
+
+
+def training_seconds(board: Board, row: Row) -> float:
+    """Median over the seeds, with the training that it goes on from; of a fusion, of all trainings
+    of its members together."""
+    own = median(outcome.training_seconds for outcome in row.played)
+    start = board.row(row.declared.start) if row.declared.start else None
+    return own + (training_seconds(board, start) if start and start.played else 0.0)
+
+
+def query_seconds(row: Row) -> float:
+    """Time to encode a query once and to score it with every item of the gallery.
+
+    The query is an image among all captions or, on datasets without image queries, a caption among
+    all images. Median over the seeds.
+    """
+    record = row.played[0].record
+    is_image = "i2t_r1" in record.metrics
+    encoding = "per_image" if is_image else "per_caption"
+    items = record.captions if is_image else record.images
+    return median(
+        outcome.scoring.seconds[encoding] + items * outcome.scoring.seconds["per_pair"]
+        for outcome in row.played
+    )
 
 
 def failures(board: Board) -> Table:
@@ -193,13 +222,13 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
 
 def metric_cells(
     board: Board, rows: Sequence[Row], metrics: Sequence[str]
-) -> list[list[Number | None]]:
-    """A column per metric: means over the seeds with their standard deviation.
+) -> dict[str, list[Number | None]]:
+    """A column per metric, by its heading: means over the seeds with their standard deviation.
 
     The best of a column is marked, with all that print alike; scores of different presets have
     different scales, so none of them is best. From too few test queries none is, either.
     """
-    columns = []
+    columns = {}
     for metric in metrics:
         declared = METRICS[metric]
         decimals = min(max(declared.decimals, 1), 3)  # of papers, but one at least for a mean
@@ -218,7 +247,7 @@ def metric_cells(
         for place, cell in enumerate(cells):
             if id(cell) in printed and printed[id(cell)] == best:
                 cells[place] = replace(cell, is_best=True)
-        columns.append(cells)
+        columns[declared.heading] = cells
     return columns
 
 
@@ -231,11 +260,6 @@ def interval_of(board: Board, row: Row, metric: str, decimals: int = 1) -> Numbe
     if ends is None:
         return None
     return Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
-
-
-def headings(metrics: Sequence[str]) -> list[str]:
-    """The headings of metrics, as of columns."""
-    return [METRICS[metric].heading for metric in metrics]
 
 
 def seeds(row: Row) -> Number:

@@ -3,25 +3,40 @@
 Each is a template filled from boards. Knows no torch.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from benchmark.boards import flags
-from benchmark.boards.boards import Board
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.claims import Verdict
+from benchmark.boards.flags import timed_alone
 from benchmark.papers.printed_tables import OWN, papers
-from benchmark.report.figure_listing import FigureInputs
-from benchmark.report.pages import claim_tables, paper_tables
-from benchmark.report.pages.dataset_page import dataset_page, legend
-from benchmark.report.pages.figure_files import FigureFolder
-from benchmark.report.pages.result_tables import first_page
-from benchmark.report.pages.summary import summary
+from benchmark.report.figure_listing import FigureFolder, FigureInputs
+from benchmark.report.pages import claim_tables, paper_tables, result_tables
+from benchmark.report.pages.claim_tables import tally
+from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
+from benchmark.report.pages.paper_tables import YES, answers
+from benchmark.report.pages.result_tables import (
+    by_setting,
+    first_page,
+    query_seconds,
+    training_seconds,
+)
 from benchmark.report.pages.templates import filled
+from benchmark.report.tables import DAGGER, Number, three_digits
+from benchmark.scoring import METRICS
 from benchmark.season.parameters import Params
 from benchmark.stats.significance import ALPHA
 from benchmark.stats.verdicts import Conclusion
 
 UP = "../"  # from papers/ to the folder of the report
 Verdicts = dict[str, list[Verdict]]  # by dataset
+TIE = 1.1  # times closer than this cannot be told apart
+HEADS = {  # of the claims that a sentence names
+    "Claims that do not hold": (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
+    "Claims without a difference beyond the margin": (Conclusion.NO_DIFFERENCE,),
+}
 
 
 def season_pages(
@@ -131,3 +146,80 @@ def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: Figu
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
     )
+
+
+def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
+    """Who leads, at what cost, which claims hold, what is missing: the most important first."""
+    tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
+    return filled(
+        "summary.md.j2",
+        board=board,
+        few_queries=few_queries(board),
+        min_queries=MIN_TEST_QUERIES,
+        leaders=[_leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
+        cheapest=_cheapest(board.retrieval),
+        tally=tally(verdicts),
+        claims={
+            head: [v.claim.statement.rstrip(".") for v in verdicts if v.conclusion in kinds]
+            for head, kinds in HEADS.items()
+        },
+        undecided=_undecided(verdicts),
+        comparable=any(YES in answers(paper, board) for paper in papers().values()),
+        lost=sum(not outcome.is_ok for outcome in board.outcomes),
+        cells=len(board.outcomes),
+    )
+
+
+def _leader(board: Board) -> dict:
+    """The best row of a task with its interval, and those that cannot be told apart from it."""
+    best, *others = board.ranked
+    metric = RANKED_BY[best.task]
+    first, *letters = comparisons.rank_letters(board)
+    ends = result_tables.interval_of(board, best, metric) or Number()
+    is_of_phrases = best.task == "localisation"
+    return {
+        "task": best.task,
+        "title": best.title,
+        "metric": METRICS[metric].heading,
+        "level": replace(ends, value=best.mean(metric), note=""),
+        "has_dagger": ends.note == DAGGER,
+        "bounds": [f"{best.mean(name):.1f}" for name in result_tables.LIMITS if is_of_phrases],
+        "others": len(others),
+        "is_compared": comparisons.is_compared(board),
+        "rivals": [
+            row.title
+            for row, own in zip(others, letters, strict=True)
+            if not set(first).isdisjoint(own)
+        ],
+    }
+
+
+def _cheapest(board: Board) -> dict[str, list[str]]:
+    """Of the most rows that were timed alike, and with no other stage beside them, the fastest at a
+    query and to train."""
+    settings = [[row for row in rows if timed_alone(row)] for rows in by_setting(board).values()]
+    timed = max(settings, key=len, default=[])
+    if len(timed) < 2:
+        return {}
+    trained = [row for row in timed if row.played[0].trainings]
+    return {
+        "query": _fastest({row: 1e3 * query_seconds(row) for row in timed}, "ms"),
+        "training": _fastest({row: training_seconds(board, row) for row in trained}, "s"),
+    }
+
+
+def _fastest(seconds: dict[Row, float], unit: str) -> list[str]:
+    """The rows that take as long as the fastest, up to TIE, with their times."""
+    least = min(seconds.values(), default=0)
+    near = sorted((row for row in seconds if seconds[row] <= TIE * least), key=seconds.get)
+    return [
+        f"{row.title} ({three_digits(seconds[row])} {unit}, rsum {row.mean('rsum'):.1f})"
+        for row in near
+    ]
+
+
+def _undecided(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """What keeps claims undecided, with their number."""
+    undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]
+    blocking = [[flags.NAMES[flag.letter] for flag in v.flags if flag.blocks] for v in undecided]
+    return dict(Counter(names[0] if names else "the interval" for names in blocking).most_common())

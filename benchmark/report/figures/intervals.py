@@ -1,14 +1,22 @@
-"""Every comparison of the claims with its interval and its verdict, as a forest plot."""
+"""Numbers with their intervals: every row of a leaderboard by rank group, and every comparison of
+the claims with its verdict, as a forest plot."""
 
 from collections.abc import Iterator, Sequence
 
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import RANKED_BY, Board
 from benchmark.boards.claims import Verdict
-from benchmark.papers.claimed_quantities import quantity
+from benchmark.papers.printed_tables import quantity
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
-from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
+from benchmark.scoring import METRICS
 from benchmark.stats.verdicts import Conclusion
 
+NOT_CONVERGED = "C"  # letter of a flag
+CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
+CUT_SHORT = Look(title="not converged", colour=GREY, face="white")
+WHOLE = (float("-inf"), float("inf"))  # of an axis
 LOOKS = {
     Conclusion.HOLDS: Look(title="holds", colour=GREEN),
     Conclusion.REVERSED: Look(title="reversed", colour=ORANGE, marker="X"),
@@ -19,6 +27,40 @@ LOOKS = {
 }
 MARGIN = Look(title="margin of the claim", colour=GREY, marker="|", size=11)
 PRINTED = Look(title="printed in the paper", colour="black", marker="D", face="none")
+
+
+def leaderboard(inputs: FigureInputs) -> Iterator[ReportFigure]:
+    if len(inputs.board.ranked) > 1:
+        lines = leaderboard_lines(inputs.board)
+        yield ReportFigure(
+            name="ranking",
+            figure=intervals(lines, band="not told apart from the best"),
+            alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with its 95% "
+            f"interval, from {lines[0].label} to {lines[-1].label}",
+        )
+
+
+def leaderboard_lines(board: Board) -> list[Line]:
+    """One per row with a result, best first. A band is behind those that cannot be told apart from
+    the best, where any two could be."""
+    metric = RANKED_BY[board.ranked[0].task]
+    letters = comparisons.rank_letters(board)
+    if not comparisons.is_compared(board):
+        letters = [""] * len(letters)
+    lines = []
+    for row, group in zip(board.ranked, letters, strict=True):
+        marked = flags.letters(flags.row_flags(board, row))
+        look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
+        lines.append(
+            Line(
+                label=row.title,
+                marks=[row_mark(board, row, metric, look)],
+                panel=f"{METRICS[metric].heading} on test. Right: rank group; seeds; flags",
+                band=WHOLE if set(group) & set(letters[0]) else None,
+                beside=f"{group or '-'}; {len(row.played)}; {marked or '-'}",
+            )
+        )
+    return lines
 
 
 def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
@@ -57,4 +99,4 @@ def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
     return lines
 
 
-FIGURES = {"claims": claims}
+FIGURES = {"first": leaderboard, "claims": claims}

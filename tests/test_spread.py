@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from benchmark.stats import comparisons, seed_spread, significance
-from benchmark.stats.seed_spread import Sample, Variance, spread, variance_of
+from benchmark.stats import comparisons, significance
+from benchmark.stats.comparisons import Sample, Variance, spread, variance_of
 
 
 def sample(values: list[float], noise: list[list[float]] | None = None) -> Sample:
@@ -104,7 +104,7 @@ def test_how_unlike_presets_are_is_found_again(freedom, within):
     for _ in range(20):
         true = 4.0 * freedom / rng.chisquare(freedom, 400)
         drawn = [Variance(variance * rng.chisquare(2) / 2, 0.0, 2) for variance in true]
-        priors.append(seed_spread.common_variance(drawn))
+        priors.append(comparisons.common_variance(drawn))
     assert within[0] < np.median([d0 for _, d0 in priors]) < within[1]
     assert np.median([variance for variance, _ in priors]) == pytest.approx(4.0, rel=0.15)
 
@@ -136,7 +136,7 @@ def test_presets_that_vary_alike_are_seldom_set_aside():
     for _ in range(runs):
         groups = {f"p{n}": drawn(rng, 3, 2.0) for n in range(12)}
         aside += bool(spread(groups, groups).own)
-    assert aside <= stats.binom.ppf(0.999, runs, seed_spread.OUTLIER)
+    assert aside <= stats.binom.ppf(0.999, runs, comparisons.OUTLIER)
 
 
 def test_what_is_not_known_of_one_preset_is_not_known_of_a_difference():

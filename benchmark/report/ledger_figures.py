@@ -1,0 +1,168 @@
+"""The figures over all seasons: how many claims of each paper hold, and how much of each printed
+effect came back.
+
+In the ledger every difference is drawn as a share of the printed one, so that claims on all metrics
+share an axis: 0 is no difference, 1 as printed, below 0 the opposite. Where a claim prints no
+difference, or denies one, the unit is its margin; a claim that denies one has a band in which it is
+true.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from benchmark.boards.claim_ledger import Finding, Group, LedgerRow
+from benchmark.papers.printed_tables import papers
+from benchmark.report.figure_listing import ReportFigure
+from benchmark.report.figure_style import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    MARKERS,
+    ORANGE,
+    WIDTH,
+    drawing,
+    legend_below,
+    shown,
+)
+from benchmark.report.interval_figure import Line, Look, Mark, intervals
+from benchmark.stats.verdicts import Conclusion
+
+GROUPS = {  # group -> what it means, its colour
+    Group.REPLICATED: ("holds", COLOURS[2]),
+    Group.SMALLER: ("holds, by less than printed", COLOURS[5]),
+    Group.MIXED: ("depends on the test", COLOURS[4]),
+    Group.NULL: ("no difference", COLOURS[0]),
+    Group.REVERSED: ("the opposite", COLOURS[1]),
+    Group.UNLIKE: ("a difference where none is claimed", COLOURS[7]),
+    Group.UNDECIDED: ("undecided", GREY),
+    Group.UNTESTED: ("untested", "#cccccc"),
+}
+HATCH = "////"  # of claims that drawings alone decide
+NARROW = 2  # claims of a part that has room for its number
+
+
+LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
+TICKS = {-1: "opposite", 0: "no effect", 1: "as printed", 2: "twice as printed"}
+BAND = "where a claim of no difference is true"
+OFFSET = 0.085  # inches; between the findings of a claim
+SIDE = 0.5  # where a difference stands that has no scale
+PRINTED = Look(title="printed in the paper", colour="black", marker="|")
+NO_SCALE = Look(title="no scale: which side", colour=GREY, face="white")
+OPPOSITE = Look(title="the opposite; not as claimed", colour=ORANGE, marker="_")
+LOOKS = {  # of a finding, which may disagree with others of its claim
+    Conclusion.HOLDS: Look(title="holds in this test", colour=GREEN, marker="_"),
+    Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=BLUE, marker="_"),
+    Conclusion.REVERSED: OPPOSITE,
+    Conclusion.BETTER: OPPOSITE,
+    Conclusion.WORSE: OPPOSITE,
+    Conclusion.UNDECIDED: Look(title="undecided in this test", colour=GREY, marker="_"),
+}
+
+
+def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
+    """The figures of the first page; without a tested claim there is no ledger."""
+    told = []
+    for name, paper in papers().items():
+        said = _counted([row for row in rows if row.paper == name])
+        told.append(f"{paper.paper.title}: {said}")
+    alt = f"One bar per paper, its claims by group of the ledger. {'; '.join(told)}."
+    yield ReportFigure(name="papers", figure=papers_figure(rows), alt=alt)
+    if any(row.findings for row in rows):
+        yield ReportFigure(
+            name="ledger",
+            figure=ledger_figure(rows),
+            alt=f"The ledger of claims, {_counted(rows)}: each tested claim is a line with a 95% "
+            "interval per test, from the opposite of what is printed over no effect to twice as "
+            "printed.",
+        )
+
+
+def _counted(rows: Sequence[LedgerRow]) -> str:
+    counts = Counter(row.group for row in rows)
+    return ", ".join(f"{counts[group]} {group}" for group in Group if counts[group])
+
+
+def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
+    """One bar per paper, with a part for each group of the ledger."""
+    names = [name for name in papers() if any(row.paper == name for row in rows)]
+    with drawing():
+        figure = Figure(figsize=(WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
+        axes = figure.subplots()
+        for height, name in enumerate(names):
+            counts = Counter((r.group, r.rests_on_drawings) for r in rows if r.paper == name)
+            left = 0
+            for group, is_drawn in ((group, is_drawn) for group in Group for is_drawn in (0, 1)):
+                count, colour = counts[group, bool(is_drawn)], GROUPS[group][1]
+                look = {"color": colour, "edgecolor": "white", "hatch": HATCH * is_drawn}
+                bar = axes.barh(height, count, 0.62, left, **look)
+                if count >= NARROW:
+                    box = {"facecolor": colour, "edgecolor": "none", "pad": 1.0}
+                    ink = "black" if group == Group.UNTESTED else "white"
+                    axes.bar_label(bar, label_type="center", fontsize=8, color=ink, bbox=box)
+                left += count
+        axes.set_yticks(range(len(names)), [shown(papers()[n].paper.title, 46) for n in names])
+        axes.invert_yaxis()
+        axes.set_xlabel("claims")
+        axes.set_title("Which claims of the papers hold?", fontsize=14, fontweight="bold")
+        axes.grid(visible=False)
+        handles = {title: Patch(color=colour) for title, colour in GROUPS.values()}
+        handles["decided on drawings only"] = Patch(fc="#999999", ec="white", hatch=HATCH)
+        legend_below(figure, list(handles.values()), list(handles))
+    return figure
+
+
+def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
+    """A line per tested claim, by group, with a mark per test."""
+    places = sorted({finding.place for row in rows for finding in row.findings})
+    markers = dict(zip(places, MARKERS, strict=False))
+    counts = Counter(row.group for row in rows)
+    lines = [ledger_line(row, markers, counts[row.group]) for row in rows if row.findings]
+    legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
+    legend += [PRINTED, NO_SCALE, *LOOKS.values()]
+    return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
+
+
+def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
+    """A claim with all its findings; `count` claims are in its group."""
+    is_denied = row.claim.kind != "ordered"
+    marks = []
+    for number, finding in enumerate(row.findings):
+        shift = OFFSET * (number - (len(row.findings) - 1) / 2)
+        found = finding_marks(finding, is_denied, markers[finding.place])
+        marks += [replace(mark, shift=shift) for mark in found]
+    beside = row.needs.replace(" with ", "\nwith ") if row.group == Group.UNDECIDED else ""
+    if row.group != Group.UNDECIDED and row.agreeing < len(row.findings):
+        beside = f"in {row.agreeing} of {len(row.findings)} tests"
+    low = LIMITS[0] if row.claim.kind == "not_better" else -1
+    return Line(
+        label=row.claim.statement,
+        marks=marks,
+        panel=f"{row.group.capitalize()}: {row.group.text} ({count})",
+        band=(low, 1) if is_denied else None,
+        beside=beside,
+    )
+
+
+def finding_marks(finding: Finding, is_denied: bool, marker: str) -> list[Mark]:
+    """The printed difference, and what was measured; where there is neither a printed difference
+    nor a margin, a hollow mark on the side of the difference."""
+    compared = finding.compared
+    look = replace(LOOKS[finding.conclusion], marker=marker)
+    if not (compared.printed or compared.margin):
+        side = SIDE * float(np.sign(compared.difference))
+        return [Mark(value=side, look=replace(look, face="white"))]
+    printed = 0 if is_denied else abs(compared.printed or 0)
+    scale = printed or compared.margin or abs(compared.difference) or 1.0
+    ends = (compared.low / scale, compared.high / scale) if compared.low is not None else None
+    is_one = compared.is_of_these_trainings
+    value = compared.difference / scale
+    marks = [Mark(value=value, look=look, ends=ends, is_of_these_trainings=is_one)]
+    if compared.printed is not None:
+        marks.append(Mark(value=compared.printed / scale, look=PRINTED))
+    return marks

@@ -1,0 +1,473 @@
+"""Annotation files as people have them: read where nothing is ambiguous, else refused."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from unicodedata import normalize
+
+import numpy as np
+import pytest
+from PIL import Image
+from refusals import refused
+
+from benchmark.__main__ import main
+from benchmark.commands import init
+from benchmark.contracts.datasets import folder
+from benchmark.contracts.datasets.folder import Options
+from benchmark.core.files import read_json
+from benchmark.data.vocabularies import tokenise
+from benchmark.prepare.leakage import measure, twins
+from benchmark.readers.image_files import upright_rgb
+
+FILES = [f"{stem}.jpg" for stem in "abcd"]
+SPLITS = ("train", "train", "val", "test")
+ONE = {file: [f"It is {file[0]}, here."] for file in FILES}
+TWO = {file: [*texts, f"Again {file[0]}."] for file, texts in ONE.items()}
+
+
+def table(head: str, row: str, separator: str = ",") -> str:
+    """A row for each file: {f}, {c} and {d} its captions, {s} its split; @ separates."""
+    rows = [
+        row.format(f=f, c=TWO[f][0].replace(",", "" if separator == "," else ","), d=TWO[f][1], s=s)
+        for f, s in zip(FILES, SPLITS, strict=True)
+    ]
+    return "\n".join([head, *rows]).replace("@", separator) + "\n"
+
+
+def items(**keys: object) -> list[dict]:
+    """An object for each file: its keys are functions of file, captions and split."""
+    facts = [(file, TWO[file], split) for file, split in zip(FILES, SPLITS, strict=True)]
+    return [{key: make(*fact) for key, make in keys.items()} for fact in facts]
+
+
+FILE, TEXTS, SPLIT = (lambda f, t, s: f), (lambda f, t, s: t), (lambda f, t, s: s)
+PLAIN = {file: [text.replace(",", "") for text in texts] for file, texts in ONE.items()}
+BOTH = {file: [PLAIN[file][0], TWO[file][1]] for file in FILES}
+COCO = {
+    "images": [
+        {"id": n, "file_name": f, "split": s}
+        for n, (f, s) in enumerate(zip(FILES, SPLITS, strict=True))
+    ],
+    "annotations": [
+        {"id": 9, "image_id": str(n), "caption": text}
+        for n, file in enumerate(FILES)
+        for text in TWO[file]
+    ],
+}
+READ = {  # name of the file, content -> captions of each image
+    ("semicolons.csv", table("image@caption", "{f}@{c}", ";")): ONE,
+    ("bars.csv", table("image_name@ comment_number@ comment", "{f}@ 0@ {c}", "|")): ONE,
+    ("tabs.tsv", table("image@caption", "{f}@{c}", "\t")): ONE,
+    ("captions.txt", table("image,caption", "{f},{c}")): PLAIN,
+    ("UPPER.CSV", table("Image,Caption", "{f},{c}")): PLAIN,
+    ("bom.csv", "\ufeff" + table("image,caption", "{f},{c}")): PLAIN,
+    ("quoted.csv", table("image,caption", '{f},"It said ""{c}"", twice"')): {
+        file: [f'It said "{PLAIN[file][0]}", twice'] for file in FILES
+    },
+    ("pandas.csv", table("image,caption,caption.1", "{f},{c},{d}")): BOTH,
+    ("numbered.csv", table("filename,caption_0,caption_1,caption_2", "{f},{c},{d},")): BOTH,
+    ("json_cell.csv", table("image,caption", '{f},"[""{c}"", ""{d}""]"')): BOTH,
+    ("python_cell.csv", table("image,caption", "{f},\"['{c}', '{d}']\"")): BOTH,
+    ("tuple_cell.csv", table("image,caption", "{f},\"('{c}', '{d}')\"")): BOTH,
+    ("coco_cell.csv", table("filename,sentences", "{f},\"{{'sentid': 1, 'raw': '{c}'}}\"")): PLAIN,
+    ("dicts_cell.csv", table("image,sentences", '{f},"[{{""raw"": ""{c}""}}]"')): PLAIN,
+    ("bracket.csv", table("image,caption", "{f},(It is {{here}}) ['{c}']")): {
+        file: [f"(It is {{here}}) ['{PLAIN[file][0]}']"] for file in FILES
+    },
+    ("one_text.jsonl", "\n".join(json.dumps({"image": f, "captions": TWO[f][1]}) for f in FILES)): {
+        file: TWO[file][1:] for file in FILES
+    },
+    ("file_path.json", json.dumps(items(file_path=FILE, captions=TEXTS))): TWO,
+    ("excel.csv", table("image,caption,,", "{f},{c},,")): PLAIN,
+    ("backslash.csv", table("image,caption", ".\\{f},{c}")): PLAIN,
+    ("same.csv", table("image,file_name,caption", "./{f},{f},{c}")): PLAIN,
+    ("results_20130124.token", table("", "{f}#0\t{c}\n{f}#1\t{d}")[1:]): BOTH,
+    ("blip.json", json.dumps(items(image=FILE, caption=TEXTS))): TWO,
+    ("lines.json", "\n".join(map(json.dumps, items(image=FILE, captions=TEXTS)))): TWO,
+    ("mapping.json", json.dumps(TWO)): TWO,
+    ("textcaps.json", json.dumps({"data": items(image_name=FILE, reference_strs=TEXTS)})): TWO,
+    ("coco.json", json.dumps(COCO)): TWO,
+    ("metadata.jsonl", "\n".join(map(json.dumps, items(file_name=FILE, text=TEXTS)))): TWO,
+}
+
+
+def place(raw: Path, name: str, text: str | bytes, files: list[str] = FILES) -> Path:
+    """Pictures of noise, and an annotation file."""
+    rng = np.random.default_rng(0)
+    for file in files:
+        (raw / file).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(raw / file, "JPEG")
+    (raw / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return raw
+
+
+def captions(raw: Path, **options: object) -> dict[str, list[str]]:
+    tables = folder.read(raw, Options(**options))
+    texts = tables.captions.groupby("image_id", sort=False)["text"].agg(list)
+    files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
+    assert all((raw / file).is_file() for file in files.values())
+    return texts.to_dict()
+
+
+@pytest.mark.parametrize(("name", "text"), READ, ids=[name for name, _ in READ])
+def test_what_is_not_ambiguous_is_read(tmp_path, name, text):
+    assert captions(place(tmp_path, name, text)) == READ[name, text]
+
+
+def test_utf_16_of_excel(tmp_path):
+    text = table("image@caption", "{f}@{c} é", "\t").encode("utf-16")
+    assert captions(place(tmp_path, "c.txt", text))["a.jpg"] == ["It is a, here. é"]
+
+
+@pytest.mark.parametrize(
+    ("given", "there"),
+    [
+        (normalize("NFC", "é.jpg"), normalize("NFD", "é.jpg")),
+        (normalize("NFD", "é.jpg"), normalize("NFC", "é.jpg")),
+        ("E.JPG", "e.jpg"),
+        ("my%20dog%C3%A9.jpg", "my dogé.jpg"),
+    ],
+)
+def test_a_name_in_another_form(tmp_path, given, there):
+    text = table("image,caption", "{f},{c}") + f"{given},Other.\n"
+    raw = place(tmp_path, "c.csv", text, [*FILES, there])
+    assert captions(raw)[normalize("NFC", given)] == ["Other."]
+    assert raw / there in folder.inventory(raw)
+    assert "1 images" in folder.read(raw).notes[-1]
+
+
+def test_another_case_is_no_other_name_of_an_image_that_is_named_itself(tmp_path):
+    raw = place(tmp_path, "c.csv", table("image,caption", "{f},{c}") + "A.jpg,Other.\n")
+    if not (raw / "A.jpg").is_file():  # a system that tells them apart
+        tables = folder.read(raw)
+        assert tables.images["file"].tolist() == [*FILES, "A.jpg"]  # which is not there
+        texts = tables.captions.set_index("caption_id")["text"]
+        assert texts["A.jpg#0"] == "Other." and "a.jpg#1" not in texts
+
+
+def test_images_in_one_folder_below_but_not_in_one_of_two(tmp_path):
+    text = table("image,caption", "{f},{c}")
+    raw = place(tmp_path, "captions.txt", text, [f"Images/{file}" for file in FILES])
+    assert captions(raw) == PLAIN
+    place(raw, "captions.txt", text, [f"Other/{file}" for file in FILES])
+    assert folder.read(raw).images["file"].tolist() == FILES  # which are not there
+    assert "did you mean Images/a.jpg?" in folder.missing(raw, "a.jpg").found
+    (raw / "images.ZIP").write_bytes(b"PK")
+    assert folder.missing(raw, "z.jpg").found == "nothing (unpack images.ZIP?)"
+
+
+def line(**facts: object) -> str:
+    return json.dumps({"image": "a.jpg", "caption": "A."} | facts)
+
+
+REFUSED = {  # name of the file, content -> where, expected, found
+    ("c.jsonl", line(file_name="b.jpg")): ("c.jsonl:1", "one image", "image 'a.jpg' and file_name"),
+    ("c.csv", "image,Image,caption\na.jpg,b.jpg,A.\n"): ("c.csv:2", "one image", "Image 'b.jpg'"),
+    ("c.csv", "image,text,raw\na.jpg,A.,B.\n"): ("c.csv:1", "either", "text and raw"),
+    ("c.csv", "image,caption\na.jpg,\"['A' 'B']\"\n"): (
+        "c.csv:2",
+        "a list of sentences",
+        "'A' 'B'",
+    ),
+    ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): ("c.csv:3", "separated by '|'", "1"),
+    ("c.tsv", 'image\tcaption\na.jpg\t"A.\nb.jpg\tB."\n'): ("c.tsv:3", "one line per row", "more"),
+    ("c.csv", "a.jpg,A.\n"): ("c.csv:1", "a first line that names the columns", "'a.jpg,A.'"),
+    ("c.csv", "image,caption\n/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),
+    ("c.csv", "image,caption\na.jpg,Caf\xe9.\n".encode("latin-1")): ("c.csv", "UTF-8", "0xe9"),
+    ("c.jsonl", json.dumps({"image": "a.jpg", "conversations": []})): (
+        "c.jsonl:1: caption",
+        "caption",
+        "neither, but image, conversations",
+    ),
+    ("c.jsonl", json.dumps({"photo_id": 3, "caption": "A."})): (
+        "c.jsonl:1: image",
+        "a string (image, file_name",
+        "None, but photo_id, caption",
+    ),
+    ("c.csv", "image,caption\na.jpg,\"{'tokens': ['A']}\"\n"): (
+        "c.csv:2",
+        "a list of sentences",
+        "'tokens'",
+    ),
+    ("c.json", '{"info": {}, "words": 3}'): ("c.json", "Karpathy, COCO", "the keys info, words"),
+    ("c.json", "5"): ("c.json", "a list of images", "5"),
+    ("c.json", "null"): ("c.json", "a list of images", "None"),
+    ("c.csv", "id,image,caption\n0,a.jpg,A.\n1,a.jpg,B.\n"): ("c.csv:3: image_id", "'0' as", "'1'"),
+    ("c.json", '{"image": "a.jpg", "caption": "A."}'): ("c.json", "3 images", "1"),
+    ("c.csv", "id,image,caption\n7,a.jpg,A.\n7,b.jpg,B.\n"): (
+        "c.csv:3: id",
+        "an id of b.jpg alone",
+        "'7', as of a.jpg",
+    ),
+    ("c.csv", "image,caption,caption\na.jpg,A.,B.\n"): ("c.csv:1", "every column once", "caption"),
+    ("c.xlsx", "PK"): ("", "one annotation file", "none (files of .jpg, .xlsx)"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_ambiguous_is_refused_in_one_line(tmp_path, name, text):
+    with refused(*REFUSED[name, text]) as caught:
+        folder.read(place(tmp_path, name, text))
+    assert "again" not in caught.value.do  # the file is whole
+
+
+def test_which_file_is_meant(tmp_path):
+    raw = place(tmp_path, "c.csv", table("image,caption", "{f},{c}"))
+    (raw / "README.txt").write_text("Captions of four images.")
+    assert captions(raw) == PLAIN
+    (raw / "d.tsv").write_text("image\tcaption\n")
+    with refused(found="2: c.csv, d.tsv", do="--captions FILE"):
+        folder.read(raw)
+    with refused(found="c.csv, d.tsv could be read", do="correct its name"):
+        folder.read(raw, Options(captions="x.csv"))
+    with refused(found="a .jpg file", do="save it as .csv"):
+        folder.read(raw, Options(captions="a.jpg"))
+    below = place(tmp_path / "up/train", "metadata.csv", table("file_name,text", "{f},{c}")).parent
+    with refused(found="none here, but train/metadata.csv", do="--captions"):
+        folder.read(below)
+
+
+def test_captions_beside_the_images(tmp_path):
+    raw = place(tmp_path, "a.txt", "A.")
+    for stem in "bcdefg":
+        (raw / f"{stem}.txt").write_text("A.")
+    with refused(found="a.txt, b.txt", do="into one .csv"):
+        folder.read(raw)
+
+
+def test_splits_as_keys_of_one_file(tmp_path):
+    parts = {"train": items(image=FILE, captions=TEXTS), "validation": []}
+    with refused(
+        "c.json", "a list of images", "the keys train, validation", "with a column or key"
+    ):
+        folder.read(place(tmp_path, "c.json", json.dumps(parts)))
+
+
+@pytest.mark.parametrize(
+    ("names", "do"),
+    [
+        (["train.csv", "val.csv", "test.csv"], "into one file, as one list with a column"),
+        (
+            ["captions_train2014.json", "captions_val2014.json"],
+            "into one file, as one list with a column",
+        ),
+        (
+            ["train/metadata.csv", "validation/metadata.csv"],
+            "into one file, as one list with a column",
+        ),
+        ([f"{file}.json" for file in "abcdef"], "into one .csv: columns image and caption"),
+        (["one.csv", "two.csv"], "name one: rematch init DIR --captions FILE"),
+    ],
+)
+def test_the_next_step_where_files_are_several(tmp_path, names, do):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(table("image,caption", "{f},{c}"))
+    with refused(found=names[0], do=do):
+        folder.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["split", "Set", "subset", "partition"])
+def test_names_of_the_column_of_splits(tmp_path, name):
+    raw = place(tmp_path, "c.csv", table(f"image,caption,{name}", "{f},{c},{s}"))
+    assert tuple(folder.read(raw).images["split"]) == SPLITS
+
+
+def test_keys_and_files_that_are_not_used_are_told(tmp_path):
+    raw = place(tmp_path, "c.csv", table("image,caption,img_id,raw,", "{f},{c},0,x,7"))
+    (raw / "notes.md").write_text("x")
+    assert folder.told(raw) == (
+        "read c.csv: image, caption; not used: the key img_id, the key raw, "
+        "the key without a name, the files notes.md"
+    )
+    assert "c.csv: not used: img_id, raw, without a name." in folder.read(raw).notes
+
+
+@pytest.mark.parametrize("name", ["val", "validation", "Valid", "dev"])
+def test_names_of_the_validation_split(tmp_path, name):
+    text = table("image,caption,split", "{f},{c},{s}").replace(",val", f",{name}")
+    tables = folder.read(place(tmp_path, "c.csv", text))
+    assert tables.images["split"].tolist() == ["train", "train", "val", "test"]
+    assert len(tables.notes) == (name != "val")
+
+
+def test_splits_of_coco(tmp_path):
+    images = folder.read(place(tmp_path, "c.json", json.dumps(COCO))).images
+    assert tuple(images["split"]) == SPLITS
+
+
+def test_val_is_taken_from_train(tmp_path):
+    text = table("image,caption,split", "{f},{c},{s}").replace(",val", ",train")
+    raw = place(tmp_path, "c.csv", text)
+    images = folder.read(raw, Options(val=1)).images
+    assert sorted(images["split"]) == ["test", "train", "train", "val"]
+    assert images["split"].iloc[3] == "test"
+    counted = init.count(raw, None)
+    assert (counted.val, counted.test, counted.val_is_taken) == (1, 1, True)
+    assert "taken from train" in counted.told
+    assert "{val: 1}" in init.season_text("x", raw, None, counted)
+    with refused("option val", "more than 3", "3"):
+        folder.read(raw, Options(val=3))
+    place(tmp_path, "c.csv", table("image,caption,split", "{f},{c},{s}"))
+    with refused("option val", found="a split val"):
+        folder.read(raw, Options(val=1))
+    place(tmp_path, "c.csv", table("image,caption", "{f},{c}"))
+    with refused("option test", found="None"):
+        folder.read(raw, Options(val=1))
+
+
+CHINESE = "红色的狗在街上跑。"
+
+
+def test_a_tokeniser_for_scripts_without_spaces(tmp_path, monkeypatch):
+    raw = place(tmp_path, "c.csv", table("image,caption", f"{{f}},A {CHINESE}"))
+    apart = captions(raw, tokeniser="characters")["a.jpg"]
+    assert apart == ["A 红 色 的 狗 在 街 上 跑 。"]
+    fake = ModuleType("jieba")
+    fake.lcut = lambda text: ["A", " ", "红色", "的", "狗"]
+    monkeypatch.setitem(sys.modules, "jieba", fake)
+    assert captions(raw, tokeniser="jieba")["a.jpg"] == ["A 红色 的 狗"]
+    monkeypatch.setitem(sys.modules, "jieba", None)
+    with refused("option tokeniser", "the library jieba", "none", "pip install jieba"):
+        Options(tokeniser="jieba")
+    with refused("option tokeniser", "one of characters, jieba", "'os'"):
+        Options(tokeniser="os")
+
+
+WORDS = {  # one text in two normal forms -> words
+    "बिल्ली बैठी है।": ["बिल्ली", "बैठी", "है"],
+    "Tiếng Việt, pêche": ["tiếng", "việt", "pêche"],
+    "مُحَمَّد يَكْتُبُ": ["مُحَمَّد", "يَكْتُبُ"],
+    "ที่นี่ ร้านน้ำ": ["ที่นี่", "ร้านน้ำ"],
+    "می\u200cخواهم": ["می\u200cخواهم"],
+    "l’été 1\ufe0f\u20e3 a_b": ["l’été", "1", "a", "b"],
+}
+
+
+@pytest.mark.parametrize("text", WORDS)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_marks_belong_to_their_word(text, form):
+    assert tokenise(normalize(form, text)) == [normalize("NFC", word) for word in WORDS[text]]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    root = Path(__file__).parent.parent
+    Path("params.yaml").write_bytes((root / "params.yaml").read_bytes())
+    Path("seasons").mkdir()
+    return place(Path("own"), "c.csv", table("image,caption,split", "{f},{c},{s}"))
+
+
+ODD = {  # what every caption is -> what is noted of it
+    "{c} &amp; more": "4 captions have HTML entities",
+    "a/DT dog/NN {c}": "4 captions have part-of-speech tags",
+    CHINESE: "4 captions are in a script without spaces",
+    "Zebra{f}": "",
+    "{c}|||Other": "4 captions have a separator",
+    "<start> {c} </s>": "4 captions have tags",
+    "None": "4 captions have the name of a missing value alone",
+    "🐕!": "4 captions have no word (signs or emoji alone)",
+    "{f} {f}": "2 captions of val and test (of 2) have no word",
+}
+
+
+def test_what_is_odd_in_captions_is_noted(project, capsys):
+    for number, (text, note) in enumerate(ODD.items()):
+        text = text.replace("{f} {f}", "x{s}x").replace("xtrainx", "x")
+        place(project, "c.csv", table("image,caption,split", f"{{f}},{text},{{s}}"))
+        assert main(["init", "own", "--name", f"s{number}"]) == 0
+        told = capsys.readouterr().out
+        notes = read_json(Path(f"data/prepared/s{number}/card.json"))["notes"]
+        assert note in told and any(note in line for line in [*notes, ""])
+        assert told.splitlines()[-1] == "read c.csv: image, split, caption; not used: nothing"
+
+
+def test_equal_captions_and_black_pictures_are_noted(project, capsys):
+    deep = np.random.default_rng(0).integers(0, 4096, (20, 20), np.uint16)
+    Image.fromarray(deep).save(project / "a.jpg", "PNG")
+    text = table("image,caption,split", "{f},{c},{s}\n{f},{c},{s}")
+    place(project, "c.csv", text, FILES[1:])
+    assert main(["init", "own"]) == 0
+    told = capsys.readouterr().out
+    assert "1 pictures are nearly black" in told and "a.jpg" in told
+    assert "4 images have the same caption more than once" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (table("image,caption,split", "{f},{c},test"), "split train: expected at least one image"),
+        ("\n".join(line(image=f, captions=[], split="test") for f in FILES), "either caption or"),
+        (table("image,caption,split", "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
+    ],
+)
+def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys, text, told):
+    (project / "c.csv").unlink()
+    place(project, "c.jsonl" if text.startswith("{") else "c.csv", text)
+    assert main(["init", "own"]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert told in error and error.count("own") == 1
+    left = {path for path in Path().rglob("*") if path.parts[0] != "own"}
+    assert left == {Path("params.yaml"), Path("seasons")}
+
+
+def test_an_image_of_test_without_captions_is_refused_with_the_reason(project, capsys):
+    rows = items(image=FILE, captions=TEXTS, split=SPLIT)
+    rows[-1]["captions"] = []
+    (project / "c.csv").unlink()
+    place(project, "c.jsonl", "\n".join(map(json.dumps, rows)) + "\n" + json.dumps(rows[-1]))
+    assert main(["init", "own"]) == 2
+    assert "each image is a query, too (no gallery-only images)" in capsys.readouterr().err
+
+
+def test_a_folder_without_latin_letters_needs_a_name(project, capsys):
+    project.rename("照片")
+    assert main(["init", "照片"]) == 2
+    assert "give the season one with --name" in capsys.readouterr().err
+    assert main(["init", "照片", "--name", "photos"]) == 0
+
+
+def test_twins_within_test(tmp_path):
+    """Two equal images, a near one, an equal one of the same group, and one of train."""
+    noise = np.random.default_rng(0).integers(0, 240, (5, 7, 3), dtype=np.uint8)
+    scene = Image.fromarray(noise).resize((90, 60), Image.Resampling.BICUBIC)
+    near = scene.point(lambda value: min(255, value + 3))
+    other = scene.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    shown = {"a": scene, "b": scene, "c": near, "d": other, "e": other, "t": other}
+    place(
+        tmp_path,
+        "c.csv",
+        "image,caption,split,group\n"
+        + "".join(
+            f"{name},{text},{'train' if name == 't' else 'test'},{'d' if name in 'de' else name}\n"
+            for name, text in zip(
+                shown, ("A cat.", "a cat", "A dog.", "Cow", "cow", "Cow"), strict=True
+            )
+        ),
+        [],
+    )
+    tables = folder.read(tmp_path)
+    texts = tables.captions.merge(tables.images[["image_id", "split"]])
+    pictures = measure(list(tables.images["file"]), shown.get, "mine")
+    assert twins(tables.images, texts, pictures) == {"images": 3, "captions": 2}
+
+
+KINDS = {
+    b"\0\0\0\x20ftypavif": "AVIF",
+    b"\0\0\0\x18ftypheic": "HEIC",
+    b"\0\0\0\x0cjP  \r\n\x87\n": "JPEG 2000",
+    b"\xff\x4f\xff\x51": "JPEG 2000",
+    b"<!DOCTYPE html>": "a web page",
+    b"version https://git-lfs.github.com/spec/v1": "a pointer of Git LFS",
+    b"": "an empty file",
+    b"what": "something that is no picture",
+}
+
+
+@pytest.mark.parametrize("start", KINDS)
+def test_files_of_other_kinds_are_named(start):
+    with refused("a", "a whole picture", KINDS[start]):
+        upright_rgb(io.BytesIO(start + b"\0" * 90 if start else b""), "a")

@@ -1,0 +1,350 @@
+"""Rows that were made elsewhere: whatever order and names they have, each is that of its item, or
+the file is refused in one line that names what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.io
+
+from benchmark.core import files
+from benchmark.core.errors import UserError
+from benchmark.features.brought_rows import forms_of, places, read_rows
+
+IDS = ["NA", "null", "a1", "a2", "nan"]  # of images, and names that pandas takes for nothing
+FILES = [f"pics/COCO_{number:06}.jpg" for number in (7, 12, 3, 140, 9)]
+NUMBERS = [7, 12, 3, 140, 9]
+CAPTIONS = [f"{image}#{n}" for image in IDS for n in range(2)]
+OWNER = np.arange(10) // 2
+TRUE = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+OF_CAPTIONS = np.random.default_rng(1).normal(size=(10, 3)).astype(np.float32)
+MIX, MIX_C = np.array([3, 0, 4, 2, 1]), np.random.default_rng(2).permutation(10)
+
+
+def mixed(names: list) -> list:
+    return [names[place] for place in MIX]
+
+
+FRAME = pd.DataFrame(TRUE[MIX])
+LISTS = {"embedding": [*map(list, TRUE[MIX])]}
+
+
+def saved(frame: pd.DataFrame | dict, name: str, **options: object) -> str:
+    frame = pd.DataFrame(frame).rename(columns=str)
+    getattr(frame, {"csv": "to_csv", "parquet": "to_parquet"}[name.split(".")[1]])(name, **options)
+    return name
+
+
+def npy(values: np.ndarray, ids: str | None = None) -> str:
+    np.save("x.npy", values)
+    if ids is not None:
+        Path("x_ids.txt").write_bytes(ids.encode())
+    return "x.npy"
+
+
+def npy_beside_bytes(content: bytes) -> str:
+    Path("x_ids.txt").write_bytes(content)
+    return npy(TRUE)
+
+
+def npy_notes() -> int:
+    return Path("x_log.json").write_text('{"epoch": 7, "image": "a1"}')
+
+
+def npz(**arrays: np.ndarray | list) -> str:
+    np.savez("x.npz", **arrays)
+    return "x.npz"
+
+
+def safetensors(header: object, content: bytes = b"") -> str:
+    text = json.dumps(header).encode()
+    Path("x.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content)
+    return "x.safetensors"
+
+
+def tensors(**arrays: tuple[str, np.ndarray]) -> str:
+    header, content = {}, b""
+    for name, (kind, array) in arrays.items():
+        offsets = [len(content), len(content) + array.nbytes]
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": offsets}
+        content += array.tobytes()
+    return safetensors(header, content)
+
+
+def mat(ids: str) -> str:
+    scipy.io.savemat("x.mat", {"feats": TRUE[MIX].T})
+    Path("x_ids.txt").write_text(ids)
+    return "x.mat"
+
+
+def listed(kind: pa.DataType) -> str:
+    table = pa.table({"embedding": pa.array(LISTS["embedding"], kind), "id": mixed(IDS)})
+    pq.write_table(table, "x.parquet")
+    return "x.parquet"
+
+
+def lines(*rows: str) -> str:
+    Path("x.csv").write_text("\n".join(rows) + "\n")
+    return "x.csv"
+
+
+LINES = [",".join(map(str, row)) for row in FRAME.to_numpy().tolist()]
+READ: dict[str, Callable[[], str]] = {
+    "ids in the index of pandas": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.parquet"),
+    "in an index with a name": lambda: saved(
+        FRAME.set_axis(pd.Index(mixed(FILES), name="filename")), "x.parquet"
+    ),
+    "as categories": lambda: saved(
+        {**LISTS, "image_id": pd.Categorical(mixed(IDS))}, "x.parquet", index=False
+    ),
+    "last in a CSV, beside the index": lambda: saved(FRAME.assign(image_id=mixed(IDS)), "x.csv"),
+    "first in a CSV without names": lambda: lines(
+        *(f"{name},{row}" for name, row in zip(mixed(IDS), LINES, strict=True))
+    ),
+    "in the index of a CSV": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.csv"),
+    "with semicolons": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.csv", sep=";"),
+    "with tabs": lambda: (
+        Path(saved(FRAME.set_axis(mixed(IDS)), "x.csv", sep="\t")).rename("x.tsv").name
+    ),
+    "as numbers without zeros": lambda: saved({**LISTS, "cocoid": mixed(NUMBERS)}, "x.parquet"),
+    "as whole numbers with a fraction": lambda: saved(
+        {**LISTS, "image_id": np.array(mixed(NUMBERS), float)}, "x.parquet"
+    ),
+    "as text with zeros": lambda: saved(
+        {f"dim_{n}": FRAME[n] for n in FRAME} | {"Image": [f"{n:06}" for n in mixed(NUMBERS)]},
+        "x.csv",
+        index=False,
+    ),
+    "as paths of another machine": lambda: saved(
+        {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]},
+        "x.parquet",
+    ),
+    "as file names": lambda: npy(TRUE[MIX], "\n".join(Path(x).name for x in mixed(FILES))),
+    "as names without endings": lambda: npy(
+        TRUE[MIX], "\n".join(Path(x).stem for x in mixed(FILES))
+    ),
+    "beside, as Windows writes": lambda: npy(
+        TRUE[MIX], "\ufeff" + " \r\n".join(mixed(IDS)) + "\r\n\r\n"
+    ),
+    "in an npz under any name": lambda: npz(x=TRUE[MIX], whatever=np.array(mixed(IDS))),
+    "as bytes": lambda: npz(x=TRUE[MIX], names=np.array(mixed(IDS), "S")),
+    "both sides in one npz": lambda: npz(
+        img_embs=TRUE[MIX],
+        img_ids=mixed(IDS),
+        txt_embs=OF_CAPTIONS,
+        txt_ids=CAPTIONS,
+    ),
+    "among others": lambda: npz(x=np.vstack([TRUE[:1], TRUE[MIX]]), ids=["z", *mixed(IDS)]),
+    "twice with equal rows": lambda: npz(
+        x=np.vstack([TRUE[MIX], TRUE[1:2]]), ids=[*mixed(IDS), IDS[1]]
+    ),
+    "a column of lists": lambda: listed(pa.large_list(pa.float64())),
+    "lists of a fixed size": lambda: listed(pa.list_(pa.float32(), 3)),
+    "MATLAB with ids beside": lambda: mat("\n".join(mixed(IDS))),
+    "tensors with numbers as ids": lambda: tensors(
+        x=("F32", TRUE[MIX]), image_ids=("I64", np.array(mixed(NUMBERS)))
+    ),
+    "no ids": lambda: npy(TRUE),
+    "no ids beside other texts": lambda: (
+        npy(TRUE) * bool(Path("x.txt").write_text("a1 is an id.\n7\n")) * bool(npy_notes())
+    ),
+    "an ending in capitals": lambda: Path(npy(TRUE)).rename("x.NPY").name,
+    "one row per caption": lambda: npy(TRUE[OWNER]),
+    "a CSV of numbers alone": lambda: lines(*(",".join(map(str, x)) for x in TRUE.tolist())),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def images_of(file: str) -> np.ndarray:
+    rows = read_rows(Path(file), "images")
+    forms = forms_of(pd.DataFrame({"image_id": IDS, "file": FILES}))
+    return rows.values[places(rows, forms, "images", repeats=OWNER)]
+
+
+def captions_of(file: str) -> np.ndarray:
+    rows = read_rows(Path(file), "captions")
+    return rows.values[places(rows, [CAPTIONS], "captions")]
+
+
+@pytest.mark.parametrize("case", READ)
+def test_each_row_is_that_of_its_image(case):
+    assert images_of(READ[case]()) == pytest.approx(TRUE)
+
+
+def test_a_counter_of_rows_is_no_name_of_a_file():
+    forms = forms_of(pd.DataFrame({"image_id": ["0.jpg", "1.jpg"], "file": ["0.jpg", "1.jpg"]}))
+    for name in ("index", "id"):
+        file = saved({"embedding": LISTS["embedding"][:2], name: [1, 0]}, "x.parquet")
+        with pytest.raises(UserError, match=rf"none for '0.jpg' \(2 such in all\): {name} has '1'"):
+            places(read_rows(Path(file), "images"), forms, "images")
+    file = saved({"embedding": LISTS["embedding"][:2], "image_id": [1, 0]}, "x.parquet")
+    assert places(read_rows(Path(file), "images"), forms, "images").tolist() == [1, 0]
+
+
+def bfloat16(values: np.ndarray) -> np.ndarray:
+    return (values.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def test_half_precision_is_read():
+    assert images_of(npy(TRUE.astype(np.float16))) == pytest.approx(TRUE, rel=1e-3)
+    assert images_of(tensors(x=("BF16", bfloat16(TRUE)))) == pytest.approx(TRUE, rel=1e-2)
+
+
+def test_captions_go_by_their_own_ids():
+    owners = [IDS[owner] for owner in OWNER]
+    names = {"image_id": owners, "caption_id": CAPTIONS}
+    frame = pd.DataFrame({**names, "embedding": [*map(list, OF_CAPTIONS)]}).iloc[MIX_C]
+    assert np.array_equal(captions_of(saved(frame, "x.parquet", index=False)), OF_CAPTIONS)
+    with pytest.raises(UserError, match="expected ids of captions, found others alone: image_id"):
+        captions_of(saved(frame.drop(columns="caption_id"), "x.parquet", index=False))
+
+
+REFUSED: dict[str, tuple[Callable[[], str], str]] = {
+    "a counter of rows as a column": (
+        lambda: saved(FRAME.add_prefix("d").reset_index(), "x.parquet"),
+        "index has '0', '1', '2'",
+    ),
+    "a counter of rows in a CSV": (lambda: saved(FRAME, "x.csv"), "has '0', '1', '2'"),
+    "whole numbers": (
+        lambda: saved(FRAME.assign(label=range(5)), "x.parquet"),
+        "column 'label': expected an id, or one number of each row, found 0",
+    ),
+    "another type": (
+        lambda: saved(FRAME.assign(**{"3": np.ones(5)}), "x.parquet"),
+        "column '3': expected an id, or one number of each row, found float64",
+    ),
+    "a name out of the series": (
+        lambda: saved(FRAME.assign(score=np.float32(1)), "x.parquet"),
+        "column 'score': expected an id, or one number of each row, found a name",
+    ),
+    "columns in another order": (lambda: saved(FRAME[[0, 2, 1]], "x.csv", index=False), "'2'"),
+    "a column of text": (
+        lambda: saved({**LISTS, "text": IDS, "id": IDS}, "x.parquet"),
+        "column 'text': expected an id, or one number of each row, found 'NA'",
+    ),
+    "lists as text": (
+        lambda: saved({**LISTS, "id": IDS}, "x.csv", index=False),
+        "column 'embedding'",
+    ),
+    "lists of several lengths": (
+        lambda: saved({"embedding": [[1.0]] * 4 + [[1.0, 2.0]], "id": IDS}, "x.parquet"),
+        "'lists of 2 lengths'",
+    ),
+    "a list that is missing": (
+        lambda: saved({"embedding": [*LISTS["embedding"][:4], None], "id": IDS}, "x.parquet"),
+        "'lists of 2 lengths'",
+    ),
+    "an id that is missing": (
+        lambda: saved({**LISTS, "id": [*IDS[:4], None]}, "x.parquet"),
+        "column 'id': expected an id, or one number of each row, found fractions or nothing",
+    ),
+    "two orders": (
+        lambda: saved({**LISTS, "image_id": mixed(IDS), "file": FILES}, "x.parquet"),
+        "expected one order in image_id and file, found two",
+    ),
+    "ids of two dimensions": (
+        lambda: npz(x=TRUE, ids=np.array(IDS)[:, None]),
+        "their ids (N,) alone, found 'ids', <U4 (5, 1)",
+    ),
+    "a scale beside the rows": (lambda: npz(x=TRUE, logit_scale=100.0), "found 'logit_scale'"),
+    "too few ids": (lambda: npy(TRUE, "a1\na2"), "x_ids.txt: expected an id for each of 5 rows"),
+    "ids of another encoding": (
+        lambda: npy_beside_bytes("\n".join(IDS).encode("utf-16")),
+        "x_ids.txt: expected ids in UTF-8, one per line",
+    ),
+    "ids in a file of another name": (
+        lambda: npy(TRUE[MIX]) * bool(Path("x.json").write_text(json.dumps(mixed(IDS)))),
+        "x.json: expected ids in x_ids.txt, found some under this name; save them as x_ids.txt",
+    ),
+    "names in a file of another name": (
+        lambda: npy(TRUE[MIX]) * bool(Path("x_names.txt").write_text("\r\n".join(mixed(FILES)))),
+        "x_names.txt: expected ids in x_ids.txt, found some",
+    ),
+    "two columns of lists": (
+        lambda: saved(
+            {"image_emb": LISTS["embedding"], "text_emb": LISTS["embedding"]}, "x.parquet"
+        ),
+        "column 'image_emb': expected an id, or one number of each row, found lists beside",
+    ),
+    "a tensor of torch": (
+        lambda: Path(npy(TRUE)).rename("x.pt").name,
+        "found .pt; save it with numpy.save",
+    ),
+    "one row more": (lambda: npy(OF_CAPTIONS[:6]), "expected the 5 images of test, found 6"),
+    "rows of captions that differ": (lambda: npy(OF_CAPTIONS), "expected the 5 images"),
+    "another image": (
+        lambda: npz(x=TRUE, ids=[*IDS[:4], "z"]),
+        "found none for 'nan' (1 such in all): ids has 'NA', 'null', 'a1'",
+    ),
+    "an id twice": (lambda: npz(x=TRUE, ids=["NA", *IDS[:4]]), "every id once, found 'NA' twice"),
+    "no numbers": (
+        lambda: npz(x=np.where(TRUE == TRUE[2, 1], np.nan, TRUE), ids=IDS),
+        "NaN or infinity in row 2, 'a1' (1 such rows)",
+    ),
+    "objects": (
+        lambda: npz(x=TRUE, ids=np.array(IDS, object)),
+        "objects, never unpickled: text as",
+    ),
+    "two arrays": (lambda: npz(x=TRUE, y=TRUE), "one array of numbers, found x, y"),
+    "text": (lambda: npy(np.array([["a"]])), "expected numbers (N, F), found <U1 (1, 1)"),
+    "a header that is a list": (lambda: safetensors([1]), "expected a .safetensors file"),
+    "a deep header": (
+        lambda: (
+            Path("x.safetensors").write_bytes((9000).to_bytes(8, "little") + b"[" * 9000)
+            and "x.safetensors"
+        ),
+        "nesting that is too deep",
+    ),
+    "nothing in it": (lambda: lines(""), "expected a .csv file"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_neither_is_refused_by_its_name(case):
+    make, reason = REFUSED[case]
+    with pytest.raises(UserError) as caught:
+        images_of(make())
+    assert str(caught.value).startswith("x")
+    assert reason in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused(monkeypatch):
+    monkeypatch.setattr(files, "MOST", 1 << 20)
+    values = pa.array([0.0], pa.float32()).dictionary_encode().take(pa.array([0] * (1 << 18)))
+    table = pa.table({"x": pa.ListArray.from_arrays([0, 1 << 18], values.cast(pa.float32()))})
+    pq.write_table(table, "x.parquet", compression="zstd")
+    assert Path("x.parquet").stat().st_size < 1000
+    with pytest.raises(UserError, match="at most 1048576 bytes, found more"):
+        read_rows(Path("x.parquet"), "images")
+    pq.write_table(pa.table({"id": ["i" * 4096] * 4096, "x0": np.ones(4096)}), "x.parquet")
+    assert read_rows(Path("x.parquet"), "images").ids["id"][7] == "i" * 4096  # one text, shared
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
+def test_scores_have_ids_on_both_axes(kind):
+    scores = TRUE @ OF_CAPTIONS.T
+    if kind == "npz":
+        npz(s=scores[MIX][:, MIX_C], a=mixed(IDS), b=[CAPTIONS[c] for c in MIX_C])
+    else:
+        columns = [CAPTIONS[c] for c in MIX_C]
+        saved(pd.DataFrame(scores[MIX][:, MIX_C], mixed(IDS), columns), f"x.{kind}")
+    rows = read_rows(Path(f"x.{kind}"), "i2t")
+    at = places(rows, [IDS], "images"), places(rows, [CAPTIONS], "captions", axis=1)
+    assert rows.values[np.ix_(*at)] == pytest.approx(scores)
+
+
+def test_columns_in_a_series_are_ids_where_they_are_the_very_ids():
+    wanted = ["c2", "c0", "c1"]
+    saved(pd.DataFrame(TRUE, IDS, sorted(wanted)), "x.csv")
+    rows = read_rows(Path("x.csv"), "i2t")
+    assert places(rows, [wanted], "captions", axis=1).tolist() == [2, 0, 1]
+    assert places(rows, [["a", "b", "c"]], "captions", axis=1).tolist() == [0, 1, 2]

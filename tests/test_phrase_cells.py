@@ -1,0 +1,251 @@
+"""Cells whose phrases are localised among proposals, trained and evaluated, against loops."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny_cells
+import torch
+from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_cell
+
+from benchmark.boards import boards
+from benchmark.contracts.methods import Captions
+from benchmark.core.errors import UserError
+from benchmark.core.files import read_json
+from benchmark.data.feature_folders import sha256_of_items, write_card
+from benchmark.data.prepared_tables import read
+from benchmark.evaluate.trained_cells import trained_cell
+from benchmark.scoring import RefusedError, model_scores, score_checks
+from benchmark.scoring.inputs import phrase_inputs
+from benchmark.scoring.relevance import ranks_of
+from benchmark.season.parameters import Cell
+from seasons import params_of
+
+CPU = torch.device("cpu")
+PROPOSALS, PHRASES = Path("data/features/tiny/proposals"), Path("data/features/tiny/phrases")
+USED, P, F, WIDTH = 23, 6, 5, 4  # images, proposals of each, numbers of a region, of a phrase
+SPLITS = {"val": range(12, 17), "test": range(17, 23)}  # places of their images
+BARE = 20  # an image of the test split with two proposals
+
+
+def some_boxes(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    low = rng.integers(0, 12, (*shape, 2))
+    return np.concatenate([low, low + rng.integers(1, 12, (*shape, 2))], -1).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def dataset(tmp_path, monkeypatch) -> None:
+    """The tiny dataset with three phrases an image, of which two have a right proposal. Image 20
+    has two proposals; the first caption of an image has two phrases, the last one the third."""
+    rng = np.random.default_rng(3)
+    boxes, truths = some_boxes(rng, USED, P), some_boxes(rng, USED, 3)
+    boxes[:, 1], boxes[:, 0] = truths[:, 0], truths[:, 1]
+    boxes[BARE, 2:] = 0
+    rows = [
+        (f"i{n}/{k}", f"i{n}", f"i{n}#{n % 3 if k == 2 else 0}", f"thing {(n + k) % 5}", *box)
+        for n in range(USED)
+        for k, box in enumerate(truths[n])
+    ]
+    columns = ["phrase_id", "image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1"]
+    regions = pd.DataFrame(rows, columns=columns)
+    regions["chain"] = [f"{row[1]}/{row[0].endswith('2')}" for row in rows]  # of the first two
+    monkeypatch.setattr(tiny_cells, "NO_REGIONS", regions)
+    monkeypatch.chdir(tmp_path)
+    tiny_cells.write_dataset()
+    images = {
+        "boxes": boxes,
+        "proposals": rng.normal(size=(USED, P, F)).astype(np.float16),
+        "truths": rng.normal(size=(len(regions), F)).astype(np.float16),
+    }
+    used, distinct = [f"i{n}" for n in range(USED)], list(dict.fromkeys(regions["phrase"]))
+    texts = {"phrase": rng.normal(size=(len(distinct), WIDTH)).astype(np.float16)}
+    folders = (PROPOSALS, images, used, "selective_search"), (PHRASES, texts, distinct, "none")
+    for folder, arrays, items, how in folders:
+        folder.mkdir(parents=True)
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        card = {"dataset": "tiny", "encoder": folder.name, "items": len(items)}
+        card |= {"items_sha256": sha256_of_items(items), "vectors": "made up"}
+        card |= {"prepared_sha256": read("tiny").sha256}
+        card["regions_sha256"] = sha256_of_items(regions["phrase_id"].tolist())
+        card["settings"] = {"network": "drawn_cnn", "how": how, "standardise": False}
+        write_card(folder, card)
+
+
+def phrase_cell(**changes: object) -> Cell:
+    options = {"hidden_size": 8, "embedding_size": 6, "epochs": 2, "batch_size": 10, "top_k": 5}
+    facts = {
+        "preset": "phrases",
+        "method": "two_branch_phrase_embedding",
+        "options": options,
+        "images": str(PROPOSALS),
+        "texts": str(PHRASES),
+        "folder": "results/phrases",
+        "network": None,
+    }
+    return cell_of("two_branch").model_copy(update=facts | changes)
+
+
+@torch.inference_mode()
+def products(cell: Cell, image: int, phrase: str) -> np.ndarray:
+    """(P',) the score of a phrase with each proposal of an image."""
+    model, there = trained_cell(cell).model(CPU), np.load(PROPOSALS / "boxes.npy")[image].any(1)
+    regions = np.load(PROPOSALS / "proposals.npy")[image][there].astype(np.float32)
+    distinct = list(dict.fromkeys(read("tiny").regions["phrase"]))
+    vectors = np.load(PHRASES / "phrase.npy")[[distinct.index(phrase)]].astype(np.float32)
+    texts = Captions(values=torch.from_numpy(vectors), lengths=torch.ones(1, dtype=torch.int64))
+    encoded = model.encode_images(torch.from_numpy(regions)), model.encode_captions(texts)
+    return model.similarity(*encoded)[:, 0].numpy()
+
+
+def overlap(box: np.ndarray, other: np.ndarray) -> float:
+    low, high = np.maximum(box[:2], other[:2]), np.minimum(box[2:], other[2:])
+    both = np.prod(np.maximum(high - low, 0))
+    return both / (np.prod(box[2:] - box[:2]) + np.prod(other[2:] - other[:2]) - both)
+
+
+def looked_up(cell: Cell, images: range) -> tuple[list[int], list[np.ndarray]]:
+    """For each phrase of some images: the best rank of a right proposal, and the first box."""
+    every = np.load(PROPOSALS / "boxes.npy")
+    ranks, firsts = [], []
+    for row in read("tiny").regions.itertuples():
+        image = int(row.image_id[1:])
+        if image not in images:
+            continue
+        scores, boxes = products(cell, image, row.phrase), every[image]
+        truth = np.array([row.x0, row.y0, row.x1, row.y1])
+        is_right = [overlap(box, truth) >= 0.5 for box in boxes[: len(scores)]]
+        order = np.argsort(-scores)
+        ranks.append(next((n for n, place in enumerate(order) if is_right[place]), 10))
+        firsts.append(boxes[order[0]])
+    return ranks, firsts
+
+
+def test_phrases_are_localised_as_a_loop_over_the_proposals_does():
+    cell = phrase_cell()
+    train_cell(cell)
+    record = evaluated(cell)
+    assert (record.status, record.task, record.phrases) == ("ok", "localisation", 18)
+    ranks, firsts = looked_up(cell, SPLITS["test"])
+    assert tiny_cells.scores_of(cell.folder).best("p2r").tolist() == ranks
+    assert 10 in ranks and {0, 1, 2} <= set(ranks)
+    for k in (1, 5, 10):
+        share = 100 * np.mean([rank < k for rank in ranks])
+        assert record.metrics[f"p2r_r{k}"] == pytest.approx(share)
+    assert record.metrics["p2r_bound"] == pytest.approx(100 * np.mean([r < 10 for r in ranks]))
+    with np.load(cell.samples) as arrays:
+        np.testing.assert_array_equal(arrays["p2r_boxes"], firsts)
+
+
+def test_a_record_tells_how_the_features_of_phrases_differ_from_the_papers():
+    made = {"standardise": True, "how": "grid"}
+    for folder, facts in ((PROPOSALS, {}), (PHRASES, {"weights": "random weights"})):
+        card = read_json(folder / "card.json")
+        write_card(folder, card | facts | {"settings": card["settings"] | made})
+    cell = phrase_cell(network="vgg19")
+    train_cell(cell)
+    assert evaluated(cell).deviations == [
+        "image features: drawn_cnn, in the paper vgg19",
+        "proposals: grid instead of EdgeBoxes",
+        "image features standardised with training statistics",
+        "phrase vectors: word vectors made up",
+        "phrase vectors: random LSTM weights instead of published ones",
+        "phrase vectors standardised with training statistics",
+    ]
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_training_is_validated_by_the_phrases_of_the_first_images(count):
+    cell = phrase_cell(validation_images=count)
+    train_cell(cell)
+    ranks, _ = looked_up(cell, SPLITS["val"][:count])
+    last = history_of(cell.folder).iloc[-1]
+    for k in (1, 5):
+        assert last[f"val_p2r_r{k}"] == pytest.approx(100 * np.mean([rank < k for rank in ranks]))
+
+
+def test_a_phase_counts_its_own_terms_alone():
+    constraints = {"neighbourhood_sampling": True, "lambda3": 0.1, "lambda4": 0.1}
+    phases = {"epochs": 1, "constraint_epochs": 1}
+    cell = phrase_cell()
+    cell = phrase_cell(options=cell.options | constraints | phases)
+    train_cell(cell)
+    losses = history_of(cell.folder).filter(like="loss_")
+    first, second = (set(losses.columns[is_there]) for is_there in losses.notna().to_numpy())
+    assert first == {"loss_phrase_anchor", "loss_image_anchor"}
+    assert second > first and any("neighbourhood" in name for name in second)
+
+
+def test_localisation_that_hangs_on_the_batch_is_refused():
+    cell = phrase_cell()
+    train_cell(cell)
+    inputs = phrase_inputs(read("tiny"), cell, "test", CPU)
+    model = trained_cell(cell).model(CPU)
+    matrix = model_scores.score_proposals(model, inputs)
+    score_checks.check_localisation(model, inputs, matrix)
+    changed = matrix.clone()
+    changed[7, 1] += 0.5
+    with pytest.raises(RefusedError, match=f"1 of {matrix.numel()} scores differ"):
+        score_checks.check_localisation(model, inputs, changed)
+
+
+def test_a_board_refuses_a_record_of_other_phrases():
+    cell = phrase_cell()
+    train_cell(cell)
+    record = evaluated(cell)
+    counted = {"images": 6, "captions": record.captions, "phrases": 18}
+    card = {"split": "official", "manifest": "0" * 64, "counts": {"test": counted}}
+    params = params_of(cells={cell.folder: cell})
+    assert boards._outcome(params, cell, card).record == record
+    counted["phrases"] = 17
+    with pytest.raises(UserError, match="phrases: expected 17, found 18"):
+        boards._outcome(params, cell, card)
+
+
+# Whole images and regions together --------------------------------------------------------------
+
+
+def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """d and d_rp of Eq. 8, (I, C) each, phrase by phrase."""
+    data, images = read("tiny"), SPLITS[split]
+    captions = data.captions[data.captions["split"] == split]["caption_id"].tolist()
+    pooled = np.load(tiny_cells.IMAGES / "pooled.npy")[list(images)].astype(np.float32)
+    rows = [data.captions["caption_id"].tolist().index(caption) for caption in captions]
+    vectors = np.load(tiny_cells.VECTORS / "sentence.npy")[rows].astype(np.float32)
+    lengths = torch.ones(len(rows), dtype=torch.int64)
+    texts = Captions(values=torch.from_numpy(vectors), lengths=lengths)
+    model = trained_cell(whole).model(CPU)
+    with torch.inference_mode():
+        encoded = model.encode_images(torch.from_numpy(pooled)), model.encode_captions(texts)
+        cosines = model.similarity(*encoded).numpy()
+    d = np.sqrt(np.maximum(2 - 2 * cosines, 0))
+    d_rp = d.copy()
+    for c, caption in enumerate(captions):
+        own = data.regions[data.regions["caption_id"] == caption]["phrase"]
+        for i, image in enumerate(images):
+            near = [np.sqrt(2 - 2 * products(phrases, image, text).max()) for text in own]
+            d_rp[i, c] = np.mean(near) if near else d[i, c]
+    return d, d_rp
+
+
+def test_regions_weigh_as_is_best_for_validation(monkeypatch):
+    whole, phrases = cell_of("two_branch", folder="results/whole"), phrase_cell()
+    fusion = fusion_of(whole, phrases, how="weighted")
+    for cell in (whole, phrases):
+        train_cell(cell)
+    scores = scored(fusion, whole, phrases, monkeypatch=monkeypatch)
+    alpha = evaluated(fusion, whole, phrases).metrics["alpha"]
+    d, d_rp = distances(whole, phrases, "test")
+    np.testing.assert_allclose(scores["i2t"], -((1 - alpha) * d + alpha * d_rp), atol=1e-5)
+    d, d_rp = distances(whole, phrases, "val")
+    split = read("tiny").split("val")
+    groups = split.group_of_image
+    relevant = groups[:, None] == groups[split.image_of_caption]
+    rsums = []
+    for step in range(11):
+        mixed = -((1 - step / 10) * d + step / 10 * d_rp)
+        ways = ranks_of(mixed, relevant), ranks_of(mixed.T, relevant.T)
+        rsums.append(sum(100 * (way.best < k).mean() for way in ways for k in (1, 5, 10)))
+    assert alpha == np.argmax(np.round(rsums, 6)) / 10  # the smallest of equals
+    assert len(set(np.round(rsums, 6))) > 1
