@@ -606,11 +606,9 @@ def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str
             raise UserError(name, expected, found, "add images, or name the split of each")
         if options.val and not options.test:
             raise option_checks.refusal("folder", "test", "a number where val has one", None)
-        return (
-            split_by_number(groups, options.val, options.test)
-            if options.test
-            else (split_by_hash(groups))
-        )
+        if options.test:
+            return split_by_number(groups, options.val, options.test)
+        return split_by_hash(groups)
     if options.test:
         found = "splits in the annotations"
         raise UserError("folder: option test", "none", found, "remove val and test")

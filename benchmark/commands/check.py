@@ -97,15 +97,15 @@ class Trial:
     def takes(self) -> Inputs:
         return inputs_of(self.module, self.options, "preset")
 
-    def built(self, seed: int) -> nn.Module:
-        seed_all(seed)
+    def built(self) -> nn.Module:
         given = {"word_vectors": _random(3, SIZES.text, VECTOR)} if self.takes.word_vectors else {}
         if self.takes.image == "pixels":
             given["image_network"] = drawn_cnn.Network(SIZES.image // 2)
         return self.module.Model(self.config, SIZES, **given)
 
     def model(self, seed: int = 0) -> nn.Module:
-        model = self.built(seed)
+        seed_all(seed)
+        model = self.built()
         if self.takes.fit:
             model.fit([(self.images(64), self.captions(64))])
         return model

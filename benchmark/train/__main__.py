@@ -105,7 +105,7 @@ def _trained(
     phases = method.module.recipe(method.config)
     check_batches(cell, phases, data.train.owners)
 
-    def build(seed: int) -> nn.Module:
+    def build() -> nn.Module:
         parts = {}
         if method.takes.word_vectors:
             parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)

@@ -261,13 +261,13 @@ def seed_all(seed: int) -> None:
     random.seed(seed)
 
 
-def begun(build: Callable[[int], nn.Module], seed: int) -> tuple[nn.Module, bool]:
-    """A model as `build` makes it with a seed, and whether it begins so with every seed: torch's
+def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
+    """The model that `build` makes with a seed, and whether it begins so with every seed: torch's
     generator ends alike, or all parameters are equal and not just constants."""
     models, states = [], []
     for each in ((seed + 1) % 2**31, seed):
         seed_all(each)
-        models.append(list((model := build(each)).parameters()))
+        models.append(list((model := build()).parameters()))
         states.append(torch.get_rng_state())
     is_drawn = any(len(first.unique()) > 1 for first in models[0])
     is_one = is_drawn and all(map(torch.equal, *models))
