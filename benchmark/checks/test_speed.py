@@ -202,7 +202,7 @@ def evaluation() -> dict[str, float]:
         of_retrieval(ScoreStream([encoded], fusion.mean), relevance)
 
     before = peak_memory()
-    own, bare = fastest(evaluate, multiply, rounds=2)
+    own, bare = fastest(evaluate, multiply, rounds=4)
     return {"own": own, "product": bare, "mebibytes": peak_memory() - before}
 
 

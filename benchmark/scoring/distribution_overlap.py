@@ -18,6 +18,7 @@ BIN_COUNTS = (BINS // 2, BINS, BINS * 2)  # S hangs on its bins where it differs
 COSINE_RANGE = (-1.0, 1.0)
 RESAMPLES = 200
 ROUNDING = 1e-9  # values of S that are closer are the same
+AT_ONCE = 2**17  # pairs that are counted at once: fewer, and less would add up before it is weighed
 EXACT = 2**24  # integers below it are exact in single precision
 SEED = 0  # of the resamples: all cells of a dataset have the same ones
 
@@ -112,10 +113,13 @@ class Bootstrap:
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 of a single group
             self.p_NR, self.total_R = p_NR / p_NR.sum(0), np.where(total_R > 0, total_R, np.nan)
         self.q_NR = np.zeros_like(p_NR)
+        self.waiting: list[tuple[np.ndarray, ...]] = []  # image, caption and bin of pairs
         self._settle()
 
     @property
     def replicates(self) -> np.ndarray:
+        """After all tiles."""
+        self._count()
         return np.minimum(self.p_NR, self.q_NR / self.total_R).T.copy().sum(1)
 
     def add(
@@ -142,18 +146,27 @@ class Bootstrap:
         if not len(pairs):
             return
         row, column = np.divmod(pairs, len(columns))
-        image_rR = self.drawn_GR[self.group_of_image[rows]]
-        caption_cR = self.drawn_GR[self.group_of_caption[columns]]
-        drawn_R = image_rR.sum(0, dtype=np.float64) * caption_cR.sum(0, dtype=np.float64)
-        number = np.float32 if drawn_R.max() < EXACT else np.float64  # of sums of integers
+        self.waiting.append((rows[row], columns[column], bin_P))
+        if sum(len(bins) for _, _, bins in self.waiting) >= AT_ONCE:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the pairs that wait."""
+        if not self.waiting:
+            return
+        image_P, caption_P, bin_P = (np.concatenate(of) for of in zip(*self.waiting, strict=True))
+        self.waiting.clear()
+        bins, groups = len(self.is_open), len(self.drawn_GR)
+        most = float(self.drawn_GR.max()) ** 2 * len(bin_P)
+        drawn_GR = self.drawn_GR.astype(np.float32 if most < EXACT else np.float64, copy=False)
         # The captions of an image in a bin add up, then all images in the bin.
-        cell = row * bins + bin_P
-        cells = np.flatnonzero(np.bincount(cell, minlength=len(rows) * bins))
-        place = np.zeros(len(rows) * bins, np.intp)
+        cell_P = self.group_of_image[image_P] * bins + bin_P
+        cells = np.flatnonzero(np.bincount(cell_P))
+        place = np.zeros(groups * bins, np.intp)
         place[cells] = np.arange(len(cells))
-        caption_cR = caption_cR.astype(number, copy=False)
-        sums = _sums(place[cell], column, (len(cells), len(columns)), caption_cR)
-        sums *= image_rR[cells // bins]
+        shape = len(cells), groups
+        sums = _sums(place[cell_P], self.group_of_caption[caption_P], shape, drawn_GR)
+        sums *= drawn_GR[cells // bins]
         self.q_NR += _sums(cells % bins, np.arange(len(cells)), (bins, len(cells)), sums)
         self._settle()
 
@@ -207,8 +220,11 @@ class Distributions:
     def add(self, scores: np.ndarray) -> None:
         """All scores of a tile, matched ones too."""
         ordered = np.sort(scores, axis=None)
-        self.below += np.searchsorted(ordered, self.points, "left")
-        self.at_most += np.searchsorted(ordered, self.points, "right")
+        place = np.searchsorted(ordered, self.points)
+        self.below += place
+        is_met = ordered[np.minimum(place, len(ordered) - 1)] == self.points
+        place[is_met] = np.searchsorted(ordered, self.points[is_met], "right")
+        self.at_most += place
 
     def summary(self, mean_unmatched: float) -> ScoreSummary:
         """After all tiles."""

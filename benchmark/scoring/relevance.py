@@ -288,8 +288,12 @@ class BestItems:
         place = np.concatenate([old_row, new_row])
         score = np.concatenate([self.scores[at_old], scores_QG[row, column]])
         item = np.concatenate([self.kept[at_old], items[column]])
-        is_own = self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
-        order = np.lexsort((item + NO_ITEM * is_own, -score, place.astype(np.uint16)))  # faster
+        keys = -score, place.astype(np.uint16)  # faster
+        order = np.lexsort(keys)
+        is_tied = (np.diff(score[order]) == 0) & (np.diff(place[order]) == 0)
+        if is_tied.any():
+            is_own = self.group_of_query[queries[touched[place]]] == self.group_of_item[item]
+            order = np.lexsort((item + NO_ITEM * is_own, *keys))
         place, score, item = place[order], score[order], item[order]
         nth = np.arange(len(place)) - np.searchsorted(place, place)
         first = nth < count
