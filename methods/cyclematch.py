@@ -5,9 +5,11 @@ same author, github.com/yuLiu24/RRF-Net at e77a705; all of this is assumed:
 - fc1 ReLU dropout 0.5, fc2 BN ReLU, fc3 BN ReLU, fc4 BN; a layer before a BN has no bias, which
   the BN would take away; f^(3) is what leaves fc3's ReLU;
 - weights start from a Gaussian of deviation 0.05, biases from zero;
-- v and t are standardised by a BN without scale and shift, before everything: they are targets
-  too (Eqs. 6.2 and 6.4), so nothing of them is learnt, and f_I2T(v), which leaves a BN as well,
-  enters the second mapping at the scale of t;
+- v and t are centred and divided by one deviation, before everything: they are targets too
+  (Eqs. 6.1 and 6.4), so nothing of them is learnt, and f_I2T(v), which leaves a BN, enters the
+  second mapping at about the scale of t. One deviation for all components keeps what is near what
+  (`scaling`); one for each would whiten sentence vectors that are principal components, whose
+  unmatched cosines, and so the areas of Eq. 6.9, shrink by a factor of three;
 - the running statistics of a mapping's BNs are those of real features, v for f_I2T and t for f_T2I,
   since scores let nothing else pass (Eq. 6.7); a way back, as f_T2I(f_I2T(v)), leaves them alone;
 - each half of a term is a mean over its rows x K slots, empty ones included (Eq. 6.2 sums, which
@@ -31,6 +33,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from benchmark.contracts.methods import (
@@ -53,6 +56,7 @@ from benchmark.layers.precision import in_float32, unit
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: str = "cycle"  # Table 6.1, a key of VARIANTS
+    scaling: str = "common"  # assumed, a key of SCALINGS; of v and t
     hidden_size: Size = 2048  # Section 6.4.1, fc1
     embedding_size: Size = 512  # Section 6.4.1, fc2 and fc3, the latent space
     dropout: Share = 0.5  # assumed (RRF-Net), after fc1
@@ -70,6 +74,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise OptionError("variant", f"one of {', '.join(VARIANTS)}", self.variant)
+        if self.scaling not in SCALINGS:
+            raise OptionError("scaling", f"one of {', '.join(SCALINGS)}", self.scaling)
 
 
 def inputs(config: Config) -> Inputs:
@@ -108,6 +114,23 @@ class Mapping(nn.Module):
         if config.variant != "latent":
             fourth = [nn.Linear(D, target_size, bias=False), nn.BatchNorm1d(target_size)]
             self.last = nn.Sequential(*fourth)
+
+
+class CommonScale(nn.BatchNorm1d):
+    """(x - mean) / deviation with a mean for each component of x (B, D), and the deviation of all:
+    the root of their mean variance. Statistics of the batch, or those remembered, as a batch
+    norm's."""
+
+    def forward(self, x_BD: Tensor) -> Tensor:
+        if self.training:
+            super().forward(x_BD)  # remembers the statistics
+            mean_D, variance_D = x_BD.mean(0), x_BD.var(0, correction=0)
+        else:
+            mean_D, variance_D = self.running_mean, self.running_var
+        return (x_BD - mean_D) * torch.rsqrt(variance_D.mean() + self.eps)
+
+
+SCALINGS = {"common": CommonScale, "component": nn.BatchNorm1d}
 
 
 @contextmanager
@@ -214,8 +237,9 @@ class Model(nn.Module):
         super().__init__()
         self.config = config
         self.only_latent = config.variant == "latent"
-        self.image_norm = nn.BatchNorm1d(sizes.image, affine=False)
-        self.text_norm = nn.BatchNorm1d(sizes.text, affine=False)
+        scaling = SCALINGS[config.scaling]
+        self.image_norm = scaling(sizes.image, affine=False)
+        self.text_norm = scaling(sizes.text, affine=False)
         self.i2t = Mapping(sizes.image, sizes.text, config)
         self.t2i = Mapping(sizes.text, sizes.image, config)
         for module in self.modules():
