@@ -1,5 +1,7 @@
 """Claims of a made-up paper, and presets whose metrics are worked out by hand."""
 
+from itertools import pairwise
+
 import pytest
 from builders import outcome, standing
 
@@ -39,7 +41,12 @@ def around(level: float, spread: float = 0.1) -> list[float]:
 
 
 def claim(*presets: str, **facts: object) -> Claim:
-    given = {"id": "c", "statement": "s", "where": "w", "metric": MORE, "presets": list(presets)}
+    """On a preset, on two, or with a part for each neighbours of a chain."""
+    given = {"id": "c", "statement": "s", "where": "w", "metric": MORE}
+    if len(presets) > 2:
+        given["parts"] = [list(pair) for pair in pairwise(presets)]
+    elif presets:
+        given["presets"] = list(presets)
     return Claim(**(given | facts))
 
 
@@ -48,11 +55,12 @@ def judge(
     on: Board,
     *made: Claim,
     tables: dict[str, Table] | None = None,
+    paper: str = "paper",
 ) -> list[Verdict]:
-    """The verdicts of a board on these claims, and on no other."""
+    """The verdicts of a board on these claims of a paper, and on no other."""
     numbered = [claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)]
-    paper = Paper(paper=ABOUT, tables=tables or {}, claims=numbered)
-    monkeypatch.setattr(claims, "papers", lambda: {"paper": paper})
+    of_paper = {paper: Paper(paper=ABOUT, tables=tables or {}, claims=numbered)}
+    monkeypatch.setattr(claims, "papers", lambda: of_paper)
     return verdicts(on)
 
 

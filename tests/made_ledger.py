@@ -18,7 +18,8 @@ CLAIM = papers()["scan"].claims[0]
 
 def compared(**facts: object) -> Compared:
     """2 points of 4 that are printed."""
-    known = {"first": "A", "second": "B", "pairs": 1, "metric": "rsum", "decimals": 1}
+    known = {"first": "A", "second": "B", "metric": "rsum", "decimals": 1}
+    known["conclusion"] = Conclusion.HOLDS
     known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
     known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
     return Compared(**(known | facts))
@@ -26,6 +27,7 @@ def compared(**facts: object) -> Compared:
 
 def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Finding:
     is_run = conclusion != Conclusion.NOT_RUN
+    part = {"conclusion": Conclusion(conclusion)} | facts
     return Finding(
         paper="scan",
         id=claim,
@@ -33,7 +35,8 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Findin
         reason="the reason",
         is_elsewhere=False,
         cautions=["not converged: A"] if is_run else [],
-        compared=compared(**facts) if is_run else None,
+        parts=[compared(**part)] if is_run else [],
+        decisive=0 if is_run else None,
     )
 
 

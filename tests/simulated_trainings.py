@@ -178,10 +178,10 @@ def split_runs(setting: Setting, runs: int, seed: int) -> int:
     return split
 
 
-def of_equivalence(setting: Setting, effect: float, runs: int, seed: int) -> float:
-    """The share of claims "is like" that hold, of pairs that differ by so much."""
+def holding(setting: Setting, kind: str, effect: float, runs: int, seed: int) -> float:
+    """The share of claims of a kind that hold, of pairs that differ by so much."""
     rng, holds, count = np.random.default_rng(seed), 0, 0
-    rule = Rule(kind="alike", margin=MARGIN)
+    rule = Rule(kind=kind, margin=MARGIN)
     for _ in range(runs):
         pairs = setting.presets // 2
         drawn = draw(

@@ -3,17 +3,17 @@
 import json
 
 import pytest
-from made_ledger import judged, row, season
+from made_ledger import compared, judged, row, season
 
 from benchmark.boards.claim_ledger import (
     DRAWN,
+    ELSEWHERE,
     FILE,
     UNPLAYABLE,
     UNTRAINED,
     Group,
     ledger,
     read_seasons,
-    same_comparisons,
     untested_reasons,
 )
 from benchmark.contracts.datasets import people, shapes
@@ -51,7 +51,7 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
 
 
 def test_what_claims_no_difference_cannot_be_smaller_than_printed():
-    denied = next(claim for claim in papers()["scan"].claims if claim.kind != "ordered")
+    denied = next(claim for claim in papers()["scan"].claims if claim.parts[0].kind != "ordered")
     told = [season("s", judged("holds", denied.id))]
     (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
     assert of_claim.group == Group.REPLICATED
@@ -100,24 +100,42 @@ def test_every_verdict_speaks_for_a_group():
     assert {verdict for group in Group for verdict in group.verdicts} == {*Conclusion}
 
 
-def test_claims_that_compare_the_same_pair_belong_together():
-    ids = [claim.id for claim in papers()["scan"].claims[:4]]
-    claims = [
-        judged("holds", ids[0]),
-        judged("holds", ids[1], first="B", second="A"),
-        judged("holds", ids[2], metric="S"),
-        judged("holds", ids[3], second="C"),
-    ]
-    (alike,) = same_comparisons(ledger([season("s", *claims)]))
-    assert [row.claim.id for row in alike] == ids[:2]
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
+        ([{"seeds": 2}, {}], ""),
+        ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
+        ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
+    ],
+)
+def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
+    undecided = {"conclusion": Conclusion.UNDECIDED}
+    told = [compared(**(undecided | part)) for part in parts]
+    assert row(judged("undecided").model_copy(update={"parts": told})).needs == words
+
+
+def test_the_same_comparison_on_other_data_is_shown_and_not_counted():
+    elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
+    alone = row(elsewhere)
+    assert (alone.group, alone.findings, len(alone.alike)) == (Group.UNTESTED, [], 1)
+    assert row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
+
+
+def test_a_sentence_that_numbers_cannot_deny_is_not_counted():
+    name = next(claim.id for claim in papers()["cyclematch"].claims if claim.uncounted)
+    told = judged("holds", name).model_copy(update={"paper": "cyclematch"})
+    (of_claim,) = (r for r in ledger([season("s", told)]) if r.claim.id == name)
+    assert of_claim.group == Group.UNCOUNTED
 
 
 def test_untested_claims_are_counted_by_what_keeps_them_so():
     rows = ledger([])
     reasons = untested_reasons(rows)
-    assert sum(map(len, reasons.values())) == len(rows)
+    assert sum(map(len, reasons.values())) == sum(not row.claim.uncounted for row in rows)
     assert {row.claim.unplayed != "" for row in reasons[UNPLAYABLE]} == {True}
     assert {row.claim.weights != "" for row in reasons[UNTRAINED]} == {True}
+    assert {row.claim.only_there for row in reasons[ELSEWHERE]} == {True}
 
 
 def test_a_claim_that_drawings_alone_decide_is_known():

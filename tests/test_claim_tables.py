@@ -51,7 +51,7 @@ def pair(first: str, second: str, conclusion: str = "holds", /, **facts: object)
     )
     return Pair(
         comparison=comparison,
-        rule=Rule(kind="ordered", margin=0.5),
+        rule=Rule(kind=facts.get("kind", "ordered"), margin=0.5),
         printed=facts.get("printed", 4.3),
         conclusion=Conclusion(conclusion),
         on_test_set=Conclusion(conclusion),
@@ -60,18 +60,23 @@ def pair(first: str, second: str, conclusion: str = "holds", /, **facts: object)
         adjusted_p=facts.get("adjusted_p", 0.0456),
         size=facts.get("size"),
         limit=facts.get("limit"),
+        controls=facts.get("controls", ()),
     )
 
 
 def verdict(*pairs: Pair, **facts: object) -> Verdict:
-    """On as many presets as the pairs need, named a, b, c; without pairs it was not run."""
+    """With a part for each pair; without pairs one, that a beats b, was not run."""
     of_verdict = {
         "paper": facts.pop("paper", "scan"),
         "flags": facts.pop("flags", [] if pairs else [Flag("R", "a was not run", True)]),
         "is_elsewhere": facts.pop("is_elsewhere", False),
     }
     given = {"id": "c", "statement": "First beats second.", "where": "Section 4"}
-    given |= {"metric": "i2t_r1", "presets": list("abc"[: max(2, len(pairs) + 1)])}
+    given["metric"] = "i2t_r1"
+    compared = [pair.comparison for pair in pairs]
+    given["parts"] = [
+        {"presets": [x for x in (of.first, of.second) if x], "metric": of.metric} for of in compared
+    ] or [["a", "b"]]
     return Verdict(claim=Claim(**(given | facts)), pairs=list(pairs), **of_verdict)
 
 
@@ -90,12 +95,20 @@ class TestPage:
         assert str(shown).replace("\xa0", " ") == "+2.2 [+1.0, +3.5]"
         assert str(row["printed"]) == "+4.3" and row["flags"] is None
 
-    def test_of_several_pairs_the_one_that_decides_is_named(self):
-        lost = pair("b", "c", "reversed", printed=None, difference=-9.0)
-        (row,) = rows(verdict_table("t", [verdict(pair("a", "b"), lost)]))
-        assert row["claim"] == "First beats second. (decided by: b beats c)"
-        assert (row["verdict"], row["printed"]) == ("reversed", None)
-        assert row["difference, 95% interval"].value == -9.0
+    def test_a_claim_with_several_parts_has_a_row_for_each_below_its_own(self):
+        lost = pair("b", "c", "reversed", printed=None, difference=-9.0, metric="t2i_r1")
+        held = pair("a", "b", kind="not_better")
+        said = [Flag("C", "a")]
+        head, *of_parts = rows(verdict_table("t", [verdict(held, lost, flags=said)]))
+        assert (head["claim"], head["verdict"]) == ("First beats second.", "reversed")
+        assert head["flags"] == "C" and head["difference, 95% interval"] is None
+        names = [row["claim"] for row in of_parts]
+        assert names == ["– a does not beat b", "– b beats c"]
+        assert [row["verdict"] for row in of_parts] == ["holds", "reversed"]
+        assert [row["metric"] for row in of_parts] == ["i2t R@1", "t2i R@1"]
+        assert [row["flags"] for row in of_parts] == [None, None]
+        assert of_parts[1]["printed"] is None
+        assert of_parts[1]["difference, 95% interval"].value == -9.0
 
     def test_the_letters_of_all_flags_stand_in_the_row(self):
         said = [Flag("C", "a"), Flag("N", "b", True), Flag("U", "epochs 1 and 2")]
@@ -111,15 +124,24 @@ class TestPage:
         shown = row["difference, 95% interval"]
         assert (shown.value, shown.low, shown.note) == (2.25, None, "")
 
-    def test_a_sentence_about_another_dataset_is_named_so(self):
-        (row,) = rows(verdict_table("t", [verdict(pair("a", "b"), is_elsewhere=True)]))
-        assert row["claim"] == "Said of other data: First beats second."
+    def test_what_does_not_count_is_named_so(self):
+        elsewhere = verdict(pair("a", "b"), is_elsewhere=True)
+        uncounted = verdict(pair("a", "b"), uncounted="No number could deny it.")
+        of_both = rows(verdict_table("t", [elsewhere, uncounted]))
+        assert [row["claim"] for row in of_both] == [
+            "Said of other data, not counted: First beats second.",
+            "Not counted: First beats second.",
+        ]
+        told = rows(claims_table("t", [verdict(pair("a", "b")), elsewhere, uncounted]))
+        assert [row["counted"] for row in told] == ["yes", "no", "no"]
 
 
 class TestExport:
-    def test_a_claim_has_a_row_per_pair_with_all_its_numbers(self):
-        chain = verdict(pair("a", "b"), pair("b", "c", difference=-0.5, adjusted_p=None))
-        first, second = rows(claims_table("t", [chain]))
+    def test_a_claim_has_a_row_per_part_with_all_its_numbers(self):
+        lost = pair("b", "c", "reversed", difference=-0.5, adjusted_p=None)
+        first, second = rows(claims_table("t", [verdict(pair("a", "b"), lost)]))
+        words = [(row["on other images"], row["of this part"]) for row in (first, second)]
+        assert words == [("reversed", "holds"), ("reversed", "reversed")]
         assert (first["compared"], second["compared"]) == ("a beats b", "b beats c")
         assert (first["first"].value, first["first"].sd) == (50.0, 0.5)
         assert (second["second"].value, second["difference"].value) == (52.0, -0.5)
@@ -138,18 +160,31 @@ class TestExport:
 
     def test_a_claim_on_one_preset_names_its_two_metrics(self):
         metric = "mean_matched - mean_unmatched"
-        single = verdict(pair("a", "", metric=metric, seconds=[]), presets=["a"], metric=metric)
+        single = verdict(pair("a", "", metric=metric, seconds=[]))
         (row,) = rows(claims_table("t", [single]))
         assert row["compared"] == "a: mean of matched above mean of unmatched"
         assert row["second"] is None and str(row["first"]).startswith("50.0000")
 
     @pytest.mark.parametrize(
         ("kind", "sign"),
-        [("ordered", "beats"), ("alike", "is like"), ("not_better", "does not beat")],
+        [
+            ("ordered", "beats"),
+            ("far", "is far above"),
+            ("alike", "is like"),
+            ("not_better", "does not beat"),
+        ],
     )
     def test_the_sign_says_what_is_claimed(self, kind, sign):
-        (row,) = rows(claims_table("t", [verdict(pair("a", "b"), kind=kind)]))
-        assert row["compared"] == f"a {sign} b"
+        facts = {"kind": kind, "printed": [60.0, 20.0]}
+        run, lost = verdict(pair("a", "b", kind=kind), **facts), verdict(**facts)
+        of_both = rows(claims_table("t", [run, lost]))
+        assert [row["compared"] for row in of_both] == [f"a {sign} b"] * 2
+
+    def test_all_parts_of_what_was_not_run_are_named(self):
+        parts = [["a", "b"], {"presets": ["c", "a"], "metric": "t2i_r1", "kind": "alike"}]
+        (row,) = rows(claims_table("t", [verdict(parts=parts)]))
+        assert row["compared"] == "a beats b; c is like a"
+        assert row["metric"] == "i2t R@1, t2i R@1"
 
     def test_the_remark_says_what_would_decide_it_and_what_speaks_against(self):
         open_ = pair("a", "b", "undecided", limit=Limit(3, 1234), size=Size.SMALLER)
@@ -177,7 +212,13 @@ def test_conclusions_are_counted():
     verdicts = [verdict(pair("a", "b", word)) for word in words]
     assert counted(verdicts) == "holds 1, does not hold: worse 1, undecided 2"
     own = verdict(pair("a", "b", "reversed"), paper=OWN)
-    assert tally([own, *verdicts]).startswith("The season's own claims: reversed 1. The papers' 4")
+    beside = [
+        verdict(pair("a", "b"), is_elsewhere=True),
+        verdict(pair("a", "b"), uncounted="No number could deny it."),
+    ]
+    assert counted([*verdicts, *beside]) == counted(verdicts)
+    said = "The season's own claims: reversed 1. Of the papers' claims 4 count here: "
+    assert tally([own, *verdicts, *beside]) == f"{said}{counted(verdicts)}"
 
 
 @pytest.mark.parametrize("word", [*Conclusion])
@@ -186,7 +227,8 @@ def test_what_contradicts_its_paper_has_the_tests_of_its_methods(word):
     outcomes = [builders.outcome(preset, method=name) for preset, name in methods.items()]
     of_both = [builders.standing(made.record.preset, [made]) for made in outcomes]
     judged = verdict(pair("a", "b", word)) if word != Conclusion.NOT_RUN else verdict()
-    listed = against_papers(builders.board(*of_both), [judged, replace(judged, paper=OWN)])
+    others = [replace(judged, paper=OWN), replace(judged, is_elsewhere=True)]
+    listed = against_papers(builders.board(*of_both), [judged, *others])
     agrees = word in (Conclusion.HOLDS, Conclusion.UNDECIDED, Conclusion.NOT_RUN)
     assert len(listed) == (0 if agrees else 1)
     for of_paper, links in listed:

@@ -311,6 +311,19 @@ def test_correlations_of_sampled_images_count_where_features_are_not_standardise
     assert values(standing("a", [trained("a")]), "correlation_before") == []
 
 
+def test_shares_of_adaptive_weights_count_on_any_features():
+    facts = {"image_features": {"settings": {"standardise": True}}}
+    inside = (0.6, 0.7, 0.8)
+    cells = [
+        trained("a", seed, sampled={"weights_inside": x, "weights_outside": 1 - x}, **facts)
+        for seed, x in enumerate(inside)
+    ]
+    preset = standing("a", cells)
+    comparison = compare(board(preset), preset, None, "weights_inside - weights_outside")
+    assert comparison.firsts == pytest.approx([0.2, 0.4, 0.6])
+    assert values(standing("b", [trained("b")]), "weights_inside") == []
+
+
 class TestOverlap:
     """S has resamples of its own, the same ones for every cell."""
 

@@ -183,10 +183,12 @@ def test_scores_keep_the_order_in_which_a_fusion_names_them(monkeypatch):
     first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
     parts = ("second", "first", "second")
     fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
-    evaluated(fused, parted, other)
+    record = evaluated(fused, parted, other)
     weights = read_samples(Path(fused.folder))["weights_i2t"]
     expected = naive.weights([np.sin(first), first, np.sin(first)])
     np.testing.assert_allclose(weights, expected, rtol=1e-3)
+    assert record.sampled.keys() == {"weights_inside", "weights_outside"}
+    assert sum(record.sampled.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

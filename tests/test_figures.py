@@ -283,7 +283,7 @@ def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
 
 
 def pair(conclusion: str, difference: float, printed: float | None, kind: str = "ordered"):
-    comparison = SimpleNamespace(is_of_these_trainings=False, titles=("A", "B"))
+    comparison = SimpleNamespace(is_of_these_trainings=False, metric="i2t_r1", names="A over B")
     return SimpleNamespace(
         conclusion=Conclusion(conclusion),
         difference=difference,
@@ -296,9 +296,9 @@ def pair(conclusion: str, difference: float, printed: float | None, kind: str = 
 
 
 def test_the_claims_have_their_differences_margins_and_printed_ones():
-    claim = SimpleNamespace(statement="A beats B.", metric="i2t_r1")
+    claim = SimpleNamespace(statement="A beats B.")
     pairs = [pair("holds", 2.0, 4.3), pair("undecided", 0.2, None, "not_better")]
-    verdict = SimpleNamespace(claim=claim, pairs=pairs)
+    verdict = SimpleNamespace(claim=claim, pairs=pairs, is_counted=True)
     first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]
@@ -307,14 +307,17 @@ def test_the_claims_have_their_differences_margins_and_printed_ones():
         "undecided",
     ]
     assert first.marks[2].ends == (1.0, 3.0) and "R@1" in first.panel
+    assert first.label == "A over B: A beats B."
     pairs[1].interval = None
     assert len(claim_lines([verdict])) == 1
+    verdict.is_counted = False
+    assert claim_lines([verdict]) == []
 
 
 # Over all seasons ---
 
 SCAN = [claim for claim in papers()["scan"].claims if claim.presets]
-DENIED = next(claim for claim in papers()["scan"].claims if claim.kind == "alike")
+DENIED = next(claim for claim in SCAN if claim.parts[0].kind == "alike")
 
 
 def rows_of(*found, split: str = "official"):
@@ -348,7 +351,8 @@ def test_a_bar_of_a_paper_has_a_part_per_group_and_its_claims_on_drawings():
     untested = sum(row.paper == "scan" and row.group == Group.UNTESTED for row in rows)
     widths = [(bar.get_width(), bar.get_hatch() or "") for bar in of_scan]
     assert widths == [(1, "////"), (1, "////"), (untested, "")]
-    assert sum(bar.get_width() for bar in bars) == len(rows)
+    assert sum(bar.get_width() for bar in bars) == sum(r.group != Group.UNCOUNTED for r in rows)
+    assert Group.UNCOUNTED in {row.group for row in rows}
 
 
 # Boards ---
@@ -402,6 +406,29 @@ def test_correlations_before_and_after_training_are_those_of_numpy():
     assert means[0] > means[1]
     told = re.search(r"goes from (\S+) to (\S+): it recurs", found.caption).groups()
     assert list(map(float, told)) == pytest.approx(means, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("visual", "textual", "told"),
+    [
+        ([8.0, 3.0, 1.0], [8.0, 4.0, 3.0], "epoch 2 for images and in epoch 3 for texts: it rec"),
+        ([8.0, 7.0, 6.0], [8.0, 3.0, 1.0], "no epoch for images and in epoch 2 for texts: it does"),
+        ([8.0, 3.0, 1.0], [8.0, 7.0, 6.0], "epoch 2 for images and in no epoch for texts: it rec"),
+    ],
+)
+def test_the_branch_whose_loss_halves_first_converges_first(visual, textual, told):
+    history = HISTORY.assign(loss_visual=visual, loss_textual=textual)
+    made = board(row("dual_path_instance_1", 0.5, history=history))
+    builders.write_ranks(made.rows[0].played[0].folder, {}, histograms=SCORES)
+    *_, found = drawn_papers.instance_loss(FigureInputs(board=made))
+    assert found.name == "branches" and told in found.caption
+    lines = found.figure.axes[0].lines
+    assert [list(line.get_ydata()) for line in lines] == [visual, textual]
+    assert [list(line.get_xdata()) for line in lines] == [[1, 2, 3]] * 2
+    (without,) = board(row("dual_path_instance_1", 0.5)).rows
+    builders.write_ranks(without.played[0].folder, {}, histograms=SCORES)
+    (losses,) = drawn_papers.instance_loss(FigureInputs(board=board(without)))
+    assert losses.name == "losses"
 
 
 def cyclematch_figures(preset: str, samples: dict, **declared: object) -> list:

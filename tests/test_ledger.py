@@ -3,39 +3,39 @@
 from pathlib import Path
 
 import pytest
-from made_ledger import CLAIM, judged, row, season
+from made_ledger import CLAIM, compared, judged, row, season
 from refusals import refused
 from report_readers import assert_contained, shown_table
 from report_seasons import contents
 
 from benchmark.boards.claim_ledger import Group
+from benchmark.boards.flags import BLOCKING, NAMES
 from benchmark.commands.ledger import ROOT, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.pages.ledger_pages import claim_table, leaders, statement
+from benchmark.report.pages.ledger_pages import claim_table, drawn_table, leaders
 
 COMMITTED = Path(__file__).parent.parent / "reports"
 
 
-def test_a_sentence_on_other_data_is_the_same_comparison_here():
-    elsewhere = judged("holds").model_copy(update={"is_elsewhere": True})
-    assert statement(row(elsewhere)) == f"Said of other data: {CLAIM.statement}"
-    assert statement(row(elsewhere, judged("holds"))) == CLAIM.statement
-    assert statement(row(judged("not run"))) == CLAIM.statement
-
-
-def test_a_table_has_a_row_per_finding():
+def test_a_table_has_a_row_per_finding_part_and_control():
     open_ = judged("undecided", seeds=3)
-    unknown = judged("holds", low=None, high=None, pairs=2)
-    first, second = claim_table([row(open_, unknown)]).frame.to_dict("records")
-    assert first["claim"] == CLAIM.statement and second["claim"] == ""
+    control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
+    parts = [compared(low=None, high=None, conclusion="holds"), compared(conclusion="reversed")]
+    parts[1] = parts[1].model_copy(update={"controls": [control]})
+    several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
+    told = row(open_, several)
+    first, head, *of_parts, last = claim_table({told: told.findings}).frame.to_dict("records")
+    assert first["claim"] == CLAIM.statement and head["claim"] == ""
     shown = first["difference, 95% interval"]
     assert (shown.value, shown.low, shown.high) == (2.0, 1.0, 3.0)
-    assert second["difference, 95% interval"].low is None
     assert (first["data"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
-    assert second["data"] == "Data of s1 (s1): A against B"
-    assert (first["needed"], second["needed"]) == ("3 more seeds", "")
-    assert (first["verdict"], second["verdict"]) == ("undecided", "holds")
+    assert (first["needed"], first["verdict"]) == ("3 more seeds", "undecided")
+    assert (head["data"], head["verdict"]) == ("Data of s1 (s1)", "reversed")
+    assert [of["verdict"] for of in of_parts] == ["holds", "reversed"]
+    assert of_parts[0]["data"] == "– A over B"
+    assert of_parts[0]["difference, 95% interval"].low is None
+    assert (last["data"], last["verdict"]) == ("– control: C over D", "reversed")
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
@@ -48,6 +48,29 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)
 
 
+def test_tables_and_figures_stand_with_the_pages_that_show_them():
+    """A table on the page of its own paper; a figure by its file, a gallery by a row of it."""
+    pages = {
+        "a/papers/cyclematch.md": "## Table 6.2: x\n![x](../figures/d-cyclematch-spaces.svg)",
+        "a/papers/scan.md": "\n## Table 1: x",
+        "a/datasets/d.md": "![x](../figures/gallery/1-vse-found.png)\n![x](../d-words-scan.svg)",
+        "b/datasets/d.md": "| x | ![x](../figures/gallery/1-cyclematch_adaptive-found.png) |",
+    }
+    lines = [line.strip("| ").split(" | ") for line in drawn_table(pages).splitlines()[2:]]
+    found = {(paper, number): place for paper, number, _, place in lines}
+    assert len(found) == len(lines)
+    for paper in papers().values():
+        assert all(any(number == f"table {n}" for _, number in found) for n in paper.tables)
+    assert found["cyclematch", "table 6.2"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "table 6.3"] == "on no published page"
+    assert found["scan", "table 1"] == "[a](a/papers/scan.md)"
+    assert found["instance_loss", "table 1"] == "on no published page"
+    assert found["cyclematch", "figure 6.4"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "figure 6.8"] == "[b](b/datasets/d.md)"
+    assert found["instance_loss", "figure 11"] == "[a](a/datasets/d.md)"
+    assert found["cyclematch", "table 6.1"].endswith("no result")
+
+
 class TestPages:
     @pytest.fixture
     def written(self, tmp_path, monkeypatch) -> Path:
@@ -58,12 +81,16 @@ class TestPages:
 
     def test_a_reader_finds_counts_surprises_and_what_is_open(self, written):
         text = written.read_text()
-        total = sum(len(paper.claims) for paper in papers().values())
+        said = [claim for paper in papers().values() for claim in paper.claims]
+        uncounted = sum(claim.uncounted != "" for claim in said)
+        total = len(said) - uncounted
         assert f"Of {total} claims of the papers 1 were tested here. **0 hold**" in text
         assert f"mixed (holds in 1 of 2 tests): **{CLAIM.statement}**" in text
         assert "Data of one (one) holds, rsum +2.0" in text
         key = {r["group"]: int(r["claims"]) for r in shown_table(text, "claims").records()}
-        assert key == dict.fromkeys(Group, 0) | {Group.MIXED: 1, Group.UNTESTED: total - 1}
+        counts = {Group.MIXED: 1, Group.UNTESTED: total - 1, Group.UNCOUNTED: uncounted}
+        assert key == dict.fromkeys(Group, 0) | counts
+        assert all(f"- **{NAMES[letter]}**: {why};" in text for letter, why in BLOCKING.items())
         for path in ROOT.glob("*.md"):
             assert_contained(path)
 
@@ -83,10 +110,11 @@ class TestPages:
 
 def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for path in COMMITTED.glob("*/claims.json"):
-        target = ROOT / path.parent.name / path.name
-        target.parent.mkdir(parents=True)
-        target.write_bytes(path.read_bytes())
+    for kind in ("claims.json", "papers/*.md", "datasets/*.md"):
+        for path in COMMITTED.glob(f"*/{kind}"):
+            target = ROOT / path.relative_to(COMMITTED)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
     write_ledger()
     for name in ("README.md", "fidelity.md", "papers.svg", "ledger.svg"):
         assert (ROOT / name).read_bytes() == (COMMITTED / name).read_bytes(), name

@@ -244,7 +244,49 @@ class TestReasons:
 
 
 class TestPage:
-    def test_only_measured_rows_and_columns_stand_there(self):
+    def test_all_own_rows_of_a_table_with_a_measured_one_stand_there_at_every_place(self):
+        """Of the place whose rows were not run, too; of a table without any measured row none."""
+        rows = [own([60.0, 9.0]), own([61.0, 8.0], label="Theirs", preset="not run")]
+        coco = Row(label="Big", preset="not run", numbers={COCO: [70.0, 7.0]})
+        lost = Row(label="Lost", unplayed="no code", numbers={FLICKR: [1.0, 2.0]})
+        paper = paper_of(*rows, coco, lost, metrics=["i2t_r1", "i2t_r5"])
+        here, elsewhere = shown_tables(paper, board("mine"))
+        assert list(here.frame["row"]) == ["Ours", "Theirs", "Lost"]
+        shown = [str(cell) for cell in here.frame["i2t R@1"]]
+        assert shown[0].startswith("60.0\xa0\N{RIGHTWARDS ARROW} 50.0 [")
+        assert shown[1:] == [f"{n}\xa0\N{RIGHTWARDS ARROW} -" for n in ("61.0", "1.0")]
+        assert [list(row) for row in elsewhere.frame.astype(str).to_numpy()] == [
+            ["Big", *(f"{n}\xa0\N{RIGHTWARDS ARROW} -" for n in ("70.0", "7.0"))]
+        ]
+        (alone,) = shown_tables(paper, board())  # on Flickr30K its own place alone
+        assert alone.title.startswith("Table 7: Results, flickr30k/test")
+        assert shown_tables(paper, board(preset="other")) == []
+
+    def test_every_table_of_the_papers_has_every_own_row_at_every_place(self):
+        """Against the files, on another dataset with one preset of each table."""
+        for path in FOLDER.glob("*.yaml"):
+            for number, source in yaml.safe_load(path.read_text())["tables"].items():
+                own_rows = [row for row in source["rows"] if "preset" in row]
+                played = builders.board(
+                    *(
+                        builders.standing(preset, [builders.outcome(preset, 0, ranks=HALF)])
+                        for preset in {own_rows[0]["preset"]}
+                    ),
+                    **{"title": "Mine", "split": "mine", "reader": "mine"},
+                    dataset="mine",
+                )
+                tables = shown_tables(papers()[path.stem], played)
+                of_table = [t for t in tables if t.title.startswith(f"Table {number}:")]
+                assert sum(map(len, of_table)) == sum(len(row["numbers"]) for row in own_rows)
+
+    def test_a_dagger_of_all_numbers_stands_in_the_title(self):
+        paper = paper_of(own([1.0]), metrics=["i2t_r1"])
+        (table,) = shown_tables(paper, board())
+        assert table.title.endswith(DAGGER) and table.frame["i2t R@1"].iloc[0].note == ""
+        (table,) = shown_tables(paper, board(seeds=(HALF, ALL)))
+        assert DAGGER not in table.title
+
+    def test_no_rows_of_others_and_only_measured_columns_stand_there(self):
         other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]})
         both = paper_of(other, own([60.0, 9.0]), metrics=["i2t_r1", "s2s_r1"])
         (table,) = shown_tables(both, board())
@@ -257,7 +299,16 @@ class TestPage:
         of_two = paper_of(own([1.0], setting="x"), own([2.0], setting="y"), metrics=["i2t_r1"])
         (table,) = shown_tables(of_two, board())
         assert list(table.frame["row"]) == ["Ours, x", "Ours, y"]
-        assert "comparable" not in table.frame and unmeasured(of_two, [board()]) == []
+        differ = paper_of(own([1.0]), own([2.0], preset="own2", label="Two"), metrics=["i2t_r1"])
+        made = [
+            builders.standing(name, [builders.outcome(name, 0, ranks=HALF, scaled=scaled)])
+            for name, scaled in (("own", []), ("own2", ["epochs"]))
+        ]
+        facts = {"title": "F", "split": "karpathy", "reader": "flickr30k"}
+        (two,) = shown_tables(differ, builders.board(*made, dataset="flickr30k", **facts))
+        labels = ["Ours; comparable: yes", "Two; comparable: no, other budget"]
+        assert list(two.frame["row"]) == labels
+        assert list(table.frame) == ["row", "i2t R@1"] and unmeasured(of_two, [board()]) == []
 
 
 def test_all_tables_of_the_papers_are_as_printed():

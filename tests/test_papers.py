@@ -1,16 +1,20 @@
 """The papers as data: complete, consistent with themselves, and refused where they are wrong."""
 
+import re
 from itertools import product
+from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
 from benchmark.boards.claims import margin_of
 from benchmark.core.errors import UserError
+from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import (
     Claim,
     Paper,
+    Part,
+    Shown,
     as_printed,
     effects,
     papers,
@@ -98,6 +102,38 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
     assert counted == TABLES
 
 
+def test_every_figure_is_there_once_with_its_place_or_a_reason():
+    """Counted in the papers' captions; 6.1 of 003 is the one table without results."""
+    counts = {"instance_loss": 15, "two_branch": 2, "cyclematch": 8, "scan": 13}
+    for name, paper in papers().items():
+        listed = [number for key in paper.figures for number in key.split(", ")]
+        chapter = "6." if name == "cyclematch" else ""
+        tables = ["Table 6.1"] if name == "cyclematch" else []
+        expected = [f"{chapter}{number}" for number in range(1, counts[name] + 1)]
+        assert sorted(listed) == sorted([*expected, *tables])
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"),
+    [
+        ({}, "expected either where it is drawn or what it lacks"),
+        ({"where": "losses", "lacks": "x"}, "expected either where"),
+    ],
+)
+def test_a_figure_names_what_is_drawn_or_what_it_lacks(figure, message):
+    with pytest.raises(ValueError, match=message):
+        Shown(title="t", **figure)
+    assert Shown(title="t", where="losses").where == "losses"
+
+
+def test_every_figure_that_is_named_is_one_that_the_report_draws():
+    report = Path(printed_tables.__file__).parent.parent / "report"
+    code = [*report.glob("figures/*.py"), report / "pages/examples.py"]
+    drawn = re.findall(r'\bname\b.*?["-](\w+)["-]', "\n".join(p.read_text() for p in code))
+    named = [shown.where for paper in papers().values() for shown in paper.figures.values()]
+    assert {where.rpartition("-")[2] for where in named if where} <= {*drawn}
+
+
 def test_recalls_do_not_fall_with_k_where_no_note_says_so():
     for name, paper in papers().items():
         for number, table in paper.tables.items():
@@ -137,40 +173,70 @@ def test_a_preset_prints_the_same_wherever_the_same_thing_was_measured():
         assert all(len(values) <= 1 for values in values_of.values()), preset
 
 
-def test_claims_are_about_forty_and_their_printed_effects_agree_with_them():
+def parts() -> list[tuple[Paper, Claim, Part]]:
+    return [
+        (of, claim, part) for of in papers().values() for claim in of.claims for part in claim.parts
+    ]
+
+
+def test_claims_are_more_than_forty_and_their_printed_effects_agree_with_them():
     """What a paper claims and what it prints: the claim's note explains contradictions."""
-    claims = [(paper, claim) for paper in papers().values() for claim in paper.claims]
-    assert len(claims) >= 40
-    for paper, claim in claims:
-        values = effects(paper, claim)
-        if claim.kind == "ordered" and claim.presets and values:
-            sign = -1 if quantity(claim.metric).less_is_better else 1
-            steps = -sign * np.diff(values)
-            assert (steps >= 0).all() or claim.note, claim.id
+    assert len({(paper.paper.title, claim.id) for paper, claim, _ in parts()}) > 40
+    for paper, claim, part in parts():
+        values = effects(paper, part)
+        if part.kind in ("ordered", "far") and part.presets and values:
+            sign = -1 if quantity(part.metric).less_is_better else 1
+            assert sign * (values[0] - values[1]) >= 0 or claim.note, claim.id
 
 
 def test_what_a_claim_prints_is_what_its_table_prints():
-    for paper in papers().values():
-        for claim in paper.claims:
-            if claim.printed and claim.presets and claim.table:
-                of_table = effects(paper, claim.model_copy(update={"printed": []}))
-                assert claim.printed == pytest.approx(of_table), claim.id
+    for paper, claim, part in parts():
+        if part.printed and part.presets and part.table:
+            of_table = effects(paper, part.model_copy(update={"printed": []}))
+            assert part.printed == pytest.approx(of_table), claim.id
+
+
+def test_parts_compare_what_no_other_part_of_their_claim_does():
+    for claim in {claim.id: claim for _, claim, _ in parts()}.values():
+        run = [part for part in claim.parts if part.presets]
+        compared = [(*part.presets, part.metric, part.place) for part in run]
+        assert len(set(compared)) == len(compared), claim.id
+
+
+def test_what_a_claim_gives_for_its_parts_is_of_each_that_gives_nothing_else(tmp_path):
+    whole = read(tmp_path, PAPER).claims[0]
+    assert len(whole.parts) == 1 and whole.parts[0].presets == ["dualmatch", "latentmatch"]
+    said = {k: v for k, v in PAPER["claims"][0].items() if k != "presets"}
+    said["parts"] = [
+        ["dualmatch", "latentmatch"],
+        {"presets": ["latentmatch", "cca"], "metric": "t2i_medr", "kind": "alike"},
+    ]
+    first, second = read(tmp_path, changed("claims", 0, value=said)).claims[0].parts
+    assert first == whole.parts[0]
+    assert (second.metric, second.kind, second.table) == ("t2i_medr", "alike", "1")
+    several = read(tmp_path, changed("claims", 0, value=said)).claims[0]
+    assert several.presets == ["dualmatch", "latentmatch", "cca"]
+    assert several.place == "flickr30k/test"
 
 
 def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
-    paper = read(tmp_path, PAPER)
-    assert effects(paper, paper.claims[0]) == [3.5, 2.5]
-    said = read(tmp_path, changed("claims", 0, "printed", value=[9.0, 8.0]))
-    assert effects(said, said.claims[0]) == [9.0, 8.0]
-    silent = read(tmp_path, changed("claims", 0, "metric", value="t2i_r1"))
-    assert effects(silent, silent.claims[0]) is None
-    gap = read(tmp_path, changed("claims", 0, "metric", value="i2t_r1 - t2i_medr"))
-    assert effects(gap, gap.claims[0]) == [-0.5, -1.5]
+    def found(**facts: object) -> list[float] | None:
+        paper = read(tmp_path, changed("claims", 0, value=PAPER["claims"][0] | facts))
+        return effects(paper, paper.claims[0].parts[0])
+
+    assert found() == [3.5, 2.5]
+    assert found(printed=[9.0, 8.0]) == [9.0, 8.0]
+    assert found(metric="t2i_r1") is None
+    assert found(metric="i2t_r1 - t2i_medr") == [-0.5, -1.5]
 
 
-def claim(kind: str, metric: str, *presets: str) -> Claim:
-    given = {"id": "c", "statement": "S.", "where": "W", "kind": kind, "metric": metric}
-    return Claim(**given, presets=presets or ("a", "b"))
+def part(kind: str, metric: str, *presets: str) -> Part:
+    return Part(kind=kind, metric=metric, presets=presets or ("a", "b"))
+
+
+def of_gap(gap: float | None, base: float = 40.0) -> list[float] | None:
+    """Printed values that lie so far apart."""
+    return None if gap is None else [base + gap, base]
 
 
 @pytest.mark.parametrize(
@@ -193,21 +259,32 @@ def claim(kind: str, metric: str, *presets: str) -> Claim:
     ],
 )
 def test_a_margin_comes_from_the_claim(kind, metric, printed, expected):
-    presets_of = ("a",) if metric.startswith("mean") else ("a", "b")
-    assert margin_of(claim(kind, metric, *presets_of), printed) == pytest.approx(expected)
+    made = part(kind, metric, *(("a",) if metric.startswith("mean") else ("a", "b")))
+    less = quantity(metric).less_is_better
+    values = of_gap(-printed if less and printed else printed)
+    assert margin_of(made, values) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["ordered", "alike", "not_better"])
 def test_a_margin_is_at_most_a_tenth_of_the_better_score(kind):
     """A point of a recall of 1 is all of it."""
-    made = claim(kind, "i2t_r1")
-    assert margin_of(made, 3.3, level=1.1) == pytest.approx(0.11)
-    assert margin_of(made, 3.3, level=90.0) == margin_of(made, 3.3)
+    made = part(kind, "i2t_r1")
+    assert margin_of(made, of_gap(3.3), level=1.1) == pytest.approx(0.11)
+    assert margin_of(made, of_gap(3.3), level=90.0) == margin_of(made, of_gap(3.3))
+
+
+@pytest.mark.parametrize(
+    ("printed", "level", "expected"),
+    [([400.0, 200.0], 100.0, 25.0), ([400.0, 200.0], 8.0, 2.0), ([90.0, 60.0], 60.0, 10.0)],
+)
+def test_what_is_far_behind_lacks_half_of_the_printed_share_of_the_level(printed, level, expected):
+    assert margin_of(part("far", "rsum"), printed, level=level) == pytest.approx(expected)
+    assert margin_of(part("far", "rsum"), printed, True, level) == pytest.approx(expected)
 
 
 def test_a_margin_of_one_direction_s_rsum_is_half_as_large():
-    assert margin_of(claim("alike", "rsum"), None, is_half=True) == 3.0
-    assert margin_of(claim("ordered", "fold_rsum"), None) == 6.0
+    assert margin_of(part("alike", "rsum"), None, is_half=True) == 3.0
+    assert margin_of(part("ordered", "fold_rsum"), None) == 6.0
 
 
 @pytest.mark.parametrize(
@@ -225,7 +302,30 @@ def test_a_margin_of_one_direction_s_rsum_is_half_as_large():
             [],
             "tables.1.rows.0.cells: expected one of label, note",
         ),
-        (("claims", 0, "metric"), "recall", "claims.0: .*unknown 'recall'"),
+        (("claims", 0, "metric"), "recall", "claims.0.parts.0: .*unknown 'recall'"),
+        (("claims", 0, "kind"), "above", "claims.0.parts.0.kind: .*'far'"),
+        (("claims", 0, "presets"), ["dualmatch"], "a single preset cannot be ordered"),
+        (("claims", 0, "presets"), ["cca", "dualmatch", "latentmatch"], "at most 2 items"),
+        (("claims", 0, "presets"), [], "expected either presets or the reason"),
+        (("claims", 0, "unplayed"), "No.", "expected either presets or the reason"),
+        (("claims", 0, "printed"), [1.0], "printed: expected two values"),
+        (("claims", 0, "parts"), [], "claims.0.parts: "),
+        (("claims", 0, "parts"), "dualmatch", "claims.0.parts: "),
+        (("claims", 0, "parts"), [{"metrc": "rsum"}], "claims.0.parts.0.metrc: "),
+        (("claims", 0, "parts"), [["dualmatch", "none"]], "claim better: .* found 'none'"),
+        (("claims", 0, "controls"), [["dualmatch", "none"]], "claim better: .* found 'none'"),
+        (("claims", 0, "controls"), [["dualmatch"]], "controls: expected as many presets"),
+        (("claims", 0, "place"), "flickr31k/test", "unknown 'flickr31k/test'"),
+        (
+            ("claims", 0),
+            PAPER["claims"][0] | {"kind": "far", "metric": "t2i_medr"},
+            "far: expected a recall or rsum",
+        ),
+        (
+            ("claims", 0),
+            PAPER["claims"][0] | {"kind": "far", "metric": "t2i_r1"},
+            "claim better: far: expected printed values",
+        ),
         (("claims", 0, "presets"), ["dualmatch", "none"], "claim better: .* found 'none'"),
         (("claims", 0, "table"), "7", "claim better: table: unknown '7'"),
         (("claims",), PAPER["claims"] * 2, "the id 'better' is there twice"),

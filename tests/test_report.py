@@ -52,9 +52,11 @@ from benchmark.papers.printed_tables import About, Claim, Entry, Paper, Row
 from benchmark.report import __main__ as report
 from benchmark.report import figure_listing, ledger_figures
 from benchmark.report.figure_listing import ReportFigure
+from benchmark.report.markdown import escaped
 from benchmark.report.pages import ledger_pages, season_pages
 from benchmark.report.pages.examples import chosen
 from benchmark.season.parameters import Params
+from benchmark.stats.verdicts import Conclusion
 
 ROOT = Path(report.__file__).parents[2]
 
@@ -154,6 +156,16 @@ class TestWithFigures:
         assert any(re.search(r"local/gated/\d{6}.*\.png$", name) for name in local)
         assert "(../local/gated.md)" in page("gated")
 
+    def test_the_main_row_of_every_paper_has_hits_and_misses_with_images_of_its_own(self, drawn):
+        text = page("open").partition("### Hits and misses")[2].partition("\n##")[0]
+        mains = ("cyclematch_adaptive", "scan_i2t_avg")
+        for title in map(printed_tables.title_of, mains):
+            assert text.count(f"**{escaped(title)}, seed ") == 1
+        files = re.findall(r"\(\S+/(\d{6}-\S+-found\.png)\)", text)
+        assert len(files) == len(set(files))
+        for preset in mains:
+            assert sum(f"-{preset}-found" in file for file in files) > 0
+
     def test_thumbnails_are_small(self, drawn):
         paths = list((FOLDER / "figures/gallery").rglob("*.png"))
         assert paths and not (FOLDER / "local/open.md").exists()
@@ -198,7 +210,33 @@ def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypat
         assert shown in seen(FOLDER / name), name
     assert shown_table((FOLDER / "claims.md").read_text(), "verdict").row(shown)["claim"] == shown
     table = shown_table((FOLDER / "papers/hostile.md").read_text(), "row")
-    assert table.records()[0]["row"] == shown
+    assert table.records()[0]["row"] == f"{shown}, {shown}"
+
+
+def test_a_verdict_against_a_paper_stands_beside_its_controls(played, monkeypatch):
+    first, second = MEMBERS
+    given = {"statement": "S.", "where": "W", "metric": "rsum", "presets": [first, FUSION]}
+    made = [
+        Claim(id="a", controls=[[second, FUSION]], headline=True, **given),
+        Claim(id="b", controls=[["cca", FUSION]], **given),
+    ]
+    about = About(title="T", authors="A", year=2018, venue="V", source="S")
+    paper = Paper(paper=about, tables={}, claims=made)
+    for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
+        monkeypatch.setattr(module, "papers", lambda: {"made": paper})
+    monkeypatch.setattr(claims, "margin_of", lambda *_: 200.0)  # no difference reaches beyond it
+    report.write_report(played)
+    write_ledger()
+    text = seen(FOLDER / "claims.md")
+    assert "no difference beyond the margin 1, undecided 1" in text
+    listed = text.partition("Against the papers")[2].partition("Against loops")[0]
+    assert "Control: SCAN i-t LSE beats SCAN t-i AVG + i-t LSE, no difference beyond" in listed
+    told = json.loads((FOLDER / "claims.json").read_text())["datasets"][0]["claims"]
+    stands, withheld = [of["parts"][0] for of in told]
+    assert (stands["conclusion"], withheld["conclusion"]) == (Conclusion.NO_DIFFERENCE, "undecided")
+    assert [of["first"] for of in stands["controls"]] == ["SCAN i-t LSE"]
+    assert withheld["controls"] == [] and "no control" in told[1]["reason"]
+    assert "control: SCAN i-t LSE over SCAN t-i AVG + i-t LSE" in seen(FOLDER / "../README.md")
 
 
 class TestMetrics:

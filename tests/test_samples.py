@@ -156,6 +156,34 @@ def test_correlation_is_pearsons():
             assert correlations[i, j] == pytest.approx(expected, abs=1e-3)
 
 
+def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
+    low, high = fusion.MIDDLE
+    rng = np.random.default_rng(0)
+    firsts = {way: rng.uniform(0.2, 0.8, count) for way, count in (("i2t", 7), ("t2i", 30))}
+    samples = {
+        f"weights_{way}": np.stack([of, 1 - of]).astype(np.float32) for way, of in firsts.items()
+    }
+    inside = count = 0
+    for way in firsts:
+        for of_score in samples[f"weights_{way}"]:
+            for weight in of_score:
+                inside += low <= weight <= high
+                count += 1
+    found = figure_samples.sampled(samples | {"curves_i2t": np.zeros((2, 3))})
+    assert count == 2 * (7 + 30) and 0 < inside < count
+    assert found == {
+        "weights_inside": pytest.approx(inside / count),
+        "weights_outside": pytest.approx((count - inside) / count),
+    }
+    assert figure_samples.sampled({"scores": np.zeros((2, 3))}) == {}
+
+
+def test_correlations_are_means_over_pairs_of_two_different_images():
+    before, after = np.array([[1, 0.2], [0.4, 1]]), np.array([[1, np.nan], [np.nan, 1]])
+    found = figure_samples.sampled({"correlation_before": before, "correlation_after": after})
+    assert found == {"correlation_before": pytest.approx(0.3)}
+
+
 def test_a_vector_of_equal_numbers_correlates_with_nothing():
     correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
     assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1

@@ -10,7 +10,7 @@ from simulated_trainings import (
     MARGIN,
     SETTINGS,
     coverage,
-    of_equivalence,
+    holding,
     split_runs,
     verdict_errors,
 )
@@ -55,6 +55,12 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
     assert is_plausible(errors.false_none, errors.of_effect, 0.0, 0.03, runs=errors.runs), errors
 
 
+@pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate"])
+def test_what_lies_on_the_margin_is_seldom_called_far_above(name):
+    assert holding(SETTINGS[name], "far", MARGIN, 40, seed=7) <= 0.03
+    assert holding(SETTINGS[name], "far", 5 * MARGIN, 10, seed=8) > 0.9
+
+
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate, some single"])
 def test_equal_presets_seldom_get_different_letters(name):
     assert is_plausible(split_runs(SETTINGS[name], 25, seed=5), 25, 0.0, 0.05)
@@ -73,7 +79,7 @@ def test_the_table_of_all_settings():
         none = verdict_errors(setting, 0.0, 0.0, 1000, seed=12)
         six = verdict_errors(setting, 6.0, 1.0, 200, seed=13)
         twelve = verdict_errors(setting, 12.0, 1.0, 200, seed=14)
-        like = [of_equivalence(setting, effect, 200, seed=15) for effect in (0.0, MARGIN)]
+        like = [holding(setting, "alike", effect, 200, seed=15) for effect in (0.0, MARGIN)]
         split = split_runs(setting, 200, seed=16) / 200
         row = [*shares, none.families / none.runs, six.asserted / six.of_effect]
         row += [twelve.asserted / twelve.of_effect, six.false_none / six.of_effect, *like, split]

@@ -64,6 +64,8 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     assert [claim["difference"] for claim in of_claims] == [
         verdict.decisive.difference if verdict.decisive else None for verdict in verdicts
     ]
+    counted = [claim["counted"] for claim in of_claims]
+    assert counted == [verdict.is_counted for verdict in verdicts] and False in counted
     scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"]["scores"]
     assert sum(scores["matched"]) == pytest.approx(1) == sum(scores["unmatched"])
     assert len(scores["edges"]) == len(scores["matched"]) + 1

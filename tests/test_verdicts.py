@@ -18,11 +18,13 @@ from benchmark.stats.verdicts import (
     Rule,
     Size,
     claim_p,
+    decisive,
     judge,
     size,
+    withheld,
 )
 
-KINDS = ("ordered", "alike", "not_better")
+KINDS = ("ordered", "far", "alike", "not_better")
 ORDERED = Rule(kind="ordered", margin=0.0)
 
 
@@ -40,6 +42,11 @@ CASES = [  # kind, value, error: margin 1
     ("ordered", 0.0, 0.1, "no difference beyond the margin", "lies within 1 of zero"),
     ("ordered", 0.5, 0.4, "undecided", "the interval covers zero and reaches beyond 1"),
     ("ordered", 0.0, 2.0, "undecided", "the interval covers zero and reaches beyond 1"),
+    ("far", 1.5, 0.1, "holds", "the interval lies above 1"),
+    ("far", 0.5, 0.1, "no difference beyond the margin", "does not reach above the margin of 1"),
+    ("far", -9.0, 3.0, "no difference beyond the margin", "does not reach above the margin of 1"),
+    ("far", 1.1, 0.1, "undecided", "the interval covers the margin of 1"),
+    ("far", 0.9, 0.1, "undecided", "the interval covers the margin of 1"),
     ("alike", 0.5, 0.1, "holds", "the interval lies within 1 of zero"),
     ("alike", -0.5, 0.1, "holds", "the interval lies within 1 of zero"),
     ("alike", 1.5, 0.1, "does not hold: better", "the interval lies above 1"),
@@ -65,7 +72,7 @@ def test_an_adjusted_p_guards_what_asserts_a_difference_and_nothing_else():
     for kind, value, error, conclusion, _ in CASES:
         rule, made = Rule(kind=kind, margin=1.0), estimate(value, error)
         concluded, why = rule.conclusion(made, 0.06)
-        starred = ("holds" if kind == "ordered" else "", "reversed")
+        starred = ("holds" if kind in ("ordered", "far") else "", "reversed")
         if conclusion in starred or conclusion.startswith("does not hold"):
             assert (concluded, why) == ("undecided", "p is 0.06 after Holm's adjustment")
         else:
@@ -75,11 +82,11 @@ def test_an_adjusted_p_guards_what_asserts_a_difference_and_nothing_else():
 def allowed(rule: Rule, conclusion: Conclusion) -> tuple[float, float]:
     """The differences that a conclusion on a claim is compatible with."""
     m, inf = rule.margin, np.inf
-    holds = {"ordered": (0, inf), "alike": (-m, m), "not_better": (-inf, m)}
+    holds = {"ordered": (0, inf), "far": (m, inf), "alike": (-m, m), "not_better": (-inf, m)}
     return {
         Conclusion.HOLDS: holds[rule.kind],
         Conclusion.REVERSED: (-inf, 0),
-        Conclusion.NO_DIFFERENCE: (-m, m),
+        Conclusion.NO_DIFFERENCE: (-inf if rule.kind == "far" else -m, m),
         Conclusion.BETTER: (m, inf),
         Conclusion.WORSE: (-inf, -m),
     }.get(conclusion, (-inf, inf))
@@ -101,7 +108,7 @@ def test_no_two_conclusions_on_one_difference_contradict_each_other():
             seen.add((kind, str(conclusion)))
             assert low <= made.interval[0] and made.interval[1] <= high
         assert max(low for low, _ in ranges) < min(high for _, high in ranges)
-    assert len(seen) == 4 + 4 + 3
+    assert len(seen) == 4 + 3 + 4 + 3
 
 
 @pytest.mark.parametrize(
@@ -164,6 +171,15 @@ def test_what_is_known_for_other_images_is_known_on_the_test_set():
         assert (pair.conclusion == "reversed") == (elsewhere < 0)
 
 
+def test_what_is_withheld_keeps_its_numbers_and_says_why():
+    ((pair,),) = judged(at(-0.001))
+    why = Flag("2", "no control", blocks=True)
+    held = withheld(pair, why)
+    assert (held.conclusion, held.on_test_set, held.reason) == ("undecided", "undecided", why[1])
+    assert held.blocked == why and (held.p, held.limit) == (pair.p, None)
+    assert pair.conclusion == "reversed" and decisive([*judged(at(0.001))[0], held]) == held
+
+
 class TestAdjustment:
     def test_it_is_holms_over_the_claims(self):
         """By hand: 0.001 x 3, 0.02 x 2, 0.03 x 1 but no less than 0.04."""
@@ -189,6 +205,12 @@ class TestAdjustment:
         denied, lost = judged(*claims, blocked=Flag("N", "poor", blocks=True))[3]
         assert (denied.conclusion, denied.adjusted_p) == ("undecided", pytest.approx(0.12))
         assert (lost.conclusion, lost.p) == ("undecided", None)
+
+    def test_p_of_what_is_far_above_is_of_one_on_the_margin(self):
+        rules = [Rule(kind="far", margin=1.0)] * 2
+        firsts = [of[0] for of in judged(at(0.01, margin=1.0), at(-0.02, margin=1.0), rules=rules)]
+        assert firsts[0].p == pytest.approx(0.01) and firsts[1].p == pytest.approx(1.0)
+        assert firsts[0].conclusion == "holds" and firsts[1].conclusion != "holds"
 
     def test_p_of_a_denied_difference_is_of_one_on_the_margin(self):
         rules = [Rule(kind="alike", margin=1.0), Rule(kind="not_better", margin=1.0)]
@@ -293,9 +315,15 @@ class TestLimits:
         assert Rule(kind="ordered", margin=0.0).limit(0.2, doubt, 17).seeds is None
 
     def test_a_difference_on_the_bound_is_never_decided(self):
-        for kind in ("alike", "not_better"):
+        for kind in ("far", "alike", "not_better"):
             rule = Rule(kind=kind, margin=6.0)
             assert rule.limit(6.0, made_doubt(2.0, 6.0, 3), 1) == Limit(None, None)
+
+    @pytest.mark.parametrize("kind", ["far", "not_better"])
+    def test_of_a_one_sided_claim_the_distance_from_its_margin_counts(self, kind):
+        doubt, within = made_doubt(0.1, 0.1, 3, main=40.0), Rule(kind="alike", margin=15.0)
+        limit = Rule(kind=kind, margin=6.0).limit(-9.0, doubt, 1)
+        assert limit == within.limit(0.0, doubt, 1) and limit.seeds is not None
 
     def test_without_known_images_seeds_are_all_there_is(self):
         part = SeedPart((3, 3), 20.0, 0.0, 40, is_own=False)

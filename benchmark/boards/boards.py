@@ -212,7 +212,7 @@ class Board:
     card: dict  # of the prepared dataset
     rows: list[Row]
     own_claims: dict[str, Paper] = field(default_factory=dict)  # those of the season file
-    tried: frozenset[str] = frozenset()  # presets with trials on validation
+    tried: dict[str, list[str]] = field(default_factory=dict)  # options of trials, by preset
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
 
@@ -314,7 +314,8 @@ def read_boards(params: Params) -> list[Board]:
             if outcomes[0].record.family == BROUGHT:
                 declared = Preset(title=f"{preset} (external)")
             rows.append(Row(preset=preset, declared=declared, outcomes=outcomes))
-        tried = frozenset(trials["preset"][trials["dataset"] == dataset])
+        here = trials[trials["dataset"] == dataset]
+        tried = {preset: list(of) for preset, of in here.groupby("preset")["options"]}
         facts = {"own_claims": own_claims(params), "tried": tried}
         facts["missing"] = tuple(key for key in of_dataset if key in missing)
         boards.append(Board(dataset=dataset, card=card, rows=rows, **facts))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from pydantic import Field
@@ -26,6 +27,7 @@ DRAWN = "drawn"  # split of a dataset that the code draws
 HOLDS = Conclusion.HOLDS
 FAILED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE, Conclusion.NO_DIFFERENCE)
 UNPLAYABLE = "about what nothing here can measure"
+ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
 
@@ -33,11 +35,11 @@ PLAYABLE = "playable, and run by no season yet"
 
 
 class Compared(Strict):
-    """The comparison that decides a claim on a dataset."""
+    """The comparison of a part of a claim on a dataset."""
 
     first: str
     second: str  # "": a difference of two metrics of the first
-    pairs: int  # of the claim; the one that decides is this one
+    conclusion: Conclusion
     metric: str  # heading
     decimals: int
     difference: float  # positive: the first is better
@@ -51,6 +53,7 @@ class Compared(Strict):
     seeds: int | None = None  # further trainings that would decide it
     images: int | None = None  # test images that would decide it
     seeds_beside: int = 0  # further trainings that these images need
+    controls: "list[Compared]" = []  # the same comparison in other set-ups
 
 
 class Finding(Strict):
@@ -60,16 +63,22 @@ class Finding(Strict):
     id: str
     conclusion: Conclusion
     reason: str
-    is_elsewhere: bool  # the sentence names another dataset
+    is_elsewhere: bool  # the sentence names another dataset: shown, not counted
     cautions: list[str]  # flags.said of what speaks against trusting it
-    compared: Compared | None  # None: it was not run
+    parts: list[Compared]  # those that were run
+    decisive: int | None  # the part whose conclusion is that of the claim; None: none was run
     place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
     is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
 
     @property
+    def compared(self) -> Compared:
+        """The part that decides, of a claim that was run."""
+        return self.parts[self.decisive]
+
+    @property
     def needs(self) -> str:
         """As of `LedgerRow`, of this test."""
-        return _needed([self.compared])
+        return _needed([self])
 
 
 class Place(Strict):
@@ -168,6 +177,12 @@ class Group(StrEnum):
     )
     UNDECIDED = "undecided", "undecided", "tested, and nothing is concluded", Conclusion.UNDECIDED
     UNTESTED = "untested", "untested", "no season has run it", Conclusion.NOT_RUN
+    UNCOUNTED = (
+        "uncounted",
+        "not counted",
+        "is shown and not counted; its entry says why",
+        Conclusion.NOT_RUN,
+    )
 
     def __new__(cls, name: str, brief: str, text: str, *verdicts: Conclusion) -> "Group":
         group = str.__new__(cls, name)
@@ -175,22 +190,26 @@ class Group(StrEnum):
         return group
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LedgerRow:
     """A claim with all that was found on it."""
 
     paper: str
     claim: Claim
-    findings: list[Finding] = field(default_factory=list)  # where it was run
+    findings: list[Finding] = field(default_factory=list)  # where it was tested
+    alike: list[Finding] = field(default_factory=list)  # the same comparison on data that the
+    # sentence is not about: shown, not counted
     lacks: dict[str, list[str]] = field(default_factory=dict)  # why it was not -> in which seasons
 
     @cached_property
     def group(self) -> Group:
+        if self.claim.uncounted:
+            return Group.UNCOUNTED
         found = {finding.conclusion for finding in self.findings}
         if HOLDS in found and found.isdisjoint(FAILED):
             held = [f for f in self.findings if f.conclusion == HOLDS]
             is_smaller = {f.compared.size for f in held} == {Size.SMALLER}
-            is_ordered = self.claim.kind == "ordered"
+            is_ordered = self.claim.parts[0].kind == "ordered"
             return Group.SMALLER if is_smaller and is_ordered else Group.REPLICATED
         if HOLDS in found:
             return Group.MIXED
@@ -202,12 +221,6 @@ class LedgerRow:
         """Whether the claim is decided, and by tests on drawings alone."""
         deciding = [f for f in self.findings if f.conclusion != Conclusion.UNDECIDED]
         return bool(deciding) and all(finding.is_drawn for finding in deciding)
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the sentence names data on which nothing was measured: the same comparison
-        here."""
-        return bool(self.findings) and all(finding.is_elsewhere for finding in self.findings)
 
     @property
     def agreeing(self) -> int:
@@ -224,7 +237,7 @@ class LedgerRow:
     def needs(self) -> str:
         """What would decide an undecided claim with the least effort, in short: further seeds, or
         else test images; empty where nothing would."""
-        return _needed([finding.compared for finding in self.findings])
+        return _needed(self.findings)
 
     @property
     def lacking(self) -> str:
@@ -234,12 +247,26 @@ class LedgerRow:
         return "; ".join(f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items())
 
 
-def _needed(compared: Sequence[Compared]) -> str:
-    if seeds := min((c.seeds for c in compared if c.seeds), default=0):
-        return f"{seeds} more seed{'s' * (seeds > 1)}"
-    images, beside = min(((c.images, c.seeds_beside) for c in compared if c.images), default=(0, 0))
+def _needed(findings: Sequence[Finding]) -> str:
+    """Of undecided parts the one that needs most decides, of findings the one that needs least; a
+    part with the opposite difference would deny its claim alone."""
+    seeds, images = [], []
+    for finding in findings:
+        parts = [part for part in finding.parts if part.conclusion == Conclusion.UNDECIDED]
+        may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
+        may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
+        parts = may_turn[:1] or parts
+        if parts and all(part.seeds for part in parts):
+            seeds.append(max(part.seeds for part in parts))
+        if parts and all(part.images for part in parts):
+            images.append(max((part.images, part.seeds_beside) for part in parts))
+    if seeds:
+        return f"{min(seeds)} more seed{'s' * (min(seeds) > 1)}"
+    if not images:
+        return ""
+    most, beside = min(images)
     with_seeds = f" with {beside} more seeds" if beside else ""
-    return f"{two_digits(images):,} images{with_seeds}" if images else ""
+    return f"{two_digits(most):,} images{with_seeds}"
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
@@ -255,8 +282,9 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
             where = {"place": f"{data.title} ({season.season})", "is_drawn": data.split == DRAWN}
             for finding in data.claims:
                 row = rows.get((finding.paper, finding.id))
-                if row and finding.compared:
-                    row.findings.append(finding.model_copy(update=where))
+                if row and finding.parts:
+                    findings = row.alike if finding.is_elsewhere else row.findings
+                    findings.append(finding.model_copy(update=where))
                 elif row and season.season not in row.lacks.setdefault(finding.reason, []):
                     row.lacks[finding.reason].append(season.season)
     order = list(Group)
@@ -265,7 +293,7 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
 
 def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
     """The untested claims by what keeps them untested; no reason that none has."""
-    reasons = {reason: [] for reason in (UNPLAYABLE, UNTRAINED, PLAYABLE)}
+    reasons = {reason: [] for reason in (UNPLAYABLE, ELSEWHERE, UNTRAINED, PLAYABLE)}
     for row in (row for row in rows if row.group == Group.UNTESTED):
         reasons[untested_for(row.claim)].append(row)
     return {reason: of_reason for reason, of_reason in reasons.items() if of_reason}
@@ -273,15 +301,6 @@ def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
 
 def untested_for(claim: Claim) -> str:
     """What keeps a claim untested."""
-    return UNPLAYABLE if claim.unplayed else UNTRAINED if claim.weights else PLAYABLE
-
-
-def same_comparisons(rows: Sequence[LedgerRow]) -> list[list[LedgerRow]]:
-    """The claims that rest on the same comparisons: the same presets and the same metric wherever
-    they were tested, whichever way round a claim has them."""
-    by_comparison: dict[tuple, list[LedgerRow]] = {}
-    for row in (row for row in rows if row.findings):
-        found = [(f.place, f.compared) for f in row.findings]
-        key = tuple((place, c.metric, *sorted((c.first, c.second))) for place, c in found)
-        by_comparison.setdefault(key, []).append(row)
-    return [alike for alike in by_comparison.values() if len(alike) > 1]
+    if claim.unplayed:
+        return UNPLAYABLE
+    return ELSEWHERE if claim.only_there else UNTRAINED if claim.weights else PLAYABLE

@@ -1,12 +1,15 @@
 """Which claims of the papers hold on a dataset.
 
-A claim is about presets, a quantity and a margin. Where the dataset has folds, what a paper says of
-1,000 images of MSCOCO is about them. Each pair of consecutive presets is compared (comparisons),
-and the interval and p say what is concluded (stats.verdicts), twice: for other images and other
-trainings, which is the verdict, and for other trainings on this test set, which is what papers say.
-Holm's adjustment is over the claims of a paper that were judged on the dataset. Why a claim is not
-run at all, or nothing is concluded from a comparison: see flags. What a season says on them all is
-written to reports/<season>/claims.json (claim_ledger), with DIGITS significant digits.
+A part of a claim is about presets, a quantity and a margin. Where the dataset has folds, what a
+paper says of 1,000 images of MSCOCO is about them. The presets are compared (comparisons), and the
+interval and p say what is concluded (stats.verdicts), twice: for other images and other trainings,
+which is the verdict, and for other trainings on this test set, which is what papers say. Holm's
+adjustment is over the claims of a paper that count on the dataset: a sentence about another dataset
+is shown, and neither counted nor adjusted with. A verdict against a paper stands if the controls of
+its part, the same comparison in another set-up, are against it, too; without one it is undecided.
+Why a claim is not run at all, or nothing is concluded from a comparison: see flags. What a season
+says on them all is written to reports/<season>/claims.json (claim_ledger), with DIGITS significant
+digits.
 """
 
 import math
@@ -17,12 +20,22 @@ import numpy as np
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
-from benchmark.boards.claim_ledger import Compared, Finding, Leader, Measured, Place, SeasonClaims
+from benchmark.boards.claim_ledger import (
+    FAILED,
+    Compared,
+    Finding,
+    Leader,
+    Measured,
+    Place,
+    SeasonClaims,
+)
 from benchmark.papers.printed_tables import (
     MINUS,
+    OWN,
     RECALLS,
     Claim,
     Paper,
+    Part,
     effects,
     is_time,
     papers,
@@ -50,10 +63,15 @@ class Verdict:
     """What a board says about a claim."""
 
     paper: str  # name of its file
-    claim: Claim  # with the metric that it was tested with here
+    claim: Claim
     is_elsewhere: bool  # the sentence names another dataset: this is the same comparison here
-    pairs: list[Pair] = field(default_factory=list)  # consecutive presets; none: not run
+    pairs: list[Pair] = field(default_factory=list)  # of each part that was run; none: not run
     flags: list[Flag] = field(default_factory=list)  # those that block come first
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is a test of the claim, among those that are counted and adjusted for."""
+        return not self.is_elsewhere and not self.claim.uncounted
 
     @property
     def decisive(self) -> Pair | None:
@@ -79,15 +97,8 @@ class Verdict:
         if len(self.pairs) == 1:
             return self.decisive.reason
         is_all = self.conclusion == Conclusion.HOLDS
-        names = "each pair" if is_all else " over ".join(self.decisive.comparison.titles)
+        names = "each pair" if is_all else self.decisive.comparison.names
         return f"{names}: {self.decisive.reason}"
-
-    @property
-    def limits(self) -> list[Limit | None]:
-        """What would decide each undecided pair; None: that is not known, or nothing would. If a
-        pair with the opposite difference is among them, it decides alone."""
-        undecided = [pair for pair in self.pairs if pair.conclusion == Conclusion.UNDECIDED]
-        return [pair.limit for pair in rules.behind(undecided)[:1] or undecided]
 
 
 def verdicts(board: Board) -> list[Verdict]:
@@ -97,73 +108,114 @@ def verdicts(board: Board) -> list[Verdict]:
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
-    """How many verdicts reach each conclusion; all are keys."""
-    conclusions = [verdict.conclusion for verdict in verdicts]
+    """How many verdicts that count reach each conclusion; all are keys."""
+    conclusions = [verdict.conclusion for verdict in verdicts if verdict.is_counted]
     return {conclusion: conclusions.count(conclusion) for conclusion in Conclusion}
 
 
 def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
-    """With the adjustment over the claims of the paper that were run."""
-    asked = []
-    for said in paper.claims:
-        claim = said.model_copy(update={"metric": metric_at(board, said.place, said.metric)})
-        lack = flags.not_run(board, claim)
-        # rsum of one direction is not compared with a printed one.
-        printed = None if lack or _is_half(board, said) else effects(paper, said)
-        pairs = [] if lack else _asked(board, claim, printed)
-        compared = [pair.comparison for pair in pairs]
-        of_claim = [lack] if lack else flags.claim_flags(board, claim.presets, compared)
+    """With the adjustment over the claims of the paper that were run and count."""
+    asked, parts_of = [], {}
+    for claim in paper.claims:
+        lacks = [flags.not_run(board, claim, _here(board, part)) for part in claim.parts]
+        run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
+        pairs = [_asked(board, paper, part, claim.unfair) for part in run]
+        missing = list(dict.fromkeys(lack for lack in lacks if lack))
+        if pairs:
+            missing = [Flag("R", f"in part: {lack.sentence}") for lack in missing]
+        else:
+            missing = missing[:1]
+        presets = dict.fromkeys(preset for part in run for preset in part.presets)
+        of_claim = flags.claim_flags(board, presets, pairs)
         is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
         facts = {"paper": name, "claim": claim, "is_elsewhere": is_elsewhere, "pairs": pairs}
-        asked.append(Verdict(**facts, flags=of_claim))
-    judged = iter(rules.judge([verdict.pairs for verdict in asked if verdict.pairs]))
+        asked.append(Verdict(**facts, flags=[*missing, *of_claim]))
+        parts_of[claim.id] = run
+    judged = iter(rules.judge([v.pairs for v in asked if v.pairs and v.is_counted]))
     verdicts = []
     for verdict in asked:
-        pairs = next(judged) if verdict.pairs else []
+        pairs, run = [], parts_of[verdict.claim.id]
+        if verdict.pairs:
+            pairs = next(judged) if verdict.is_counted else rules.judge([verdict.pairs])[0]
+        if name != OWN:
+            facts = zip(run, pairs, strict=True)
+            pairs = [_controlled(board, paper, verdict.claim, *of) for of in facts]
         blocked = dict.fromkeys(pair.blocked for pair in pairs if pair.blocked)
         verdicts.append(replace(verdict, pairs=pairs, flags=[*blocked, *verdict.flags]))
     return verdicts
 
 
-def _is_half(board: Board, claim: Claim) -> bool:
+def _here(board: Board, part: Part) -> Part:
+    """With the metric of the board's records."""
+    return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
+
+
+def _is_half(board: Board, part: Part) -> bool:
     """Whether rsum has a single direction here, and half of the recalls."""
-    return claim.metric == "rsum" and len(board.ways) == 1
+    return part.metric == "rsum" and len(board.ways) == 1
 
 
-def _asked(board: Board, claim: Claim, printed: list[float] | None) -> list[Pair]:
-    """The comparisons of a claim, with what it says about each, and what is printed for each preset
-    or, of a single one, for each metric."""
-    rows = [board.row(preset) for preset in claim.presets]
-    metric, asked = quantity(claim.metric), []
-    seconds = rows[1:] or [None]  # of a single preset, a difference of two metrics against zero
-    for number, (first, second) in enumerate(zip(rows, seconds, strict=False)):
-        comparison = comparisons.compare(board, first, second, claim.metric)
-        values = printed and printed[number : number + 2]
-        difference = values and (values[0] - values[1]) * (-1 if metric.less_is_better else 1)
-        if values and is_time(claim.metric):
-            # Times of other machines are compared as shares: half of the printed share that the
-            # first preset saves, of what the second takes here.
-            share = abs(1 - values[0] / values[1])
-            margin = share / 2 * (sum(comparison.seconds) / len(comparison.seconds))
-        else:
-            better = None  # the better mean, where both are of recalls
-            if second and len(sides(claim.metric)) == 1 and metric.unit == "%":
-                better = max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
-            margin = margin_of(claim, difference, _is_half(board, claim), better)
-        asked.append(
-            Pair(
-                comparison=comparison,
-                rule=Rule(kind=claim.kind, margin=margin),
-                printed=difference,
-                blocked=flags.obstacle(board, comparison),
-                has_scale=metric.unit in ("%", "share"),
-            )
-        )
-    return asked
+def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
+    """The comparison of a part, with what it says about it and what is printed."""
+    first, second = [board.row(preset) for preset in part.presets] + [None] * (
+        len(part.presets) == 1
+    )
+    metric = quantity(part.metric)
+    comparison = comparisons.compare(board, first, second, _here(board, part).metric)
+    # rsum of one direction is not compared with a printed one; only a share of it is.
+    of_paper = effects(paper, part)
+    values = None if _is_half(board, part) else of_paper
+    difference = values and (values[0] - values[1]) * (-1 if metric.less_is_better else 1)
+    if values and is_time(part.metric):
+        # Times of other machines are compared as shares: half of the printed share that the first
+        # preset saves, of what the second takes here.
+        share = abs(1 - values[0] / values[1])
+        margin = share / 2 * (sum(comparison.seconds) / len(comparison.seconds))
+    else:
+        level = None  # the better mean, where both are of recalls
+        if second and len(sides(part.metric)) == 1 and metric.unit == "%":
+            level = max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
+        shown = of_paper if part.kind == "far" else values
+        margin = margin_of(part, shown, _is_half(board, part), level)
+    return Pair(
+        comparison=comparison,
+        rule=Rule(kind=part.kind, margin=margin),
+        printed=difference,
+        blocked=flags.obstacle(board, comparison, unfair),
+        has_scale=metric.unit in ("%", "share"),
+    )
+
+
+def _controlled(board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair) -> Pair:
+    """A comparison that is against its paper, with its controls, which have the printed numbers of
+    the part; undecided where none was run, or one is not against the paper."""
+    if pair.conclusion not in FAILED and pair.on_test_set not in FAILED:
+        return pair
+    facts = {"printed": effects(paper, part) or []}
+    others = [part.model_copy(update=facts | {"presets": presets}) for presets in part.controls]
+    asked = [
+        [_asked(board, paper, other, claim.unfair)]
+        for other in others
+        if not flags.not_run(board, claim, _here(board, other))
+    ]
+    controls = tuple(pair for of_control in rules.judge(asked) for pair in of_control)
+    if controls and all(control.conclusion in FAILED for control in controls):
+        return replace(pair, controls=controls)
+    if pair.conclusion not in FAILED:  # it is on this test set alone
+        return replace(pair, on_test_set=Conclusion.UNDECIDED)
+    why = f"against the paper ({pair.conclusion}), and no control of our set-up was run"
+    if controls:
+        other = next(of for of in controls if of.conclusion not in FAILED)
+        why = f"against the paper ({pair.conclusion}), but not in a control: "
+        why += f"{other.comparison.names}, {other.conclusion}"
+    return rules.withheld(replace(pair, controls=controls), Flag("2", why, blocks=True))
 
 
 def margin_of(
-    claim: Claim, printed: float | None, is_half: bool = False, level: float | None = None
+    part: Part,
+    printed: Sequence[float] | None,
+    is_half: bool = False,
+    level: float | None = None,
 ) -> float:
     """How much a claim counts as no difference: points of its metric.
 
@@ -172,22 +224,25 @@ def margin_of(
     are half as large. A difference that is denied is one of more than a point per recall, or, where
     the paper prints more and calls it none, of more than twice that. Either way, no more than a
     tenth of the better score: a point is little to a recall of 60 and nearly all of a recall of 1.
+    What is claimed to be far behind has to lack half of the printed share of the better score.
     Means of scores have the scale of their model, so that no difference of them is too small.
 
-    `printed` is the paper's difference, positive where the first preset is better. `is_half`: rsum
-    has a single direction, and half of the recalls. `level` is the better score where it is a
-    recall or a sum of them.
+    `printed` are both values. `is_half`: rsum has a single direction, and half of the recalls.
+    `level` is the better score where it is a recall or a sum of them.
     """
-    unit = quantity(claim.metric).unit
+    unit, less = quantity(part.metric).unit, quantity(part.metric).less_is_better
     if unit in ("score", "correlation"):
         return 0.0
-    recalls = len(RECALLS) if claim.metric in ("rsum", "fold_rsum") else 1
+    difference = (printed[0] - printed[1]) * (-1 if less else 1) if printed else 0.0
+    if part.kind == "far":
+        return abs(difference) / max(printed) / 2 * level
+    recalls = len(RECALLS) if part.metric in ("rsum", "fold_rsum") else 1
     points = POINTS_OF_A_RECALL * recalls / (2 if is_half else 1) if unit == "%" else 0.0
     most = math.inf if level is None else OF_THE_LEVEL * level
-    if claim.kind == "ordered":
-        half = abs(printed) / 2 if printed else points
+    if part.kind == "ordered":
+        half = abs(difference) / 2 or points
         return min(half, points or half, most)
-    denied = abs(printed or 0.0) if claim.kind == "alike" else max(0.0, printed or 0.0)
+    denied = abs(difference) if part.kind == "alike" else max(0.0, difference)
     return min(max(points, 2 * denied), most)
 
 
@@ -248,7 +303,8 @@ def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
                 reason=verdict.reason,
                 is_elsewhere=verdict.is_elsewhere,
                 cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
-                compared=compared(verdict) if verdict.pairs else None,
+                parts=[compared(pair) for pair in verdict.pairs],
+                decisive=verdict.pairs.index(verdict.decisive) if verdict.pairs else None,
             )
             for verdict in verdicts
         ],
@@ -276,33 +332,31 @@ def _leader(board: Board) -> Leader:
     )
 
 
-def compared(verdict: Verdict) -> Compared:
-    """The comparison that decides a claim which was run."""
-    decisive, metric = verdict.decisive, quantity(verdict.claim.metric)
-    comparison = decisive.comparison
+def compared(pair: Pair) -> Compared:
+    """A part of a claim that was run, with its controls."""
+    comparison, metric = pair.comparison, quantity(pair.comparison.metric)
     low, high = comparison.interval or (None, None)
     # No p where the verdict does not rest on it, as where an interval within the margin decides.
-    is_asserted = verdict.conclusion == decisive.rule.asserted(comparison.difference)
-    # What decides every undecided pair; None of what would not decide one of them.
-    limits = verdict.limits if verdict.conclusion == Conclusion.UNDECIDED else []
-    seeds, images = ([limit and limit[part] for limit in limits] for part in (0, 1))
+    is_asserted = pair.conclusion == pair.rule.asserted(comparison.difference)
+    limit = pair.limit or Limit(None, None)
     return Compared(
         first=comparison.titles[0],
         second=comparison.titles[1],
-        pairs=len(verdict.pairs),
+        conclusion=pair.conclusion,
         metric=metric.heading,
         decimals=metric.decimals,
         difference=_rounded(comparison.difference),
         low=_rounded(low),
         high=_rounded(high),
-        p=_rounded(decisive.adjusted_p if is_asserted else None),
+        p=_rounded(pair.adjusted_p if is_asserted else None),
         is_of_these_trainings=comparison.is_of_these_trainings and low is not None,
-        printed=_rounded(decisive.printed),
-        margin=_rounded(decisive.margin),
-        size=decisive.size,
-        seeds=max(seeds) if limits and None not in seeds else None,
-        images=max(images) if limits and None not in images else None,
-        seeds_beside=max((limit.seeds_beside for limit in limits if limit), default=0),
+        printed=_rounded(pair.printed),
+        margin=_rounded(pair.margin),
+        size=pair.size,
+        seeds=limit.seeds,
+        images=limit.images,
+        seeds_beside=limit.seeds_beside,
+        controls=[compared(control) for control in pair.controls],
     )
 
 

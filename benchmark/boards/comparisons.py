@@ -43,7 +43,8 @@ def measure(outcome: Outcome, metric: str) -> float | None:
     if metric in SAMPLED:
         # Standardised image features have lost the correlation that they have before training.
         is_standardised = record.image_features.get("settings", {}).get("standardise")
-        return None if is_standardised else record.sampled.get(metric)
+        is_lost = is_standardised and metric.startswith("correlation")
+        return None if is_lost else record.sampled.get(metric)
     if metric == PER_EPOCH.name:  # not where nothing was trained for this cell alone
         epochs = record.history.get("epoch")
         return PER_EPOCH.compute(outcome.training_seconds, max(epochs)) if epochs else None

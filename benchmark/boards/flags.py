@@ -1,9 +1,7 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
 Derived when a report is made, so that records which are older than a flag have it, too. Nothing is
-concluded where a flag blocks: where the spread of trainings is not known, near chance, where
-fine-tuning cost both rows what they began with, where S depends on the number of bins, of times
-that were taken in different settings, and with fewer than 100 test queries in a direction.
+concluded where a flag blocks; BLOCKING is the whole list, which the ledger prints.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +13,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.papers.printed_tables import (
     Claim,
+    Part,
     is_time,
     quantity,
     sides,
@@ -23,7 +22,7 @@ from benchmark.papers.printed_tables import (
 )
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.verdicts import NOTHING_VARIES, Flag
+from benchmark.stats.verdicts import DENIED, NOTHING_VARIES, ONE_SIDED, Flag, Pair
 
 ENOUGH = 3  # trainings
 NEAR_CHANCE = 3  # times the rsum of random scores
@@ -62,6 +61,22 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "Z": "coarse bins",
     "O": "no spread",
     "R": "not run",
+    "2": "no control",
+    "3": "narrow margin",
+}
+BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers
+    "L": "fewer than 100 test queries in a direction",
+    "M": "both rows have the same ranks",
+    "Y": "times taken in different settings, or beside other work",
+    "N": "a row is near chance",
+    "D": "fine-tuning left a row worse than it began",
+    "U": "the season gives the two rows unequal settings, or the claim's entry names a reason",
+    "H": "one of two methods had trials on validation, and the other had none",
+    "G": "one row reads another text encoder than its paper, and the other does not",
+    "Z": "S depends on the number of bins",
+    "S": "the spread of trainings is not known",
+    "O": "nothing varies",
+    "2": "it would be against the paper, and no other set-up says the same",
 }
 GRAVE = "NVTXWCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
 OF_ROWS = "NVDTGXCEAJ"  # letters of rows that count against a verdict on them
@@ -303,21 +318,27 @@ def timed_alone(row: Row) -> bool:
     return all(facts.jobs == 1 for facts in row.costs)
 
 
-def not_run(board: Board, claim: Claim) -> Flag | None:
-    """Why a claim was not run on a board; None where it was."""
-    reason = claim.unplayed.removesuffix(".") or _lack(board, claim)
+def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
+    """Why a part of a claim was not run on a board; None where it was."""
+    reason = claim.unplayed.removesuffix(".") or _lack(board, claim, part)
     return Flag("R", reason, blocks=True) if reason else None
 
 
-def _lack(board: Board, claim: Claim) -> str:
-    rows = [board.row(preset) for preset in claim.presets]
-    for preset, row in zip(claim.presets, rows, strict=True):
+def _lack(board: Board, claim: Claim, part: Part) -> str:
+    rows = [board.row(preset) for preset in part.presets]
+    for preset, row in zip(part.presets, rows, strict=True):
         if row is None:
             return f"{title_of(preset)} was not played"
         if not row.played:
             return f"{row.title}: {row.record.status.replace('_', ' ')}: {row.record.reason}"
-        if not comparisons.usable(row, claim.metric):
-            return f"{quantity(claim.metric).heading} of {row.title} was not measured"
+        if not comparisons.usable(row, part.metric):
+            return f"{quantity(part.metric).heading} of {row.title} was not measured"
+        for name, wanted in claim.settings.items():
+            trained = [comparisons.known(board, p) for p in comparisons.trainings_of(board, row)]
+            options = [of.record.options if of else {} for of in trained]
+            found = {str(of.get(name, "another")) for of in options if of.get(name) != wanted}
+            if found:
+                return f"{row.title} was played with {' and '.join(sorted(found))} {name}"
     if claim.weights:
         # A claim about trained weights is not tested with random ones, nor, where one side alone
         # reads word vectors, with vectors that were trained on the captions at hand.
@@ -341,13 +362,16 @@ def _lack(board: Board, claim: Claim) -> str:
     return ""
 
 
-def obstacle(board: Board, comparison: Comparison) -> Flag | None:
-    """Why nothing can be concluded from a comparison, whatever its numbers; None: it can."""
+def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | None:
+    """Why nothing can be concluded from a comparison, whatever its numbers; None: it can. `unfair`
+    is what the entry of its claim says."""
     rows = [board.row(preset) for preset in (comparison.first, comparison.second) if preset]
     of_times, task = is_time(comparison.metric), rows[0].task
     settings = {text for row in rows for text in time_settings(row)} if of_times else set()
-    poor = [row.title for row in rows if has_flag(board, row, "N")]
-    gains = [sum(best - first for best, first in _from_start(board, r).values()) for r in rows]
+    trained = [] if of_times else rows
+    poor = [row.title for row in trained if has_flag(board, row, "N")]
+    fallen = [row.title for row in trained if has_flag(board, row, "D")]
+    other = [row.title for row in trained if has_flag(board, row, "G")]
     if board.is_small(task):
         said = "L", f"nothing can be concluded from {board.test_queries(task)} test queries"
     elif comparison.difference == 0 and is_identical(*rows):
@@ -356,13 +380,18 @@ def obstacle(board: Board, comparison: Comparison) -> Flag | None:
         said = "Y", "timed beside other stages"
     elif len(settings) > 1:
         said = "Y", f"timed in {len(settings)} settings, of machine, threads or versions"
-    elif poor and not of_times:
+    elif poor:
         said = "N", f"next to nothing was learned by {' and '.join(poor)}"
-    elif len(rows) > 1 and not of_times and max(gains) < 0:
-        said = (
-            "D",
-            "fine-tuning left both worse than they began, so the order may be that of before",
-        )
+    elif len(rows) > 1 and fallen:
+        said = "D", f"fine-tuning left {' and '.join(fallen)} worse than it began"
+    elif unfair:
+        said = "U", unfair.removesuffix(".")
+    elif len(rows) > 1 and (unequal := _settings(*rows)["U"]):
+        said = "U", f"unequal settings: {unequal}"
+    elif len(trained) > 1 and (untried := _untried(board, *rows)):
+        said = "H", f"{untried} had no trials on validation, its opponent had"
+    elif len(trained) > 1 and len(other) == 1:
+        said = "G", f"{other[0]} reads another text encoder than in its paper"
     elif "overlap_s" in sides(comparison.metric) and any(map(comparisons.is_coarse, rows)):
         coarse = [row.title for row in rows if comparisons.is_coarse(row)]
         said = "Z", f"S of {' and '.join(coarse)} depends on its bins"
@@ -377,18 +406,23 @@ def obstacle(board: Board, comparison: Comparison) -> Flag | None:
     return Flag(*said, blocks=True)
 
 
-def claim_flags(board: Board, presets: Iterable[str], compared: Sequence[Comparison]) -> list[Flag]:
+def claim_flags(board: Board, presets: Iterable[str], pairs: Sequence[Pair]) -> list[Flag]:
     """What of the rows of a claim, then of each comparison, speaks against trusting a verdict."""
     rows = [board.row(preset) for preset in presets]
     flags = []
     for letter in OF_ROWS:
         titles = [row.title for row in rows if has_flag(board, row, letter)]
         flags += [Flag(letter, "; ".join(titles))] if titles else []
-    for comparison in compared:
-        pair = [r for name in (comparison.first, comparison.second) if (r := board.row(name))]
-        texts = {}
-        if len(pair) == 2:
-            texts = _settings(*pair) | {"H": _tuned(board, *pair), "1": unlike_seeds(*pair)}
+    for pair in pairs:
+        comparison, texts = pair.comparison, {}
+        rows = [r for name in (comparison.first, comparison.second) if (r := board.row(name))]
+        if len(rows) == 2:
+            evened = {"Q": _settings(*rows)["Q"]}
+            texts = evened | {"H": _trials(board, *rows), "1": unlike_seeds(*rows)}
+        printed = pair.printed or 0.0
+        denied = printed if pair.rule.kind in ONE_SIDED else abs(printed)
+        if pair.rule.kind in DENIED and denied > pair.margin:
+            texts["3"] = "the printed difference is more than a tenth of the level here"
         is_known = comparison.interval is None or comparison.doubt.image_count
         if not is_known and not is_time(comparison.metric):  # of times other images make no sense
             texts["I"] = "the interval is for other trainings only"
@@ -411,7 +445,7 @@ def _settings(first: Row, second: Row) -> dict[str, str]:
     different values; Q, what the paper has different for them, and the season has not."""
     kinds = {(row.method, bool(row.declared.start)) for row in (first, second)}
     if len(kinds) > 1 or first.declared.fuse or second.declared.fuse:
-        return {}
+        return {"U": "", "Q": ""}
     of, declared = (first.record, second.record), (first.declared, second.declared)
     options, in_paper = ([x.options for x in both] for both in (of, declared))
     scaled = [f"{n} {options[0].get(n)} and {options[1].get(n)}" for n in unequal(*of, *declared)]
@@ -424,11 +458,35 @@ def _settings(first: Row, second: Row) -> dict[str, str]:
     return {"U": ", ".join(scaled), "Q": ", ".join(evened)}
 
 
-def _tuned(board: Board, first: Row, second: Row) -> str:
-    """Which of two rows, or of their methods, had trials on validation alone. Trials of one preset
-    serve its method: against another method they count for all of its presets."""
-    tried = [row for row in (first, second) if row.preset in board.tried]
-    if first.method != second.method:
-        methods = {row.method for row in board.rows if row.preset in board.tried}
-        tried = [row for row in (first, second) if row.method in methods]
-    return tried[0].title if len(tried) == 1 else ""
+def _tried(board: Board, row: Row) -> list[str]:
+    """The options of the trials of a row's method; what they gave holds for all its presets."""
+    presets = [of.preset for of in board.rows if of.method == row.method]
+    return [trial for preset in presets for trial in board.tried.get(preset, ())]
+
+
+def _untried(board: Board, first: Row, second: Row) -> str:
+    """Title of the one of two methods without a trial; "" where both or neither had any, and of
+    what has no epochs to be tried."""
+    if first.method == second.method:
+        return ""
+    tried = [_tried(board, row) for row in (first, second)]
+    untried = [
+        row
+        for row, of in zip((first, second), tried, strict=True)
+        if not of and any(outcome.record.history for outcome in row.played)
+    ]
+    return untried[0].title if len(untried) == 1 and any(tried) else ""
+
+
+def _trials(board: Board, first: Row, second: Row) -> str:
+    """How often, and with which options, each of two methods was tried on validation, where that
+    differs; of one method's rows, which of them its settings were tried on."""
+    if first.method == second.method:
+        own = [row.title for row in (first, second) if row.preset in board.tried]
+        return f"settings were tried on {own[0]} alone" if len(own) == 1 else ""
+    told = {}
+    for row in (first, second):
+        trials = _tried(board, row)
+        names = sorted({word.partition("=")[0] for trial in trials for word in trial.split()})
+        told[row.title] = f"{len(trials)} trials ({', '.join(names)})" if trials else "no trials"
+    return "; ".join(f"{t}: {of}" for t, of in told.items()) if len({*told.values()}) > 1 else ""

@@ -1,11 +1,13 @@
 """Write the pages over all seasons: the ledger of claims, and how methods differ from papers.
 
-Reads reports/*/claims.json, which every report writes; the same files give the same bytes.
+Reads reports/*/claims.json and the pages beside it, which every report writes; the same files give
+the same bytes.
 
     reports/README.md     what was learned, what surprised, what cannot be said; every claim
     reports/papers.svg    how many claims of each paper hold
     reports/ledger.svg    every claim as one figure
-    reports/fidelity.md   paper, official code and this implementation, topic by topic
+    reports/fidelity.md   paper, official code and this implementation, topic by topic; every table
+                          and figure of the papers, and where it is
 """
 
 import argparse
@@ -43,5 +45,7 @@ def write_ledger() -> Path:
         for drawn in figures_of(rows)
     }
     write_text(ROOT / "README.md", ledger_page(seasons, rows, shown))
-    write_text(ROOT / "fidelity.md", fidelity_page())
+    paths = sorted([*ROOT.glob("*/papers/*.md"), *ROOT.glob("*/datasets/*.md")])
+    pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    write_text(ROOT / "fidelity.md", fidelity_page(pages))
     return ROOT / "README.md"

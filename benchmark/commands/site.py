@@ -174,7 +174,8 @@ def claim_data(dataset: str, verdict: Verdict) -> dict:
         "reason": verdict.reason,
         "difference": verdict.decisive.difference if verdict.decisive else None,
         "interval": verdict.decisive.interval if verdict.decisive else None,
-        "decimals": quantity(verdict.claim.metric).decimals,
+        "counted": verdict.is_counted,
+        "decimals": quantity(verdict.decisive.comparison.metric).decimals if verdict.pairs else 0,
         "flags": [said(flag) for flag in verdict.flags if flag.sentence != verdict.reason],
     }
 

@@ -95,7 +95,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             status=result.status,
             reason=result.reason,
             metrics=result.metrics,
-            sampled=figure_samples.mean_correlations(result.samples),
+            sampled=figure_samples.sampled(result.samples),
             files={name: sha256(path) for name, path in files.items()},
             history=training.get("history", {}),
             cost=Costs(training=training.get("cost"), scoring=scoring),

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from benchmark.contracts.methods import Captions
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
+from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.relevance import Picked, Tile
 
 ITEMS = 100  # images, each with its first caption, of matrices and maps
@@ -105,14 +106,20 @@ def correlation(vectors: Tensor) -> np.ndarray:
         return np.corrcoef(_pooled(vectors).double().cpu().numpy()).astype(np.float16)
 
 
-def mean_correlations(samples: dict[str, np.ndarray]) -> dict[str, float]:
-    """Of two different images, before and after training (instance-loss paper, figure 4); left out
-    where a vector of equal numbers has no correlation."""
+def sampled(samples: dict[str, np.ndarray]) -> dict[str, float]:
+    """Mean correlation of two different images before and after training (instance-loss paper,
+    figure 4), left out where a vector of equal numbers has none; of adaptive fusion the shares of
+    all weights inside and outside the middle (CycleMatch paper, figure 6.7)."""
     means = {
         name: float(samples[name][~np.eye(len(samples[name]), dtype=bool)].mean())
         for name in ("correlation_before", "correlation_after")
         if name in samples
     }
+    weights = [samples[name].ravel() for name in sorted(samples) if name.startswith("weights_")]
+    if weights:
+        all_N = np.concatenate(weights).astype(np.float64)
+        inside = float(((all_N >= MIDDLE[0]) & (all_N <= MIDDLE[1])).mean())
+        means |= {"weights_inside": inside, "weights_outside": 1 - inside}
     return {name: value for name, value in means.items() if np.isfinite(value)}
 
 

@@ -63,6 +63,18 @@ SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
         in_tables=False,
     )
     for name, what in (("correlation_before", "features"), ("correlation_after", "embeddings"))
+} | {  # CycleMatch, figure 6.7; likewise
+    name: Metric(
+        name=name,
+        heading=f"weights {where} the middle",
+        unit="share",
+        range=(0.0, 1.0),
+        formula=f"share of the adaptive weights of all queries {where} 0.4 to 0.6",
+        compute=float,
+        decimals=3,
+        in_tables=False,
+    )
+    for name, where in (("weights_inside", "inside"), ("weights_outside", "outside"))
 }
 PER_EPOCH = Metric(  # SCAN, table 5 has the time of a batch, which no training measures
     name="per_epoch",
@@ -166,49 +178,106 @@ class Table(Strict):
         return self
 
 
-class Claim(Strict):
-    """A comparative statement of a paper, in a form that can be tested.
+class Shown(Strict):
+    """A figure of a paper, or a table without results: what the report draws for it, or why not."""
 
-    ordered     each preset beats the next one; a single preset has a difference of two metrics
+    title: str
+    where: str = ""  # a pattern that the names of its figures end with, such as scan\w*-found
+    lacks: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Shown":
+        if bool(self.where) == bool(self.lacks):
+            raise ValueError("expected either where it is drawn or what it lacks")
+        return self
+
+
+class Part(Strict):
+    """One comparison of a claim.
+
+    ordered     the first preset beats the second; a single preset has a difference of two metrics
                 above zero
-    alike       the first and the second preset differ by no more than the margin
-    not_better  the first preset does not beat the second by more than the margin
+    far         the first beats the second by at least half of the printed share of its level
+    alike       the two differ by no more than the margin
+    not_better  the first does not beat the second by more than the margin
     """
 
-    id: str = Field(pattern=r"^[a-z0-9_]+$")
-    statement: str
-    where: str  # section, table or figure of the paper
-    kind: Literal["ordered", "alike", "not_better"] = "ordered"
-    presets: list[str] = []
-    unplayed: str = ""  # without presets: why it cannot be tested
+    presets: list[str] = Field([], max_length=2)
+    kind: Literal["ordered", "far", "alike", "not_better"] = "ordered"
     metric: str  # or a difference of two
     table: str | None = None  # number of the table with the printed effect
     place: str | None = None  # its dataset/split
-    headline: bool = False  # of those for which the paper is known
-    only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
-    printed: list[float] = []  # the values of what is compared, where no table row has them
-    weights: str = ""  # trained ones that others cannot stand in for
-    note: str = ""
+    printed: list[float] = Field([], max_length=2)  # both values, where no table row has them
+    controls: list[list[str]] = []  # pairs of presets: the same comparison in another set-up
 
     @model_validator(mode="after")
-    def _check(self) -> "Claim":
+    def _check(self) -> "Part":
         known = METRICS | _OF_NO_RECORD
         if len(sides(self.metric)) > 2 or not known.keys() >= {*sides(self.metric)}:
             _check_names("metric", [self.metric], METRICS)
         _check_names("place", [self.place] if self.place else [], PLACES)
-        if bool(self.presets) == bool(self.unplayed):
+        is_single = self.kind == "ordered" and MINUS in self.metric
+        if len(self.presets) == 1 and not is_single:
+            raise ValueError(f"a single preset cannot be {self.kind}")
+        is_share = MINUS not in self.metric and quantity(self.metric).unit == "%"
+        if self.kind == "far" and not is_share:
+            raise ValueError("far: expected a recall or rsum")
+        if len(self.printed) == 1:
+            raise ValueError("printed: expected two values, of both sides")
+        if any(len(control) != len(self.presets) for control in self.controls):
+            raise ValueError("controls: expected as many presets as the part has")
+        return self
+
+
+OF_PARTS = ("presets", "kind", "metric", "table", "place", "printed", "controls")
+
+
+class Claim(Strict):
+    """A comparative sentence of a paper, in a form that can be tested: one that says several things
+    has a part for each, and holds if all do. What a claim gives for its parts, such as `metric`, is
+    of each of them that gives nothing else."""
+
+    id: str = Field(pattern=r"^[a-z0-9_]+$")
+    statement: str
+    where: str  # section, table or figure of the paper
+    parts: list[Part] = Field(min_length=1)
+    unplayed: str = ""  # without presets: why it cannot be tested
+    headline: bool = False  # of those for which the paper is known
+    only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
+    uncounted: str = ""  # why it is shown and not counted
+    unfair: str = ""  # why a verdict would be of our set-up: it blocks one
+    settings: dict[str, str | float] = {}  # options without which it is another claim
+    weights: str = ""  # trained ones that others cannot stand in for
+    note: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out(cls, given: object) -> object:
+        if not isinstance(given, dict) or not isinstance(given.get("parts", []), list):
+            return given
+        shared = {name: given[name] for name in OF_PARTS if name in given}
+        parts = [
+            shared | (part if isinstance(part, dict) else {"presets": part})
+            for part in given.get("parts", [{}])
+        ]
+        return {k: v for k, v in given.items() if k not in shared} | {"parts": parts}
+
+    @model_validator(mode="after")
+    def _check(self) -> "Claim":
+        if any(bool(part.presets) == bool(self.unplayed) for part in self.parts):
             raise ValueError("expected either presets or the reason why it is unplayed")
-        is_single = len(self.presets) == 1 and self.kind == "ordered" and MINUS in self.metric
-        is_too_many = self.kind != "ordered" and len(self.presets) > 2
-        if is_too_many or (len(self.presets) == 1 and not is_single):
-            raise ValueError(f"{len(self.presets)} presets cannot be {self.kind}")
-        if self.presets and self.printed and len(self.printed) != max(2, len(self.presets)):
-            raise ValueError(
-                "printed: expected one value per preset, or per metric of a single one"
-            )
         if self.only_there and self.place is None:
             raise ValueError("only_there: expected a place")
         return self
+
+    @property
+    def presets(self) -> list[str]:
+        return list(dict.fromkeys(preset for part in self.parts for preset in part.presets))
+
+    @property
+    def place(self) -> str | None:
+        """Of its first part."""
+        return self.parts[0].place
 
 
 class About(Strict):
@@ -225,11 +294,12 @@ class About(Strict):
 
 
 class Paper(Strict):
-    """A paper: what it is, its main row, its tables by number, its claims."""
+    """A paper: what it is, its main row, its tables and figures by number, its claims."""
 
     paper: About
     main: dict = {}  # the row that stands for the paper, and rows that lack one thing of it
     tables: dict[str, Table]
+    figures: dict[str, Shown] = {}  # by number, "9, 10" where several show the same
     claims: list[Claim]
 
     @model_validator(mode="after")
@@ -239,9 +309,11 @@ class Paper(Strict):
         if twice:
             raise ValueError(f"claims: the id {sorted(twice)[0]!r} is there twice")
         for claim in self.claims:
-            _check_names(
-                f"claim {claim.id}: table", [claim.table] if claim.table else [], self.tables
-            )
+            named = [part.table for part in claim.parts if part.table]
+            _check_names(f"claim {claim.id}: table", named, self.tables)
+            far = [part for part in claim.parts if part.kind == "far" and part.presets]
+            if not all(effects(self, part) for part in far):
+                raise ValueError(f"claim {claim.id}: far: expected printed values")
         return self
 
 
@@ -277,7 +349,8 @@ def read_paper(path: Path, preset_names: Container[str]) -> Paper:
         for row in table.rows
         if row.preset
     ]
-    named += [(f"claim {claim.id}", preset) for claim in paper.claims for preset in claim.presets]
+    parts = [(f"claim {claim.id}", part) for claim in paper.claims for part in claim.parts]
+    named += [(of, name) for of, p in parts for pair in (p.presets, *p.controls) for name in pair]
     for where, name in named:
         if name not in preset_names:
             expected, do = "a preset of methods/*.yaml", "choose one of: rematch list presets"
@@ -323,21 +396,21 @@ def _decimals(value: float) -> int:
     return len(f"{value:.4f}".rstrip("0").partition(".")[2])
 
 
-def effects(paper: Paper, claim: Claim) -> list[float] | None:
-    """The printed value of each preset of a claim, or of each metric of a single preset, from its
+def effects(paper: Paper, part: Part) -> list[float] | None:
+    """The printed value of each preset of a part, or of each metric of a single preset, from its
     table or the text; None where one of them is not printed.
 
     The value of a preset in a difference of two metrics is that difference.
     """
-    if claim.printed:
-        return claim.printed
-    if claim.table is None or len(claim.presets) == 1:
+    if part.printed:
+        return part.printed
+    if part.table is None or len(part.presets) == 1:
         return None
-    table, effects = paper.tables[claim.table], []
-    for preset in claim.presets:
-        row = next((r for r in table.rows if r.preset == preset and claim.place in r.numbers), None)
-        numbers = table.numbers(row, claim.place) if row else {}
-        values = [numbers.get(side) for side in sides(claim.metric)]
+    table, effects = paper.tables[part.table], []
+    for preset in part.presets:
+        row = next((r for r in table.rows if r.preset == preset and part.place in r.numbers), None)
+        numbers = table.numbers(row, part.place) if row else {}
+        values = [numbers.get(side) for side in sides(part.metric)]
         if None in values:
             return None
         effects.append(values[0] if len(values) == 1 else round(values[0] - values[1], 4))
@@ -367,10 +440,10 @@ def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
     """The same as a cell of each preset, and the names of the options. Only presets of one method
     that both start anew, or both go on from another one."""
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
-    claims = [claim for paper in papers().values() for claim in paper.claims]
+    parts = [p for paper in papers().values() for claim in paper.claims for p in claim.parts]
     found, known = [], presets()
-    for claim, dataset in ((claim, dataset) for claim in claims for dataset in params.datasets):
-        run = [cells[dataset, preset] for preset in claim.presets if (dataset, preset) in cells]
+    for part, dataset in ((part, dataset) for part in parts for dataset in params.datasets):
+        run = [cells[dataset, preset] for preset in part.presets if (dataset, preset) in cells]
         for first, second in combinations(run, 2):
             if first.method != second.method or bool(first.start) != bool(second.start):
                 continue

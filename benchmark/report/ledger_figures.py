@@ -31,7 +31,7 @@ from benchmark.report.figure_style import (
     shown,
 )
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.verdicts import DENIED, Conclusion
 
 GROUPS = {  # group -> what it means, its colour
     Group.REPLICATED: ("holds", COLOURS[2]),
@@ -95,9 +95,10 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         figure = Figure(figsize=(WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
         axes = figure.subplots()
         for height, name in enumerate(names):
-            counts = Counter((r.group, r.rests_on_drawings) for r in rows if r.paper == name)
+            of_paper = [r for r in rows if r.paper == name and r.group != Group.UNCOUNTED]
+            counts = Counter((row.group, row.rests_on_drawings) for row in of_paper)
             left = 0
-            for group, is_drawn in ((group, is_drawn) for group in Group for is_drawn in (0, 1)):
+            for group, is_drawn in ((group, is_drawn) for group in GROUPS for is_drawn in (0, 1)):
                 count, colour = counts[group, bool(is_drawn)], GROUPS[group][1]
                 look = {"color": colour, "edgecolor": "white", "hatch": HATCH * is_drawn}
                 bar = axes.barh(height, count, 0.62, left, **look)
@@ -122,7 +123,8 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     places = sorted({finding.place for row in rows for finding in row.findings})
     markers = dict(zip(places, MARKERS, strict=False))
     counts = Counter(row.group for row in rows)
-    lines = [ledger_line(row, markers, counts[row.group]) for row in rows if row.findings]
+    tested = [row for row in rows if row.findings and row.group != Group.UNCOUNTED]
+    lines = [ledger_line(row, markers, counts[row.group]) for row in tested]
     legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
     return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
@@ -130,7 +132,8 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
 
 def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
     """A claim with all its findings; `count` claims are in its group."""
-    is_denied = row.claim.kind != "ordered"
+    kind = row.claim.parts[0].kind
+    is_denied = kind in DENIED
     marks = []
     for number, finding in enumerate(row.findings):
         shift = OFFSET * (number - (len(row.findings) - 1) / 2)
@@ -139,7 +142,7 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
     beside = row.needs.replace(" with ", "\nwith ") if row.group == Group.UNDECIDED else ""
     if row.group != Group.UNDECIDED and row.agreeing < len(row.findings):
         beside = f"in {row.agreeing} of {len(row.findings)} tests"
-    low = LIMITS[0] if row.claim.kind == "not_better" else -1
+    low = LIMITS[0] if kind == "not_better" else -1
     return Line(
         label=row.claim.statement,
         marks=marks,

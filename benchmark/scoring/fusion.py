@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from benchmark.scoring.relevance import RefusedError, Relevance, Tile
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
+MIDDLE = (0.4, 0.6)  # where paper 003 says that most adaptive weights lie, figure 6.7
 ROUNDING = 0.01  # of a cosine, in bfloat16, too
 SMALLEST = 1e-12  # area of a score that is nowhere positive: all the weight, as in the limit
 

@@ -235,6 +235,11 @@ class Comparison:
         return self.estimate and self.estimate.interval
 
     @property
+    def names(self) -> str:
+        """Of what is compared, for readers."""
+        return " over ".join(filter(None, self.titles))
+
+    @property
     def trainings(self) -> tuple[int, int]:
         """Runs of the first and of the second."""
         return len(self.firsts), len(self.seconds)

@@ -6,6 +6,8 @@ as no difference. With the 95% interval of d:
     kind         conclusion                        if the interval
     ordered      no difference beyond the margin   lies within -m and m
                  holds, reversed                   else lies above zero, below zero *
+    far          no difference beyond the margin   does not reach above m
+                 holds                             lies above m *
     alike        holds                             lies within -m and m
                  does not hold: better, worse      lies above m, below -m *
     not_better   holds                             does not reach above m
@@ -39,6 +41,8 @@ MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
 SEEDS_BESIDE = (0, 2, 5, 10)  # further trainings that may go with more images
+DENIED = ("alike", "not_better")  # kinds of claims that deny a difference
+ONE_SIDED = ("far", "not_better")  # those on one side of the margin
 
 
 class Flag(NamedTuple):
@@ -95,7 +99,7 @@ class Limit(NamedTuple):
 class Rule:
     """What a claim says about one pair."""
 
-    kind: str  # ordered, alike, not_better
+    kind: str  # ordered, far, alike, not_better
     margin: float
 
     @property
@@ -105,11 +109,13 @@ class Rule:
 
     def p(self, estimate: Estimate) -> float:
         """Of the difference that a conclusion with a star would assert."""
-        is_one_sided = self.kind == "not_better"
+        is_one_sided = self.kind in ONE_SIDED
         return estimate.p_above(self.margin) if is_one_sided else estimate.p(beyond=self.bound)
 
     def asserted(self, difference: float) -> Conclusion:
         """The conclusion with a star that this side of the claim would have."""
+        if self.kind == "far":
+            return Conclusion.HOLDS
         if self.kind == "ordered":
             return Conclusion.HOLDS if difference > 0 else Conclusion.REVERSED
         return Conclusion.BETTER if difference > 0 else Conclusion.WORSE
@@ -117,9 +123,11 @@ class Rule:
     def conclusion(self, estimate: Estimate, adjusted_p: float) -> tuple[Conclusion, str]:
         """With the reason: a short sentence without its full stop."""
         (low, high), margin = estimate.interval, f"{self.margin:.3g}"
-        if high <= self.margin and (self.kind == "not_better" or low >= -self.margin):
-            if self.kind == "not_better":
-                return Conclusion.HOLDS, f"the interval does not reach above the margin of {margin}"
+        if high <= self.margin and (self.kind in ONE_SIDED or low >= -self.margin):
+            if self.kind in ONE_SIDED:
+                is_far = self.kind == "far"
+                conclusion = Conclusion.NO_DIFFERENCE if is_far else Conclusion.HOLDS
+                return conclusion, f"the interval does not reach above the margin of {margin}"
             is_ordered = self.kind == "ordered"
             conclusion = Conclusion.NO_DIFFERENCE if is_ordered else Conclusion.HOLDS
             return conclusion, f"the interval lies within {margin} of zero"
@@ -128,6 +136,7 @@ class Rule:
                 "ordered": f"covers zero{f' and reaches beyond {margin}' if self.margin else ''}",
                 "alike": f"reaches within {margin} of zero and beyond",
                 "not_better": f"covers the margin of {margin}",
+                "far": f"covers the margin of {margin}",
             }
             return Conclusion.UNDECIDED, f"the interval {reasons[self.kind]}"
         if adjusted_p > ALPHA:
@@ -143,7 +152,7 @@ class Rule:
 
         `adjustment` is what Holm multiplied the p with.
         """
-        d = difference if self.kind == "not_better" else abs(difference)
+        d = difference if self.kind in ONE_SIDED else abs(difference)
         # Distances from the bounds that would decide, each with its level of significance.
         rooms = [(d - self.bound, ALPHA / adjustment), (self.margin - d, ALPHA)]
         found = [partial(_is_found, doubt, *room) for room in rooms if room[0] > 0]
@@ -176,6 +185,7 @@ class Pair:
     adjusted_p: float | None = None  # by Holm
     size: Size | None = None
     limit: Limit | None = None  # what would decide it; None: it is decided, or that is not known
+    controls: "tuple[Pair, ...]" = ()  # the same comparison in other set-ups, each for itself
 
     @property
     def difference(self) -> float:
@@ -198,6 +208,12 @@ def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
         [_concluded(*facts) for facts in zip(*of_claim, strict=True)]
         for of_claim in zip(claims, *scopes, strict=True)
     ]
+
+
+def withheld(pair: Pair, why: Flag) -> Pair:
+    """A pair of which nothing is concluded after all."""
+    undecided = {"conclusion": Conclusion.UNDECIDED, "on_test_set": Conclusion.UNDECIDED}
+    return replace(pair, **undecided, reason=why.sentence, blocked=why)
 
 
 Adjusted = tuple[float, float, float]  # p, Holm's, and what Holm multiplied it with, unbounded

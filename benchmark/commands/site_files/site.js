@@ -140,7 +140,7 @@ function claims() {
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
   const rows = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => [
-    { shown: make("span", { class: "wide" }, claim.statement + (claim.elsewhere ? " (said of other data)" : "")), sort: claim.statement }, claim.paper,
+    { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
     claim.on_test_set,
     { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),

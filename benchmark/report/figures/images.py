@@ -1,8 +1,9 @@
-"""What scores rest on, of the best row that has such samples: the words of a caption (instance-loss
-paper, Fig. 11), and where each of them looks in the image (SCAN, Fig. 4). And the boxes that the
-best row and a baseline choose for phrases."""
+"""What scores rest on, of the best rows that have such samples: the words of a caption, for each
+method (instance-loss paper, Fig. 11), and where each of them looks in the image (SCAN, Fig. 4). And
+the boxes that the best row and a baseline choose for phrases."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -43,12 +44,12 @@ LOOKS = (  # of the true box, and of those that rows choose
 
 
 def words(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    row = next((row for row in inputs.board.ranked if "words_drop" in row.samples), None)
-    if row:
+    told = [row for row in reversed(inputs.board.ranked) if "words_drop" in row.samples]
+    for row in {row.method: row for row in told}.values():  # the best of each method
         texts = _texts(inputs, row.samples["words_captions"])
         drops = dict(zip(texts, row.samples["words_drop"], strict=True))
         yield ReportFigure(
-            name="words",
+            name=f"words-{PurePosixPath(row.method).stem}",
             figure=word_importance(drops),
             alt=f"{row.title}: how much the score of a caption and its image drops without each of "
             f"its words, {len(drops)} captions",

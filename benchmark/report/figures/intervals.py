@@ -11,7 +11,7 @@ from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREEN, GREY, ORANGE
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
 from benchmark.scoring import METRICS
-from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.verdicts import ONE_SIDED, Conclusion
 
 NOT_CONVERGED = "C"  # letter of a flag
 CONVERGED = Look(title="converged, or not trained in epochs", colour=BLUE)
@@ -77,9 +77,9 @@ def claims(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
     """One per comparison with an interval; every quantity has its own axis."""
     lines = []
-    for verdict in verdicts:
+    for verdict in (verdict for verdict in verdicts if verdict.is_counted):
         for pair in (pair for pair in verdict.pairs if pair.interval):
-            ends = (pair.margin,) if pair.rule.kind == "not_better" else (-pair.margin, pair.margin)
+            ends = (pair.margin,) if pair.rule.kind in ONE_SIDED else (-pair.margin, pair.margin)
             marks = [Mark(value=end, look=MARGIN) for end in ends if end]
             marks.append(
                 Mark(
@@ -91,9 +91,9 @@ def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
             )
             if pair.printed is not None:
                 marks.append(Mark(value=pair.printed, look=PRINTED))
-            label, heading = verdict.claim.statement, quantity(verdict.claim.metric).heading
+            label, heading = verdict.claim.statement, quantity(pair.comparison.metric).heading
             if len(verdict.pairs) > 1:
-                label = f"{' over '.join(pair.comparison.titles)}: {label}"
+                label = f"{pair.comparison.names}: {label}"
             panel = f"difference of {heading}; right of 0: the first preset is better"
             lines.append(Line(label=label, marks=marks, panel=panel))
     return lines

@@ -1,10 +1,12 @@
 """What two papers show. Instance loss: densities of scores by loss (Fig. 5), and correlations of
-images before and after training (Fig. 4b). CycleMatch: maps of its spaces (Fig. 6.4), curves and
-weights of adaptive fusion (Figs. 6.5 and 6.7), and scores of a few pairs (Fig. 6.6)."""
+images before and after training (Fig. 4b), and the loss of both branches (Fig. 8). CycleMatch: maps
+of its spaces (Fig. 6.4), curves and weights of adaptive fusion (Figs. 6.5 and 6.7), and scores of a
+few pairs (Fig. 6.6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.spatial.distance import cdist
@@ -17,6 +19,7 @@ from benchmark.report.figure_style import (
     COLOURS,
     GREY,
     ORANGE,
+    WIDTH,
     drawing,
     legend_below,
     matrix_panels,
@@ -24,13 +27,14 @@ from benchmark.report.figure_style import (
     shown,
 )
 from benchmark.report.figures.similarity import densities, histograms_of, limits
+from benchmark.scoring.fusion import MIDDLE
 
 LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
 INSTANCE = "dual_path_instance_1"  # the preset of Fig. 4b
+BRANCHES = {"image branch": "loss_visual", "text branch": "loss_textual"}  # columns of a history
 MAPPED = ("dualmatch", "cyclematch")
 FUSIONS = ("cyclematch_adaptive", "cyclematch_hglmm_adaptive")
 SCORED = ("dualmatch", "cyclematch_adaptive")
-MIDDLE = (0.4, 0.6)  # where the paper says that most weights lie
 QUERY = {"i2t": "image query", "t2i": "caption query"}
 
 
@@ -38,7 +42,7 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
     rows = [row for row in map(inputs.board.row, LOSSES) if row and row.played and row.has_scores]
     if rows:
         order = next(x for x in papers()["instance_loss"].claims if x.id == "overlap_order")
-        printed = dict(zip(order.presets, order.printed, strict=True))
+        printed = {p: x for of in order.parts for p, x in zip(of.presets, of.printed, strict=True)}
         titles = [
             f"{shown(row.title, 44)}\nS {row.mean('overlap_s'):.4f} (paper "
             f"{printed[row.preset]:.4f})\nmean of P {row.mean('mean_matched'):.3f}, "
@@ -67,6 +71,34 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
             f"{'it recurs' if last < first else 'it does not recur'}. Standardised features are "
             f"hardly correlated to begin with. Seed {row.samples_seed}.",
         )
+    history = row.played[0].history if row and row.played else None
+    if history is not None and {*BRANCHES.values()} <= {*history}:
+        losses = history.set_index("epoch")[[*BRANCHES.values()]]
+        is_half = losses < losses.iloc[0] / 2
+        image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
+        told = [f"epoch {end:g}" if np.isfinite(end) else "no epoch" for end in (image, text)]
+        yield ReportFigure(
+            name="branches",
+            figure=branch_losses(losses),
+            alt=f"{inputs.board.title}, {row.title}: instance loss of both branches by epoch",
+            caption="After Fig. 8, where the classification error of the image CNN falls before "
+            "that of the text CNN; drawn is the loss of each, as no record has its error. It has "
+            f"halved in {told[0]} for images and in {told[1]} for texts: "
+            f"{'it recurs' if image < text else 'it does not recur'}. Seed "
+            f"{row.played[0].record.seed}.",
+        )
+
+
+def branch_losses(losses: pd.DataFrame) -> Figure:
+    """The instance loss of each branch by epoch, in nats per item."""
+    with drawing():
+        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
+        axes = figure.subplots()
+        for (branch, column), colour in zip(BRANCHES.items(), COLOURS, strict=False):
+            axes.plot(losses.index, losses[column], color=colour, label=branch)
+        axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
+        axes.legend()
+    return figure
 
 
 def off_diagonal(values: np.ndarray) -> float:

@@ -11,55 +11,66 @@ from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
 from benchmark.stats.verdicts import Limit, Pair, Size, two_digits
 
 TESTS = "../../tests"  # from a season's page
-SIGNS = {"ordered": "beats", "alike": "is like", "not_better": "does not beat"}
+INDENT = "– "  # before a part of a claim
+SIGNS = {
+    "ordered": "beats",
+    "far": "is far above",
+    "alike": "is like",
+    "not_better": "does not beat",
+}
 
 
 def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
-    """For pages, a row per claim that was run: the verdict, the pair of presets that decides it,
-    what would decide an undecided one, and the letters of all flags."""
+    """For pages, a row per claim that was run, and of one with several parts a row for each: the
+    verdict, what would decide an undecided one, and the letters of all flags."""
     lines = []
     for verdict in (verdict for verdict in verdicts if verdict.pairs):
-        pair, letters = verdict.decisive, flags.letters(verdict.flags, "".join(flags.NAMES))
-        chosen = f" (decided by: {compared(verdict, pair)})" * (len(verdict.pairs) > 1)
-        lines.append(
-            {
-                "claim": f"{statement(verdict)}{chosen}",
-                "verdict": verdict.conclusion,
-                "metric": heading(verdict),
+        letters = flags.letters(verdict.flags, "".join(flags.NAMES))
+        head = {"claim": statement(verdict), "verdict": verdict.conclusion}
+        head["flags"] = Code(letters) if letters else None
+        alone = len(verdict.pairs) == 1
+        lines += [] if alone else [head]
+        for pair in verdict.pairs:
+            of_part = {"claim": f"{INDENT}{compared(pair)}", "verdict": pair.conclusion}
+            line = {
+                "metric": heading(pair),
                 "difference, 95% interval": difference(pair),
                 "printed": printed_difference(pair),
                 "would decide it": limited(pair.limit) if pair.limit else "",
-                "flags": Code(letters) if letters else None,
             }
-        )
-    return Table.of(title, lines)
+            lines.append((head if alone else of_part) | line)
+    order = ("claim", "verdict", "metric", "difference, 95% interval", "printed")
+    order += ("would decide it", "flags")
+    return Table.of(title, [{name: line.get(name) for name in order} for line in lines])
 
 
 def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
-    """For export: every claim, with a row per pair of presets that was compared, or the reason why
-    none was."""
+    """For export: every claim, with a row per part that was run, or the reason why none was."""
     lines = []
     for verdict in verdicts:
-        metric = quantity(verdict.claim.metric)
+        claim = verdict.claim
         of_claim = {
             "paper": verdict.paper,
             "claim": statement(verdict),
+            "counted": "yes" if verdict.is_counted else "no",
             "on other images": verdict.conclusion,
             "on this test set": verdict.on_test_set,
-            "compared": f" {SIGNS[verdict.claim.kind]} ".join(map(title_of, verdict.claim.presets)),
-            "metric": heading(verdict),
         }
-        ends = {"where": verdict.claim.where, "note": verdict.claim.note}
+        ends = {"where": claim.where, "note": claim.note}
         if not verdict.pairs:
+            asked = "; ".join(asserted(part.presets, part.kind) for part in claim.parts)
+            metrics = dict.fromkeys(quantity(part.metric).heading for part in claim.parts)
+            of_claim |= {"compared": asked, "metric": ", ".join(metrics)}
             lines.append(of_claim | {"remark": verdict.reason} | ends)
         for pair in verdict.pairs:
-            p_values = {"p": pair.p, "p after Holm": pair.adjusted_p}
+            p_values, decimals = {"p": pair.p, "p after Holm": pair.adjusted_p}, _decimals(pair)
             of_pair = {
-                "compared": compared(verdict, pair),
-                "of this pair": pair.conclusion,
+                "compared": compared(pair),
+                "metric": heading(pair),
+                "of this part": pair.conclusion,
                 "seeds": ", ".join(str(n) for n in dict.fromkeys(pair.comparison.trainings) if n),
-                "first": mean(pair.comparison.firsts, metric.decimals),
-                "second": mean(pair.comparison.seconds, metric.decimals),
+                "first": mean(pair.comparison.firsts, decimals),
+                "second": mean(pair.comparison.seconds, decimals),
                 "difference": difference(pair),
                 "printed": printed_difference(pair),
                 "margin": Number(value=pair.margin, form=".2g"),
@@ -77,7 +88,9 @@ def against_papers(board: Board, verdicts: Sequence[Verdict]) -> list[tuple[Verd
     listed = []
     for verdict in verdicts:
         rows = [board.row(preset) for preset in verdict.claim.presets]
-        if verdict.conclusion in FAILED and verdict.paper != OWN and all(rows):
+        is_against = verdict.conclusion in FAILED and verdict.is_counted
+        if is_against and verdict.paper != OWN and any(rows):
+            rows = [row for row in rows if row]
             names = [row.method for row in rows if not row.is_own]
             names += ["fusion"] * any(row.declared.fuse for row in rows)
             links = [f"[{name}]({TESTS}/test_{name}.py)" for name in dict.fromkeys(names)]
@@ -86,7 +99,7 @@ def against_papers(board: Board, verdicts: Sequence[Verdict]) -> list[tuple[Verd
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many claims have each conclusion that one has: "holds 1, undecided 2"."""
+    """How many claims that count have each conclusion that one has: "holds 1, undecided 2"."""
     return ", ".join(f"{word} {count}" for word, count in counts(verdicts).items() if count)
 
 
@@ -94,45 +107,55 @@ def tally(verdicts: Sequence[Verdict]) -> str:
     """What became of all claims, those of the season file first; without its full stop."""
     own = [verdict for verdict in verdicts if verdict.paper == OWN]
     of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
-    said = {"The season's own claims": own, f"The papers' {len(of_papers)} claims": of_papers}
+    counting = sum(verdict.is_counted for verdict in of_papers)
+    said = {
+        "The season's own claims": own,
+        f"Of the papers' claims {counting} count here": of_papers,
+    }
     return ". ".join(f"{head}: {counted(of)}" for head, of in said.items() if of)
 
 
 def statement(verdict: Verdict) -> str:
-    """The claim; where its sentence names another dataset, that it does."""
-    return told(verdict.claim.statement, verdict.is_elsewhere)
+    """The claim; where it does not count, that it does not."""
+    text = verdict.claim.statement
+    if verdict.is_elsewhere:
+        return f"Said of other data, not counted: {text}"
+    return text if verdict.is_counted else f"Not counted: {text}"
 
 
-def told(text: str, is_elsewhere: bool) -> str:
-    """A claim's sentence; where it names another dataset, that it does."""
-    return f"Said of other data: {text}" if is_elsewhere else text
+def asserted(names: Sequence[str], kind: str) -> str:
+    """What is said of presets: "a beats b"."""
+    return f" {SIGNS[kind]} ".join(map(title_of, names))
 
 
-def compared(verdict: Verdict, pair: Pair) -> str:
+def compared(pair: Pair) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
     comparison = pair.comparison
     if comparison.second:
-        return f" {SIGNS[verdict.claim.kind]} ".join(comparison.titles)
+        return f" {SIGNS[pair.rule.kind]} ".join(comparison.titles)
     first, second = (quantity(side).heading for side in sides(comparison.metric))
     return f"{comparison.titles[0]}: {first} above {second}"
 
 
-def heading(verdict: Verdict) -> str:
-    """Of the metric that a claim was tested with."""
-    return quantity(verdict.claim.metric).heading
+def heading(pair: Pair) -> str:
+    """Of the metric that was compared."""
+    return quantity(pair.comparison.metric).heading
 
 
 def difference(pair: Pair) -> Number:
     """The measured difference with its interval; a dagger marks one that says nothing of other
     trainings."""
     note = DAGGER * pair.comparison.is_of_these_trainings
-    decimals = quantity(pair.comparison.metric).decimals
-    return signed(pair.difference, decimals, pair.interval, note)
+    return signed(pair.difference, _decimals(pair), pair.interval, note)
 
 
 def printed_difference(pair: Pair) -> Number | None:
     """What the paper prints for it."""
-    return signed(pair.printed, quantity(pair.comparison.metric).decimals)
+    return signed(pair.printed, _decimals(pair))
+
+
+def _decimals(pair: Pair) -> int:
+    return quantity(pair.comparison.metric).decimals
 
 
 def remark(verdict: Verdict, pair: Pair) -> str:

@@ -18,6 +18,7 @@ from benchmark.core.files import atomic, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
+from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.markdown import bold, escaped, picture, pipe_table
 from benchmark.report.pages.templates import filled
@@ -65,15 +66,19 @@ def _by_task(
         return dict.fromkeys({row.task for row in board.ranked}, sentence)
     open_image = raw_dataset(params, board.dataset).pictures()
     sections: dict[str, str] = {}
+    mains = {paper.main.get("preset") for paper in papers().values()}
     for of_task, section in ((board.retrieval, "examples"), (board.localisation, "phrases")):
         if of_task.ranked:
             inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
             kept = [row for row in of_task.ranked if row.played[0].retrieved]
-            best = kept[0] if kept and section == "examples" else None
+            galleries = [
+                (row, gallery(data, row.played[0], open_image, figures, thumbnails, up))
+                for row in kept * (section == "examples")
+                if row is kept[0] or row.preset in mains
+            ]
             sections[of_task.ranked[0].task] = filled(
                 f"{section}.md.j2",
-                best=best,
-                gallery=best and gallery(data, best.played[0], open_image, figures, thumbnails, up),
+                galleries=galleries,
                 figures=figures.section(section, inputs, board.dataset, up),
             )
     return sections
@@ -88,7 +93,7 @@ def gallery(
     up: str,
 ) -> str:
     """Markdown of a cell's hits and misses; its thumbnails are saved below `figures`."""
-    split, retrieved = data.split("test"), outcome.retrieved
+    split, retrieved, preset = data.split("test"), outcome.retrieved, outcome.record.preset
     texts = [escaped(text) for text in data.captions["text"].iloc[split.caption_rows]]
 
     def shown(name: str, images: Sequence[int], is_own: Sequence[bool]) -> str:
@@ -114,8 +119,8 @@ def gallery(
     for query, result in chosen(outcome.ranks("t2i")):
         found = retrieved["t2i"][query][:SHOWN]
         is_own = split.group_of_image[found] == split.group_of_caption[query]
-        images = shown(f"{split.caption_rows[query]:06d}-found", found, is_own)
-        rows["t2i"].append([f"{texts[query]}<br>{result}", images])
+        name = f"{split.caption_rows[query]:06d}-{preset}-found"
+        rows["t2i"].append([f"{texts[query]}<br>{result}", shown(name, found, is_own)])
     heads = ["caption", "first five images"]
     whose = "The caption's own image has" if rows["i2t"] else "Images of its person have"
     parts = [f"Caption to images. {whose} a green frame.", pipe_table(heads, rows["t2i"], "ll")]

@@ -3,20 +3,23 @@
 Knows no torch.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
+from benchmark.boards import flags
 from benchmark.boards.claim_ledger import (
     FAILED,
     Compared,
+    Finding,
     Group,
     LedgerRow,
     SeasonClaims,
-    same_comparisons,
     untested_for,
     untested_reasons,
 )
 from benchmark.papers.printed_tables import fidelity, papers
-from benchmark.report.pages.claim_tables import told
+from benchmark.report.markdown import inside, pipe_table
+from benchmark.report.pages.claim_tables import INDENT
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 
@@ -41,23 +44,26 @@ def ledger_page(
                 for group, of_group in by_group.items()
             ],
         ),
-        total=len(rows),
-        tested=sum(bool(row.findings) for row in rows),
+        counted=len(rows) - len(by_group[Group.UNCOUNTED]),
+        tested=sum(bool(row.findings) for row in rows if row.group != Group.UNCOUNTED),
         by_group=by_group,
         group=Group,
-        same=same_comparisons(rows),
+        blocking={flags.NAMES[letter]: why for letter, why in flags.BLOCKING.items()},
         leaders=leaders(seasons),
         surprises=failing,
         rows=rows,
         papers=papers(),
         tables={
-            group: claim_table(by_group[group])
+            group: claim_table({row: row.findings for row in by_group[group]})
             for group in Group
-            if by_group[group] and group != Group.UNTESTED
+            if by_group[group] and group not in (Group.UNTESTED, Group.UNCOUNTED)
         },
+        beside=claim_table(
+            {row: row.findings + row.alike for row in by_group[Group.UNCOUNTED]}
+            | {row: row.alike for row in rows if row.alike and row.group != Group.UNCOUNTED}
+        ),
         untested=untested_reasons(rows),
         untested_for=untested_for,
-        statement=statement,
         difference=difference,
     )
 
@@ -83,30 +89,35 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("Who leads", lines)
 
 
-def claim_table(rows: Sequence[LedgerRow]) -> Table:
-    """A row per finding on these claims; of a claim on several pairs, that which decides is
-    named."""
+def claim_table(findings: Mapping[LedgerRow, Sequence[Finding]]) -> Table:
+    """A row per finding on a claim, and of a claim with several parts a row for each."""
     lines = []
-    for row in rows:
-        for number, finding in enumerate(row.findings):
-            compared = finding.compared
-            pair = f": {compared.first} against {compared.second}" * (compared.pairs > 1)
-            lines.append(
-                {
-                    "claim": statement(row) if number == 0 else "",
-                    "data": f"{finding.place}{pair}",
-                    "verdict": finding.conclusion,
-                    "metric": compared.metric,
-                    "difference, 95% interval": difference(compared),
-                    "printed": signed(compared.printed, compared.decimals),
-                    "needed": finding.needs,
+    for row, of_claim in findings.items():
+        for number, finding in enumerate(of_claim):
+            head = {"claim": row.claim.statement if number == 0 else "", "data": finding.place}
+            head |= {"verdict": finding.conclusion, "needed": finding.needs}
+            alone = len(finding.parts) == 1
+            lines += [] if alone else [head]
+            for part in finding.parts:
+                names = " over ".join(filter(None, (part.first, part.second)))
+                of_part = {"claim": "", "data": f"{INDENT}{names}", "verdict": part.conclusion}
+                line = {
+                    "metric": part.metric,
+                    "difference, 95% interval": difference(part),
+                    "printed": signed(part.printed, part.decimals),
                 }
-            )
-    return Table.of("Claims", lines)
+                lines.append((head if alone else of_part) | line)
+                for of in part.controls:
+                    control = f"{INDENT}control: {of.first} over {of.second}"
+                    said = {"data": control, "verdict": of.conclusion, "metric": of.metric}
+                    lines.append(said | {"difference, 95% interval": difference(of)})
+    order = ("claim", "data", "verdict", "metric", "difference, 95% interval", "printed", "needed")
+    return Table.of("Claims", [{name: line.get(name) for name in order} for line in lines])
 
 
-def fidelity_page() -> str:
-    """reports/fidelity.md: paper, official code and this implementation, topic by topic."""
+def fidelity_page(pages: Mapping[str, str]) -> str:
+    """reports/fidelity.md: paper, official code and this implementation, topic by topic, and where
+    each table and figure is; `pages` are those of the seasons by their path from there."""
     tables = {}
     for name, entries in fidelity().items():
         lines = []
@@ -116,12 +127,30 @@ def fidelity_page() -> str:
             line = {"topic": entry.topic, "paper": entry.paper, "official code": entry.code}
             lines.append(line | {"ours": entry.ours, "why; option": why})
         tables[name] = Table.of(name, lines)
-    return filled("fidelity.md.j2", papers=papers(), tables=tables)
+    return filled("fidelity.md.j2", papers=papers(), tables=tables, drawn=drawn_table(pages))
 
 
-def statement(row: LedgerRow) -> str:
-    """The claim; where its sentence names other data alone, that it does."""
-    return told(row.claim.statement, row.is_elsewhere)
+def drawn_table(pages: Mapping[str, str]) -> str:
+    """Markdown of every table and figure of the papers, with the pages that show it, or why none
+    does."""
+    lines = []
+    for name, paper in papers().items():
+        marks = {f"table {n}": (t.title, "", f"^## Table {n}:") for n, t in paper.tables.items()}
+        for number, figure in paper.figures.items():
+            several = "s" * (", " in number)
+            what = number.lower() if "Table" in number else f"figure{several} {number}"
+            mark = rf"\]\(\S+-{figure.where}[-.]"
+            marks[what] = (figure.title, figure.lacks, mark)
+        for what, (title, lacks, mark) in marks.items():
+            found = [
+                f"[{path.split('/')[0]}]({path})"
+                for path, text in pages.items()
+                if re.search(mark, text, re.MULTILINE)
+                and (path.endswith(f"/{name}.md") or not what.startswith("table"))
+            ]
+            place = inside(lacks) or ", ".join(found) or "on no published page"
+            lines.append([name, what, inside(title), place])
+    return pipe_table(["paper", "number", "title", "where it is here"], lines, "llll")
 
 
 def difference(compared: Compared) -> Number:

@@ -5,6 +5,7 @@ Knows no torch.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, median
 
 from benchmark.boards import claims, comparisons, flags
@@ -12,7 +13,7 @@ from benchmark.boards.boards import Board, Row
 from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import Paper, is_time
 from benchmark.report.pages.result_tables import interval_of, status
-from benchmark.report.tables import ARROW, Number, Table, three_digits
+from benchmark.report.tables import ARROW, DAGGER, Number, Table, three_digits
 from benchmark.scoring import METRICS
 
 YES = "yes"
@@ -75,27 +76,36 @@ def _cell(
 
 
 def shown_tables(paper: Paper, board: Board) -> list[Table]:
-    """For a page: the tables with a measured number, and of these the rows and columns that have
-    some. Of several places that are all other datasets than the board's, the first stands for all.
-    Comparability is a column only where it differs."""
-    shown = []
+    """For a page: of the tables with a measured row all rows of the paper's own, and the columns
+    that have a measured number. The places are those of the board's dataset, or all that are
+    printed. A dagger that all of its numbers have stands once, in the title."""
+    shown, lacks = [], unmeasured(paper, [board])
     for number, printed in paper.tables.items():
         alike = [place for place in printed.places if claims.is_dataset(board, place)]
-        for place in alike or printed.places[:1]:
+        for place in () if number in lacks else alike or printed.places:
             table = paper_table(paper, number, place, board)
-            frame = table.frame[table.frame["comparable"].notna()]
-            twice = Counter(frame["row"])
-            labels = [
-                label if twice[label] == 1 or not setting else f"{label}, {setting}"
-                for label, setting in zip(frame["row"], frame["setting"], strict=True)
-            ]
-            heads = [h for h in frame.columns[2:-2] if any(c.value is not None for c in frame[h])]
+            rows = [row for row in printed.rows if place in row.numbers]
+            frame = table.frame[[bool(row.preset or row.unplayed) for row in rows]]
+            if frame.empty:
+                continue
+            columns = list(frame.columns[2:-2])
+            heads = [h for h in columns if any(c.value is not None for c in frame[h])] or columns
             if len(heads) > MOST:
                 heads = [h for h in heads if h in RECALLS or "R@" not in h][:MOST]
-            differs = ["comparable"] * (frame["comparable"].nunique() > 1)
-            if heads:
-                frame = frame.assign(row=labels)[["row", *heads, *differs]]
-                shown.append(Table(table.title, frame))
+            cells, title = frame[heads], table.title
+            if {c.note for h in heads for c in frame[h] if c.low is not None} == {DAGGER}:
+                cells, title = cells.map(lambda c: replace(c, note="")), f"{title} {DAGGER}"
+            twice, differs = Counter(frame["row"]), frame["comparable"].nunique() > 1
+            labels = [
+                f"{label}, {setting}" * (twice[label] > 1 and bool(setting)) or label
+                for label, setting in zip(frame["row"], frame["setting"], strict=True)
+            ]
+            if differs:  # a column of its own would not fit
+                labels = [
+                    f"{label}; comparable: {answer.replace(':', ',')}" if answer else label
+                    for label, answer in zip(labels, frame["comparable"], strict=True)
+                ]
+            shown.append(Table(title, cells.assign(row=labels)[["row", *heads]]))
     return shown
 
 

@@ -115,6 +115,8 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         "claims.md.j2",
         shown=shown,
         statement=claim_tables.statement,
+        compared=claim_tables.compared,
+        difference=claim_tables.difference,
         said=flags.said,
         alpha=ALPHA,
         legend=legend(*(of_board["table"] for of_board in shown)),
@@ -160,7 +162,11 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         cheapest=_cheapest(board.retrieval),
         tally=tally(verdicts),
         claims={
-            head: [v.claim.statement.rstrip(".") for v in verdicts if v.conclusion in kinds]
+            head: [
+                v.claim.statement.rstrip(".")
+                for v in verdicts
+                if v.conclusion in kinds and v.is_counted
+            ]
             for head, kinds in HEADS.items()
         },
         undecided=_undecided(verdicts),
@@ -220,6 +226,6 @@ def _fastest(seconds: dict[Row, float], unit: str) -> list[str]:
 
 def _undecided(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """What keeps claims undecided, with their number."""
-    undecided = [v for v in verdicts if v.conclusion == Conclusion.UNDECIDED]
+    undecided = [v for v in verdicts if v.is_counted and v.conclusion == Conclusion.UNDECIDED]
     blocking = [[flags.NAMES[flag.letter] for flag in v.flags if flag.blocks] for v in undecided]
     return dict(Counter(names[0] if names else "the interval" for names in blocking).most_common())
