@@ -5,7 +5,7 @@ import torch
 from oracles import cyclematch as naive
 from torch import Tensor, nn
 
-from benchmark.contracts.methods import Batch, Captions, Sizes
+from benchmark.contracts.methods import Batch, Captions, OptionError, Sizes
 from benchmark.contracts.methods import cyclematch as method
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
@@ -62,21 +62,44 @@ def layers_of(mapping: method.Mapping) -> dict[str, tuple]:
 
 def oracle_inputs(model: method.Model, batch: Batch) -> tuple:
     """f_I2T, f_T2I, the v and the t of a batch."""
-    vs = [naive.batch_norm(norm_of(model.image_norm), x) for x in batch.images.tolist()]
-    ts = [naive.batch_norm(norm_of(model.text_norm), x) for x in batch.captions.values.tolist()]
+    scaled = {"common": naive.common_scale, "component": naive.batch_norm}[model.config.scaling]
+    vs = [scaled(norm_of(model.image_norm), x) for x in batch.images.tolist()]
+    ts = [scaled(norm_of(model.text_norm), x) for x in batch.captions.values.tolist()]
     return layers_of(model.i2t), layers_of(model.t2i), vs, ts
 
 
 @pytest.mark.parametrize("k", [1, 3, 50])  # a row has three other images at most
 @pytest.mark.parametrize("variant", method.VARIANTS)
-def test_terms_are_the_papers(variant, k):
-    model, batch = model_of(variant=variant, margin=0.3, alpha=1.7, top_k=k), batch_of(1)
+@pytest.mark.parametrize("scaling", method.SCALINGS)
+def test_terms_are_the_papers(scaling, variant, k):
+    options = {"variant": variant, "scaling": scaling, "margin": 0.3, "alpha": 1.7, "top_k": k}
+    model, batch = model_of(**options), batch_of(1)
     terms = model.loss(batch)
     given = oracle_inputs(model, batch)
     for name, term in terms.items():
         expected = getattr(naive, name)(*given, IMAGE_IDS, 0.3, 1.7, k)
         assert term.item() == pytest.approx(expected, abs=1e-10)
         assert expected > 0.01
+
+
+def test_one_deviation_of_the_batch_divides_all_components_and_is_remembered():
+    norm, like = method.CommonScale(3, affine=False).double(), nn.BatchNorm1d(3, affine=False)
+    like = like.double()
+    x_BD = torch.tensor([[1.0, 0.0, -3.0], [3.0, 0.2, 5.0], [5.0, 0.1, 1.0]], dtype=torch.float64)
+    scaled_BD, _ = norm(x_BD), like(x_BD)
+    columns = x_BD.T.tolist()
+    means = [sum(column) / 3 for column in columns]
+    spreads = [sum((x - m) ** 2 for x in of) / 3 for of, m in zip(columns, means, strict=True)]
+    remembered = means, spreads, None, None, norm.eps
+    expected = [naive.common_scale(remembered, x) for x in x_BD.tolist()]
+    assert scaled_BD.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
+    assert torch.equal(norm.running_mean, like.running_mean)
+    assert torch.equal(norm.running_var, like.running_var)
+
+
+def test_an_unknown_scaling_is_refused_with_the_known_ones():
+    with pytest.raises(OptionError, match="one of common, component"):
+        method.Config(scaling="none")
 
 
 @pytest.mark.parametrize("variant", method.VARIANTS)

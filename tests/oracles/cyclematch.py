@@ -29,6 +29,13 @@ def linear(layer, x):
     return result
 
 
+def common_scale(norm, x):
+    """Each component minus its mean, all divided by the root of the mean variance."""
+    mean, variance, _, _, eps = norm
+    deviation = math.sqrt(sum(variance) / len(variance) + eps)
+    return [(value - m) / deviation for value, m in zip(x, mean, strict=True)]
+
+
 def batch_norm(norm, x):
     """(mean, variance, scale or None, shift or None, eps) in evaluation mode."""
     mean, variance, scale, shift, eps = norm
