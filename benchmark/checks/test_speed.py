@@ -202,7 +202,7 @@ def evaluation() -> dict[str, float]:
         of_retrieval(ScoreStream([encoded], fusion.mean), relevance)
 
     before = peak_memory()
-    own, bare = fastest(evaluate, multiply, rounds=4)
+    own, bare = fastest(evaluate, multiply, rounds=6)
     return {"own": own, "product": bare, "mebibytes": peak_memory() - before}
 
 
