@@ -122,6 +122,13 @@ def test_the_same_comparison_on_other_data_is_shown_and_not_counted():
     assert row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
 
 
+def test_what_was_withheld_is_told_and_decides_nothing():
+    part = compared(conclusion="undecided", withheld="reversed")
+    told = row(judged("undecided").model_copy(update={"parts": [part]}))
+    assert (told.group, told.is_withheld) == (Group.UNDECIDED, True)
+    assert not row(judged("undecided")).is_withheld
+
+
 def test_a_sentence_that_numbers_cannot_deny_is_not_counted():
     name = next(claim.id for claim in papers()["cyclematch"].claims if claim.uncounted)
     told = judged("holds", name).model_copy(update={"paper": "cyclematch"})

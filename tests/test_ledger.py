@@ -36,6 +36,10 @@ def test_a_table_has_a_row_per_finding_part_and_control():
     assert of_parts[0]["data"] == "– A over B"
     assert of_parts[0]["difference, 95% interval"].low is None
     assert (last["data"], last["verdict"]) == ("– control: C over D", "reversed")
+    part = compared(conclusion="undecided", withheld="reversed")
+    told = row(judged("undecided").model_copy(update={"parts": [part]}))
+    (line,) = claim_table({told: told.findings}).frame.to_dict("records")
+    assert line["verdict"] == "undecided; without a control: reversed"
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():

@@ -235,6 +235,7 @@ def test_a_verdict_against_a_paper_stands_beside_its_controls(played, monkeypatc
     stands, withheld = [of["parts"][0] for of in told]
     assert (stands["conclusion"], withheld["conclusion"]) == (Conclusion.NO_DIFFERENCE, "undecided")
     assert [of["first"] for of in stands["controls"]] == ["SCAN i-t LSE"]
+    assert (stands["withheld"], withheld["withheld"]) == (None, Conclusion.NO_DIFFERENCE)
     assert withheld["controls"] == [] and "no control" in told[1]["reason"]
     assert "control: SCAN i-t LSE over SCAN t-i AVG + i-t LSE" in seen(FOLDER / "../README.md")
 

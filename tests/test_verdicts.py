@@ -176,7 +176,8 @@ def test_what_is_withheld_keeps_its_numbers_and_says_why():
     why = Flag("2", "no control", blocks=True)
     held = withheld(pair, why)
     assert (held.conclusion, held.on_test_set, held.reason) == ("undecided", "undecided", why[1])
-    assert held.blocked == why and (held.p, held.limit) == (pair.p, None)
+    assert held.blocked == why and held.withheld == "reversed"
+    assert (held.p, held.limit) == (pair.p, None)
     assert pair.conclusion == "reversed" and decisive([*judged(at(0.001))[0], held]) == held
 
 

@@ -54,6 +54,7 @@ class Compared(Strict):
     images: int | None = None  # test images that would decide it
     seeds_beside: int = 0  # further trainings that these images need
     controls: "list[Compared]" = []  # the same comparison in other set-ups
+    withheld: Conclusion | None = None  # of an undecided one against its paper without a control
 
 
 class Finding(Strict):
@@ -221,6 +222,11 @@ class LedgerRow:
         """Whether the claim is decided, and by tests on drawings alone."""
         deciding = [f for f in self.findings if f.conclusion != Conclusion.UNDECIDED]
         return bool(deciding) and all(finding.is_drawn for finding in deciding)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether a test was against the paper, and undecided for want of a control."""
+        return any(part.withheld for finding in self.findings for part in finding.parts)
 
     @property
     def agreeing(self) -> int:

@@ -157,9 +157,7 @@ def _is_half(board: Board, part: Part) -> bool:
 
 def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
     """The comparison of a part, with what it says about it and what is printed."""
-    first, second = [board.row(preset) for preset in part.presets] + [None] * (
-        len(part.presets) == 1
-    )
+    first, second = [*map(board.row, part.presets), None][:2]
     metric = quantity(part.metric)
     comparison = comparisons.compare(board, first, second, _here(board, part).metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
@@ -357,6 +355,7 @@ def compared(pair: Pair) -> Compared:
         images=limit.images,
         seeds_beside=limit.seeds_beside,
         controls=[compared(control) for control in pair.controls],
+        withheld=pair.withheld,
     )
 
 

@@ -76,7 +76,7 @@ class Record(Frozen):
     status: Literal["ok", "failed", "not_applicable"]
     reason: str = ""
     metrics: dict
-    sampled: dict[str, float] = {}  # of sampled images: correlation_before, correlation_after
+    sampled: dict[str, float] = {}  # of images: correlation_before, _after; of fusions: weights_
     trainings: dict[str, dict] = {}  # preset -> digests of its inputs, numerics
     numerics: dict = {}  # of the evaluation: mode, threads, fingerprint
     files: dict[str, str] = {}  # beside this one: name -> sha256

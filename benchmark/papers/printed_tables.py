@@ -30,6 +30,7 @@ from benchmark.core.errors import UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.core.records import Record
 from benchmark.scoring import METRICS
+from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
 from benchmark.season.parameters import Cell, Params, Strict
 from benchmark.season.plugins import Preset, presets, shown
@@ -69,7 +70,7 @@ SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
         heading=f"weights {where} the middle",
         unit="share",
         range=(0.0, 1.0),
-        formula=f"share of the adaptive weights of all queries {where} 0.4 to 0.6",
+        formula=f"share of the adaptive weights of all queries {where} {MIDDLE[0]} to {MIDDLE[1]}",
         compute=float,
         decimals=3,
         in_tables=False,

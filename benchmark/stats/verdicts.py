@@ -186,6 +186,7 @@ class Pair:
     size: Size | None = None
     limit: Limit | None = None  # what would decide it; None: it is decided, or that is not known
     controls: "tuple[Pair, ...]" = ()  # the same comparison in other set-ups, each for itself
+    withheld: Conclusion | None = None  # what would be concluded if a control were against it, too
 
     @property
     def difference(self) -> float:
@@ -213,7 +214,7 @@ def judge(claims: Sequence[Sequence[Pair]]) -> list[list[Pair]]:
 def withheld(pair: Pair, why: Flag) -> Pair:
     """A pair of which nothing is concluded after all."""
     undecided = {"conclusion": Conclusion.UNDECIDED, "on_test_set": Conclusion.UNDECIDED}
-    return replace(pair, **undecided, reason=why.sentence, blocked=why)
+    return replace(pair, **undecided, reason=why.sentence, blocked=why, withheld=pair.conclusion)
 
 
 Adjusted = tuple[float, float, float]  # p, Holm's, and what Holm multiplied it with, unbounded

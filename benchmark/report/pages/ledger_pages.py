@@ -47,6 +47,7 @@ def ledger_page(
         counted=len(rows) - len(by_group[Group.UNCOUNTED]),
         tested=sum(bool(row.findings) for row in rows if row.group != Group.UNCOUNTED),
         by_group=by_group,
+        withheld=sum(row.is_withheld for row in rows),
         group=Group,
         blocking={flags.NAMES[letter]: why for letter, why in flags.BLOCKING.items()},
         leaders=leaders(seasons),
@@ -106,6 +107,8 @@ def claim_table(findings: Mapping[LedgerRow, Sequence[Finding]]) -> Table:
                     "difference, 95% interval": difference(part),
                     "printed": signed(part.printed, part.decimals),
                 }
+                if part.withheld:
+                    line["verdict"] = f"{part.conclusion}; without a control: {part.withheld}"
                 lines.append((head if alone else of_part) | line)
                 for of in part.controls:
                     control = f"{INDENT}control: {of.first} over {of.second}"
