@@ -8,12 +8,20 @@ Hodosh, Young and Hockenmaier (2013), JAIR 47. The raw folder holds the pictures
               were, in the copy examined, the official captions character for character
 
 Archives are read in place; nothing is ever extracted from them.
+
+Layers of relevance: people judged pairs of test images with the third caption of others. Each pair
+of `ExpertAnnotations.txt` has the scores of three experts, from 1 (unrelated) to 4 (describes the
+image without a mistake); each of `CrowdFlowerAnnotations.txt` how many of a crowd said yes and no.
+Both are in the public Flickr8k_text.zip; in the raw folder or its judgements/ they are found, too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmark.contracts.datasets import Card, OpenPicture, RemoteFile, Tables, UserError
+import numpy as np
+import pandas as pd
+
+from benchmark.contracts.datasets import Card, Layer, OpenPicture, RemoteFile, Tables, UserError
 from benchmark.readers import archives, flickr_captions, image_files, karpathy, option_checks
 from benchmark.readers.flickr_captions import LISTS, TEXT_ZIP
 
@@ -23,6 +31,15 @@ IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt like this in the archive
 TOKENS = "Flickr8k.token.txt"
 KARPATHY = "dataset_flickr8k.json"
 
+EXPERTS, CROWD = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+JUDGEMENTS = "judgements"  # folder
+LEAST = 3.0  # of 4: the mean of a right pair's three scores
+RULES = {
+    "experts": f"own, and what three experts gave {LEAST:g} of 4 or more on average",
+    "crowd": "own, and what more of a crowd said yes to than no",
+    "both": "own, and what the experts or the crowd accept",
+}
+CUTS = {"experts": (2.0, 2.5, 3.5, 4.0), "crowd": (0.01, 0.5, 0.99)}  # of mean scores; share of yes
 NO_PICTURE = "2258277193_586949ec62.jpg.1"  # has captions in the official release, no picture
 
 CARD = Card(
@@ -45,6 +62,7 @@ class Options:
     """Which annotations are read."""
 
     annotations: str | None = None  # "official" or "karpathy"; None: official if it is there
+    with_pictures: bool = True  # False: pictures are not looked for, as for scores from elsewhere
 
     def __post_init__(self) -> None:
         if self.annotations is not None:
@@ -60,7 +78,7 @@ def card(options: Options = Options()) -> Card:
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the extracted files."""
-    pictures = _store(raw).files()
+    pictures = _store(raw).files() if options.with_pictures else []
     if _annotations(raw, options) == "karpathy":
         return [*pictures, karpathy.find(raw, KARPATHY)]
     archive = raw / TEXT_ZIP
@@ -70,15 +88,74 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
 
 def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables; pictures in no split are "unused"."""
-    present = _store(raw).names()
-    if _annotations(raw, options) == "karpathy":
-        return _read_karpathy(raw, present)
-    return _read_official(raw, present)
+    present = _store(raw).names() if options.with_pictures else []
+    read = _read_karpathy if _annotations(raw, options) == "karpathy" else _read_official
+    tables = read(raw, present)
+    if options.with_pictures:
+        return tables
+    return replace(tables, images=tables.images.assign(file=""))
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by name; safe to share between threads and processes."""
     return _store(raw)
+
+
+def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
+    """What experts and a crowd accept beside `own`, as far as their files are there."""
+    images = tables.images[tables.images["split"] == "test"]
+    id_of = dict(zip(images["file"], images["image_id"], strict=True))
+    captions = tables.captions[tables.captions["image_id"].isin(images["image_id"])]
+    captions = captions.set_index("caption_id")["image_id"]
+    found = {}
+    for name, file in (("experts", EXPERTS), ("crowd", CROWD)):
+        rows = []
+        for number, line in enumerate(_judgement_lines(raw, file), 1):
+            image, caption, *numbers = line.split("\t")
+            try:
+                scores = [float(text) for text in numbers]
+            except ValueError:
+                scores = []
+            is_read = len(scores) == 3 and np.isfinite(scores).all() and sum(scores[1:]) > 0
+            if not is_read or image not in id_of or caption not in captions.index:
+                expected = "a test image, a test caption and three numbers, separated by tabs"
+                do = "place an unchanged copy"
+                raise UserError(f"{file}:{number}", expected, f"{line!r:.80}", do)
+            rows.append((id_of[image], caption, *scores))
+        if rows:
+            found[name] = pd.DataFrame(rows, columns=["image_id", "caption_id", "a", "b", "c"])
+    layers = {}
+    if "experts" in found:
+        score = found["experts"][["a", "b", "c"]].mean(axis=1)
+        layers["experts"] = found["experts"].assign(score=score, right=score >= LEAST)
+    if "crowd" in found:
+        yes, no = found["crowd"]["b"], found["crowd"]["c"]
+        layers["crowd"] = found["crowd"].assign(score=yes / (yes + no), right=yes > no)
+    if len(layers) == 2:
+        layers["both"] = pd.concat(layers.values()).assign(score=np.nan)
+    asked = captions[captions.index.isin({c for of in layers.values() for c in of["caption_id"]})]
+    for name, pairs in layers.items():
+        own = pd.DataFrame({"image_id": asked.to_numpy(), "caption_id": asked.index})
+        pairs = pd.concat([own.assign(score=np.inf, right=True), pairs])
+        pairs = pairs.sort_values(
+            "right", ascending=False, kind="stable"
+        )  # one that is right counts
+        pairs = pairs.drop_duplicates(["image_id", "caption_id"])
+        pairs = pairs.assign(way="t2i")[["way", "image_id", "caption_id", "score", "right"]]
+        facts = {"rule": RULES[name], "partial": True, "cuts": CUTS.get(name, ())}
+        layers[name] = Layer(name=name, pairs=pairs, **facts)
+    return list(layers.values())
+
+
+def _judgement_lines(raw: Path, name: str) -> list[str]:
+    """Of a file of judgements, in the raw folder, its folder of judgements or the archive of texts;
+    none where it is nowhere."""
+    loose = [path for path in (raw / name, raw / JUDGEMENTS / name) if path.is_file()]
+    archive = raw / TEXT_ZIP
+    if not loose and archive.is_file():
+        with archives.unzipped(archive) as zipped:
+            loose = [archive] * (name in zipped.NameToInfo)
+    return archives.lines(loose[0], name) if loose else []
 
 
 def _store(raw: Path) -> image_files.Store:

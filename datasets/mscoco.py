@@ -11,17 +11,41 @@ The raw folder holds the pictures, as train2014/ and val2014/ or train2014.zip a
     precomp   coco_precomp/ of SCAN, whose testall_* are the 5,000 test images; needs no pictures
 
 With either, an image is named by its number in COCO. Archives are read in place.
+
+Layers of relevance on the 5,000 test images, with the annotations `karpathy`: CxC (Parekh et al.,
+Crisscrossed Captions, EACL 2021) and ECCV Caption (Chun et al., ECCV 2022). Their files are those
+of the package eccv-caption, where that is installed, or lie in the raw folder. Captions are named
+by COCO's annotation ids, which are Karpathy's `sentid`. A pair with an image or a caption that is
+not in the test split (two of ECCV Caption) is left out.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 from PIL import Image
 
-from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import image_files, karpathy, option_checks, precomp
+from benchmark.contracts.datasets import (
+    Card,
+    Layer,
+    Needed,
+    OpenPicture,
+    RemoteFile,
+    Tables,
+    UserError,
+)
+from benchmark.readers import (
+    archives,
+    content,
+    image_files,
+    karpathy,
+    option_checks,
+    parse_json,
+    precomp,
+)
 
 STORES = ("train2014", "val2014")
 KARPATHY = "dataset_coco.json"
@@ -31,6 +55,13 @@ EACH = 5  # captions kept per image of val and test
 PLACE_PHOTOGRAPHS = (
     "place train2014/ and val2014/, or train2014.zip and val2014.zip, in the raw folder"
 )
+
+PACKAGE = "eccv_caption"  # of the layers' files
+RULES = {
+    "cxc": "pairs that raters of Crisscrossed Captions scored 3 of 5 or more, instead of own",
+    "eccv": "pairs of ECCV Caption, instead of own",
+}
+JUDGED = {"i2t": "image_to_caption", "t2i": "caption_to_image"}  # in names of files
 
 # images.cocodataset.org has no certificate of its own; this is the address it redirects to.
 BUCKET = "https://s3.amazonaws.com/images.cocodataset.org/zips"
@@ -124,6 +155,62 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         _store(raw)
     entries = karpathy.read(_karpathy_file(raw), KARPATHY, SPLITS)
     return _tables(entries, options)
+
+
+def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
+    """CxC and ECCV Caption, where their files are there and captions have ids."""
+    found = {name: _judged_files(raw, name) for name in RULES}
+    if options.is_precomp or not any(found.values()):
+        return []
+    entries = karpathy.parse(archives.text(_karpathy_file(raw), KARPATHY), KARPATHY)
+    caption_of = {
+        sentid: f"{entry.cocoid}#{number}"
+        for entry in entries
+        if entry.split == "test"
+        for number, sentid in enumerate(entry.sentids[:EACH])
+    }
+    images = set(tables.images["image_id"][tables.images["split"] == "test"])
+    layers = []
+    for name, files in found.items():
+        rows = []
+        for way, path in files.items():
+            for query, items in _judged(path).items():
+                for item in items:
+                    image, caption = (query, item) if way == "i2t" else (item, query)
+                    rows.append((way, str(image), caption_of.get(caption)))
+        pairs = pd.DataFrame(rows, columns=["way", "image_id", "caption_id"]).drop_duplicates()
+        pairs = pairs[pairs["image_id"].isin(images) & pairs["caption_id"].notna()]
+        if len(pairs):
+            pairs = pairs.assign(score=float("inf"), right=True)
+            layers.append(Layer(name=name, rule=RULES[name], pairs=pairs))
+    return layers
+
+
+def _judged_files(raw: Path, name: str) -> dict[str, Path]:
+    """The files of a layer by direction, of the raw folder or of the package; none where one of
+    them lacks."""
+    spec = find_spec(PACKAGE)
+    package = [Path(folder) / "data" for folder in spec.submodule_search_locations] if spec else []
+    for folder in (raw, raw / PACKAGE, *package):
+        files = {way: folder / f"{name}_{what}.json" for way, what in JUDGED.items()}
+        if all(path.is_file() for path in files.values()):
+            return files
+    return {}
+
+
+def _judged(path: Path) -> dict[int, list[int]]:
+    """{query: [items]}: ids of COCO's images and annotations."""
+    data = parse_json(content(path).decode(), path.name, "get the file again")
+    is_read = isinstance(data, dict) and all(
+        re.fullmatch(r"\d{1,12}", key)
+        and isinstance(items, list)
+        and all(type(item) is int for item in items)
+        for key, items in data.items()
+    )
+    if not is_read:
+        expected = '{"id": [ids]}, with ids of COCO'
+        raise UserError(path, expected, f"{str(data)[:60]!r}", "get the file again")
+    return {int(key): items for key, items in data.items()}
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:

@@ -15,6 +15,7 @@ validation chose (1 is the first), and its rsum (0 to 600).
 
 import fcntl
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,8 @@ from benchmark.data import prepared_tables, results
 from benchmark.data.results import Scores
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION, has_sibling
+from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
+from benchmark.scoring.relevance import Layer, layers_of
 from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
 from benchmark.season.plugins import Preset, own_presets, presets
 
@@ -51,6 +54,7 @@ class Outcome:
     record: Record
     trainings: tuple[Provenance, ...] = ()  # its training's; of a fusion, those of all members;
     # none of an external row
+    of_layer: Scores | None = None  # under a layer of relevance: the ranks of its queries
 
     @property
     def is_ok(self) -> bool:
@@ -80,6 +84,8 @@ class Outcome:
     @cached_property
     def scores(self) -> Scores:
         """Its ranks, histograms of scores, and S of resamples of the images."""
+        if self.of_layer:
+            return self.of_layer
         is_kept = (self.folder / results.RANKS).is_file()
         return results.read_scores(self.folder, self.record) if is_kept else Scores()
 
@@ -92,6 +98,23 @@ class Outcome:
         """The first items of every query by direction; empty where they are not kept."""
         is_kept = results.kept(self.folder, results.RETRIEVED).is_file()
         return results.read_retrieved(self.folder) if is_kept else {}
+
+    def under(self, layer: Mapping[str, Layer], kept_as: str = "") -> "Outcome | None":
+        """The outcome by a layer of relevance, by its directions: from the ranks of all right items
+        where they are kept under the name of the layer, else from the first answers to each query,
+        which tell R@K and rsum. None without both."""
+        ranks, is_whole = {}, True
+        for way, judged in layer.items():
+            if (found := self.scores.ranks.get(results.of_layer(way, kept_as))) is None:
+                if way not in self.retrieved:
+                    return None
+                found, is_whole = judged.first_right(self.retrieved[way]), False
+            ranks[way] = found
+        found = retrieval_metrics(ranks)
+        if not is_whole:
+            found = {name: found[name] for name in (*rsum_terms(ranks), "rsum")}
+        record = self.record.model_copy(update={"metrics": found})
+        return replace(self, record=record, of_layer=Scores(ranks=ranks))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -215,6 +238,8 @@ class Board:
     tried: dict[str, list[str]] = field(default_factory=dict)  # options of trials, by preset
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
+    asked: Mapping[str, Layer] = field(default_factory=dict)  # the layer of relevance by
+    # direction; empty: `own`
 
     @property
     def title(self) -> str:
@@ -233,6 +258,24 @@ class Board:
         return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
+    def layers(self) -> dict[str, dict[str, Layer]]:
+        """The layers of relevance beside `own`, by name and direction."""
+        return layers_of(prepared_tables.read(self.dataset)) if self.card.get("layers") else {}
+
+    def under(self, name: str, other: Mapping[str, Layer] | None = None) -> "Board":
+        """The rows of retrieval by a layer of relevance: its queries, their ranks, and the metrics
+        that follow from these. `other` takes its place, as one of the same queries by `own`."""
+        layer, rows = other or self.layers[name], []
+        for row in self.retrieval.rows:
+            outcomes = [o.under(layer, "" if other else name) for o in row.played]
+            if outcomes and all(outcomes):
+                rows.append(replace(row, outcomes=outcomes))
+        queries = {QUERIES[way]: len(judged.queries) for way, judged in layer.items()}
+        counts = self.card["counts"] | {"test": self.card["counts"]["test"] | queries}
+        card = self.card | {"ways": list(layer), "counts": counts}
+        return replace(self, card=card, rows=rows, whole=None, asked=layer)
+
+    @cached_property
     def groups(self) -> Groups:
         """Of the prepared tables."""
         data = prepared_tables.read(self.dataset)
@@ -245,6 +288,8 @@ class Board:
             "s2s": of_caption[has_sibling(of_caption)],
             "p2r": images.get_indexer(data.regions["image_id"].iloc[split.region_rows]),
         }
+        for way, layer in self.asked.items():
+            image_of_query[way] = image_of_query[way][layer.queries]
         return Groups(image_of_query, split.group_of_image)
 
     @property

@@ -270,11 +270,18 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 
 # For the ledger -----------------------------------------------------------------------------------
 
+# (paper, claim) -> layer of relevance -> conclusions on its queries, by `own` and by it
+OfLayers = Mapping[tuple[str, str], dict[str, tuple[Conclusion, Conclusion]]]
+
 
 def season_claims(
-    params: Params, boards: Sequence[Board], verdicts: Mapping[str, Sequence[Verdict]]
+    params: Params,
+    boards: Sequence[Board],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    layers: Mapping[str, OfLayers],
 ) -> SeasonClaims:
-    """What the boards of a season say, each with its verdicts by dataset."""
+    """What the boards of a season say, each with its verdicts by dataset, and what further layers
+    of relevance say on claims."""
     outcomes = [outcome for board in boards for outcome in board.outcomes]
     runs = [facts for outcome in outcomes for facts in (*outcome.trainings, outcome.scoring)]
     return SeasonClaims(
@@ -282,11 +289,13 @@ def season_claims(
         title=params.title,
         commits=sorted({facts.git_commit for facts in runs}),
         versions=sorted({facts.packages["torch"] for facts in runs}),
-        datasets=[_measured(board, verdicts[board.dataset]) for board in boards],
+        datasets=[
+            _measured(board, verdicts[board.dataset], layers[board.dataset]) for board in boards
+        ],
     )
 
 
-def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
+def _measured(board: Board, verdicts: Sequence[Verdict], layers: OfLayers) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.title,
@@ -303,6 +312,7 @@ def _measured(board: Board, verdicts: Sequence[Verdict]) -> Measured:
                 cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
                 parts=[compared(pair) for pair in verdict.pairs],
                 decisive=verdict.pairs.index(verdict.decisive) if verdict.pairs else None,
+                layers=layers.get((verdict.paper, verdict.claim.id), {}),
             )
             for verdict in verdicts
         ],

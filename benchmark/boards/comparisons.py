@@ -52,6 +52,10 @@ def measure(outcome: Outcome, metric: str) -> float | None:
         of_training = outcome.trainings[0].seconds if outcome.trainings else {}
         seconds = (of_training | outcome.scoring.seconds).get(metric)
         return None if seconds is None else METRICS[metric].compute(seconds)
+    if not METRICS[metric].in_records:
+        ranks = outcome.scores.ranks.get(METRICS[metric].ranks)
+        is_known = ranks and (ranks.knows_all or not METRICS[metric].needs_all)
+        return METRICS[metric].compute(ranks) if is_known else None
     return record.metrics.get(metric)
 
 

@@ -4,10 +4,15 @@
     rematch score --dataset pets --name siglip --images a.npy --captions b.npy
     rematch score --dataset pets --name mine --matrix scores.npz
     rematch score --dataset pets --name other --ranks ranks.csv
+    rematch score --dataset mscoco --annotations dataset_coco.json --images a.npy --captions b.npy
 
-Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors or .mat: embeddings (N, F)
-of the test images and captions, or scores (images, captions); of a re-ranker two matrices in one
-file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
+The last one needs neither pictures nor a season: of the test split that the annotations name (of a
+folder without splits, of all), with intervals and with each layer of relevance whose files are
+there; no row is written. --out FILE.parquet keeps the rank of every query, for `rematch judge`.
+
+Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or .mat: embeddings
+(N, F) of the test images and captions, or scores (images, captions); of a re-ranker two matrices in
+one file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
 caption_id or the like, the index of pandas, or NAME_ids.txt beside it), else they are in the test
 split's order. Ranks, from 0, of the best relevant item are a .csv or .parquet with the columns
 direction (i2t or t2i), query (its id) and rank; empty or -1 is "not found" among the first that a
@@ -16,7 +21,7 @@ tool lists.
 
 import argparse
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 from time import perf_counter
@@ -27,33 +32,51 @@ import pandas as pd
 import torch
 
 from benchmark import scoring
+from benchmark.boards.boards import OWN_IMAGES
 from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
 from benchmark.commands.run import print_metrics
+from benchmark.contracts import datasets
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked, entry
-from benchmark.core.files import content, readable, sha256, write_text
+from benchmark.core.files import atomic, content, is_file, readable, sha256, write_text
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables
-from benchmark.data.prepared_tables import Prepared, Split
+from benchmark.data.prepared_tables import Prepared, Split, judged_table
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import RANKS, RETRIEVED, Ranks, Scores, write_arrays, write_scores
+from benchmark.data.results import (
+    LAYER,
+    RANKS,
+    RETRIEVED,
+    Ranks,
+    Scores,
+    of_layer,
+    test_queries,
+    write_arrays,
+    write_scores,
+)
 from benchmark.features import brought_rows
 from benchmark.features.brought_rows import ORDER, SEVERAL, Rows, places, read_rows
+from benchmark.prepare.__main__ import arranged
+from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
 from benchmark.scoring.checkpoints import computed
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
+    ALL_RANKS,
+    METRICS,
+    RANK_METRICS,
     SUMMED_K,
     TIE_GAP,
     rank_metrics,
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.relevance import Matrices, Relevance
+from benchmark.scoring.relevance import Matrices, Relevance, layers_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
+from benchmark.stats.significance import deviations, score_interval
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
@@ -81,7 +104,9 @@ class External(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", required=True, help="a dataset of the season, prepared")
+    parser.add_argument("--dataset", required=True, help="one of the season, prepared; or a reader")
+    parser.add_argument("--annotations", type=Path, metavar="FILE", help="needs no season")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="ranks of all queries, .parquet")
     parser.add_argument("--name", help="what the row is called")
     parser.add_argument("--images", type=Path, metavar="FILE", help="embeddings of the test images")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
@@ -94,6 +119,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.out and arguments.out.suffix != ".parquet":
+        raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
+    if arguments.annotations:
+        score_alone(arguments)
+        return
     params = read_params(arguments.season)
     entry(params.datasets, arguments.dataset, "dataset")
     data = prepared_tables.read(arguments.dataset)
@@ -106,6 +136,8 @@ def main(arguments: argparse.Namespace) -> None:
         return
     row = row_of(params, arguments)
     external = judge(arguments, data)
+    if arguments.out:
+        write_ranks(arguments, data, external)
     folder, metrics = Path(row.folder), external.result.metrics
     for note in external.notes:
         print(note)
@@ -124,6 +156,105 @@ def main(arguments: argparse.Namespace) -> None:
     print_metrics(metrics)
     print_doubts(external, data)
     print(f"next: rematch report --season {params.season}, or dvc repro")
+
+
+def score_alone(arguments: argparse.Namespace) -> None:
+    """Print what follows from scores of annotations, with neither season nor pictures."""
+    data = annotated(arguments.dataset, arguments.annotations)
+    if arguments.items or arguments.season:
+        wrong = "--items" if arguments.items else "--season"
+        raise UserError(wrong, "no --annotations", "both", "leave one out")
+    external = judge(arguments, data)
+    split, ranks = data.split(SPLIT), external.result.scores.ranks
+    print(
+        f"{data.card['title']}: {len(split.image_rows)} images, {len(split.caption_rows)} captions"
+    )
+    for note in external.notes:
+        print(note)
+    units, groups = units_of(data), int(split.group_of_image.max()) + 1
+    for name, of_way in ranks.items():
+        way, _, layer = name.partition(LAYER)
+        direction = way.removesuffix("_fold")
+        values = rank_metrics(direction, of_way, (*RANK_METRICS, *ALL_RANKS))
+        where = f"{layer or 'own'}{', mean of folds' * way.endswith('_fold')}"
+        print(f"{where}: {direction}, {len(of_way)} queries")
+        for key, value in values.items():
+            metric = METRICS[key]
+            if metric.of_queries is None or key.endswith(("_map", "_minp")) and not layer:
+                continue
+            of_queries = metric.of_queries(of_way)
+            variance = float(np.square(deviations(of_queries, units[name], groups)).sum())
+            low, high = score_interval(value, variance, metric.range[1], len(set(units[name])))
+            print(f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]")
+    for key in ("rsum", "fold_rsum", "overlap_s"):
+        if key in external.result.metrics:
+            print(f"{METRICS[key].heading}: {external.result.metrics[key]:.2f}")
+    print("intervals: 95%, had other images been drawn")
+    print_doubts(external, data)
+    if arguments.out:
+        write_ranks(arguments, data, external)
+
+
+def annotated(dataset: str, path: Path) -> Prepared:
+    """The test split of annotations that were made elsewhere, as if prepared; of a folder that
+    names no splits, all of it. Raises UserError for what cannot be read."""
+    module, raw = datasets.load(dataset), path.parent
+    known = {field.name for field in fields(module.Options)}
+    given = {"with_pictures": False} if "with_pictures" in known else {}
+    if not is_file(path):
+        raise UserError(path, "a file of annotations", "nothing", "correct the path")
+    options = module.Options(**given | ({"captions": path.name} if "captions" in known else {}))
+    tables, card = module.read(raw, options), module.card(options)
+    if dataset == OWN_IMAGES and not module.has_splits(raw, options):
+        tables = replace(tables, images=tables.images.assign(split=SPLIT))
+    images = tables.images[tables.images["split"] == SPLIT]
+    if (found := len(images)) != card.expected_images.get(SPLIT, found) or not found:
+        expected = card.expected_images.get(SPLIT, "some")
+        raise UserError(path, f"{expected} test images", found, "get the whole file")
+    kept = tables.captions["image_id"].isin(images["image_id"])
+    of_test = replace(
+        tables, images=images, captions=tables.captions[kept], regions=tables.regions[:0]
+    )
+    check_rows(of_test)
+    images, captions = arranged(of_test)
+    named = images["file"].where(images["file"] != "", images["image_id"] + ".jpg")
+    facts = {"title": card.title, "ways": list(card.ways), "folds": card.folds}
+    facts |= {"split": card.split, "counts": {SPLIT: {"images": len(images)}}}
+    layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
+    judged = {"judged": judged_table(layers)} if layers else {}
+    return Prepared(
+        images=images.assign(file=named),
+        captions=captions,
+        regions=of_test.regions.assign(phrase_id=""),
+        card=facts,
+        folder=Path(dataset),
+        **judged,
+    )
+
+
+def units_of(data: Prepared) -> dict[str, np.ndarray]:
+    """The group of images of each query, (Q,), by the name of ranks."""
+    split, of_captions = data.split(SPLIT), data.split(SPLIT).group_of_caption
+    units = {"i2t": split.group_of_image, "t2i": of_captions}
+    units |= {f"{way}_fold": of_way for way, of_way in units.items()}
+    for name, directions in layers_of(data).items():
+        units |= {of_layer(way, name): units[way][of.queries] for way, of in directions.items()}
+    return units
+
+
+def write_ranks(arguments: argparse.Namespace, data: Prepared, external: External) -> None:
+    """One row per query, direction and layer: the rank of the best right item."""
+    units, ids, layers = units_of(data), test_queries(data), layers_of(data)
+    tables = []
+    for name, ranks in external.result.scores.ranks.items():
+        way, _, layer = name.partition(LAYER)
+        queries = ids[way][layers[layer][way].queries] if layer else ids[way]
+        facts = {"layer": layer or "own", "direction": way, "query": queries}
+        facts |= {"cluster": units[name], "seed": arguments.seed, "rank": ranks.best}
+        tables.append(pd.DataFrame(facts))
+    with atomic(arguments.out) as part:
+        pd.concat(tables).to_parquet(part, index=False)
+    print(arguments.out)
 
 
 def print_doubts(external: External, data: Prepared) -> None:
@@ -342,7 +473,8 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
 def _evaluated(data: Prepared, **matrices: np.ndarray) -> Evaluation:
     split, card = data.split(SPLIT), data.card
     relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
-    return evaluation.of_retrieval(Matrices(**matrices), relevance, card["ways"])
+    tiles = Matrices(**matrices)
+    return evaluation.of_retrieval(tiles, relevance, card["ways"], layers=layers_of(data))
 
 
 def _are_several(rows: Rows, split: Split) -> bool:

@@ -8,6 +8,10 @@ once, as a frozen dataclass `Options` with defaults, and offers four functions t
     read       raw files -> `Tables`
     pictures   raw files -> a function that opens one image
 
+One that people judged further pairs of offers a fifth one:
+
+    layers     raw files, tables -> those pairs, as a list of `Layer`; empty without their files
+
 `Options` refuses values that cannot be used with a `UserError`; a season sets its fields by name.
 """
 
@@ -106,6 +110,25 @@ class Tables:
         )
     )
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A layer of relevance: what counts as right on the test split, beside or instead of `own`.
+
+    pairs    one row per judged pair, those of `own` among them if they count: way (i2t: the image
+             is the query; t2i: the caption is), image_id, caption_id, score (what people said,
+             greater for better; infinite for a pair that is right at any cut), right (bool). The
+             queries of a way are those that it names; their other pairs are unjudged
+    partial  whether unjudged pairs may be right: numbers then have bounds
+    cuts     other least scores of right pairs, to show what they change
+    """
+
+    name: str
+    rule: str  # which pairs are right, as a sentence without its full stop
+    pairs: pd.DataFrame
+    partial: bool = False
+    cuts: tuple[float, ...] = ()
 
 
 class Dataset(Protocol):

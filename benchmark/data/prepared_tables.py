@@ -6,19 +6,22 @@ proposals than others.
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmark.contracts.datasets import SPLITS
+from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core.errors import UserError
 from benchmark.core.files import is_file, read_object, read_parquet, sha256
 
 ROOT = Path("data/prepared")
 CORNERS = ["x0", "y0", "x1", "y1"]  # columns of the region table
 TABLES = ("images", "captions", "regions")
+RELEVANCE = "relevance.parquet"  # of the layers beside `own`, where there are any
+JUDGED = ("layer", "way", "image_id", "caption_id", "score", "right")  # its columns
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Prepared:
     captions  caption_id, image_id, text (verbatim), split; in the order of their images
     regions   phrase_id, image_id, caption_id, phrase, x0, y0, x1, y1, chain; may be empty
     card      the content of card.json
+    judged    layer, way, image_id, caption_id, score, right: contracts.datasets.Layer; may be empty
     """
 
     images: pd.DataFrame
@@ -55,6 +59,7 @@ class Prepared:
     regions: pd.DataFrame
     card: dict
     folder: Path
+    judged: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=JUDGED))
 
     @property
     def sha256(self) -> str:
@@ -113,7 +118,15 @@ def read(dataset: str) -> Prepared:
         if sha256(folder / name) != digest:
             raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
     tables = {table: read_parquet(folder / f"{table}.parquet") for table in TABLES}
+    if RELEVANCE in card.get("files", {}):
+        tables["judged"] = read_parquet(folder / RELEVANCE)
     return Prepared(**tables, card=card, folder=folder)
+
+
+def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
+    """The pairs of all layers, as RELEVANCE has them."""
+    tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
+    return pd.concat(tables, ignore_index=True)[list(JUDGED)]
 
 
 def area(boxes: np.ndarray) -> np.ndarray:

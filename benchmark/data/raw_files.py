@@ -127,6 +127,11 @@ class RawDataset:
     def read(self) -> datasets.Tables:
         return self.module.read(self.folder, self.reader_options)
 
+    def layers(self, tables: datasets.Tables) -> list[datasets.Layer]:
+        """What people judged beside `own`; empty of a reader that knows of nothing."""
+        read = getattr(self.module, "layers", None)
+        return read(self.folder, tables, self.reader_options) if read else []
+
     def pictures(self) -> datasets.OpenPicture:
         return self.module.pictures(self.folder, self.reader_options)
 

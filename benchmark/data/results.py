@@ -23,6 +23,7 @@ from benchmark.data.prepared_tables import Prepared
 RANKS, RETRIEVED, SAMPLES = "scores/ranks.npz", "scores/retrieved.npz", "scores/samples.npz"
 RESULTS, ELSEWHERE = "results", Path("data/samples")  # roots of what git keeps and does not keep
 DIRECTIONS = ("i2t", "t2i", "i2t_fold", "t2i_fold", "s2s", "p2r")
+LAYER = "@"  # between direction and layer in the names of ranks: t2i@crowd
 BEST = "_best"  # end of the name of ranks of which only the best one of a query is known
 BINS = 1000  # of the histograms
 COUNTS = "_counts"  # end of the name of how many ranks each query has, where it is not one
@@ -74,7 +75,8 @@ class Histograms:
 class Scores:
     """What is kept of the scores of a cell; of a cell without a result, nothing."""
 
-    ranks: dict[str, Ranks] = field(default_factory=dict)  # by direction, one of DIRECTIONS
+    ranks: dict[str, Ranks] = field(default_factory=dict)  # by direction, one of DIRECTIONS, or
+    # direction and layer
     histograms: Histograms | None = None
     replicates: np.ndarray | None = None  # (R,) S of bootstrap resamples of the test images
 
@@ -86,6 +88,11 @@ class Scores:
         """The ranks of all relevant items; None where only the best ones are known."""
         ranks = self.ranks[direction]
         return ranks if ranks.knows_all else None
+
+
+def of_layer(direction: str, layer: str) -> str:
+    """The name of ranks by a layer of relevance beside `own`."""
+    return f"{direction}{LAYER}{layer}"
 
 
 def write_scores(path: Path, scores: Scores) -> None:
@@ -109,7 +116,8 @@ def read_scores(folder: Path, record: Record | None = None) -> Scores:
     Raises UserError for a missing or damaged file."""
     arrays = _read(folder / RANKS, RANKS, record)
     ranks = {}
-    for direction in DIRECTIONS:
+    layers = [name for name in arrays if LAYER in name and not name.endswith(COUNTS)]
+    for direction in (*DIRECTIONS, *layers):
         if f"{direction}{BEST}" in arrays:
             ranks[direction] = Ranks.of_best(unpacked(arrays[f"{direction}{BEST}"]))
         elif direction in arrays:

@@ -50,6 +50,7 @@ from benchmark.scoring.relevance import (
     Relevance,
     Tile,
     has_sibling,
+    layers_of,
     ranks_of,
     sentence_ranks,
 )
@@ -178,7 +179,9 @@ def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     it, too, so that a file of an earlier version is written again to the byte."""
     split, card = data.split(SPLIT), data.card
     similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
-    found = evaluation.of_retrieval(tiles, _relevance(data), card["ways"], [similarity.add])
+    found = evaluation.of_retrieval(
+        tiles, _relevance(data), card["ways"], [similarity.add], layers_of(data)
+    )
     samples = {
         "similarity": similarity.scores.astype(np.float32),
         "overlap_replicates": found.scores.replicates.astype(np.float32),

@@ -4,6 +4,7 @@ features. Files are read without trust; nothing is unpickled.
     .npy            one array
     .npz            one array of numbers; beside it, ids as arrays of one dimension
     .safetensors    the same, as tensors
+    .pt, .pth       a tensor that torch saved, or several by name; no other object
     .parquet, .csv  one row per item: a column of lists, or one column per number; columns of ids
     .tsv            the same, with tabs
     .mat            Matlab's variable `feats`, one column per item
@@ -31,7 +32,7 @@ import pyarrow.parquet as pq
 
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
-from benchmark.features import mat_files
+from benchmark.features import mat_files, weight_files
 from benchmark.readers import archives, npy_files
 
 # Names that ids have in files, apart from underscores and a plural s. Others may be of either.
@@ -54,7 +55,7 @@ VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
 ORDER = "score --items FOLDER writes the ids that are wanted, in order"
 BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
-SEVERAL = (".npz", ".safetensors")  # files that may hold several arrays
+SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
 DECIMAL = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
 
@@ -281,6 +282,13 @@ def _safetensors(path: Path, what: str) -> Rows:
     return _chosen(path, tensors, what)
 
 
+def _pt(path: Path, what: str) -> Rows:
+    found = weight_files.read_tensors(path)
+    tensors = found if isinstance(found, dict) else {"rows": found}
+    kept = {name: x.detach().float() if x.is_floating_point() else x for name, x in tensors.items()}
+    return _chosen(path, {name: x.numpy() for name, x in kept.items()}, what)
+
+
 def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
     """Arrays of one dimension with text or whole numbers are ids; one other is the rows."""
     ids, values = {}, {}
@@ -411,5 +419,7 @@ READERS = {
     ".csv": _csv,
     ".tsv": _csv,
     ".safetensors": _safetensors,
+    ".pt": _pt,
+    ".pth": _pt,
     ".mat": _mat,
 }

@@ -55,12 +55,9 @@ def whereabouts(url: str, weights_dir: Path | None) -> str:
     return f"to be downloaded from {url} unless --weights-dir names a folder"
 
 
-def read_state(path: Path) -> dict[str, Tensor]:
-    """The tensors of a weight file by name.
-
-    Raises UserError if it holds anything else, and for NaN and infinity.
-    """
-    expected = "a state dict of plain tensors"
+def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
+    """The tensor that torch saved, or the tensors by name. Raises UserError for anything else."""
+    expected = "plain tensors"
     do = "save it with torch.save(model.state_dict(), path)"
     with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
@@ -71,13 +68,26 @@ def read_state(path: Path) -> dict[str, Tensor]:
                 raise too_large(path, allowed)
         file.seek(0)
         try:
-            state = torch.load(file, map_location="cpu", weights_only=True)
+            found = torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
             raise ValueError("something else") from error
-    if not isinstance(state, dict) or not all(
-        isinstance(name, str) and isinstance(value, Tensor) for name, value in state.items()
-    ):
+    is_named = isinstance(found, dict) and all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in found.items()
+    )
+    if not is_named and not isinstance(found, Tensor):
         raise UserError(path.name, expected, "other objects", do)
+    return found
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """The tensors of a weight file by name.
+
+    Raises UserError if it holds anything else, and for NaN and infinity.
+    """
+    state = read_tensors(path)
+    if isinstance(state, Tensor):
+        do = "save it with torch.save(model.state_dict(), path)"
+        raise UserError(path.name, "tensors by name", "one tensor", do)
     for name, value in state.items():
         if not value.isfinite().all():
             where = f"{path.name}: {name}"

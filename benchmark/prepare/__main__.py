@@ -18,7 +18,7 @@ from benchmark.contracts.datasets import SPLITS, Tables
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import printable
 from benchmark.core.files import replaced, sha256, write_json
-from benchmark.data.prepared_tables import CORNERS, ROOT
+from benchmark.data.prepared_tables import CORNERS, RELEVANCE, ROOT, judged_table
 from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.leakage import leakage, measure, twins
@@ -55,7 +55,7 @@ def prepare(params: Params, name: str) -> list[str]:
     check_manifest(dataset)
     tables = dataset.read()
     check_tables(tables, dataset.card)
-    images, captions = _arranged(tables)
+    images, captions = arranged(tables)
     files = [file for file in images["file"] if file]
     pictures = measure(files, dataset.pictures(), name) if files else []
     sizes = np.zeros((len(images), 2), dtype=np.int64)  # 0 for an image without a picture
@@ -98,6 +98,11 @@ def prepare(params: Params, name: str) -> list[str]:
     if dataset.release and dataset.release.departs:
         card["release"] = dataset.release.model_dump(include={"name", "departs"})
         card["notes"].insert(0, dataset.release.departs)
+    if layers := dataset.layers(tables):
+        card["layers"] = {
+            of.name: {"rule": of.rule, "partial": of.partial, "cuts": list(of.cuts)}
+            for of in layers
+        }
     check_manifest(dataset)  # all that was read is of one state
     # Types that do not depend on the rows, and an id for each phrase.
     kinds = dict.fromkeys(("image_id", "caption_id", "phrase", "chain"), "str")
@@ -108,6 +113,8 @@ def prepare(params: Params, name: str) -> list[str]:
         images.to_parquet(folder / "images.parquet", index=False)
         captions.to_parquet(folder / "captions.parquet", index=False)
         regions.to_parquet(folder / "regions.parquet", index=False)
+        if layers:
+            judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
         files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
         write_json(folder / "card.json", card | {"files": files})
     numbers = images["split"].value_counts()
@@ -118,7 +125,11 @@ def prepare(params: Params, name: str) -> list[str]:
             f"Twins within test: {twin['images']} images and {twin['captions']} captions equal "
             "or nearly equal one of another image, so that no method can tell which is meant."
         ]
-    return [f"prepare {name}: {len(images)} {what}, {len(captions)} captions: {splits}", *odd]
+    told = [f"prepare {name}: {len(images)} {what}, {len(captions)} captions: {splits}"]
+    told += [
+        f"layer {of.name}: {len(of.pairs)} pairs, {of.pairs['right'].sum()} right" for of in layers
+    ]
+    return [*told, *odd]
 
 
 def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str]) -> list[str]:
@@ -163,7 +174,7 @@ def oddities(images: pd.DataFrame, captions: pd.DataFrame, black: Iterable[str])
     ]
 
 
-def _arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
+def arranged(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Images sorted by split, then in file order; captions in the order of their images."""
     order = tables.images["split"].map(SPLITS.index)
     images = tables.images.loc[order.sort_values(kind="stable").index].reset_index(drop=True)

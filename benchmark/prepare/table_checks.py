@@ -15,6 +15,12 @@ CORRECT = "correct the annotations and fetch again"
 
 def check_tables(tables: Tables, card: Card) -> None:
     """Raise UserError for the first fault that makes the tables unusable."""
+    check_rows(tables)
+    check_splits(tables, card)
+
+
+def check_rows(tables: Tables) -> None:
+    """The same for faults of single rows, whatever splits there are."""
     images, captions, regions = tables.images, tables.captions, tables.regions
     for table, key, columns in (
         (images, "image_id", dict.fromkeys(("image_id", "group", "file"), LONGEST_PATH)),
@@ -41,6 +47,21 @@ def check_tables(tables: Tables, card: Card) -> None:
     expected += "each image is a query, too (no gallery-only images)"
     _refuse(images[silent], "image_id", "split", expected, "none")
 
+    for column in ("phrase", "chain"):
+        blank = regions[column].astype(str).str.strip() == ""
+        _refuse(regions[blank], "caption_id", column, f"a {column} that is not blank")
+    owner = captions.set_index("caption_id")["image_id"]
+    strays = regions["image_id"] != regions["caption_id"].map(owner)
+    _refuse(regions[strays], "phrase", "image_id", "the image of the phrase's caption")
+    for columns, what in ((["image_id"], "image"), (CORNERS, "box")):
+        first = regions.groupby("chain")[columns].transform("first")
+        torn = (regions[columns] != first).any(axis=1)
+        _refuse(regions[torn], "phrase", "chain", f"one {what} per chain", "another one")
+
+
+def check_splits(tables: Tables, card: Card) -> None:
+    """The same for splits that lack, and for numbers that are not those of the card."""
+    images, captions = tables.images, tables.captions
     for name in USED:
         if name not in set(images["split"]):
             expected = "at least one image (a dataset for score alone has train and val, too)"
@@ -65,17 +86,6 @@ def check_tables(tables: Tables, card: Card) -> None:
         found = f"{splits}{in_all(torn['group'].nunique())}"
         do = "correct the splits and fetch again"
         raise UserError(f"group {first!r}", "one split per group", found, do)
-
-    for column in ("phrase", "chain"):
-        blank = regions[column].astype(str).str.strip() == ""
-        _refuse(regions[blank], "caption_id", column, f"a {column} that is not blank")
-    owner = captions.set_index("caption_id")["image_id"]
-    strays = regions["image_id"] != regions["caption_id"].map(owner)
-    _refuse(regions[strays], "phrase", "image_id", "the image of the phrase's caption")
-    for columns, what in ((["image_id"], "image"), (CORNERS, "box")):
-        first = regions.groupby("chain")[columns].transform("first")
-        torn = (regions[columns] != first).any(axis=1)
-        _refuse(regions[torn], "phrase", "chain", f"one {what} per chain", "another one")
 
 
 def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:

@@ -34,6 +34,7 @@ class Entry:
     captions: list[str]
     number: int | None = None  # imgid: the name of an image of Flickr30k in SCAN's files
     cocoid: int | None = None
+    sentids: tuple[int | None, ...] = ()  # of the captions; of COCO, the ids of its annotations
 
 
 def find(raw: Path, name: str) -> Path | None:
@@ -69,6 +70,7 @@ def read(path: Path, name: str, splits: tuple[str, ...]) -> list[Entry]:
 
 class _Sentence(BaseModel):
     raw: str
+    sentid: int | None = None
 
 
 class _Image(BaseModel):
@@ -91,8 +93,10 @@ def parse(text: str, where: str) -> list[Entry]:
         place = f"{where}: images[{row}]"
         file = f"{image.filepath}/{image.filename}" if image.filepath else image.filename
         captions = [sentence.raw for sentence in image.sentences]
+        sentids = tuple(sentence.sentid for sentence in image.sentences)
         for number, caption in enumerate(captions):
             check_text(caption, f"{place}.sentences[{number}]: raw", UNCHANGED)
         file = inside(file, f"{place}: filename", UNCHANGED)
-        entries.append(Entry(place, file, image.split, captions, image.imgid, image.cocoid))
+        numbers = image.imgid, image.cocoid, sentids
+        entries.append(Entry(place, file, image.split, captions, *numbers))
     return entries

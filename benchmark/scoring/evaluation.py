@@ -1,16 +1,19 @@
 """From the scores of a split to metrics, ranks and histograms. Knows no model and no torch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
-from benchmark.data.results import Scores
+from benchmark.data.results import Scores, of_layer
 from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.distribution_overlap import Bootstrap, Distributions
 from benchmark.scoring.relevance import (
     CORRECT_IOU,
     BestItems,
+    Layer,
+    LayerRanks,
     RankCounts,
     RefusedError,
     Relevance,
@@ -55,7 +58,12 @@ class Overview:
         return self.matched[name].dtype if is_usual else np.dtype(np.float64)
 
 
-def overview(tiles: Iterable[Tile], relevance: Relevance, names: Iterable[str]) -> Overview:
+def overview(
+    tiles: Iterable[Tile],
+    relevance: Relevance,
+    names: Iterable[str],
+    layers: Iterable[LayerRanks] = (),
+) -> Overview:
     """Pass over the scores of `names` and of i2t. Raises RefusedError for scores that are not
     finite."""
     names, total = list(dict.fromkeys(["i2t", *names])), 0.0
@@ -72,6 +80,8 @@ def overview(tiles: Iterable[Tile], relevance: Relevance, names: Iterable[str]) 
         of_pairs = (tile.of(name)[pairs].copy() for name in names)
         found.append((tile.rows[pairs[0]], tile.columns[pairs[1]], *of_pairs))
         total += float(tile.of("i2t").sum(dtype=np.float64))
+        for layer in layers:
+            layer.see(tile)
     for count in bad.values():
         if count:
             raise RefusedError(f"{count} of {relevance.size} scores are NaN or infinite")
@@ -93,9 +103,11 @@ def of_retrieval(
     relevance: Relevance,
     ways: Sequence[str] = ("i2t", "t2i"),
     lookers: Sequence = (),
+    layers: Mapping[str, Mapping[str, Layer]] = MappingProxyType({}),
 ) -> Evaluation:
     """Evaluate the scores of a split, which are passed twice, in the directions `ways`. S is of the
     scores of image queries. `lookers` see each tile and its scores of i2t in the second pass.
+    Ranks and metrics of further `layers` of relevance, by name and direction, are kept apart.
 
     Raises RefusedError for scores that are not finite, and where there is nothing to distinguish.
     """
@@ -104,7 +116,13 @@ def of_retrieval(
         raise RefusedError("the test split has no unmatched pair: one group alone")
     has_folds = relevance.fold_of_image is not None
     names = [*ways, *(f"{way}_fold" for way in ways if has_folds)]
-    seen = overview(tiles, relevance, names)
+    of_layers = {
+        of_layer(way, name): LayerRanks(way, layer)
+        for name, directions in layers.items()
+        for way, layer in directions.items()
+        if way in ways
+    }
+    seen = overview(tiles, relevance, names, of_layers.values())
     counts = {name: _rank_counts(name, seen, relevance) for name in names}
     best = {way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways}
     matched_M, dtype = seen.matched["i2t"].astype(seen.dtype("i2t")), seen.dtype("i2t")
@@ -121,6 +139,8 @@ def of_retrieval(
                 in_fold = relevance.in_fold(tile.rows, tile.columns)
                 gallery_QG = in_fold if name == "i2t_fold" else in_fold.T
             count.add(queries, scores_QG, gallery_QG)
+        for layer in of_layers.values():
+            layer.add(tile, seen.dtype(layer.way))
         for way, items in best.items():
             items.add(*of_direction(way, tile, tile.of(way)))
         scores = tile.of("i2t").astype(dtype, copy=False)
@@ -138,6 +158,7 @@ def of_retrieval(
     if has_folds:
         within = {way: ranks[f"{way}_fold"] for way in ways}
         found |= metrics.fold_metrics(within, relevance.fold_of_query)
+    ranks |= {name: layer.counts.ranks for name, layer in of_layers.items()}
     kept = Scores(ranks=ranks, histograms=distributions.histograms, replicates=bootstrap.replicates)
     retrieved = {way: items.items for way, items in best.items()}
     return Evaluation(metrics=found, scores=kept, retrieved=retrieved)

@@ -2,7 +2,8 @@
 
 To add a metric, add an entry to one of the lists below. It is then in every record written from
 now on, in the tables of results, and known to the papers' tables and claims. Records without it
-stay valid; tables show a dash for them. To change a formula, raise VERSION.
+stay valid; tables show a dash for them. Those of ALL_RANKS are in no record: they follow from the
+ranks beside it, whenever somebody asks. To change a formula, raise VERSION.
 
 Q = queries, N = phrases, P = proposals of an image. Knows no torch.
 """
@@ -46,6 +47,7 @@ class Metric:
     less_is_better: bool = False
     directions: tuple[str, ...] = ()  # queries "2" items; (): the metric is not of ranks
     needs_all: bool = False  # whether it is of all relevant items of a query, not of the best one
+    in_records: bool = True
     in_tables: bool = True  # whether tables of a direction have a column for it
     direction: str = ""  # in METRICS: the one of `directions` that this entry is about
     is_of_folds: bool = False  # in METRICS: the mean over the folds of the test split
@@ -78,6 +80,56 @@ def _median(ranks: Ranks) -> int:
 
 def _mean(ranks: Ranks) -> float:
     return float(ranks.best.mean()) + 1
+
+
+def _mean_over_queries(of_queries: Callable[[Ranks], np.ndarray], ranks: Ranks) -> float:
+    return float(of_queries(ranks).mean())
+
+
+def reciprocal_ranks(ranks: Ranks) -> np.ndarray:
+    """100 / position of the best relevant item, (Q,)."""
+    return 100.0 / (ranks.best + 1)
+
+
+def _precisions(ranks: Ranks) -> np.ndarray:
+    """Precision at each relevant item, (N,): its place among them over its position."""
+    nth_N = np.arange(len(ranks.values)) - (ranks.counts.cumsum() - ranks.counts)[ranks.queries]
+    return 100.0 * (nth_N + 1) / (ranks.values + 1)
+
+
+def _sums(ranks: Ranks, values_N: np.ndarray) -> np.ndarray:
+    return np.bincount(ranks.queries, values_N, minlength=len(ranks))
+
+
+def average_precisions(ranks: Ranks) -> np.ndarray:
+    """Mean precision at the relevant items, (Q,)."""
+    return _sums(ranks, _precisions(ranks)) / ranks.counts
+
+
+def average_precisions_at_r(ranks: Ranks) -> np.ndarray:
+    """The same, with 0 for the relevant items that are not among the first R of the R relevant
+    ones, (Q,). Musgrave, Belongie and Lim, ECCV 2020; Chun et al., ECCV Caption, 2022."""
+    is_first_N = ranks.values < ranks.counts[ranks.queries]
+    return _sums(ranks, _precisions(ranks) * is_first_N) / ranks.counts
+
+
+def r_precisions(ranks: Ranks) -> np.ndarray:
+    """Share of relevant items among the first R of R relevant ones, in percent, (Q,)."""
+    is_first_N = ranks.values < ranks.counts[ranks.queries]
+    return 100.0 * _sums(ranks, is_first_N) / ranks.counts
+
+
+def gains_at(k: int, ranks: Ranks) -> np.ndarray:
+    """nDCG of the first k with gains of 0 and 1, in percent, (Q,)."""
+    gains_N = np.where(ranks.values < k, 1 / np.log2(ranks.values + 2.0), 0.0)
+    ideal_K = (1 / np.log2(np.arange(k) + 2.0)).cumsum()
+    return 100.0 * _sums(ranks, gains_N) / ideal_K[np.minimum(ranks.counts, k) - 1]
+
+
+def inverse_penalties(ranks: Ranks) -> np.ndarray:
+    """Number of relevant items over the position of the last one, in percent, (Q,). Ye et al.,
+    Deep Learning for Person Re-identification, TPAMI 2021."""
+    return 100.0 * ranks.counts / (ranks.values[ranks.counts.cumsum() - 1] + 1)
 
 
 def _gained_by_ties(ranks_Q: np.ndarray, optimistic_Q: np.ndarray) -> float:
@@ -143,6 +195,37 @@ RANK_METRICS = (  # compute(ranks)
     Metric("medr", "MedR", MEDIAN, _median, decimals=0, **RANK),
     Metric("meanr", "MeanR", "mean rank, counted from 1", _mean, in_tables=False, **RANK),
 )
+
+
+def _of_all(name: str, heading: str, formula: str, of_queries: Callable) -> Metric:
+    return Metric(
+        name,
+        heading,
+        formula,
+        partial(_mean_over_queries, of_queries),
+        of_queries=of_queries,
+        directions=ALL,
+        needs_all=of_queries is not reciprocal_ranks,
+        in_records=False,
+        in_tables=False,
+        **PERCENT,
+    )
+
+
+POSITION = "100 / position of the best relevant item, mean over queries"
+PRECISION = "mean precision at the relevant items, mean over queries"
+AT_R = "the same, with 0 for those that are not among the first R of R relevant ones"
+R_PRECISION = "share of relevant items among the first R of R relevant ones, mean over queries"
+NDCG = "discounted gains of the first 10, 1 for a relevant item, over the largest possible ones"
+PENALTY = "number of relevant items / position of the last one, mean over queries"
+ALL_RANKS = (  # compute(ranks), of the ranks beside a record
+    _of_all("mrr", "MRR", POSITION, reciprocal_ranks),
+    _of_all("map", "mAP", PRECISION, average_precisions),
+    _of_all("map_r", "mAP@R", AT_R, average_precisions_at_r),
+    _of_all("r_precision", "R-precision", R_PRECISION, r_precisions),
+    _of_all("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
+    _of_all("minp", "mINP", PENALTY, inverse_penalties),
+)
 TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
     "r1_tie_gap", "R@1 gained by ties", GAP, _gained_by_ties, directions=("i2t", "t2i"), **TIES
 )
@@ -190,7 +273,7 @@ def _in_directions(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def _by_name() -> dict[str, Metric]:
-    of_ranks = _in_directions(RANK_METRICS)
+    of_ranks = _in_directions((*RANK_METRICS, *ALL_RANKS))
     of_folds = [
         replace(
             metric,
@@ -242,22 +325,32 @@ def query_terms(name: str, measured: Collection[str]) -> list[Metric]:
 # From ranks and scores to the metrics of a record ------------------------------------------------
 
 
-def rank_metrics(direction: str, ranks: Ranks) -> dict[str, float]:
+def rank_metrics(
+    direction: str, ranks: Ranks, metrics: Iterable[Metric] = RANK_METRICS
+) -> dict[str, float]:
     """Every metric of the ranks of one direction, under the record's keys: i2t_r1 and so on. Those
     of all relevant items are left out where only the best ones are known."""
     return {
         f"{direction}_{metric.name}": metric.compute(ranks)
-        for metric in RANK_METRICS
+        for metric in metrics
         if direction in metric.directions and (ranks.knows_all or not metric.needs_all)
     }
 
 
 def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
-    """The metrics of every direction, and rsum over all of them."""
+    """The metrics of records of every direction, and rsum over all of them."""
     metrics = {}
     for direction, of_way in ranks.items():
         metrics |= rank_metrics(direction, of_way)
     return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
+
+
+def every_metric(ranks: Mapping[str, Ranks]) -> dict[str, float]:
+    """`retrieval_metrics`, and those of ALL_RANKS of every direction."""
+    metrics = retrieval_metrics(ranks)
+    for direction, of_way in ranks.items():
+        metrics |= rank_metrics(direction, of_way, ALL_RANKS)
+    return metrics
 
 
 def fold_metrics(

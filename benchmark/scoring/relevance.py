@@ -1,7 +1,8 @@
 """Which items are relevant, scores that pass a tile at a time, and ranks: how many items stand
 before each relevant one. Knows no torch.
 
-Relevance is data: a group is an image with its captions, or a person with all images and captions.
+Relevance is data. `own` is equality of groups: a group is an image with its captions, or a person
+with all images and captions. A layer beside it is a list of pairs that people judged.
 No more than a tile of scores need exist at once: whatever looks at scores adds up what it sees, and
 no result depends on the size of tiles or on their order. Integers add up to the bit, means to
 rounding.
@@ -17,10 +18,12 @@ both together.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
+from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import Ranks
 from benchmark.scoring.metrics import LARGEST_K
 
@@ -91,6 +94,66 @@ class Relevance:
     def in_fold(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether these images and captions are of one fold, (r, c) bool."""
         return np.equal.outer(self.fold_of_image[rows], self.fold_of_caption[columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What counts as right for some queries of a direction, and what people judged to be wrong."""
+
+    queries: np.ndarray  # (Q,) ascending, among those of the test split
+    right: np.ndarray  # (M, 2) int64: place in `queries`, item; by query
+    wrong: np.ndarray  # (N, 2) likewise; the other pairs are unjudged
+    own: np.ndarray  # (O, 2) likewise: what `own` has for these queries
+
+    @property
+    def alone(self) -> "Layer":
+        """`own` for the same queries."""
+        return replace(self, right=self.own, wrong=self.own[:0])
+
+    def judged(self, items_SK: np.ndarray) -> np.ndarray:
+        """Of the first items of each query of the split: 1 where right, -1 where judged wrong, 0
+        where unjudged, (Q, K) int8."""
+        items_QK = items_SK[self.queries]
+        size = 1 + max(int(of.max(initial=0)) for of in (items_QK, self.right, self.wrong))
+        keys_QK = np.arange(len(items_QK))[:, None] * size + items_QK
+        keys = (pairs[:, 0] * size + pairs[:, 1] for pairs in (self.right, self.wrong))
+        is_right_QK, is_wrong_QK = (np.isin(keys_QK, of) for of in keys)
+        return is_right_QK.astype(np.int8) - is_wrong_QK
+
+    def first_right(self, items_SK: np.ndarray) -> Ranks:
+        """Of the best right item of each query among its first K; K where none of them is right."""
+        is_right_QK = self.judged(items_SK) == 1
+        best_Q = np.where(is_right_QK.any(1), is_right_QK.argmax(1), is_right_QK.shape[1])
+        return Ranks.of_best(best_Q)
+
+
+def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str, Layer]]:
+    """The layers of the test split beside `own`, by name and direction. Pairs with images or
+    captions that are not of the split are left out, and queries that nothing is right for. With
+    `least`, a pair is right if its score is no less."""
+    split = data.split("test")
+    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
+    groups = split.group_of_image, split.group_of_caption
+    layers: dict[str, dict[str, Layer]] = {}
+    for (name, way), table in data.judged.groupby(["layer", "way"], sort=False):
+        sides = images.get_indexer(table["image_id"]), captions.get_indexer(table["caption_id"])
+        (query_P, item_P), (of_query, of_item) = (
+            both if way == "i2t" else both[::-1] for both in (sides, groups)
+        )
+        is_here_P = (query_P >= 0) & (item_P >= 0)
+        is_right_P = table["right"] if least is None else table["score"] >= least
+        is_right_P = is_right_P.to_numpy(bool) & is_here_P
+        queries = np.unique(query_P[is_right_P])
+        is_asked_P = is_here_P & np.isin(query_P, queries)
+        pairs = np.c_[np.searchsorted(queries, query_P), item_P, is_right_P][is_asked_P]
+        pairs = np.unique(pairs, axis=0)
+        asked = pd.DataFrame({"place": np.arange(len(queries)), "group": of_query[queries]})
+        items = pd.DataFrame({"item": np.arange(len(of_item)), "group": of_item})
+        own = asked.merge(items, on="group")[["place", "item"]].to_numpy()
+        right, wrong = (pairs[pairs[:, 2] == of, :2] for of in (1, 0))
+        layers.setdefault(name, {})[way] = Layer(queries, right, wrong, own)
+    return layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +237,13 @@ class RankCounts:
     ) -> None:
         """Scores of some queries with some items, one row a query. `gallery_QG` (bool) are the
         items that a query is asked about; those of the others do not matter, and may be NaN."""
-        for n in range(self.relevant_Q[queries].max()):
-            is_reached = scores_QG >= self.score_QR[queries, n, None]
-            self.reached_QR[queries, n] += _trues(is_reached, gallery_QG)
+        for n in range(self.relevant_Q[queries].max(initial=0)):
+            some, of_some, gallery = queries, scores_QG, gallery_QG
+            if not (has_nth := self.relevant_Q[queries] > n).all():
+                some, of_some = queries[has_nth], scores_QG[has_nth]
+                gallery = None if gallery_QG is None else gallery_QG[has_nth]
+            is_reached = of_some >= self.score_QR[some, n, None]
+            self.reached_QR[some, n] += _trues(is_reached, gallery)
         is_above = scores_QG > self.score_QR[queries, 0, None]
         self.optimistic[queries] += _trues(is_above, gallery_QG)
 
@@ -189,6 +256,37 @@ class RankCounts:
             is_own_QR = (self.score_QR >= self.score_QR[:, n, None]) & is_there_QR
             ranks_QR[:, n] = self.reached_QR[:, n] - is_own_QR.sum(1) + n
         return Ranks(ranks_QR[is_there_QR], self.relevant_Q)
+
+
+class LayerRanks:
+    """Ranks of the right items of a layer's queries, from tiles that pass twice: `see` all of them,
+    then `add` all."""
+
+    def __init__(self, way: str, layer: Layer) -> None:
+        self.way, self.layer = way, layer
+        self.score_M = np.full(len(layer.right), np.nan)
+        self.counts: RankCounts | None = None
+
+    def see(self, tile: Tile) -> None:
+        """The first pass finds the scores of the right pairs."""
+        queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
+        query_M, item_M = self.layer.queries[self.layer.right[:, 0]], self.layer.right[:, 1]
+        is_here_M = np.isin(query_M, queries) & np.isin(item_M, items)
+        row, column = (
+            np.searchsorted(of, at[is_here_M], sorter=of.argsort())
+            for of, at in ((queries, query_M), (items, item_M))
+        )
+        self.score_M[is_here_M] = scores_QG[queries.argsort()[row], items.argsort()[column]]
+
+    def add(self, tile: Tile, dtype: np.dtype) -> None:
+        """The second one counts, in the precision of `own`."""
+        if self.counts is None:
+            query_M, count = self.layer.right[:, 0], len(self.layer.queries)
+            self.counts = RankCounts(query_M, self.score_M.astype(dtype), count)
+        queries, _, scores_QG = of_direction(self.way, tile, tile.of(self.way))
+        is_asked_Q = np.isin(queries, self.layer.queries)
+        places = np.searchsorted(self.layer.queries, queries[is_asked_Q])
+        self.counts.add(places, scores_QG[is_asked_Q].astype(dtype, copy=False))
 
 
 def _trues(mask_QG: np.ndarray, gallery_QG: np.ndarray | None) -> np.ndarray:

@@ -51,6 +51,7 @@ def ledger_page(
         group=Group,
         blocking={flags.NAMES[letter]: why for letter, why in flags.BLOCKING.items()},
         leaders=leaders(seasons),
+        layers=of_layers(seasons),
         surprises=failing,
         rows=rows,
         papers=papers(),
@@ -67,6 +68,26 @@ def ledger_page(
         untested_for=untested_for,
         difference=difference,
     )
+
+
+def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
+    """What further layers of relevance change: by season and dataset the number of claims that are
+    judged by each layer, too, and those whose verdict changes, with their findings."""
+    known, found = {(p, c.id): c for p, of in papers().items() for c in of.claims}, []
+    for season in seasons:
+        for data in season.datasets:
+            judged = [finding for finding in data.claims if finding.layers]
+            changed = [
+                {"claim": known[of.paper, of.id], "layer": layer, "own": own, "here": here}
+                for of in judged
+                for layer, (own, here) in of.layers.items()
+                if own != here and (of.paper, of.id) in known
+            ]
+            if judged:
+                names = list(dict.fromkeys(layer for of in judged for layer in of.layers))
+                facts = {"season": season.season, "title": data.title, "layers": names}
+                found.append(facts | {"judged": len(judged), "changed": changed})
+    return found
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:

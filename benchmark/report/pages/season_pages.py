@@ -4,19 +4,21 @@ Each is a template filled from boards. Knows no torch.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.claims import Verdict
 from benchmark.boards.flags import timed_alone
+from benchmark.boards.truths import Truth
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, paper_tables, result_tables
 from benchmark.report.pages.claim_tables import tally
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.paper_tables import YES, answers
+from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.pages.result_tables import (
     by_setting,
     first_page,
@@ -40,9 +42,14 @@ HEADS = {  # of the claims that a sentence names
 
 
 def season_pages(
-    params: Params, boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder
+    params: Params,
+    boards: Sequence[Board],
+    verdicts: Verdicts,
+    truths: Mapping[str, Sequence[Truth]],
+    figures: FigureFolder,
 ) -> dict[str, str]:
-    """The Markdown of every page by its path; saves the figures that the pages show.
+    """The Markdown of every page by its path; saves the figures that the pages show. Verdicts and
+    layers of relevance are by dataset.
 
     A paper of which nothing was measured has no page.
     """
@@ -52,13 +59,15 @@ def season_pages(
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables)
     ]
     pages = {
-        "README.md": _readme(params, boards, verdicts, measured, figures),
+        "README.md": _readme(params, boards, verdicts, any(truths.values()), measured, figures),
         "claims.md": _claims(boards, verdicts, figures),
     }
     for name in measured:
         pages[f"papers/{name}.md"] = _paper(name, boards, verdicts, figures)
     for board in boards:
         pages[f"datasets/{board.dataset}.md"] = dataset_page(params, board, figures)
+    if relevance := relevance_page(boards, truths):
+        pages["relevance.md"] = relevance
     return pages
 
 
@@ -66,6 +75,7 @@ def _readme(
     params: Params,
     boards: Sequence[Board],
     verdicts: Verdicts,
+    has_layers: bool,
     measured: Sequence[str],
     figures: FigureFolder,
 ) -> str:
@@ -85,6 +95,7 @@ def _readme(
         "readme.md.j2",
         params=params,
         shown=shown,
+        has_layers=has_layers,
         papers={name: papers()[name].paper.title for name in measured},
         legend=legend(*tables),
     )

@@ -1,0 +1,106 @@
+"""The page on layers of relevance: what changes when more counts as right. Knows no torch."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from benchmark.boards.boards import Board
+from benchmark.boards.truths import Truth
+from benchmark.report.pages.claim_tables import statement
+from benchmark.report.pages.templates import filled
+from benchmark.report.tables import Number, Table, mean, signed
+from benchmark.scoring.metrics import METRICS, SUMMED_K
+
+SAME = "same"
+
+
+def relevance_page(boards: Sequence[Board], truths: Mapping[str, Sequence[Truth]]) -> str:
+    """The page as Markdown, from the layers of each dataset; empty where none has any."""
+    shown = []
+    for board in boards:
+        for way in board.ways:
+            if of_way := [truth for truth in truths[board.dataset] if way in truth.ways]:
+                facts = {"board": board, "way": way, "truths": of_way, "rises": rises(of_way, way)}
+                tables = {"layers": layers(of_way, way), "verdicts": verdicts(of_way)}
+                recalls = [recall(of_way, way, k) for k in SUMMED_K]
+                tables |= {"order": order(of_way, way), "cuts": cuts(of_way, way)}
+                shown.append(facts | tables | {"recalls": recalls})
+    return filled("relevance.md.j2", shown=shown) if shown else ""
+
+
+def rises(of: Sequence[Truth], way: str) -> list[tuple[Truth, list[float]]]:
+    """By how much the R@1 of each row rises, the least first."""
+    metric = f"{way}_r1"
+    return [
+        (t, sorted(row.mean(metric) - t.own.row(row.preset).mean(metric) for row in t.here.rows))
+        for t in of
+    ]
+
+
+def layers(of: Sequence[Truth], way: str) -> Table:
+    """What the layers are: rule, queries, pairs, and how many first answers were judged."""
+    lines = []
+    for truth in of:
+        facts = truth.facts(way)
+        counts = {"layer": truth.name, "right": truth.rule, "queries": facts["queries"]}
+        counts |= {"right pairs": facts["right"], "of own": facts["own"]}
+        judged = Number(value=facts["first answers judged"] if truth.is_partial else None)
+        lines.append(counts | {"judged pairs": facts["judged"], "first answers judged (%)": judged})
+    return Table.of("Layers", lines)
+
+
+def recall(of: Sequence[Truth], way: str, k: int) -> Table:
+    """R@K of every row by `own`, on the queries of the first layer, and by each layer with its
+    bounds; the best by `own` first."""
+    metric, first = f"{way}_r{k}", of[0]
+    rows = sorted(first.here.rows, key=lambda row: -first.own.row(row.preset).mean(metric))
+    columns: dict[str, list] = {"preset": [row.title for row in rows]}
+    columns["own"] = [mean(first.own.row(row.preset).values(metric), 1) for row in rows]
+    for truth in of:
+        cells = []
+        for row in (truth.here.row(row.preset) for row in rows):
+            found = mean(row.values(metric), 1)
+            ends = truth.bounds(row, way, k) if truth.is_partial else None
+            if ends:
+                left = "" if ends.left_out is None else f"{ends.left_out:.1f}, "
+                found = Number(value=ends.wrong, note=f"({left}{ends.right:.1f})")
+            cells.append(found)
+        columns[truth.name] = cells
+    return Table.of(METRICS[metric].heading, columns, [row.preset for row in rows])
+
+
+def order(of: Sequence[Truth], way: str) -> Table:
+    """The pairs of rows in another order, those that differ most by the layer first."""
+    lines = []
+    for truth in of:
+        for change in truth.changes(way):
+            pair = {"ahead by own": change.first.title, "ahead by the layer": change.second.title}
+            steps = {"own": signed(change.own, 1), "difference by it": signed(-change.layer, 1)}
+            lines.append({"layer": truth.name} | pair | steps)
+    return Table.of("Another order", lines)
+
+
+def cuts(of: Sequence[Truth], way: str) -> Table:
+    """What other least scores of a right pair change: R@1, mean over rows, and their order."""
+    lines = []
+    for truth in of:
+        for cut, pairs, board in truth.other_cuts(way):
+            values = [row.mean(f"{way}_r1") for row in board.rows]
+            line = {"layer": truth.name, "least score": Number(value=cut, form=".2g")}
+            line |= {"right pairs": pairs, f"{way} R@1, mean of rows": Number(value=fmean(values))}
+            lines.append(line)
+    return Table.of("Other cuts", lines)
+
+
+def verdicts(of: Sequence[Truth]) -> Table:
+    """The claims that the layers have results for, with the verdict by `own` on the queries of the
+    layer, and by it where that is another one; those that change first."""
+    lines = {}
+    for truth in of:
+        for own, here in truth.verdicts:
+            line = lines.setdefault((own.paper, own.claim.id), {"claim": statement(own)})
+            line.setdefault("own", own.conclusion)
+            is_same = own.conclusion == here.conclusion
+            line[truth.name] = SAME if is_same else f"{here.conclusion} (own: {own.conclusion})"
+    names = [truth.name for truth in of]
+    ordered = sorted(lines.values(), key=lambda line: all(line.get(n) == SAME for n in names))
+    return Table.of("Verdicts", ordered)
