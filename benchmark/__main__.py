@@ -36,6 +36,7 @@ COMMANDS = (
     "score",
     "query",
     "compare",
+    "plan",
     "export",
     "ledger",
     "site",

@@ -28,19 +28,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from math import ceil, inf
+from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from scipy import special
 
 from benchmark.stats.comparisons import Comparison
-from benchmark.stats.significance import ALPHA, Doubt, Estimate, holm_products
+from benchmark.stats.significance import ALPHA, Doubt, Estimate, holm_products, on_other_images
 
 SHARES = [0.98**step for step in range(343)]  # of the variance over images, down to a thousandth
 MOST_FREEDOM = 1e6  # as good as normal
 POWER = 0.8  # of finding a difference as large as the measured one
 MOST_SEEDS = 100  # more further trainings of a preset are called no number of seeds
 SEEDS_BESIDE = (0, 2, 5, 10)  # further trainings that may go with more images
+QUANTILES = [(step + 0.5) / 100 for step in range(100)]  # of an estimated variance
 DENIED = ("alike", "not_better")  # kinds of claims that deny a difference
 ONE_SIDED = ("far", "not_better")  # those on one side of the margin
 
@@ -327,3 +328,36 @@ def _is_found(doubt: Doubt, room: float, level: float, more: int, share: float =
     freedom = min(variance**2 / doubts, MOST_FREEDOM) if doubts else MOST_FREEDOM
     reach = special.stdtrit(freedom, 1 - level / 2) + special.ndtri(POWER)
     return bool(reach**2 * variance <= room**2)
+
+
+def power(rule: Rule, difference: float, doubt: Doubt, claims: int = 1) -> float:
+    """The probability, in [0, 1], that a claim holds for other images and other trainings, where
+    its true difference and the true variances are known.
+
+    The difference of the means is normal. The variance between trainings will be estimated: as its
+    true value times chi^2 over the degrees of freedom, of which QUANTILES stand for all; that over
+    images is known from many. `claims` are judged together: where the claim asserts a difference,
+    its p must stay below ALPHA after it is multiplied with their number. Raises ValueError where
+    nothing varies.
+    """
+    deviation, holding = sqrt(doubt.images + doubt.main), []
+    for share in QUANTILES:
+        seeds = []
+        for part in doubt.seeds:
+            freedom = min(part.freedom, MOST_FREEDOM)
+            chi2 = float(special.chdtri(freedom, 1 - share))
+            seeds.append(part._replace(variance=part.variance * chi2 / freedom))
+        estimate = on_other_images(difference, doubt._replace(seeds=tuple(seeds)))
+        if estimate is None:
+            raise ValueError("nothing varies")
+        room = rule.margin - (estimate.interval[1] - estimate.value)
+        reach = special.stdtrit(estimate.freedom, 1 - ALPHA / claims / 2) * estimate.error
+        low, high = {
+            "ordered": (max(reach, room), inf),
+            "far": (rule.margin + reach, inf),
+            "alike": (-room, room),
+            "not_better": (-inf, room),
+        }[rule.kind]
+        ends = special.ndtr([(end - difference) / deviation for end in (low, high)])
+        holding.append(max(0.0, float(ends[1] - ends[0])))
+    return sum(holding) / len(holding)

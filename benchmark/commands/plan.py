@@ -1,0 +1,194 @@
+"""How many seeds and test images a claim needs, before anything is trained.
+
+rematch plan --season flickr8k --difference 10               from what a season's rows vary by
+rematch plan --season flickr8k --difference 3 --like vse vse_official     ... or two of them
+rematch plan --difference 10 --sd-seeds 2.1 --se-images 3.5 --of-images 1000
+                                                             from what varied elsewhere
+rematch plan --season flickr8k --difference 10 --seeds 3 --images 1000    the power of one plan
+
+A claim is that the first row is better than the second (ordered), better by more than the margin
+(far), that they differ by less than the margin (alike), or that the first is not better by more
+than it (not_better). Its power is the probability that it holds for other images and trainings, by
+the rules of verdicts, if the true difference is the given one. A dash stands where nothing would be
+known of other trainings.
+"""
+
+import argparse
+from itertools import combinations
+from math import ceil, inf, isfinite
+from statistics import fmean, median, quantiles
+from typing import NamedTuple
+
+from benchmark.boards import comparisons
+from benchmark.boards.boards import MIN_TEST_QUERIES, read_boards
+from benchmark.boards.claims import margin_of
+from benchmark.core.errors import UserError, entry, suggested
+from benchmark.papers.printed_tables import Part
+from benchmark.report.markdown import pipe_table
+from benchmark.scoring.metrics import METRICS
+from benchmark.season.parameter_files import read_params
+from benchmark.stats.comparisons import CARRIES
+from benchmark.stats.significance import Doubt, SeedPart
+from benchmark.stats.verdicts import DENIED, MOST_SEEDS, Rule, power, two_digits
+
+KINDS = ("ordered", "far", "alike", "not_better")
+SEEDS = (1, 2, 3, 5, 10)
+IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]  # to a million
+MANY = 10  # pairs of rows, of which a range is told
+
+
+class Known(NamedTuple):
+    """Why the difference of two rows is uncertain: variances on `image_count` images."""
+
+    images: float  # over images, of the difference of two rows with endless trainings
+    image_count: int
+    seeds: float  # between the trainings of a row, on the same images
+    interaction: float  # the part of that which other images would change
+    freedom: float  # degrees of freedom of the trainings that there are already
+    source: str  # a sentence
+
+    def doubt(self, seeds: int, images: int) -> Doubt | None:
+        """Of two rows with so many trainings each; None: their spread will not be known."""
+        share, freedom = self.image_count / images, self.freedom + 2 * (seeds - 1)
+        interaction = self.interaction * share
+        variance = max(0.0, self.seeds - self.interaction) + interaction
+        if variance and seeds == 1 and freedom < CARRIES:
+            return None
+        part = SeedPart((seeds, seeds), variance, interaction, freedom, is_own=False)
+        luck = part.weight() * interaction
+        return Doubt(self.images * share + luck, luck, images, (part,) if variance else ())
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--difference", type=float, default=0.0, metavar="D", help="the true one; default: 0")
+    add("--kind", choices=KINDS, default="ordered", help="of the claim; default: ordered")
+    add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
+    add("--margin", type=float, help="default: as in verdicts, if the paper prints D")
+    add("--claims", type=int, default=1, help="that are judged together (Holm); default: 1")
+    add("--power", type=float, default=0.8, metavar="P", help="to reach; default: 0.8")
+    add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
+    add("--images", type=int, nargs="+", metavar="N", help="test images")
+    add = parser.add_argument_group("from a season").add_argument
+    add("--season", metavar="NAME", help="default: the active one")
+    add("--dataset", help="default: the only one")
+    add("--like", nargs=2, metavar="ROW", help="two rows; default: the median of all pairs")
+    add = parser.add_argument_group("or from elsewhere, in points of the metric").add_argument
+    add("--sd-seeds", type=float, metavar="SD", help="standard deviation of a row's trainings")
+    se = "standard error over images of the difference of two trainings: its 95%% interval reaches "
+    add("--se-images", type=float, metavar="SE", help=f"{se} 1.96 of it to each side")
+    add("--of-images", type=int, metavar="N", help="how many images gave SE")
+    part = "part of --sd-seeds that other images would change; default: 0, which asks for the most"
+    add("--interaction", type=float, default=0.0, metavar="SD", help=part)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    rule = rule_of(arguments)
+    three = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
+    if three != (None,) * 3 and (None in three or arguments.season or arguments.like):
+        expected = "--sd-seeds, --se-images and --of-images, or a season"
+        raise UserError("plan", expected, "parts of both, or of one", "give all of one")
+    known = of_season(arguments) if None in three else given(arguments)
+    shown = {max(MIN_TEST_QUERIES, known.image_count * n // 2) for n in (1, 2, 4, 10)}
+    seeds, images = arguments.seeds or SEEDS, arguments.images or sorted(shown)
+    counts = {"seeds": (seeds, 1), "images": (images, MIN_TEST_QUERIES)}
+    for option, (numbers, least) in (counts | {"claims": ([arguments.claims], 1)}).items():
+        if min(numbers) < least:
+            raise UserError(f"--{option}", f"{least} or more", min(numbers), "correct it")
+
+    def power_of(seeds: int, images: int) -> float | None:
+        doubt = known.doubt(seeds, images)
+        return doubt and power(rule, arguments.difference, doubt, arguments.claims)
+
+    def suffices(seeds: int, images: int) -> bool:
+        return (power_of(seeds, images) or 0.0) >= arguments.power
+
+    rows, goal = [], f"{arguments.power:.0%}"
+    for each in seeds:
+        # One after the other: with few seeds, more images can leave fewer degrees of freedom.
+        needed = next((f"{count:,}" for count in IMAGES if suffices(each, count)), "no number")
+        powers = [power_of(each, count) for count in images]
+        rows.append([str(each), *("-" if p is None else f"{p:.0%}" for p in powers), needed])
+    heads = ["seeds of each row", *(f"{n:,} images" for n in images), f"images for {goal}"]
+    print(pipe_table(heads, rows, "r" * len(heads)))
+    tried, here = range(1, MOST_SEEDS + 1), known.image_count
+    enough = next((count for count in tried if suffices(count, here)), None)
+    told = (
+        f"it takes {enough} seeds of each row" if enough else f"{MOST_SEEDS} seeds do not suffice"
+    )
+    print(
+        f"\nOn {here:,} images {told} for a power of {goal} ({rule.kind}, {arguments.metric}: true "
+        f"difference {arguments.difference:g}, margin {rule.margin:.3g}, claims judged together: "
+        f"{arguments.claims}). {known.source}"
+    )
+
+
+def rule_of(arguments: argparse.Namespace) -> Rule:
+    """The rule of the claim. Raises UserError for one that is not true of the difference: no number
+    of seeds and images would let it hold."""
+    kind, difference, margin = arguments.kind, arguments.difference, arguments.margin
+    if arguments.metric not in METRICS:
+        found = suggested(arguments.metric, METRICS)
+        raise UserError("--metric", "a metric of records, such as rsum", found, "correct it")
+    if margin is None and kind == "far":
+        raise UserError("--margin", "what the first is better by", "nothing", "give it")
+    if margin is None:
+        printed = None if kind in DENIED else (difference, 0.0)
+        margin = margin_of(Part(kind=kind, metric=arguments.metric), printed)
+    if not (isfinite(difference) and 0 <= margin < inf and 0 < arguments.power < 1):
+        expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
+        found = f"{difference:g}, {margin:g} and {arguments.power:g}"
+        raise UserError("plan", expected, found, "correct them")
+    size = abs(difference) if kind == "alike" else difference
+    if size >= margin if kind in DENIED else size <= margin:
+        expected = f"{'less' if kind in DENIED else 'more'} than the margin of {margin:.3g}"
+        raise UserError(f"--difference, {kind}", expected, f"{difference:g}", "change one of them")
+    return Rule(kind=kind, margin=margin)
+
+
+def given(arguments: argparse.Namespace) -> Known:
+    """From the command line."""
+    sd, error, luck = arguments.sd_seeds, arguments.se_images, arguments.interaction
+    images = error**2 - 2 * luck**2  # SE is of one training of each
+    if not (0 <= luck <= sd < inf and 0 <= images < inf and sd + images > 0):
+        expected = "deviations that are not all 0, --interaction at most SD and 0.7 of SE"
+        raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}, {luck:g}", "correct them")
+    if arguments.of_images < 2:
+        raise UserError("--of-images", "2 or more", arguments.of_images, "correct it")
+    source = "It is assumed that nothing but these trainings will tell the spread of trainings."
+    return Known(images, arguments.of_images, sd**2, luck**2, 0.0, source)
+
+
+def of_season(arguments: argparse.Namespace) -> Known:
+    """From rows of a season: how its trainings vary, and the median of what images add to the
+    difference of two rows without a common training; or of the two rows that are named."""
+    metric, params = arguments.metric, read_params(arguments.season)
+    boards = {board.dataset: board for board in read_boards(params)}
+    if arguments.dataset is None and len(boards) > 1:
+        raise UserError("--dataset", f"one of {', '.join(boards)}", "nothing", "name it")
+    board = entry(boards, arguments.dataset or next(iter(boards)), "dataset")
+    rows = {row.preset: row for row in board.ranked if comparisons.values(row, metric)}
+    liked = [entry(rows, name, f"row with {metric}") for name in arguments.like or ()]
+    pairs = [liked] if liked else combinations(rows.values(), 2)
+    of_images, parts = [], [comparisons.seed_part(board, row, metric) for row in liked]
+    for first, second in pairs:
+        trainings = [comparisons.trainings_of(board, row) for row in (first, second)]
+        if first.task == second.task and trainings[0].isdisjoint(trainings[1]):
+            doubt = comparisons.compare(board, first, second, metric).doubt
+            of_images += [max(0.0, doubt.images - doubt.interaction)] if doubt.images else []
+            parts = parts or [comparisons.spread_of(board, first.task, metric).part("", 2)]
+    if not of_images or None in parts:
+        where, expected = f"{params.season}: {metric}", "rows whose images and trainings both vary"
+        do = "choose others, or give --sd-seeds, --se-images and --of-images"
+        raise UserError(where, f"{expected} on {board.dataset}", "none", do)
+    seeds, luck = (fmean(getattr(part, of) for part in parts) for of in ("variance", "interaction"))
+    told = f"{median(of_images) ** 0.5:.2g} from the images"
+    if len(of_images) >= MANY:
+        low, *_, high = quantiles(of_images, n=10)
+        told += (
+            f" (the median of {len(of_images):,} pairs of rows, most of which have {low**0.5:.2g}"
+        )
+        told += f" to {high**0.5:.2g}: rows that are alike need fewer images, see --like)"
+    source = f"Standard deviations on {board.dataset}: {seeds**0.5:.2g} between trainings, {told}."
+    count, freedom = board.card["counts"]["test"]["images"], min(part.freedom for part in parts)
+    return Known(median(of_images), count, seeds, luck, freedom, source)

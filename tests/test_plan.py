@@ -1,0 +1,233 @@
+"""`plan`: the power of a plan is the share of made-up experiments in which the claim holds."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import check, refusal
+from report_seasons import FUSION, IMAGES, MEMBERS, OWNERS, PRESETS, cells, enter_played_season
+from scipy import stats
+
+from benchmark.__main__ import main
+from benchmark.commands import plan
+from benchmark.data import results
+from benchmark.stats import comparisons
+from benchmark.stats.comparisons import Sample
+from benchmark.stats.verdicts import Conclusion, Rule, power
+
+MEASURED = 1000  # images on which the deviations are measured
+PAIR = PRESETS[:2]  # they share no training
+SPREAD = ("--sd-seeds", "2.1", "--se-images", "4", "--of-images", str(MEASURED))
+
+
+def drawn(rng, effect: float, images: int, seeds: int, spread, *, is_skewed=False) -> Sample:
+    """A row whose mean over images and trainings is `effect`; `spread` has the variances of the
+    mean over MEASURED images: of the row alone, of a training's luck, of a training."""
+    own, luck, main = spread
+    shape = (1, images)
+    own_G = rng.standard_exponential(shape) - 1 if is_skewed else rng.standard_normal(shape)
+    luck_SG = rng.standard_normal((seeds, images))
+    values_SG = effect + np.sqrt(MEASURED) * (np.sqrt(own) * own_G + np.sqrt(luck) * luck_SG)
+    values_SG += np.sqrt(main) * rng.standard_normal((seeds, 1))
+    means_S = values_SG.mean(1)
+    noise_SG = (values_SG - means_S[:, None]) / np.sqrt(images * (images - 1))
+    return Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)), images)
+
+
+def experiments(rule, difference, images, seeds, known, *, claims=1, others=0, runs, skewed=False):
+    """The share in which the verdict is that the claim holds; beside both rows there are `others`,
+    with three trainings each, that tell their spread."""
+    rng, held = np.random.default_rng([images, seeds, claims, others]), 0
+    main = known.seeds - known.interaction
+    spread = (known.images / 2, known.interaction, main)
+    for _ in range(runs):
+        samples = {
+            "a": drawn(rng, 300 + difference, images, seeds, spread, is_skewed=skewed),
+            "b": drawn(rng, 300, images, seeds, spread, is_skewed=skewed),
+        }
+        both = list(samples.values())
+        samples |= {str(n): drawn(rng, 300, images, 3, spread) for n in range(others)}
+        comparison = comparisons.compare(["a", "b"], both, comparisons.spread(samples, samples))
+        estimate = comparison.estimate
+        adjusted = min(1.0, claims * rule.p(estimate))
+        held += rule.conclusion(estimate, adjusted)[0] == Conclusion.HOLDS
+    return held / runs
+
+
+def known(*words: str) -> plan.Known:
+    parser = argparse.ArgumentParser()
+    plan.configure(parser)
+    return plan.given(parser.parse_args([*SPREAD, *words]))
+
+
+PLANS = {
+    # kind, margin, difference, seeds, images, claims, others, interaction
+    "no part of the spread is of the images": ("ordered", 3, 9, 3, 1000, 1, 0, 0),
+    "all of it is": ("ordered", 3, 9, 3, 1000, 1, 0, 2.1),
+    "two seeds, and images that no longer count": ("ordered", 3, 8, 2, 6000, 1, 0, 0),
+    "two seeds": ("ordered", 3, 12, 2, 1000, 1, 0, 1.5),
+    "ten seeds": ("ordered", 3, 9, 10, 1000, 1, 0, 1.5),
+    "few images": ("ordered", 3, 20, 3, 200, 1, 0, 1.5),
+    "many images": ("ordered", 3, 5, 3, 4000, 1, 0, 1.5),
+    "within the margin": ("ordered", 6, 4, 5, 4000, 1, 0, 1.5),
+    "twelve claims": ("ordered", 3, 15, 3, 1000, 12, 0, 1.5),
+    "six other rows": ("ordered", 3, 9, 3, 1000, 1, 6, 1.5),
+    "one seed beside six other rows": ("ordered", 3, 12, 1, 1000, 1, 6, 1.5),
+    "alike": ("alike", 6, 0, 5, 4000, 1, 0, 1.5),
+    "alike, but not equal": ("alike", 6, 2, 5, 4000, 1, 0, 2.1),
+    "not better": ("not_better", 6, -2, 3, 1000, 1, 0, 1.5),
+    "far": ("far", 4, 15, 3, 1000, 1, 0, 1.5),
+}
+
+
+def compared(name: str, runs: int, **drawing) -> tuple[float, float]:
+    """What is planned, and what happens."""
+    kind, margin, difference, seeds, images, claims, others, interaction = PLANS[name]
+    spread = known("--interaction", str(interaction))._replace(freedom=2 * others)
+    rule = Rule(kind=kind, margin=margin)
+    planned = power(rule, difference, spread.doubt(seeds, images), claims)
+    facts = {"claims": claims, "others": others, "runs": runs} | drawing
+    return planned, experiments(rule, difference, images, seeds, spread, **facts)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", PLANS)
+def test_power_is_within_three_points_of_simulation(name):
+    planned, happened = compared(name, 6000)
+    print(f"{name}: planned {planned:.1%}, of 6,000 experiments {happened:.1%}")
+    assert 0.1 < happened < 0.97, "a plan that shows nothing"
+    assert abs(planned - happened) < 0.03
+
+
+@pytest.mark.simulation
+def test_power_is_within_three_points_where_images_are_skewed():
+    planned, happened = compared("few images", 6000, skewed=True)
+    assert abs(planned - happened) < 0.03
+
+
+@pytest.mark.parametrize("name", ["two seeds", "alike, but not equal", "far"])
+def test_power_could_be_that_of_the_experiments(name):
+    planned, happened = compared(name, 300)
+    low, high = stats.binom.ppf([0.001, 0.999], 300, planned)
+    assert low <= 300 * happened <= high
+
+
+def printed(capsys, *words: str) -> tuple[list[str], list[list[str]], str]:
+    """Heads, rows and the sentence that `plan` prints."""
+    assert main(["plan", *words]) == 0
+    table, sentence = capsys.readouterr().out.split("\n\n")
+    heads, _, *rows = (
+        [cell.strip() for cell in line[1:-1].split("|")] for line in table.split("\n")
+    )
+    return heads, rows, sentence
+
+
+def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
+    words = (*SPREAD, "--difference", "12", "--interaction", "1.5")
+    heads, rows, sentence = printed(capsys, *words, "--seeds", "1", "2", "--images", "1000")
+    assert heads == ["seeds of each row", "1,000 images", "images for 80%"]
+    rule, spread = Rule(kind="ordered", margin=6), known("--interaction", "1.5")
+    exact = power(rule, 12, spread.doubt(2, 1000))
+    assert rows[0] == ["1", "-", "no number"]  # nothing would be known of other trainings
+    assert rows[1][:2] == ["2", f"{exact:.0%}"]
+    needed = int(rows[1][2].replace(",", ""))
+    assert power(rule, 12, spread.doubt(2, needed)) >= 0.8
+    assert power(rule, 12, spread.doubt(2, round(0.9 * needed))) < 0.8
+    assert "margin 6" in sentence and "true difference 12" in sentence
+
+
+def test_the_sentence_has_the_fewest_seeds(capsys):
+    words = (*SPREAD, "--difference", "11", "--interaction", "1.5")
+    _, _, sentence = printed(capsys, *words)
+    seeds = int(sentence.partition("takes ")[2].split()[0])
+    rule, spread = Rule(kind="ordered", margin=5.5), known("--interaction", "1.5")
+    powers = [power(rule, 11, spread.doubt(n, MEASURED)) for n in (seeds - 1, seeds)]
+    assert powers[0] < 0.8 <= powers[1]
+    _, rows, sentence = printed(capsys, *words[:-4], "--difference", "2")
+    assert "100 seeds do not suffice" in sentence
+    assert len(rows) == len(plan.SEEDS)
+
+
+def test_more_images_can_leave_fewer_degrees_of_freedom(capsys):
+    """With two seeds the spread of seeds is then all that is left; what suffices is still found."""
+    _, rows, _ = printed(capsys, *SPREAD[:3], "3.5", *SPREAD[4:], "--difference", "10")
+    needed = int(rows[1][-1].replace(",", ""))
+    rule, spread = Rule(kind="ordered", margin=5), known("--se-images", "3.5")
+    powers = [power(rule, 10, spread.doubt(2, n)) for n in (2 * needed // 3, needed, 10**6)]
+    assert powers[0] < 0.8 <= powers[1] and powers[2] < 0.8
+
+
+def test_what_never_varies_by_its_trainings_needs_one_seed(capsys):
+    words = ("--sd-seeds", "0", *SPREAD[2:], "--difference", "20", "--seeds", "1")
+    _, rows, _ = printed(capsys, *words)
+    assert rows[0][2] == "100%"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--sd-seeds", "2", "--difference", "9"), "--of-images, or a season"),
+        ((*SPREAD, "--season", "demo", "--difference", "9"), "--of-images, or a season"),
+        ((*SPREAD, "--difference", "9", "--metric", "rsun"), "a metric of records"),
+        ((*SPREAD, "--difference", "nan"), "finite numbers"),
+        ((*SPREAD, "--difference", "9", "--power", "1"), "a power between 0 and 1"),
+        ((*SPREAD, "--difference", "9", "--margin", "9"), "more than the margin of 9"),
+        ((*SPREAD, "--kind", "alike", "--difference", "-7"), "less than the margin of 6"),
+        ((*SPREAD, "--kind", "far", "--difference", "9"), "what the first is better by"),
+        ((*SPREAD, "--difference", "9", "--seeds", "3", "0"), "1 or more"),
+        ((*SPREAD, "--difference", "9", "--images", "99"), "100 or more"),
+        ((*SPREAD, "--difference", "9", "--claims", "0"), "1 or more"),
+        ((*SPREAD, "--difference", "9", "--interaction", "2.2"), "deviations that are not all 0"),
+        ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"), "deviations"),
+        ((*SPREAD[:4], "--of-images", "1", "--difference", "9"), "2 or more"),
+    ],
+)
+def test_what_cannot_be_planned_is_told_in_a_line(words, expected):
+    check(refusal(plan, *words), expected=expected)
+
+
+class TestSeason:
+    @pytest.fixture(autouse=True)
+    def played(self, tmp_path_factory, tmp_path, monkeypatch):
+        self.params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+
+    def words(self, *words: str) -> tuple[str, ...]:
+        return ("--season", "try", "--dataset", "open", "--difference", "40", *words)
+
+    def test_the_images_part_is_that_of_both_rows_without_the_luck_of_trainings(self):
+        folders = {(c.preset, c.seed): c.folder for c in cells(self.params) if c.dataset == "open"}
+
+        def of_images(preset: str, seed: int) -> np.ndarray:
+            """What each image adds to rsum, by a loop."""
+            scores = results.read_scores(Path(folders[preset, seed]))
+            added = np.zeros(IMAGES)
+            for way, owners in (("i2t", range(IMAGES)), ("t2i", OWNERS)):
+                hits = [sum(100 * (rank < k) for k in (1, 5, 10)) for rank in scores.best(way)]
+                for owner, hit in zip(owners, hits, strict=True):
+                    added[owner] += (hit - np.mean(hits)) / len(hits)
+            return added
+
+        gaps = [of_images(PAIR[0], seed) - of_images(PAIR[1], seed) for seed in (0, 1)]
+        unbiased = IMAGES / (IMAGES - 1)
+        both = unbiased * np.sum(np.mean(gaps, axis=0) ** 2)
+        luck = unbiased * sum(np.sum((gap - np.mean(gaps, axis=0)) ** 2) for gap in gaps)
+        found = plan.of_season(self.parsed("--like", *PAIR))
+        assert found.images == pytest.approx(max(0.0, both - luck / 2))
+        assert found.image_count == IMAGES and found.seeds > 0 and found.freedom >= 2
+
+    def parsed(self, *words: str) -> argparse.Namespace:
+        parser = argparse.ArgumentParser()
+        plan.configure(parser)
+        return parser.parse_args(self.words(*words))
+
+    def test_the_spread_of_all_rows_is_told(self, capsys):
+        _, rows, sentence = printed(capsys, *self.words())
+        assert len(rows) == len(plan.SEEDS)
+        assert "Standard deviations on open" in sentence
+
+    def test_rows_and_datasets_that_are_not_there_are_told(self):
+        check(refusal(plan, "--season", "try", "--difference", "40"), "--dataset", "gated, open")
+        check(refusal(plan, *self.words("--like", "vse", PAIR[0])), "vse", PAIR[0])
+        fusion = refusal(plan, *self.words("--like", FUSION, MEMBERS[0]))
+        check(fusion, "try: rsum", do="--sd-seeds")
