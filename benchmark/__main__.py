@@ -37,6 +37,7 @@ COMMANDS = (
     "query",
     "compare",
     "plan",
+    "printed",
     "export",
     "ledger",
     "site",

@@ -1,0 +1,142 @@
+"""`printed`: a number or a name in the papers' tables, with what was measured in its place."""
+
+import re
+import shutil
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+from refusals import check, refusal
+from report_seasons import enter_played_season, record_of
+
+from benchmark.__main__ import main
+from benchmark.boards import claims
+from benchmark.boards.boards import read_boards
+from benchmark.commands import printed
+from benchmark.core.files import read_yaml, write_json
+from benchmark.report.__main__ import metrics
+from benchmark.report.pages.result_tables import interval_of
+
+PAPERS = Path(printed.__file__).parent.parent / "papers"
+
+
+@pytest.fixture
+def played(tmp_path_factory, tmp_path, monkeypatch):
+    """A season that was played, with its metrics.json; returns its boards by dataset."""
+    printed._boards.cache_clear()
+    params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+    boards = read_boards(params)
+    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
+    write_json(Path("reports/try/metrics.json"), metrics(boards, verdicts))
+    yield {board.dataset: board for board in boards}
+    printed._boards.cache_clear()
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch, capsys):
+    """The lines that the verb prints, in a folder without a report unless there is one."""
+    if not Path("reports/try").exists():
+        monkeypatch.chdir(tmp_path)
+
+    def told(*words: str) -> list[str]:
+        assert main(["printed", *words]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return told
+
+
+def every_number() -> list[tuple[str, str, str, str, float]]:
+    """Table, place, label, metric and number of all papers, read by a loop from their files."""
+    numbers = []
+    for path in PAPERS.glob("*.yaml"):
+        for name, table in read_yaml(path)["tables"].items():
+            for row in table["rows"]:
+                for place, values in row["numbers"].items():
+                    for metric, value in zip(table["metrics"], values, strict=True):
+                        if value is not None:
+                            line = (f"{path.stem}/{name}", place, row["label"], metric, value)
+                            numbers.append(line)
+    return numbers
+
+
+@pytest.mark.parametrize("wanted", ["58.6", "58,6", "58.60", " 58.6 %"])
+def test_a_number_is_found_wherever_it_is_printed(told, wanted):
+    known = [(t, p, label) for t, p, label, _, value in every_number() if value == 58.6]
+    lines = told(wanted)
+    assert len(known) > 2 and len(lines) == len(known)
+    for table, place, label in known:
+        fits = [line for line in lines if line.startswith(f"{table}, {place}, {label}")]
+        assert fits and all(": i2t R@1 58.6" in line or " 58.6" in line for line in fits)
+
+
+def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(told):
+    known = {value for *_, value in every_number() if 57.5 <= value <= 58.5}
+    found = {float(n) for line in told("58") for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)}
+    assert len(known) > 2 and found == known
+
+
+def test_the_sum_of_recalls_is_found(told):
+    assert told("446.2")[0] == (
+        "scan/1, flickr30k/test, SCAN t-i AVG, lambda1 = 9 (scan_t2i_avg): rsum 446.2"
+    )
+
+
+def test_a_number_that_nobody_prints_has_a_nearest_one(told, capsys):
+    values = [value for *_, value in every_number()]
+    assert 18.4 not in values
+    nearest = min(abs(value - 18.4) for value in values)
+    assert main(["printed", "18.4"]) == 0
+    out, err = capsys.readouterr()
+    assert "no table prints 18.4" in err
+    for line in out.splitlines():
+        numbers = map(float, re.findall(r" (\d+\.\d+)(?=,|$)", line))
+        assert all(abs(number - 18.4) == pytest.approx(nearest) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "begins"),
+    [
+        ("scan/4", "scan/4, "),
+        ("SCAN", "scan/"),
+        ("vse++", ""),
+        ("scan_t2i_avg", "scan/"),
+        ("no hard neg", "scan/4, flickr30k/test, No hard negatives (scan_all_negatives)"),
+    ],
+)
+def test_a_name_finds_its_rows(told, wanted, begins):
+    lines = told(wanted)
+    assert lines and all(line.startswith(begins) for line in lines if wanted != "SCAN")
+    places = {(t, p, label) for t, p, label, *_ in every_number()}
+    if wanted == "scan/4":
+        assert len(lines) == sum(table == "scan/4" for table, *_ in places)
+    if wanted == "SCAN":
+        assert sum(line.startswith("scan/") for line in lines) > 40
+
+
+def test_what_is_in_no_table_is_told_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(refusal(printed, "scan_t2i_avgg"), found="did you mean scan_t2i_avg?")
+    check(refusal(printed, " "), expected="a printed number")
+    check(refusal(printed, "9" * 400), expected="a printed number")
+
+
+def test_below_a_row_stands_what_was_measured_with_its_interval(played, told):
+    board = played["open"]
+    row = board.row("scan_t2i_avg")
+    ends = interval_of(board, row, "rsum")
+    mean = fmean(record_of("scan_t2i_avg", seed)["metrics"]["rsum"] for seed in (0, 1))
+    printed_line, *here = told("446.2")[:3]
+    assert printed_line.startswith("scan/1, ")
+    expected = f"rsum {mean:.1f} [{ends.low:.1f}, {ends.high:.1f}]"
+    (line,) = [line for line in here if "here, try, open" in line]
+    assert line.endswith(expected) and "not comparable: other dataset" in line
+
+
+def test_a_bare_clone_has_the_means_and_says_why_there_is_no_interval(played, capsys):
+    shutil.rmtree("data/prepared")
+    values = [record_of("scan_t2i_avg", seed)["metrics"]["rsum"] for seed in (0, 1)]
+    assert main(["printed", "446.2"]) == 0
+    out, err = capsys.readouterr()
+    (line,) = [line for line in out.splitlines() if "here, try, open" in line][:1]
+    assert f"rsum {fmean(values):.1f}" in line and f"{stdev(values):.1f}" in line
+    assert "[" not in line and "try: without intervals: data/prepared" in err
