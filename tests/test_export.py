@@ -1,12 +1,15 @@
-"""`export`: tables in every format, ranks of every query, TREC files, few metrics for DVC."""
+"""`export`: tables in every format, ranks of every query, TREC, Every Eval Ever, few metrics."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import ir_measures
 import pandas as pd
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from refusals import refused
 from report_seasons import (
     CAPTIONS,
@@ -18,11 +21,14 @@ from report_seasons import (
     contents,
     enter_played_season,
     record_of,
+    seal,
 )
 
 from benchmark.__main__ import main
-from benchmark.commands.export import write_metrics
+from benchmark.boards.boards import read_boards
+from benchmark.commands.export import every_rank, write_metrics
 from benchmark.core.files import read_json, write_json
+from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameters import Params
 
 COMMITTED = sorted((Path(__file__).parent.parent / "reports").glob("*/metrics.json"))
@@ -74,7 +80,8 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
     assert "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
-    assert list(table) == ["season", "dataset", "preset", "seed", "direction", "query", "rank"]
+    heads = ["season", "dataset", "preset", "seed", "direction", "query", "cluster", "rank"]
+    assert list(table) == heads
     assert len(table) == len(cells(played)) * (IMAGES + CAPTIONS)
     mine = table[(table.preset == FUSION) & (table.dataset == "open") & (table.seed == 1)]
     metrics = record_of(FUSION, 1)["metrics"]
@@ -82,6 +89,26 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
         ranks = mine.loc[mine.direction == way, "rank"]
         assert 100 * (ranks < 1).mean() == pytest.approx(metrics[f"{way}_r1"])
     assert set(mine.loc[mine.direction == "i2t", "query"]) == {f"i{n}" for n in range(IMAGES)}
+    captions = pd.read_parquet("data/prepared/open/captions.parquet").set_index("caption_id")
+    owners = captions["image_id"].loc[mine.loc[mine.direction == "t2i", "query"]]
+    assert list(mine.loc[mine.direction == "t2i", "cluster"]) == list(owners)
+    of_images = mine[mine.direction == "i2t"]
+    assert list(of_images["cluster"]) == list(of_images["query"])
+
+
+def test_the_cluster_of_a_query_is_the_person_of_its_image(played):
+    images = pd.read_parquet("data/prepared/open/images.parquet")
+    images["group"] = [f"person {number % 5}" for number in range(len(images))]
+    images.to_parquet("data/prepared/open/images.parquet")
+    seal(Path("data/prepared/open/card.json"), ["images.parquet"])
+    boards = [board for board in read_boards(played) if board.dataset == "open"]
+    ranks = every_rank(boards)
+    person = dict(zip(images["image_id"], images["group"], strict=True))
+    captions = pd.read_parquet("data/prepared/open/captions.parquet")
+    image_of = dict(zip(captions["caption_id"], captions["image_id"], strict=True))
+    for query, cluster in zip(ranks["query"], ranks["cluster"], strict=True):
+        assert cluster == person[image_of.get(query, query)]
+    assert set(ranks["direction"]) >= {"i2t", "t2i"}
 
 
 def test_outside_tools_find_the_recalls_of_the_records(played, capsys):
@@ -106,6 +133,195 @@ def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
     told = capsys.readouterr().err
     assert "expected results of the raw files that data/prepared/open was read from" in told
     assert "run: rematch play try" in told and len(told.splitlines()) == 1
+
+
+# Every Eval Ever, schema 0.3.0: what it requires of an aggregate record, and its types ------------
+
+Details = dict[str, str]
+Bound = float | Literal["Infinity", "-Infinity"]
+
+
+class Part(BaseModel):
+    """Numbers and texts are not converted; keys that the schema does not name would be lost."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class SourceMetadata(Part):
+    source_type: Literal["documentation", "evaluation_run"]
+    source_organization_name: str
+    evaluator_relationship: Literal["first_party", "third_party", "collaborative", "other"]
+    source_name: str | None = None
+    additional_details: Details | None = None
+
+
+class EvalLibrary(Part):
+    name: str
+    version: str
+    additional_details: Details | None = None
+
+
+class Engine(Part):
+    name: str
+    version: str
+
+
+class ModelInfo(Part):
+    name: str
+    id: str = Field(pattern=r"^[^/]+/[^/]+$")
+    developer: str | None = None
+    inference_engine: Engine | None = None
+    additional_details: Details
+
+    @model_validator(mode="after")
+    def _check(self) -> "ModelInfo":
+        deployed, weights = ("deployment_type", "model_availability")
+        known = {"self_deployed", "externally_managed", "unknown"}
+        assert self.additional_details[deployed] in known
+        assert self.additional_details[weights] in {"open_weights", "closed_weights", "unknown"}
+        return self
+
+
+class SourceData(Part):
+    dataset_name: str
+    source_type: Literal["other"]
+    additional_details: Details | None = None
+
+
+class MetricConfig(Part):
+    lower_is_better: bool
+    score_type: Literal["continuous"]
+    min_score: Bound
+    max_score: Bound
+    evaluation_description: str | None = None
+    metric_id: str | None = None
+    metric_name: str | None = None
+    metric_unit: str | None = None
+
+
+class Interval(Part):
+    lower: float = Field(allow_inf_nan=False)
+    upper: float = Field(allow_inf_nan=False)
+    confidence_level: float = Field(ge=0, le=1)
+    method: str | None = None
+
+
+class Uncertainty(Part):
+    confidence_interval: Interval
+    num_samples: int
+
+
+class ScoreDetails(Part):
+    score: float = Field(allow_inf_nan=False)
+    details: Details | None = None
+    uncertainty: Uncertainty | None = None
+
+
+class Result(Part):
+    evaluation_name: str
+    source_data: SourceData
+    metric_config: MetricConfig
+    score_details: ScoreDetails
+    evaluation_result_id: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "Result":
+        config, score = self.metric_config, self.score_details
+        low, high = float(config.min_score), float(config.max_score)
+        assert low <= score.score <= high
+        if score.uncertainty:
+            ends = score.uncertainty.confidence_interval
+            assert low <= ends.lower <= score.score <= ends.upper <= high
+        return self
+
+
+class Log(Part):
+    schema_version: Literal["0.3.0"]
+    evaluation_id: str
+    retrieved_timestamp: str = Field(pattern=r"^\d{10}(\.\d+)?$")
+    source_metadata: SourceMetadata
+    eval_library: EvalLibrary
+    model_info: ModelInfo
+    evaluation_results: list[Result] = Field(min_length=1)
+
+
+UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+class TestEvery:
+    """--format eee"""
+
+    def test_files_fit_the_schema_and_have_the_numbers_of_the_records(self, played, capsys):
+        assert exported(capsys, "--format", "eee", "--out", "eee") == "eee: 8 files\n"
+        files = sorted(Path("eee").rglob("*.json"))
+        assert len(files) == len(PRESETS) * len(DATASETS) == 8
+        for file in files:
+            log = Log.model_validate_json(file.read_text())
+            assert re.fullmatch(
+                rf"eee/data/rematch-try/{log.model_info.id}/{UUID4}.json", str(file)
+            )
+            of = {result.evaluation_result_id: result for result in log.evaluation_results}
+            assert len(of) == len(log.evaluation_results)
+        (board,) = [board for board in read_boards(played) if board.dataset == "open"]
+        seen = set()
+        for file in Path(f"eee/data/rematch-try/rematch/{FUSION}").iterdir():
+            for result in Log.model_validate_json(file.read_text()).evaluation_results:
+                dataset, _, metric = result.evaluation_result_id.partition(".")
+                if dataset == "open":
+                    values = [record_of(FUSION, seed)["metrics"][metric] for seed in (0, 1)]
+                    score = result.score_details
+                    assert score.score == pytest.approx(sum(values) / 2)
+                    assert [float(score.details[f"seed_{n}"]) for n in (0, 1)] == values
+                    ends = score.uncertainty and score.uncertainty.confidence_interval
+                    if metric == "rsum":
+                        known = interval_of(board, board.row(FUSION), "rsum")
+                        assert (ends.lower, ends.upper) == (known.low, known.high)
+                    seen.add(metric)
+        assert {"i2t_r1", "t2i_r10", "rsum", "overlap_s", "t2i_medr"} <= seen
+
+    def test_the_same_results_give_the_same_files(self, played, capsys):
+        def logs(folder: str) -> dict[Path, dict]:
+            exported(capsys, "--format", "eee", "--out", folder)
+            paths = sorted(Path(folder).rglob("*.json"))
+            known = {path.relative_to(folder): read_json(path) for path in paths}
+            return {path: log | {"retrieved_timestamp": ""} for path, log in known.items()}
+
+        assert logs("one") == logs("two")
+        exported(capsys, "--format", "eee", "--out", "one")
+        assert len(list(Path("one").rglob("*.json"))) == 8
+
+    @pytest.mark.parametrize(
+        "words", [(), ("--out", "eee", "open/leaderboard"), ("--out", "eee", "--trec", "trec")]
+    )
+    def test_it_takes_a_folder_and_nothing_else(self, played, capsys, words):
+        assert main(["export", "--season", "try", "--format", "eee", *words]) == 2
+        assert "expected --format eee with --out FOLDER" in capsys.readouterr().err
+        assert not Path("eee").exists()
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            (["schema_version"], "0.2.2"),
+            (["retrieved_timestamp"], 1),
+            (["model_info", "additional_details", "seeds"], 3),
+            (["model_info", "additional_details", "deployment_type"], "local"),
+            (["evaluation_results", 0, "score_details", "score"], "1"),
+            (["evaluation_results", 0, "score_details", "score"], -1.0),
+            (["evaluation_results", 0, "metric_config", "max_score"], None),
+            (["evaluation_results", 0, "own_key"], ""),
+        ],
+    )
+    def test_the_schema_refuses_what_does_not_fit(self, played, capsys, path, value):
+        exported(capsys, "--format", "eee", "--out", "eee")
+        log = read_json(next(Path("eee").rglob("*.json")))
+        Log.model_validate_json(json.dumps(log))
+        *parts, last = path
+        place = log
+        for part in parts:
+            place = place[part]
+        place[last] = value
+        with pytest.raises(ValidationError):
+            Log.model_validate_json(json.dumps(log))
 
 
 class TestMetrics:

@@ -3,8 +3,10 @@
 rematch export                                       the names of all tables
 rematch export flickr8k/leaderboard --format latex   one table
 rematch export --queries ranks.parquet               season, dataset, preset, seed, direction,
-                                                     query, rank of the best item (from 0)
+                                                     query, cluster (its image or person), rank
+                                                     of the best item (from 0)
 rematch export --trec FOLDER                         runs and qrels of images and captions
+rematch export --format eee --out FOLDER             files of Every Eval Ever, with intervals
 rematch export --metrics                             reports/<season>/metrics/, a file per dataset
                                                      and preset: `dvc metrics show`
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.eee_export import write_eee
 from benchmark.boards.trec_export import write_trec
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import atomic, read_json, replaced, write_json
@@ -25,12 +28,14 @@ from benchmark.season.parameter_files import read_params
 
 IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
 DECIMALS = 3
-COLUMNS = ["season", "dataset", "preset", "seed", "direction", "query", "rank"]  # of --queries
+COLUMNS = ["season", "dataset", "preset", "seed", "direction", "query", "cluster", "rank"]
+EEE = "eee"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="default: list their names")
-    parser.add_argument("--format", choices=FORMATS, default="csv")
+    parser.add_argument("--format", choices=(*FORMATS, EEE), default="csv")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"of --format {EEE}")
     parser.add_argument("--queries", type=Path, metavar="FILE", help="a .parquet of all ranks")
     parser.add_argument("--trec", type=Path, metavar="FOLDER")
     parser.add_argument("--metrics", action="store_true", help="few metrics of each, for DVC")
@@ -38,7 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
+    params, is_eee = read_params(arguments.season), arguments.format == EEE
+    others = arguments.table or arguments.queries or arguments.trec or arguments.metrics
+    if is_eee != bool(arguments.out) or is_eee and others:
+        expected = f"--format {EEE} with --out FOLDER, and nothing else"
+        raise UserError("export", expected, "other options", "remove or add them")
     if arguments.metrics:
         print(write_metrics(ROOT / params.season))
         return
@@ -49,6 +58,9 @@ def main(arguments: argparse.Namespace) -> None:
         for board in boards:
             write_trec(board.outcomes, prepared_tables.read(board.dataset), arguments.trec)
         print(arguments.trec)
+    elif is_eee:
+        files = [f for board in boards for f in write_eee(board, params.season, arguments.out)]
+        print(f"{arguments.out}: {len(files)} files")
     elif arguments.queries:
         rows = every_rank(boards)
         with atomic(arguments.queries) as part:
@@ -65,16 +77,20 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def every_rank(boards: list[Board]) -> pd.DataFrame:
-    """One row per cell with a result, direction and query."""
+    """One row per cell with a result, direction and query; the cluster is the query's image, or the
+    person or other group that its image belongs to."""
     tables = [pd.DataFrame(columns=COLUMNS)]
     for board in boards:
-        ids = results.test_queries(prepared_tables.read(board.dataset))
+        data = prepared_tables.read(board.dataset)
+        ids, groups = results.test_queries(data), board.groups.image_of_query
+        group_I = data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
         for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
             record, scores = outcome.record, results.read_scores(outcome.folder)
             cell = {key: getattr(record, key) for key in COLUMNS[:4]}
             for direction in scores.ranks:
-                ranks = {"direction": direction, "rank": scores.best(direction)}
-                tables.append(pd.DataFrame(cell | ranks | {"query": ids[direction]}))
+                of = {"direction": direction, "query": ids[direction]}
+                of["cluster"] = group_I[groups[direction.removesuffix("_fold")]]
+                tables.append(pd.DataFrame(cell | of | {"rank": scores.best(direction)}))
     return pd.concat(tables, ignore_index=True)
 
 

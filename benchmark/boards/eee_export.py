@@ -1,0 +1,126 @@
+"""A board as files of Every Eval Ever, schema 0.3.0: one for each row, with the means of its seeds.
+
+    data/rematch-<season>/rematch/<preset>/<uuid>.json
+
+The name is made of the content, so that equal results give one name. `score_details.details` has
+the value of every seed, `uncertainty.confidence_interval` the 95% interval of the mean; `method`
+says for what it is. What a metric's range does not bound is "Infinity", as the schema has it.
+"""
+
+import hashlib
+import json
+import time
+from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
+from pathlib import Path
+from uuid import UUID
+
+from benchmark.boards import comparisons
+from benchmark.boards.boards import Board, Row
+from benchmark.core.files import json_text, write_json
+from benchmark.scoring.metrics import METRICS, Metric
+from benchmark.stats.significance import LEVEL
+
+SCHEMA = "0.3.0"
+NAME = "rematch"  # of the library, and of who trained; no organisation is behind it
+UNITS = {"%": "percent", "share": "proportion"}
+FOR_BOTH = "for other test images and other trainings"
+FOR_IMAGES = "for other test images, of these trainings alone"
+
+
+def write_eee(board: Board, season: str, folder: Path) -> list[Path]:
+    """Write a file for each row with a result; returns their paths."""
+    paths = []
+    for row in board.ranked:
+        log = _log(board, row, season)
+        digest = hashlib.sha256(json_text(log).encode()).digest()
+        name = f"{UUID(bytes=digest[:16], version=4)}.json"
+        path = folder / "data" / f"{NAME}-{season}" / NAME / row.preset / name
+        write_json(path, log | {"retrieved_timestamp": str(int(time.time()))})
+        paths.append(path)
+    return paths
+
+
+def _log(board: Board, row: Row, season: str) -> dict:
+    """Everything but the time."""
+    record, card, model = row.record, board.card, f"{NAME}/{row.preset}"
+    try:
+        release = version("rematch-benchmark")
+    except PackageNotFoundError:
+        release = "unknown"
+    of_model = {
+        "deployment_type": "unknown" if row.is_external else "self_deployed",
+        "model_availability": "unknown",
+        "method": record.method,
+        "options": json.dumps(record.options, sort_keys=True),
+        "options_set_by_the_season": json.dumps(record.scaled),
+        "deviations_from_the_paper": json.dumps(record.deviations),
+        "seeds": json.dumps([outcome.record.seed for outcome in row.played]),
+    }
+    commits = sorted({facts.git_commit for facts in row.costs})
+    of_library = {"protocol": str(record.protocol_version), "commits": json.dumps(commits)}
+    relation = "other" if row.is_external else "first_party" if row.is_own else "third_party"
+    engine = record.cost.scoring.packages.get("torch", "unknown")
+    of_data = {key: str(card[key]) for key in ("source", "licence", "split", "manifest")}
+    of_data |= {name: str(count) for name, count in card["counts"]["test"].items()}
+    source_data = {"dataset_name": board.title, "source_type": "other"}
+    metrics = [METRICS[n] for n in row.means() if n in METRICS and METRICS[n].in_tables]
+    return {
+        "schema_version": SCHEMA,
+        "evaluation_id": f"{NAME}-{season}-{board.dataset}/{model}/{card['manifest'][:12]}",
+        "source_metadata": {
+            "source_name": "Rematch",
+            "source_type": "evaluation_run",
+            "source_organization_name": "Rematch",
+            "evaluator_relationship": relation,
+            "additional_details": {"season": season},
+        },
+        "eval_library": {"name": NAME, "version": release, "additional_details": of_library},
+        "model_info": {
+            "name": row.title,
+            "id": model,
+            "developer": NAME,
+            "inference_engine": {"name": "PyTorch", "version": engine},
+            "additional_details": of_model,
+        },
+        "evaluation_results": [
+            {
+                "evaluation_result_id": f"{board.dataset}.{metric.name}",
+                "evaluation_name": f"{board.dataset}.{record.task}",
+                "source_data": source_data | {"additional_details": of_data},
+                "metric_config": _config(metric),
+                "score_details": _score(board, row, metric.name),
+            }
+            for metric in metrics
+            if isfinite(row.mean(metric.name))
+        ],
+    }
+
+
+def _config(metric: Metric) -> dict:
+    low, high = (
+        end if isfinite(end) else f"{end}".replace("inf", "Infinity") for end in metric.range
+    )
+    return {
+        "evaluation_description": metric.formula,
+        "metric_id": f"{NAME}.{metric.name}",
+        "metric_name": metric.heading,
+        "metric_unit": UNITS.get(metric.unit, metric.unit),
+        "lower_is_better": metric.less_is_better,
+        "score_type": "continuous",
+        "min_score": low,
+        "max_score": high,
+    }
+
+
+def _score(board: Board, row: Row, metric: str) -> dict:
+    details = {f"seed_{o.record.seed}": str(o.record.metrics[metric]) for o in row.played}
+    score = {"score": row.mean(metric), "details": details}
+    ends, method = comparisons.interval(board, row, metric), FOR_BOTH
+    if ends is None:
+        ends, method = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
+    if ends is None or not all(map(isfinite, ends)):
+        return score
+    interval = {"lower": ends[0], "upper": ends[1], "confidence_level": LEVEL, "method": method}
+    images = board.card["counts"]["test"]["images"]
+    return score | {"uncertainty": {"confidence_interval": interval, "num_samples": images}}
