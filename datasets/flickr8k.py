@@ -104,24 +104,24 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
     """What experts and a crowd accept beside `own`, as far as their files are there."""
     images = tables.images[tables.images["split"] == "test"]
-    id_of = dict(zip(images["file"], images["image_id"], strict=True))
+    id_of = {f"{image}.jpg": image for image in images["image_id"]}
     captions = tables.captions[tables.captions["image_id"].isin(images["image_id"])]
     captions = captions.set_index("caption_id")["image_id"]
     found = {}
     for name, file in (("experts", EXPERTS), ("crowd", CROWD)):
         rows = []
         for number, line in enumerate(_judgement_lines(raw, file), 1):
-            image, caption, *numbers = line.split("\t")
+            cells = line.split("\t")
             try:
-                scores = [float(text) for text in numbers]
+                scores = [float(text) for text in cells[2:]]
             except ValueError:
                 scores = []
             is_read = len(scores) == 3 and np.isfinite(scores).all() and sum(scores[1:]) > 0
-            if not is_read or image not in id_of or caption not in captions.index:
+            if not is_read or cells[0] not in id_of or cells[1] not in captions.index:
                 expected = "a test image, a test caption and three numbers, separated by tabs"
                 do = "place an unchanged copy"
                 raise UserError(f"{file}:{number}", expected, f"{line!r:.80}", do)
-            rows.append((id_of[image], caption, *scores))
+            rows.append((id_of[cells[0]], cells[1], *scores))
         if rows:
             found[name] = pd.DataFrame(rows, columns=["image_id", "caption_id", "a", "b", "c"])
     layers = {}

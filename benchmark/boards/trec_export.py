@@ -1,10 +1,12 @@
 """What cells retrieved, as TREC files, so that outside tools can check the metrics.
 
     <dataset>.<direction>.qrels                      query 0 item 1
+    <dataset>.<direction>.<layer>.qrels              query 0 item 1, or 0 where judged to be wrong
     <dataset>-<preset>-<seed>.<direction>.run        query Q0 item rank score tag
 
 The direction is i2t or t2i, as far as the dataset has them. An item is relevant if it is of the
-query's group: the captions of an image, all images of a person. Phrase localisation is left out:
+query's group: the captions of an image, all images of a person; or by a further layer of relevance,
+which has queries of its own. Phrase localisation is left out:
 its items are boxes, which have no ids.
 
 The literature's R@K is trec_eval's success_K (ir-measures: Success@K). A run holds the ten best
@@ -24,6 +26,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
+from benchmark.scoring.relevance import layers_of
 
 WAYS = ("i2t", "t2i")
 
@@ -40,6 +43,14 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
         if query in data.card.get("ways", WAYS):
             qrels = pd.DataFrame({"query": pairs[query], "0": 0, "item": pairs[item], "1": 1})
             _write(folder / f"{_name(data.folder.name)}.{query}.qrels", qrels)
+    for layer, directions in layers_of(data).items():
+        for way, of in directions.items():
+            items = ids["t2i" if way == "i2t" else "i2t"]
+            both = np.concatenate([of.right, of.wrong])
+            judged = {"query": ids[way][of.queries[both[:, 0]]], "0": 0, "item": items[both[:, 1]]}
+            judged = pd.DataFrame(judged | {"1": np.arange(len(both)) < len(of.right)})
+            name = f"{_name(data.folder.name)}.{way}.{_name(layer)}.qrels"
+            _write(folder / name, judged.astype({"1": int}))
     for outcome in outcomes:
         if not outcome.is_ok or outcome.record.task != "retrieval":
             continue

@@ -2,9 +2,9 @@
 
 rematch export                                       the names of all tables
 rematch export flickr8k/leaderboard --format latex   one table
-rematch export --queries ranks.parquet               season, dataset, preset, seed, direction,
-                                                     query, cluster (its image or person), rank
-                                                     of the best item (from 0)
+rematch export --queries ranks.parquet               season, dataset, preset, seed, layer of
+                                                     relevance, direction, query, cluster (its
+                                                     image or person), rank (from 0) of the best
 rematch export --trec FOLDER                         runs and qrels of images and captions
 rematch export --format eee --out FOLDER             files of Every Eval Ever, with intervals
 rematch export --metrics                             reports/<season>/metrics/, a file per dataset
@@ -24,11 +24,12 @@ from benchmark.core.files import atomic, read_json, replaced, write_json
 from benchmark.data import prepared_tables, results
 from benchmark.report.__main__ import ROOT, tables_of
 from benchmark.report.tables import FORMATS
+from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params
 
 IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")
 DECIMALS = 3
-COLUMNS = ["season", "dataset", "preset", "seed", "direction", "query", "cluster", "rank"]
+COLUMNS = ["season", "dataset", "preset", "seed", "layer", "direction", "query", "cluster", "rank"]
 EEE = "eee"
 
 
@@ -81,16 +82,12 @@ def every_rank(boards: list[Board]) -> pd.DataFrame:
     person or other group that its image belongs to."""
     tables = [pd.DataFrame(columns=COLUMNS)]
     for board in boards:
-        data = prepared_tables.read(board.dataset)
-        ids, groups = results.test_queries(data), board.groups.image_of_query
-        group_I = data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
+        queries = queries_of(prepared_tables.read(board.dataset))
         for outcome in (outcome for outcome in board.outcomes if outcome.is_ok):
             record, scores = outcome.record, results.read_scores(outcome.folder)
             cell = {key: getattr(record, key) for key in COLUMNS[:4]}
-            for direction in scores.ranks:
-                of = {"direction": direction, "query": ids[direction]}
-                of["cluster"] = group_I[groups[direction.removesuffix("_fold")]]
-                tables.append(pd.DataFrame(cell | of | {"rank": scores.best(direction)}))
+            for name, ranks in scores.ranks.items():
+                tables.append(queries[name].assign(**cell, rank=ranks.best)[COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
 

@@ -50,8 +50,6 @@ from benchmark.data.results import (
     RETRIEVED,
     Ranks,
     Scores,
-    of_layer,
-    test_queries,
     write_arrays,
     write_scores,
 )
@@ -72,7 +70,7 @@ from benchmark.scoring.metrics import (
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.relevance import Matrices, Relevance, layers_of
+from benchmark.scoring.relevance import Matrices, Relevance, layers_of, queries_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
@@ -171,11 +169,12 @@ def score_alone(arguments: argparse.Namespace) -> None:
     )
     for note in external.notes:
         print(note)
-    units, groups = units_of(data), int(split.group_of_image.max()) + 1
+    queries = queries_of(data)
     for name, of_way in ranks.items():
         way, _, layer = name.partition(LAYER)
         direction = way.removesuffix("_fold")
         values = rank_metrics(direction, of_way, (*RANK_METRICS, *ALL_RANKS))
+        group_Q, groups = pd.factorize(queries[name]["cluster"])
         where = f"{layer or 'own'}{', mean of folds' * way.endswith('_fold')}"
         print(f"{where}: {direction}, {len(of_way)} queries")
         for key, value in values.items():
@@ -183,8 +182,8 @@ def score_alone(arguments: argparse.Namespace) -> None:
             if metric.of_queries is None or key.endswith(("_map", "_minp")) and not layer:
                 continue
             of_queries = metric.of_queries(of_way)
-            variance = float(np.square(deviations(of_queries, units[name], groups)).sum())
-            low, high = score_interval(value, variance, metric.range[1], len(set(units[name])))
+            variance = float(np.square(deviations(of_queries, group_Q, len(groups))).sum())
+            low, high = score_interval(value, variance, metric.range[1], len(groups))
             print(f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]")
     for key in ("rsum", "fold_rsum", "overlap_s"):
         if key in external.result.metrics:
@@ -232,26 +231,11 @@ def annotated(dataset: str, path: Path) -> Prepared:
     )
 
 
-def units_of(data: Prepared) -> dict[str, np.ndarray]:
-    """The group of images of each query, (Q,), by the name of ranks."""
-    split, of_captions = data.split(SPLIT), data.split(SPLIT).group_of_caption
-    units = {"i2t": split.group_of_image, "t2i": of_captions}
-    units |= {f"{way}_fold": of_way for way, of_way in units.items()}
-    for name, directions in layers_of(data).items():
-        units |= {of_layer(way, name): units[way][of.queries] for way, of in directions.items()}
-    return units
-
-
 def write_ranks(arguments: argparse.Namespace, data: Prepared, external: External) -> None:
     """One row per query, direction and layer: the rank of the best right item."""
-    units, ids, layers = units_of(data), test_queries(data), layers_of(data)
-    tables = []
-    for name, ranks in external.result.scores.ranks.items():
-        way, _, layer = name.partition(LAYER)
-        queries = ids[way][layers[layer][way].queries] if layer else ids[way]
-        facts = {"layer": layer or "own", "direction": way, "query": queries}
-        facts |= {"cluster": units[name], "seed": arguments.seed, "rank": ranks.best}
-        tables.append(pd.DataFrame(facts))
+    queries, ranks = queries_of(data), external.result.scores.ranks
+    seed = arguments.seed
+    tables = [queries[name].assign(seed=seed, rank=of.best) for name, of in ranks.items()]
     with atomic(arguments.out) as part:
         pd.concat(tables).to_parquet(part, index=False)
     print(arguments.out)

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data.prepared_tables import Prepared
-from benchmark.data.results import Ranks
+from benchmark.data.results import Ranks, of_layer, test_queries
 from benchmark.scoring.metrics import LARGEST_K
 
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
@@ -154,6 +154,28 @@ def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str,
         right, wrong = (pairs[pairs[:, 2] == of, :2] for of in (1, 0))
         layers.setdefault(name, {})[way] = Layer(queries, right, wrong, own)
     return layers
+
+
+def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
+    """The test queries by the name of ranks, in their order: layer, direction, query (its id), and
+    cluster, the image of the query, or the person or other group that the image belongs to."""
+    split, ids = data.split("test"), test_queries(data)
+    group_I = data.images["group"].iloc[split.image_rows].astype(str).to_numpy()
+    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    image_of = {"i2t": np.arange(len(images)), "t2i": split.image_of_caption}
+    image_of |= {f"{way}_fold": of_way for way, of_way in image_of.items()}
+    image_of["s2s"] = split.image_of_caption[has_sibling(split.image_of_caption)]
+    image_of["p2r"] = images.get_indexer(data.regions["image_id"].iloc[split.region_rows])
+    tables = {
+        way: pd.DataFrame(
+            {"layer": "own", "direction": way, "query": ids[way], "cluster": group_I[image_of[way]]}
+        )
+        for way in ids
+    }
+    for layer, directions in layers_of(data).items():
+        for way, of in directions.items():
+            tables[of_layer(way, layer)] = tables[way].iloc[of.queries].assign(layer=layer)
+    return tables
 
 
 @dataclass(frozen=True, eq=False)

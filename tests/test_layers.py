@@ -1,0 +1,395 @@
+"""Layers of relevance: pairs that people judged, ranks by them, and what follows."""
+
+import json
+import math
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.contracts import datasets
+from benchmark.contracts.datasets import Tables
+from benchmark.core.errors import UserError
+from benchmark.data.prepared_tables import Prepared, judged_table
+from benchmark.data.results import Ranks, read_scores, write_scores
+from benchmark.scoring import evaluation, metrics
+from benchmark.scoring.metrics import ALL_RANKS, METRICS
+from benchmark.scoring.relevance import Layer, Matrices, Relevance, layers_of, ranks_of
+
+IMAGES, EACH = 30, 3
+WAYS = ("i2t", "t2i")
+
+
+# What follows from pairs --------------------------------------------------------------------------
+
+
+def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarray) -> Layer:
+    """Random judgements of half of the queries; `own` (Q,) is an item of each."""
+    asked = np.sort(rng.choice(queries, queries // 2, replace=False))
+    kind = rng.choice(3, (len(asked), items), p=[0.7, 0.1, 0.2])  # unjudged, right, wrong
+    kind[np.arange(len(asked)), own[asked]] = 1
+    right, wrong = (np.argwhere(kind == of) for of in (1, 2))
+    return Layer(asked, right, wrong, np.c_[np.arange(len(asked)), own[asked]])
+
+
+def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer]]:
+    """Scores (I, C) of `levels` values, `own`, and a layer of both directions."""
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(IMAGES), EACH)
+    scores = rng.integers(0, levels, (IMAGES, len(owner))).astype(np.float32)
+    layer = {
+        "i2t": made_layer(rng, IMAGES, len(owner), np.arange(IMAGES) * EACH),
+        "t2i": made_layer(rng, len(owner), IMAGES, owner),
+    }
+    return scores, Relevance.of(np.arange(IMAGES), owner), layer
+
+
+def naive_ranks(scores: list[float], right: set[int]) -> list[int]:
+    """Places of the right items, from 0, the wrong ones first among equals."""
+    order = sorted(range(len(scores)), key=lambda item: (-scores[item], item in right))
+    return [place for place, item in enumerate(order) if item in right]
+
+
+def of_layer(layer: Layer, scores_QG: np.ndarray) -> list[list[int]]:
+    """The ranks of each query of a layer, by loops."""
+    found = []
+    for place, query in enumerate(layer.queries):
+        right = {int(item) for at, item in layer.right if at == place}
+        found.append(naive_ranks(scores_QG[query].tolist(), right))
+    return found
+
+
+@pytest.mark.parametrize("levels", [1, 4, 10**6])
+@pytest.mark.parametrize("tile", [(7, 11), (256, 1024)])
+def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
+    scores, relevance, layer = made(levels, levels)
+    tiles = Matrices(tile, i2t=scores)
+    found = evaluation.of_retrieval(tiles, relevance, WAYS, layers={"people": layer})
+    plain = evaluation.of_retrieval(tiles, relevance, WAYS)
+    assert found.metrics == plain.metrics  # those of `own` are untouched
+    for way in WAYS:
+        ranks = found.scores.ranks[f"{way}@people"]
+        expected = of_layer(layer[way], scores if way == "i2t" else scores.T)
+        assert ranks.values.tolist() == [rank for of in expected for rank in of]
+        assert ranks.counts.tolist() == [len(of) for of in expected]
+
+
+def test_each_direction_of_a_reranker_is_counted_by_its_own_scores():
+    scores, relevance, layer = made(1, 10**6)
+    both = Matrices(i2t=scores, t2i=-scores)
+    found = evaluation.of_retrieval(both, relevance, WAYS, layers={"people": layer})
+    expected = of_layer(layer["t2i"], -scores.T)
+    assert found.scores.ranks["t2i@people"].values.tolist() == [r for of in expected for r in of]
+
+
+def test_a_direction_that_is_not_asked_has_no_ranks():
+    scores, relevance, layer = made(2, 10**6)
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, ["t2i"], layers={"p": layer})
+    assert [name for name in found.scores.ranks if "@" in name] == ["t2i@p"]
+
+
+def test_ranks_by_layers_are_read_as_they_were_written(tmp_path):
+    scores, relevance, layer = made(3, 5)
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers={"p": layer})
+    write_scores(tmp_path / "scores/ranks.npz", found.scores)
+    again = read_scores(tmp_path).ranks
+    assert again.keys() == found.scores.ranks.keys()
+    for name, ranks in found.scores.ranks.items():
+        assert (again[name].values == ranks.values).all() and (
+            again[name].counts == ranks.counts
+        ).all()
+
+
+@pytest.mark.parametrize("levels", [1, 3, 10**6])
+def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
+    """The ten answers that cells keep suffice for R@K up to 10."""
+    scores, relevance, layer = made(levels + 5, levels)
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers={"p": layer})
+    for way in WAYS:
+        retrieved = found.retrieved[way]
+        best = layer[way].first_right(retrieved).best
+        whole = found.scores.ranks[f"{way}@p"].best
+        if levels > 3:  # among equals, those that `own` has right come last
+            assert (best == np.minimum(whole, 10)).all()
+        said = layer[way].judged(retrieved)
+        for place, query in enumerate(layer[way].queries):
+            right, wrong = (
+                {int(item) for at, item in of if at == place}
+                for of in (layer[way].right, layer[way].wrong)
+            )
+            answers = retrieved[query].tolist()
+            assert said[place].tolist() == [(a in right) - (a in wrong) for a in answers]
+
+
+def test_own_alone_is_own_of_the_same_queries():
+    scores, relevance, layer = made(9, 10**6)
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS)
+    alone = layer["t2i"].alone
+    best = alone.first_right(found.retrieved["t2i"]).best
+    expected = found.scores.ranks["t2i"].best[layer["t2i"].queries]
+    assert (best == np.minimum(expected, 10)).all() and not len(alone.wrong)
+
+
+# Metrics of all relevant items --------------------------------------------------------------------
+
+
+def naive_metrics(places: list[int]) -> dict[str, float]:
+    """By loops over the positions of one query, from 1."""
+    right = {place + 1 for place in places}
+    count, hits, precisions = len(right), 0, {}
+    for position in range(1, max(right) + 1):
+        if position in right:
+            hits += 1
+            precisions[position] = hits / position
+    gain = sum(1 / math.log2(position + 1) for position in right if position <= 10)
+    ideal = sum(1 / math.log2(position + 1) for position in range(1, min(10, count) + 1))
+    return {
+        "mrr": 1 / min(right),
+        "map": sum(precisions.values()) / count,
+        "map_r": sum(p for position, p in precisions.items() if position <= count) / count,
+        "r_precision": sum(position <= count for position in right) / count,
+        "ndcg10": gain / ideal,
+        "minp": count / max(right),
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_metrics_of_all_relevant_items_are_those_of_loops(seed):
+    rng = np.random.default_rng(seed)
+    scores, relevant = rng.integers(0, 6, (20, 90)), rng.random((20, 90)) < rng.uniform(0, 0.5)
+    relevant[:, 0] = True
+    ranks, rows = ranks_of(scores.astype(float), relevant), zip(scores, relevant, strict=True)
+    expected = [naive_metrics(naive_ranks(s.tolist(), set(np.flatnonzero(r)))) for s, r in rows]
+    found = metrics.rank_metrics("t2i", ranks, ALL_RANKS)
+    assert set(found) == {f"t2i_{name}" for name in expected[0]}
+    for metric in ALL_RANKS:
+        loops = [100 * of[metric.name] for of in expected]
+        assert metric.of_queries(ranks) == pytest.approx(loops, abs=1e-9)
+        assert found[f"t2i_{metric.name}"] == pytest.approx(np.mean(loops), abs=1e-9)
+
+
+def test_metrics_of_all_relevant_items_are_those_of_ir_measures():
+    rng = np.random.default_rng(0)
+    scores, relevant = rng.permutation(40 * 60).reshape(40, 60), rng.random((40, 60)) < 0.2
+    relevant[:, 3] = True
+    pairs = np.argwhere(relevant)
+    qrels = [ir_measures.Qrel(str(q), str(item), 1) for q, item in pairs]
+    run = [
+        ir_measures.ScoredDoc(str(q), str(item), float(scores[q, item]))
+        for q in range(40)
+        for item in range(60)
+    ]
+    found = metrics.rank_metrics("i2t", ranks_of(scores.astype(float), relevant), ALL_RANKS)
+    named = {"mrr": "RR", "map": "AP", "r_precision": "Rprec", "ndcg10": "nDCG@10"}
+    asked = {name: ir_measures.parse_measure(of) for name, of in named.items()}
+    theirs = ir_measures.calc_aggregate(asked.values(), qrels, run)
+    for name, measure in asked.items():
+        assert found[f"i2t_{name}"] == pytest.approx(100 * theirs[measure], abs=1e-9)
+
+
+def test_ranks_of_the_best_item_alone_tell_its_reciprocal_and_nothing_of_the_others():
+    assert set(metrics.rank_metrics("i2t", Ranks.of_best(np.array([0, 3])), ALL_RANKS)) == {
+        "i2t_mrr"
+    }
+    assert METRICS["i2t_mrr"].compute(Ranks.of_best(np.array([0, 3]))) == pytest.approx(62.5)
+
+
+def test_records_do_not_have_what_their_ranks_tell():
+    ranks = {"i2t": Ranks.of_best(np.arange(4)), "t2i": Ranks.of_best(np.arange(4))}
+    assert not {f"{way}_{m.name}" for way in ranks for m in ALL_RANKS} & set(
+        metrics.retrieval_metrics(ranks)
+    )
+
+
+# Flickr8k -----------------------------------------------------------------------------------------
+
+EXPERTS = [
+    ("a.jpg", "b.jpg#2", 3, 3, 3),
+    ("a.jpg", "c.jpg#2", 2, 3, 3),
+    ("b.jpg", "b.jpg#2", 1, 1, 1),
+]
+CROWD = [("c.jpg", "b.jpg#2", 0.66, 2, 1), ("c.jpg", "a.jpg#2", 0.5, 1, 1)]
+FILES = {"ExpertAnnotations.txt": EXPERTS, "CrowdFlowerAnnotations.txt": CROWD}
+
+
+def flickr_tables() -> Tables:
+    """Three test images, and one of training that nobody judged."""
+    names = ["a", "b", "c", "d"]
+    images = pd.DataFrame({"image_id": names, "file": [f"{n}.jpg" for n in names], "group": names})
+    images["split"] = ["test", "test", "test", "train"]
+    rows = [(f"{n}.jpg#{k}", n, "x") for n in names for k in range(5)]
+    return Tables(
+        images=images, captions=pd.DataFrame(rows, columns=["caption_id", "image_id", "text"])
+    )
+
+
+def as_text(rows: list[tuple]) -> str:
+    return "".join("\t".join(map(str, row)) + "\n" for row in rows)
+
+
+def place(raw: Path, where: str) -> None:
+    """The two files, in one of the places where they are found."""
+    if where == "zip":
+        with ZipFile(raw / "Flickr8k_text.zip", "w") as archive:
+            for name, rows in FILES.items():
+                archive.writestr(name, as_text(rows))
+        return
+    (raw / where).mkdir(exist_ok=True)
+    for name, rows in FILES.items():
+        (raw / where / name).write_text(as_text(rows))
+
+
+def read(raw: Path) -> dict[str, dict[tuple[str, str], bool]]:
+    layers = datasets.load("flickr8k").layers(raw, flickr_tables())
+    return {
+        of.name: {(p.image_id, p.caption_id): p.right for p in of.pairs.itertuples()}
+        for of in layers
+    }
+
+
+@pytest.mark.parametrize("where", ["zip", ".", "judgements"])
+def test_experts_and_crowd_add_to_own_wherever_their_files_are(tmp_path, where):
+    place(tmp_path, where)
+    own = {("a", "a.jpg#2"): True, ("b", "b.jpg#2"): True, ("c", "c.jpg#2"): True}
+    said = {("a", "b.jpg#2"): True, ("a", "c.jpg#2"): False}
+    crowd = {("c", "b.jpg#2"): True, ("c", "a.jpg#2"): False}
+    found = read(tmp_path)
+    # A caption's own image is right, whatever experts say of it; all judged captions are asked.
+    assert found == {"experts": own | said, "crowd": own | crowd, "both": own | said | crowd}
+
+
+def test_without_judgements_there_is_own_alone(tmp_path):
+    assert read(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["a.jpg\tb.jpg#2\t3\t3", "d.jpg\tb.jpg#2\t3\t3\t3", "a.jpg\tb.jpg#9\t3\t3\t3",
+             "a.jpg\tb.jpg#2\t3\tnan\t3", "a.jpg b.jpg#2 3 3 3", "a.jpg\tb.jpg#2\t0\t0\t0"],
+)  # fmt: skip
+def test_a_line_that_is_no_judgement_is_named(tmp_path, line):
+    (tmp_path / "ExpertAnnotations.txt").write_text(as_text(EXPERTS[:1]) + line + "\n")
+    with pytest.raises(UserError, match="ExpertAnnotations.txt:2.*a test image, a test caption"):
+        read(tmp_path)
+
+
+# MSCOCO: CxC and ECCV Caption ---------------------------------------------------------------------
+
+needs_files = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="needs eccv-caption")
+
+
+@pytest.fixture(scope="module")
+def coco(tmp_path_factory) -> tuple[Prepared, object]:
+    """The 5,000 test images with their real ids, and the reference implementation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it would rather have another reader of JSON
+        from eccv_caption import Metrics
+
+    reference, raw = Metrics(), tmp_path_factory.mktemp("coco")
+    images: dict[int, list[int]] = {}
+    for caption in reference.coco_ids.tolist():
+        images.setdefault(reference.coco_gts["t2i"][caption][0], []).append(caption)
+    listed = [
+        {"filename": f"{image}.jpg", "split": "test", "cocoid": image}
+        | {"sentences": [{"raw": "x", "sentid": caption} for caption in captions]}
+        for image, captions in images.items()
+    ]
+    (raw / "dataset_coco.json").write_text(json.dumps({"images": listed}))
+    module = datasets.load("mscoco")
+    options = module.Options(with_pictures=False)
+    tables = module.read(raw, options)
+    layers = module.layers(raw, tables, options)
+    data = Prepared(
+        images=tables.images,
+        captions=tables.captions.assign(split="test"),
+        regions=tables.regions.assign(phrase_id=""),
+        card={"ways": WAYS, "folds": 5},
+        folder=raw,
+        judged=judged_table(layers),
+    )
+    return data, reference
+
+
+@needs_files
+def test_the_layers_have_the_published_queries_and_pairs(coco):
+    """The package's text swaps the queries of ECCV Caption: 1,261 are images, 1,332 captions. Two
+    of its positives are not among the 25,000 captions; 28 captions have no positive in CxC."""
+    data, reference = coco
+    layers = layers_of(data)
+    sizes = {(n, way): len(of.queries) for n, both in layers.items() for way, of in both.items()}
+    assert sizes == {
+        ("cxc", "i2t"): 5000,
+        ("cxc", "t2i"): 25000 - 28,
+        ("eccv", "i2t"): 1261,
+        ("eccv", "t2i"): 1332,
+    }
+    assert len(layers["cxc"]["t2i"].right) == len(layers["cxc"]["i2t"].right) == 35585
+    assert len(layers["eccv"]["t2i"].right) == 11279
+    listed = sum(map(len, reference.eccv_gts["i2t"].values()))
+    assert listed - len(layers["eccv"]["i2t"].right) == 2
+    counts = np.bincount(layers["eccv"]["i2t"].right[:, 0])
+    assert counts.max() == 48  # so deep have ranks to be kept for mAP@R
+    own = layers["cxc"]["t2i"]
+    kept = {tuple(pair) for pair in own.right.tolist()} & {tuple(pair) for pair in own.own.tolist()}
+    assert len(own.own) - len(kept) == 29 - 28  # of 29 original pairs that are not in CxC
+
+
+def best_first(scores_QG: np.ndarray) -> np.ndarray:
+    """The first 50 items of each query, (Q, 50), where no scores are equal."""
+    best_QK = np.argpartition(-scores_QG, 50, axis=1)[:, :50]
+    order_QK = np.take_along_axis(-scores_QG, best_QK, axis=1).argsort(axis=1)
+    return np.take_along_axis(best_QK, order_QK, axis=1)
+
+
+@needs_files
+@pytest.mark.slow
+def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
+    """On random rankings without ties of the real ids: 1K, 5K, CxC and ECCV Caption."""
+    data, reference = coco
+    split, rng = data.split("test"), np.random.default_rng(0)
+    owner = split.image_of_caption
+    scores = rng.random((5000, 25000))
+    scores[owner, np.arange(25000)] += rng.random(25000)
+    relevance = Relevance.of(split.group_of_image, owner, 5)
+    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers=layers_of(data))
+    names = [int(name) for name in data.images["image_id"]]
+    captions = reference.coco_ids
+    in_gallery = set(captions.tolist())
+    # The reference reads no further than the 48 positives of a query.
+    first = {
+        "i2t": (names, captions[best_first(scores)]),
+        "t2i": (captions.tolist(), np.array(names)[best_first(scores.T)]),
+    }
+    theirs = {
+        way: dict(zip(queries, items.tolist(), strict=True))
+        for way, (queries, items) in first.items()
+    }
+    for way in WAYS:
+        for k in (1, 5, 10):
+            whole = reference.coco_5k_recalls(theirs, "all", k)[way]
+            assert found.metrics[f"{way}_r{k}"] == pytest.approx(100 * whole, abs=1e-9)
+            judged = reference.cxc_recalls(theirs, "all", k)[way]
+            ours = metrics.rank_metrics(way, found.scores.ranks[f"{way}@cxc"])
+            assert ours[f"{way}_r{k}"] == pytest.approx(100 * judged, abs=1e-9)
+        # The reference counts positives that no ranking can hold among the R of R-precision.
+        truth = {
+            query: [item for item in items if way == "t2i" or item in in_gallery]
+            for query, items in reference.eccv_gts[way].items()
+        }
+        from eccv_caption._metrics import compute_eccv_metrics
+
+        judged = compute_eccv_metrics(theirs[way], truth)
+        ranks = found.scores.ranks[f"{way}@eccv"]
+        ours = metrics.rank_metrics(way, ranks, (*metrics.RANK_METRICS, *ALL_RANKS))
+        for name, of in (("map_r", "map_at_r"), ("r_precision", "rprecision"), ("r1", "r1")):
+            assert ours[f"{way}_{name}"] == pytest.approx(100 * judged[f"eccv_{of}"], abs=1e-9)
+    # One fold of 1K: the reference takes minutes for all five.
+    part = slice(0, 1000), slice(0, 5000)
+    alone = Relevance.of(split.group_of_image[part[0]], owner[part[1]])
+    fold = evaluation.of_retrieval(Matrices(i2t=scores[part]), alone, WAYS)
+    for name in ("i2t_r1", "i2t_r5", "t2i_r1", "t2i_r10"):
+        assert found.metrics["fold_values"][name][0] == pytest.approx(fold.metrics[name], abs=1e-9)
