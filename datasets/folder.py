@@ -1,4 +1,5 @@
-"""Anyone's own pictures and captions: a folder with one annotation file in it.
+"""Anyone's own pictures and captions: a folder with one annotation file in it, or one of the
+layouts in which people share such data.
 
     .jsonl  one line per image: {"image": "a.jpg", "captions": ["...", "..."]} or "caption": "...";
             optional "split", "group", and "id" (default: the image's path). Lines with the same
@@ -7,6 +8,19 @@
             group, separated by commas, semicolons, tabs or |; or Flickr's a.jpg#0, tab, caption
     .json   a list of such objects as in .jsonl (BLIP), {"a.jpg": ["...", "..."]}, Karpathy's
             format, COCO's captions, or TextCaps
+
+Where none lies beside the images:
+
+    metadata.csv, .jsonl  in each of several folders named after splits, with files in that folder
+    .parquet              columns of images (structs with `bytes`, or bytes) and captions
+    .tar                  WebDataset: 000.jpg with 000.txt (a caption a line) or 000.json
+    .txt                  beside each image: a.jpg and a.txt, a caption a line
+    corpus, queries       as .jsonl or .tsv, the one of images, the other of captions, and
+                          qrels/test.tsv: which of them belong together
+
+The split is that of the lines, else the last word of a file's path that names one. The other words
+of a path do not count. An image in a tar or parquet file is called as its line says, else by the
+path of the file and its member, or its row from 0.
 
 `NAMES` lists what else the image, the caption and the split may be called, in any case. More
 captions may stand in numbered columns (caption_0, caption_1) or as a list in a cell. Keys that
@@ -27,8 +41,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -48,6 +63,7 @@ from benchmark.readers import (
     parse_json,
     readable,
 )
+from benchmark.readers import packed_images as packed
 from benchmark.readers.flickr_captions import TOKEN_LINE
 from benchmark.readers.segmenters import segmenter
 
@@ -58,7 +74,8 @@ CARD = Card(
     split="as annotated, else by hash of the path",
     may_publish=False,
     obtain="place the pictures and one annotation file (.jsonl, .csv, .tsv, .txt, or .json as a "
-    "list, Karpathy's, COCO's or TextCaps') in one folder",
+    "list, Karpathy's, COCO's or TextCaps') in one folder, or one of the layouts of "
+    "docs/datasets.md",
 )
 
 KINDS = (".jsonl", ".csv", ".json", ".tsv", ".txt", ".token")
@@ -83,11 +100,19 @@ LIST = re.compile(  # texts, written as one: a list, a tuple, or COCO's {"raw": 
 FACTS = ("image_id", "split", "group")  # attributes of an image, on which lines must agree
 SHARES = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}  # of the hash's range
 CORRECT = "correct the annotation file"
+SAMPLE = "correct the sample, or get the file again"
 CHOOSE = "name one: rematch init DIR --captions FILE, in a season file the option captions"
 ONE_FILE = "write the captions beside the images into one .csv: columns image and caption"
 BY_SPLIT = "write them into one file, as one list with a column or key split"
 FORMATS = "a list of images, or an object with images (Karpathy, COCO) or data (TextCaps)"
 NAMED = 5  # of what a line lists
+IMAGES = ("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "ppm")
+TEXTS = ("txt", "caption", "captions", "text")  # of a sample
+TEXT, MOST = 1 << 20, 1 << 30  # bytes of the text of one image; of many
+METADATA = ("metadata.csv", "metadata.jsonl")
+NO_ANNOTATIONS = re.compile(r"dataset_infos?\.json|dataset_dict\.json|.*_stats\.json")
+SIDES = ("corpus", "queries")
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,17 +144,32 @@ class Entry:
     image_id: str | None = None
     split: str | None = None
     group: str | None = None
+    is_packed: bool = False  # in a tar or parquet file
+
+
+@dataclass
+class Seen:
+    """What was met while reading."""
+
+    used: dict[str, None] = field(default_factory=dict)  # keys, or columns, that say something
+    keys: dict[str, None] = field(default_factory=dict)  # all of them
+    notes: list[str] = field(default_factory=list)
+
+
+Reader = Callable[[Path, list[str], Seen], Iterator[Entry]]
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """An annotation file as it was read."""
+    """Annotation files as they were read."""
 
-    path: Path
+    paths: list[Path]
+    name: str
     entries: list[Entry]
     used: list[str]  # keys, or columns
     unused: list[str]  # those that say nothing here
     moved: dict[str, str]  # file as named -> the one that is there
+    notes: list[str]
 
 
 def card(options: Options = Options()) -> Card:
@@ -138,20 +178,21 @@ def card(options: Options = Options()) -> Card:
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
-    """The annotation file and every picture it names."""
+    """The annotation files and every picture they name."""
     read = _annotations(raw, options)
-    files = dict.fromkeys(entry.file for entry in read.entries)
-    return [read.path, *map(image_files.Folder(raw).path_of, files)]
+    files = dict.fromkeys(entry.file for entry in read.entries if not entry.is_packed)
+    return [*read.paths, *map(image_files.Folder(raw).path_of, files)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
-    """The tables of the annotation file."""
+    """The tables of the annotation files."""
     read = _annotations(raw, options)
-    name = read.path.name
+    name = read.name
     if not read.entries:
         raise UserError(name, "at least one image", "none", CORRECT)
     images = pd.DataFrame(_merged(read.entries).values())
     split, notes = _splits(images, name, options)
+    notes += read.notes
     if read.unused:
         notes.append(f"{name}: not used: {_listed(read.unused)}.")
     if read.moved:
@@ -178,18 +219,16 @@ def has_splits(raw: Path, options: Options = Options()) -> bool:
 def told(raw: Path, options: Options = Options()) -> str:
     """One line: what of the folder is read, and what is left unused (keys and files)."""
     read = _annotations(raw, options)
-    named = {read.path, *(raw / entry.file for entry in read.entries)}
+    named = {*read.paths, *(raw / entry.file for entry in read.entries)}
     others = [file for file in _files(raw) if raw / file not in named]
     left = [f"the key {key}" for key in read.unused]
     left += [f"the files {_listed(others)}"] if others else []
-    return (
-        f"read {read.path.name}: {', '.join(read.used)}; not used: {', '.join(left) or 'nothing'}"
-    )
+    return f"read {read.name}: {', '.join(read.used)}; not used: {', '.join(left) or 'nothing'}"
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that opens a picture by its path in the folder."""
-    return image_files.Folder(raw)
+    return packed.Packed(raw)
 
 
 def missing(raw: Path, file: str) -> UserError:
@@ -219,28 +258,40 @@ def _files(raw: Path) -> list[str]:
     return paths
 
 
-def _annotation_file(raw: Path, options: Options) -> Path:
+def _found(raw: Path, options: Options) -> tuple[Reader, list[str]]:
+    """How the annotations are read, and the files that hold them."""
     expected = f"one annotation file ({', '.join(KINDS)})"
+    if options.captions is None and (asked := _qrels_files(raw)):
+        return _of_qrels, asked
     named = sorted(p.name for p in raw.glob("[!.]*") if p.suffix.lower() in KINDS)
+    beside = {text for text, _ in _texts_beside(raw)} if len(named) > 1 else ()
     # Of several, a read-me is none.
-    files = [n for n in named if _is_annotation(raw / n)] if len(named) > 1 else named
+    files = [name for name in named if name not in beside and _is_annotation(raw / name)]
     if options.captions is not None:
         name = _inside(options.captions, "folder: option captions")
         if not is_file(raw / name):
             found = f"nothing ({_listed(files) or 'no such file'} could be read)"
             raise UserError(raw / name, expected, found, "correct its name")
         kind = PurePosixPath(name).suffix.lower()
-        if kind not in KINDS:
+        if kind not in (*KINDS, *PACKED):
             found, do = f"a {kind or 'nameless'} file", "save it as .csv with image and caption"
             raise UserError(raw / name, expected, found, do)
-        return raw / name
+        return PACKED.get(kind, _of_text), [name]
     if len(files) == 1:
-        return raw / files[0]
+        return _of_text, files
+    if not files:
+        layouts = {read: found for read, find in LAYOUTS.items() if (found := find(raw))}
+        if len(layouts) == 1:
+            return next(iter(layouts.items()))
+        if layouts:
+            found = " and ".join(map(_listed, layouts.values()))
+            raise UserError(raw, "one kind of annotations", found, f"keep one kind, or {CHOOSE}")
+        if len(named) == 1:
+            return _of_text, named
     below = [name for name in _files(raw) if name.lower().endswith(KINDS)]
     if several := files or named or below:
         count = f"{len(files)}: " if files else f"none {'of columns' if named else 'here'}, but "
-        words = [set(re.split(r"[^a-z]+", name.casefold())) for name in several]
-        is_by_split = len(several) > 1 and all(map({*SPLITS, *USES, "test"}.intersection, words))
+        is_by_split = len(several) > 1 and all(map(_split_of, several))
         do = BY_SPLIT if is_by_split else ONE_FILE if len(several) > NAMED else CHOOSE
         raise UserError(raw, expected, f"{count}{_listed(several)}", do)
     kinds = Counter(PurePosixPath(name).suffix or name for name in _files(raw))
@@ -251,33 +302,338 @@ def _annotation_file(raw: Path, options: Options) -> Path:
 def _is_annotation(path: Path) -> bool:
     """Whether the beginning of a file looks like annotations; so does what is no file."""
     if path.suffix.lower() in (".json", ".jsonl") or not is_file(path):
-        return True
+        return not NO_ANNOTATIONS.fullmatch(path.name)
     with opened(path) as file:
-        start = file.read(1 << 16).decode("utf-8-sig", "replace")
+        start = _decoded(file.read(1 << 16), "replace")
     return bool(_separator(start)) or TOKEN_LINE.match(start) is not None
 
 
+def _decoded(data: bytes, errors: str = "strict") -> str:
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))  # as Excel's "Unicode text"
+    return data.decode("utf-16" if is_wide else "utf-8-sig", errors)
+
+
+def _split_of(file: str) -> str | None:
+    """The last word of a path that is the name of a split, as written."""
+    words = re.split(r"[^a-z]+", file.casefold())
+    return next((word for word in reversed(words) if word in {*SPLITS, *USES, "test"}), None)
+
+
 def _annotations(raw: Path, options: Options) -> Annotations:
-    path = _annotation_file(raw, options)
-    with readable(path.name, "UTF-8 text", "save the file as UTF-8"):
-        data = content(path)
-        is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))  # as Excel's "Unicode text"
-        text = data.decode("utf-16" if is_wide else "utf-8-sig")
+    read, files = _found(raw, options)
+    if read is not _of_text:  # of several files, or with images in them: no links to others
+        _ = [image_files.Folder(raw).path_of(name) for name in files]
+    seen = Seen()
+    entries = _once(raw, list(read(raw, files, seen)))
+    named = dict.fromkeys(entry.file for entry in entries if not entry.is_packed)
+    moved = _on_disk(raw, list(named))
+    more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+    return Annotations(
+        paths=[raw / name for name in files],
+        name=(f"{files[0]}{more}" if more else (raw / files[0]).name),
+        entries=[_placed(entry, moved, named) for entry in entries],
+        used=list(seen.used),
+        unused=[key or "without a name" for key in seen.keys if key not in seen.used],
+        moved=moved,
+        notes=seen.notes,
+    )
+
+
+def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
+    """Rows of tables with the same name of an image and the same bytes, as where each row has one
+    caption, are of one image."""
+    first: dict[str, Entry] = {}
+    contents = packed.Packed(raw)
+    digest = lru_cache(maxsize=None)(lambda file: hashlib.sha256(contents.content(file)).digest())
+    for row, entry in enumerate(entries):
+        other = first.setdefault(entry.image_id or entry.file, entry)
+        if entry.is_packed and other.file != entry.file and other.is_packed:
+            if digest(other.file) == digest(entry.file):
+                entries[row] = replace(entry, file=other.file)
+    return entries
+
+
+# Layouts: readers of files, and where these are ---------------------------------------------------
+
+
+def _of_text(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """One annotation file beside the images, or above them."""
+    for where, record in _records(raw / files[0], (raw / files[0]).name):
+        yield _entry(where, record, seen)
+
+
+def _records(path: Path, name: str) -> Iterator[tuple[str, dict]]:
+    with readable(name, "UTF-8 text", "save the file as UTF-8"):
+        text = _decoded(content(path))
     kind, is_json = path.suffix.lower(), text.lstrip()[:1] in ("[", "{")
     records = _rows if not is_json and kind not in (".json", ".jsonl") else _json
-    entries, used, keys = [], {}, {}
-    for where, record in (_lines if kind == ".jsonl" else records)(text, path.name):
-        keys.update(dict.fromkeys(record))
-        entries.append(_entry(where, record, used))
-    named = dict.fromkeys(entry.file for entry in entries)
-    moved = _on_disk(raw, list(named))
-    return Annotations(
-        path=path,
-        entries=[_placed(entry, moved, named) for entry in entries],
-        used=list(used),
-        unused=[key or "without a name" for key in keys if key not in used],
-        moved=moved,
-    )
+    return (_lines if kind == ".jsonl" else records)(text, name)
+
+
+def _of_splits(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """Hugging Face's image folder: metadata of each split, with files in the folder of that."""
+    for name in files:
+        folder = PurePosixPath(name).parent
+        for where, record in _records(raw / name, name):
+            entry = _entry(where, record, seen)
+            file, split = str(folder / entry.file), entry.split or _split_of(str(folder))
+            yield replace(entry, file=file, split=split)
+
+
+def _split_files(raw: Path) -> list[str]:
+    files = [PurePosixPath(name) for name in _files(raw)]
+    files = [
+        file for file in files if file.name.lower() in METADATA and _split_of(str(file.parent))
+    ]
+    several = len({_split_of(str(file.parent)) for file in files}) > 1
+    return list(map(str, files)) if several else []
+
+
+def _of_parquet(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """Hugging Face's parquet files."""
+    for name in files:
+        rows = packed.parquet_records(raw / name, _says_something)
+        for where, record, row in rows:
+            file = f"{name}/{row}" if row else None
+            entry = _entry(where, record, seen, file, is_packed=file is not None)
+            yield replace(entry, split=entry.split or _split_of(name))
+
+
+def _parquet_files(raw: Path) -> list[str]:
+    return [
+        name
+        for name in _files(raw)
+        if name.lower().endswith(packed.PARQUETS) and _has_captions(raw, name)
+    ]
+
+
+def _has_captions(raw: Path, name: str) -> bool:
+    """Whether a table has images, or their names and captions; what cannot be read may have."""
+    try:
+        images, others = packed.columns(image_files.Folder(raw).path_of(name))
+    except UserError:
+        return True
+    is_named = any(_folded(name) in NAMES["image"] for name in others)
+    return bool(images) or is_named and any(map(_caption_name, others))
+
+
+def _says_something(key: str) -> bool:
+    return bool(_caption_name(key)) or any(_folded(key) in names for names in NAMES.values())
+
+
+def _of_tars(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """WebDataset: members of one name, up to the first dot, are an image and what is said of it."""
+    for name in files:
+        path, samples = raw / name, {}
+        for member in packed.members(path):
+            base = PurePosixPath(member).name
+            stem, _, kind = base.partition(".")
+            if stem:  # others are hidden
+                sample = samples.setdefault(member.removesuffix(base) + stem, {})
+                if sample.setdefault(kind.lower(), member) != member:
+                    found = f"{member!r:.200} and {sample[kind.lower()]!r:.200}"
+                    raise UserError(path, "one member of a kind", found, "keep one of the two")
+        for key, sample in samples.items():
+            where = f"{name}: {key}"
+            image, text = (_of_kinds(sample, kinds, where) for kinds in (IMAGES, TEXTS))
+            if image is None:
+                found = ", ".join(f".{kind}" for kind in sample)
+                raise UserError(where, f"an image (.{', .'.join(IMAGES)})", found, SAMPLE)
+            rest = [kind for kind in sample if kind not in (*IMAGES, *TEXTS, "json")]
+            facts = {f".{kind}": None for kind in rest}
+            if "json" in sample:
+                said = parse_json(_text(path, sample["json"], where), f"{where}.json", SAMPLE)
+                facts |= {"caption": said} if isinstance(said, str | list) else _object(said, where)
+            if text:
+                captions = _lines_of(_text(path, text, where))
+                told = facts.get("caption", captions)
+                if (_lines_of(told) if isinstance(told, str) else told) != captions:
+                    found = f"{captions!r:.60}, but {told!r:.60} in the .json"
+                    raise UserError(f"{where}: caption", "the same captions", found, SAMPLE)
+                facts["caption"] = captions
+            entry = _entry(where, facts, seen, f"{name}/{image}", is_packed=True)
+            yield replace(entry, split=entry.split or _split_of(name))
+
+
+def _of_kinds(sample: dict[str, str], kinds: Container[str], where: str) -> str | None:
+    """The member of a sample that is of one of some kinds; None without one."""
+    found = [member for kind, member in sample.items() if kind in kinds]
+    if len(found) > 1:
+        raise UserError(where, "one image and one text", ", ".join(found), SAMPLE)
+    return found[0] if found else None
+
+
+def _text(path: Path, member: str | None, where: str, most: int = TEXT) -> str:
+    """The text of a file, or of a member of a tar."""
+    with readable(where, "UTF-8 text", "save it as UTF-8"):
+        data = packed.member(path, member, most, where) if member else content(path, most)
+        return _decoded(data)
+
+
+def _lines_of(text: str) -> list[str]:
+    """The captions of a text of one image: a line each."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _tar_files(raw: Path) -> list[str]:
+    return [name for name in _files(raw) if name.lower().endswith(packed.TARS)]
+
+
+def _of_texts_beside(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """A text of the same name beside each image, with a caption a line."""
+    image_of = dict(_texts_beside(raw))
+    for name in files:
+        captions = {"caption": _lines_of(_text(raw / name, None, name))}
+        split = _split_of(str(PurePosixPath(name).parent))
+        yield replace(_entry(name, captions, seen, image_of[name]), split=split)
+    there = [name for name in _files(raw) if _is_image(name) and name not in image_of.values()]
+    if there:
+        what = f"{len(there)} images have no .txt beside them and are left out"
+        seen.notes.append(f"{what}: {_listed(there)}.")
+
+
+def _texts_beside(raw: Path) -> list[tuple[str, str]]:
+    """Texts that are no annotation files, and the image of the same name beside each."""
+    images: dict[str, str] = {}
+    for name in filter(_is_image, files := _files(raw)):
+        stem = str(PurePosixPath(name).with_suffix(""))
+        if images.setdefault(stem, name) != name and f"{stem}.txt" in files:
+            found = f"{images[stem]} and {name}"
+            raise UserError(raw / f"{stem}.txt", "one image of this name", found, "rename one")
+    pairs = [(name, images.get(name[:-4])) for name in files if name.endswith(".txt")]
+    place = image_files.Folder(raw)
+    return [
+        (name, image) for name, image in pairs if image and not _is_annotation(place.path_of(name))
+    ]
+
+
+def _is_image(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower().removeprefix(".") in IMAGES
+
+
+LAYOUTS: dict[Reader, Callable[[Path], list[str]]] = {
+    _of_splits: _split_files,
+    _of_parquet: _parquet_files,
+    _of_tars: _tar_files,
+    _of_texts_beside: lambda raw: [text for text, _ in _texts_beside(raw)],
+}
+PACKED = {".parquet": _of_parquet, ".tar": _of_tars}
+
+
+def _qrels_files(raw: Path) -> list[str]:
+    """The corpus, the queries and the judgements of BEIR's layout; [] where it is none."""
+    sides = [
+        next((n for n in (f"{side}.jsonl", f"{side}.tsv") if is_file(raw / n)), "")
+        for side in SIDES
+    ]
+    judged = sorted(f"qrels/{path.name}" for path in raw.glob("qrels/[!.]*.tsv"))
+    return [*sides, *judged] if all(sides) and judged else []
+
+
+def _of_qrels(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+    """BEIR's layout (Thakur et al. 2021). The images are the side without texts. A caption may
+    belong to several images only if these are a group: all of its captions belong to all of it."""
+    sides = [_side(raw, name, seen) for name in files[:2]]
+    texts = [sum(bool(item.captions) for item in side.values()) for side in sides]
+    at = texts.index(min(texts))  # where the images are
+    images, captions = sides[at], sides[1 - at]
+    if texts[at] or texts[1 - at] < len(captions):
+        found = f"{texts[0]} of {len(sides[0])} and {texts[1]} of {len(sides[1])}"
+        expected = f"texts in all of {files[1 - at]} and in none of {files[at]}"
+        raise UserError(raw, expected, found, CORRECT)
+    images_of: dict[str, dict[str, None]] = {caption: {} for caption in captions}
+    split_of: dict[str, str | None] = {}
+    for name in files[2:]:
+        split = _split_of(PurePosixPath(name).name)
+        for where, query, answer in _judged(raw / name, name):
+            for key, side, file in ((query, sides[1], files[1]), (answer, sides[0], files[0])):
+                if key not in side:
+                    raise UserError(where, f"an id of {file}", f"{key!r:.80}", CORRECT)
+            image, caption = (query, answer) if at else (answer, query)
+            if split_of.setdefault(image, split) != split:
+                found = f"{split} and {split_of[image]}"
+                raise UserError(f"{where}: {image}", "one split per image", found, CORRECT)
+            images_of[caption][image] = None
+    members = {image: [image] for image in images}
+    for first, *others in filter(None, images_of.values()):  # what shares a caption is a group
+        for other in others:
+            if members[other] is not members[first]:
+                members[first] += members[other]
+                members |= dict.fromkeys(members[other], members[first])
+    dealt: dict[str, list[str]] = {image: [] for image in images}
+    for caption, shared in images_of.items():
+        group = members[next(iter(shared))] if shared else []
+        if alone := [image for image in group if image not in shared]:
+            expected = f"{alone[0]}, too, as others of its captions belong to {next(iter(shared))}"
+            do = "judge all captions of a group right for all of it, or each for one image"
+            raise UserError(f"{files[2]}: {caption}", expected, _listed(shared), do)
+        for image in sorted(group, key=lambda image: len(dealt[image]))[:1]:  # each in turn
+            dealt[image] += captions[caption].captions
+    otherwise = "unused" if any(split_of.values()) else None
+    for image, item in images.items():
+        group, split = members[image], split_of.get(image, otherwise)
+        name = group[0] if len(group) > 1 else None
+        yield replace(item, captions=dealt[image], split=split, group=name)
+    idle = [caption for caption, shared in images_of.items() if not shared]
+    for left, what in (
+        (idle, "captions have no image in qrels and are left out"),
+        ([i for i in images if i not in split_of], "images have no caption in qrels: unused"),
+    ):
+        seen.notes += [f"{len(left)} {what}: {_listed(left)}."] if left else []
+
+
+def _side(raw: Path, name: str, seen: Seen) -> dict[str, Entry]:
+    """The items of the corpus or of the queries, by their ids. One without text is an image: the
+    file that it names, else the only one of its id, which may lack the folder and the ending."""
+    called: dict[str, list[str]] = {}
+    for file in filter(_is_image, _files(raw)):
+        path = PurePosixPath(file)
+        for short in {file, path.name, path.stem, str(path.with_suffix(""))}:
+            called.setdefault(short, []).append(file)
+    text, items = _text(raw / name, None, name, MOST), {}
+    for where, record in (_lines if name.endswith(".jsonl") else _tabbed)(text, name):
+        key = next((column for column in ("_id", "id") if column in record), "_id")
+        value = record.get(key)
+        if type(value) not in (str, int) or str(value) in items:
+            raise UserError(f"{where}: {key}", "an id that occurs once", f"{value!r:.80}", CORRECT)
+        seen.keys |= dict.fromkeys(record)
+        seen.used[key] = None
+        said = {k: v for k, v in record.items() if k != key and v not in ("", None)}
+        said = {k: v for k, v in said.items() if _caption_name(k) or _folded(k) in NAMES["image"]}
+        if not any(map(_caption_name, said)):
+            said["caption"] = []
+        files = called.get(str(value), [])
+        named = any(_folded(column) in NAMES["image"] for column in said)
+        file = None if named else files[0] if len(files) == 1 else str(value)
+        entry = _entry(where, said, seen, file)
+        items[str(value)] = replace(entry, image_id=str(value))
+    return items
+
+
+def _judged(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
+    """Where each judgement of qrels stands, its query and its answer, if it is above 0: query,
+    answer and score between tabs, below a line of names; or TREC's, with a 0 after the query."""
+    for number, line in enumerate(_text(path, None, name, MOST).splitlines(), start=1):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if number == 1 and not NUMBER.fullmatch(cells[-1].strip()):
+            continue
+        if len(cells) not in (3, 4) or not NUMBER.fullmatch(cells[-1].strip()):
+            expected = "query, answer and a score, separated by tabs"
+            raise UserError(f"{name}:{number}", expected, f"{line!r:.80}", CORRECT)
+        if float(cells[-1]) > 0:
+            yield f"{name}:{number}", cells[0].strip(), cells[-2].strip()
+
+
+def _tabbed(text: str, name: str) -> Iterator[tuple[str, dict]]:
+    """The rows of a table whose columns, named in the first line, are separated by tabs."""
+    header, *lines = text.splitlines() or [""]
+    columns = [column.strip() for column in header.split("\t")]
+    for number, line in enumerate(lines, start=2):
+        cells = line.split("\t")
+        if len(cells) != len(columns) or len(set(columns)) < len(columns):
+            expected = f"{len(columns)} columns of different names, as in the first line"
+            raise UserError(f"{name}:{number}", expected, len(cells), CORRECT)
+        yield f"{name}:{number}", dict(zip(columns, cells, strict=True))
 
 
 def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
@@ -322,9 +678,17 @@ def _folded(text: str) -> str:
     return normalize("NFC", text.strip()).casefold()
 
 
-def _entry(where: str, record: dict, used: dict) -> Entry:
-    """What a record says of an image; its keys that say something are added to `used`."""
-    facts = {role: _fact(where, record, role, used) for role in ("image", "id", "split", "group")}
+def _entry(
+    where: str, record: dict, seen: Seen, file: str | None = None, is_packed: bool = False
+) -> Entry:
+    """What a record says of an image, whose `file` is the one that it names if it is not given. The
+    name of an image in a packed file is its id."""
+    seen.keys.update(dict.fromkeys(record))
+    used, roles = seen.used, ("image", "id", "split", "group")
+    facts = {role: _fact(where, record, role, used) for role in roles}
+    if not (facts["image"] or file):
+        expected = f"a string ({', '.join(NAMES['image'])})"
+        raise UserError(f"{where}: image", expected, f"None, but {_listed(record)}", CORRECT)
     keys = _caption_keys(record, where)
     captions = [text for key in keys for text in _texts(record[key], f"{where}: {key}")]
     if len(keys) > 1:  # images may have fewer captions than there are columns
@@ -334,10 +698,14 @@ def _entry(where: str, record: dict, used: dict) -> Entry:
         if not caption.strip():
             raise UserError(f"{where}: caption", "a sentence", "a blank", CORRECT)
         check_text(caption, f"{where}: caption", CORRECT)
-    for role in ("id", "split", "group"):
+    for role in ("split", "group"):
         check_text(facts[role] or "", f"{where}: {role}", CORRECT, LONGEST_PATH)
-    file = _inside(facts["image"].replace("\\", "/"), f"{where}: image")
-    return Entry(where, file, captions, facts["id"], facts["split"], facts["group"])
+    file = _inside((file or facts["image"]).replace("\\", "/"), f"{where}: image")
+    name = facts["id"]
+    if is_packed and not name and facts["image"]:
+        name = _inside(facts["image"].replace("\\", "/"), f"{where}: image")
+    check_text(name or "", f"{where}: id", CORRECT, LONGEST_PATH)
+    return Entry(where, file, captions, name, facts["split"], facts["group"], is_packed)
 
 
 def _fact(where: str, record: dict, role: str, used: dict) -> str | None:
@@ -353,9 +721,6 @@ def _fact(where: str, record: dict, role: str, used: dict) -> str | None:
             raise UserError(f"{where}: {role}", "a string", f"{value!r:.60}", CORRECT)
         values.append((value, key))
     if not values:
-        if role == "image":
-            expected = f"a string ({', '.join(NAMES['image'])})"
-            raise UserError(f"{where}: image", expected, f"None, but {_listed(record)}", CORRECT)
         return None
     longest = max(values, key=lambda pair: len(pair[0]))[0]
     if any(not f"/{longest}".endswith(f"/{value}") for value, _ in values):

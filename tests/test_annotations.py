@@ -229,14 +229,6 @@ def test_which_file_is_meant(tmp_path):
         folder.read(below)
 
 
-def test_captions_beside_the_images(tmp_path):
-    raw = place(tmp_path, "a.txt", "A.")
-    for stem in "bcdefg":
-        (raw / f"{stem}.txt").write_text("A.")
-    with refused(found="a.txt, b.txt", do="into one .csv"):
-        folder.read(raw)
-
-
 def test_splits_as_keys_of_one_file(tmp_path):
     parts = {"train": items(image=FILE, captions=TEXTS), "validation": []}
     with refused(
@@ -251,10 +243,6 @@ def test_splits_as_keys_of_one_file(tmp_path):
         (["train.csv", "val.csv", "test.csv"], "into one file, as one list with a column"),
         (
             ["captions_train2014.json", "captions_val2014.json"],
-            "into one file, as one list with a column",
-        ),
-        (
-            ["train/metadata.csv", "validation/metadata.csv"],
             "into one file, as one list with a column",
         ),
         ([f"{file}.json" for file in "abcdef"], "into one .csv: columns image and caption"),

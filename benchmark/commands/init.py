@@ -3,7 +3,9 @@
     rematch init DIR
 
 DIR holds the images and one annotation file: .csv, .tsv, .txt or .jsonl (image and caption, or
-Hugging Face's metadata), or a .json: a list, Karpathy's, COCO's captions or TextCaps. The season
+Hugging Face's metadata), or a .json: a list, Karpathy's, COCO's captions or TextCaps. Else it holds
+Hugging Face's image folders or .parquet files, .tar files of WebDataset, a .txt beside each image,
+or a corpus, queries and qrels: docs/datasets.md has all of them in one table. The season
 gets presets of several methods with a budget that fits the number of captions, and a test split
 that is large enough for verdicts where there are enough images; a validation split is taken from
 train where there is none. All is checked before anything is written, a refused `init` leaves
@@ -110,7 +112,7 @@ def main(arguments: argparse.Namespace) -> None:
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
     counted = count(folder, captions)
     options = reader.Options(captions=captions)
-    for image in reader.inventory(folder, options)[1:]:
+    for image in reader.inventory(folder, options):
         if not is_file(image):
             raise reader.missing(folder, image.relative_to(folder).as_posix())
     print(f"{folder}: {counted.images} images, {counted.captions} captions")

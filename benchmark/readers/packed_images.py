@@ -1,0 +1,299 @@
+"""Images in tar and parquet files, which are read in place, and the other columns of the latter.
+
+Hugging Face stores images in a column of parquet files: structs of `bytes` and `path`, or the bytes
+alone. Both kinds of files may come from anyone. Members are found by the headers of a tar, of which
+none may be large; links, devices and names outside are refused. What a parquet file unpacks to is
+bounded before and while it is unpacked, and a row group at a time is held.
+"""
+
+import io
+import os
+import re
+import tarfile
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from benchmark.core import files
+from benchmark.core.errors import UserError
+from benchmark.core.names import inside
+from benchmark.readers.image_files import LARGEST, WHOLE, Folder, upright_rgb
+
+TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
+HELD = re.compile(r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE)
+HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
+ROW = 8  # bytes that an honest table has at least for each row, and each value of a column
+PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
+FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
+VALUES = 1 << 26  # bytes of text that are unpacked at once
+REPEATED = 10  # times that an image may stand in a row group: once per caption
+REFUSE, AGAIN = "do not use this archive", "get the file again"
+SMALLER = "write it with row_group_size=100"
+
+
+class Packed(Folder):
+    """Images of a folder, also those in its tar and parquet files. Their names begin with the path
+    of that file; the name of the member or the number of the row, from 0, follows."""
+
+    def __call__(self, file: str) -> Image.Image:
+        held = HELD.fullmatch(file)
+        if held is None or not files.is_file(self.path / held["holder"]):
+            return super().__call__(file)
+        return upright_rgb(io.BytesIO(self.content(file)), f"{self.path}: {file}")
+
+    def content(self, file: str) -> bytes:
+        """The bytes of an image in a tar or parquet file. Raises UserError for one that is not
+        there or too large."""
+        holder, name = HELD.fullmatch(file).group("holder", "name")
+        path, where = self.path_of(holder), f"{self.path}: {file}"
+        with files.readable(where, WHOLE, AGAIN):
+            if path.suffix.lower() in PARQUETS:
+                return _image_of_row(path, int(name), where)
+            return member(path, name, LARGEST, where)
+
+
+# Tars --------------------------------------------------------------------------------------------
+
+
+def members(path: Path) -> dict[str, tuple[int, int]]:
+    """name -> where each file of a tar begins, and its size. Raises UserError for a tar that is
+    damaged or hostile."""
+    return _members(path, _state(path))
+
+
+def member(path: Path, name: str, most: int, where: str) -> bytes:
+    """The bytes of a file in a tar. Raises FileNotFoundError; UserError for more than `most`."""
+    start, size = members(path).get(name, (0, None))
+    if size is None:
+        raise FileNotFoundError(name)
+    if size > most:
+        raise files.too_large(where, most)
+    with files.opened(path) as file:  # its size was compared with that of the tar
+        file.seek(start)
+        return file.read(size)
+
+
+@lru_cache(maxsize=4096)
+def _members(path: Path, state: tuple) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    expected = "a whole tar archive that is not compressed"
+    with files.readable(path, expected, AGAIN), files.opened(path) as file:
+        end = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        with tarfile.open(fileobj=_Headers(file, path), mode="r:") as archive:
+            while (info := archive.next()) is not None:
+                archive.members.clear()  # a million would fill the memory
+                name = inside(info.name, f"{path}", REFUSE, "members inside it")
+                if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
+                    special = f"{info.name!r:.200}, which is none"
+                    raise UserError(path, "plain files and folders", special, REFUSE)
+                if info.offset_data + info.size > end:
+                    raise tarfile.ReadError(f"{info.name!r:.200} reaches beyond its end")
+                at = info.offset_data, info.size
+                if info.isfile() and found.setdefault(name, at) != at:
+                    raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
+            file.seek(archive.offset)
+            rest = file.read(HEADER)
+            if not rest or any(rest) or file.read(1):  # tarfile stops at damage without a word
+                raise tarfile.ReadError(f"no end, but other bytes at {archive.offset}")
+    return found
+
+
+class _Headers:
+    """An open file of which no large piece is read, as a header that is none would have it."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        if size > HEADER:
+            raise files.too_large(f"{self.path}: a header", HEADER)
+        return self.file.read(size)
+
+
+def _state(path: Path) -> tuple:
+    """What changes when a file does; what was found in it is kept until then."""
+    facts = os.stat(path)
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+# Parquet -----------------------------------------------------------------------------------------
+
+
+def columns(path: Path) -> tuple[list[str], list[str]]:
+    """The names of a parquet file's columns of images, and of the others."""
+    with _parquet(path) as table:
+        return _columns(table)
+
+
+def parquet_records(
+    path: Path, is_wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, dict, str]]:
+    """The rows of a parquet file: values of the columns that are wanted, None for the others; and
+    the number of the row, from 0, "" where the file has no images. The column of images has the
+    path of each, if there is one. Raises UserError for a file that is damaged or would unpack to
+    too much, and for several columns of images."""
+    with _parquet(path) as table:
+        images, others = _columns(table)
+        if len(images) > 1:
+            found = ", ".join(images)
+            raise UserError(path.name, "one column of images", found, "leave the others out")
+        wanted = [name for name in others if is_wanted(name)]
+        if not wanted:
+            found = ", ".join([*images, *others][:9]) or "none"
+            do = "name the columns image and caption"
+            raise UserError(path.name, "a column of captions", found, do)
+        paths = [leaf for name in images if (leaf := f"{name}.path") in _leaves(table)]
+        read = [
+            leaf for leaf in _leaves(table) if leaf.partition(".")[0] in wanted or leaf in paths
+        ]
+        pages = [page for g in range(table.num_row_groups) for page in _pages(path, table, g, read)]
+        size = path.stat().st_size
+        if sum(page.unpacked for page in pages) > (most := files.allowance(size)):
+            raise files.too_large(path, most)
+        rows = max([table.metadata.num_rows, *(page.values for page in pages)])
+        if rows * ROW > size:
+            found = f"{rows} in {size} bytes"
+            raise UserError(path, "rows with an image or a caption of their own", found, REFUSE)
+        longest = max([1, *(page.unpacked for page in pages)])  # no value is longer than its page
+        many = max(1, min(1024, VALUES // longest))
+        empty, row = dict.fromkeys([*images, *others]), 0
+        for batch in table.iter_batches(many, columns=[*wanted, *paths], use_threads=False):
+            for record in batch.to_pylist():
+                for name in images:
+                    record[name] = (record.get(name) or {}).get("path")
+                yield f"{path.name}: row {row}", empty | record, str(row) if images else ""
+                row += 1
+
+
+def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
+    names: tuple[list[str], list[str]] = ([], [])
+    for field in table.schema_arrow:
+        names[not _is_image(field.type)].append(field.name)
+    if len(set(sum(names, []))) < len(table.schema_arrow):
+        raise ValueError("two columns of one name")
+    return names
+
+
+def _is_image(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        at = kind.get_field_index("bytes")
+        return at >= 0 and _is_image(kind.field(at).type)
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _leaves(table: pq.ParquetFile) -> list[str]:
+    return [table.schema.column(number).path for number in range(len(table.schema))]
+
+
+class Page(NamedTuple):
+    unpacked: int  # bytes
+    packed: int  # bytes
+    values: int
+
+
+def _pages(path: Path, table: pq.ParquetFile, group: int, leaves: Container[str]) -> Iterator[Page]:
+    """The pages of columns of a row group, as their own headers have them: what reads them goes by
+    these, and not by the sums in the footer."""
+    row_group = table.metadata.row_group(group)
+    chunks = [row_group.column(number) for number in range(row_group.num_columns)]
+    with files.opened(path) as file:
+        for chunk in (chunk for chunk in chunks if chunk.path_in_schema in leaves):
+            at = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            end = at + chunk.total_compressed_size
+            while at < end:
+                file.seek(at)
+                head = io.BytesIO(file.read(PAGE_HEADER))
+                facts = _thrift(head)
+                of_kind = next((facts[kind] for kind in (5, 7, 8) if kind in facts), {})
+                page = Page(facts[2], facts[3], of_kind.get(1, 0))
+                if min(page) < 0:
+                    raise ValueError("a page of less than nothing")
+                yield page
+                at += head.tell() + page.packed
+
+
+def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
+    """The numbers and structs, by their fields, of a struct in Thrift's compact protocol."""
+    fields, number = {}, 0
+    while kind := data.read(1)[0]:
+        number = number + (kind >> 4) if kind >> 4 else _varint(data) >> 1
+        kind, value = kind & 15, None
+        if kind in (4, 5, 6):
+            value = (zigzag := _varint(data)) >> 1 ^ -(zigzag & 1)
+        elif kind in (3, 7, 8):  # a byte, a double, bytes
+            data.seek({3: 1, 7: 8}.get(kind) or _varint(data), io.SEEK_CUR)
+        elif kind == 12:
+            value = _thrift(data)
+        elif kind not in (1, 2):  # truth values stand in the kind
+            raise ValueError("a header of a page that is none")
+        fields[number] = value
+    return fields
+
+
+def _varint(data: BinaryIO) -> int:
+    number, shift = 0, 0
+    while (byte := data.read(1)[0]) & 128:
+        number, shift = number | (byte & 127) << shift, shift + 7
+    return number | byte << shift
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    with files.readable(path, "a whole parquet file", AGAIN), files.opened(path) as file:
+        file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
+        if int.from_bytes(file.read(4), "little") > FOOTER:
+            raise files.too_large(f"{path}: its footer", FOOTER)
+        yield pq.ParquetFile(file, pre_buffer=False)
+
+
+_alone = threading.Lock()
+
+
+def _image_of_row(path: Path, row: int, where: str) -> bytes:
+    with _alone:  # threads that want the same row group unpack it once
+        starts = _starts(path, _state(path))
+        group = bisect_right(starts, row) - 1
+        content = _row_group(path, _state(path), group)[row - starts[group]]
+    if content is None:
+        raise UserError(where, "the bytes of an image", "none", "write the images into the file")
+    return content
+
+
+@lru_cache(maxsize=4096)
+def _starts(path: Path, state: tuple) -> list[int]:
+    """The first row of each row group."""
+    with _parquet(path) as table:
+        counts = [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
+    return [0, *accumulate(counts)][:-1]
+
+
+@lru_cache(maxsize=2)
+def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
+    """The images of a row group. Raises UserError for one that is too large to be held."""
+    where = f"{path}: row group {group}"
+    with _parquet(path) as table:
+        (name,), _ = _columns(table)
+        leaf = leaf if (leaf := f"{name}.bytes") in _leaves(table) else name
+        pages = list(_pages(path, table, group, [leaf]))
+        unpacked = sum(page.unpacked for page in pages)
+        if unpacked > (most := files.allowance(sum(page.packed for page in pages))):
+            raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
+        most, contents = files.ALWAYS + REPEATED * unpacked, []
+        for batch in table.iter_batches(1, [group], [leaf], use_threads=False):
+            (value,) = batch.to_pylist()
+            content = (value[name] or {}).get("bytes") if leaf != name else value[name]
+            contents.append(content)
+            most -= len(content or b"")
+            if most < 0:
+                raise UserError(where, "images of their own", "one of them in many rows", REFUSE)
+    return contents

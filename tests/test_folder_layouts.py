@@ -1,0 +1,381 @@
+"""The layouts in which people share images and captions: the same forty images in each of them
+become the same prepared tables, but for their names, which follow the rule that docs/datasets.md
+states."""
+
+import csv
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import layouts
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from refusals import refused
+
+from benchmark.__main__ import main
+from benchmark.contracts.datasets import folder
+from benchmark.data import prepared_tables
+
+ROOT = Path(__file__).parent.parent
+NAMES = [f"p{number:02}" for number in range(40)]
+SPLIT_OF = {
+    name: "test" if n % 5 == 1 else "val" if n % 7 == 2 else "train" for n, name in enumerate(NAMES)
+}
+OFFICIAL = {"train": "train", "val": "validation", "test": "test"}  # Hugging Face's words
+
+
+def texts(name: str) -> list[str]:
+    """Two captions of an image, the second in other letters, with a comma and quotes."""
+    return [f"Image {name} is drawn.", f'Ein „Bild“, "{name}", größer']
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("drawn")
+    for number, name in enumerate(NAMES):
+        layouts.draw(place / f"{name}.png", number)
+    return place
+
+
+def of(split: str) -> list[str]:
+    return [name for name in NAMES if SPLIT_OF[name] == split]
+
+
+def beside(raw: Path, drawn: Path, place: Callable[[str], str]) -> None:
+    """The images, each in a place of its own."""
+    for name in NAMES:
+        (raw / place(name)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(drawn / f"{name}.png", raw / place(name))
+
+
+def in_split(name: str) -> str:
+    return f"{OFFICIAL[SPLIT_OF[name]]}/{name}.png"
+
+
+def flat(name: str) -> str:
+    return f"{name}.png"
+
+
+def write_table(path: Path, rows: list[dict], **options: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], **options)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_jsonl(path: Path, rows: list[dict]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+# Layouts ---------------------------------------------------------------------------------------
+
+
+def annotations(raw: Path, drawn: Path) -> None:
+    """The one format of before, with which all are compared."""
+    beside(raw, drawn, flat)
+    rows = [{"image": flat(n), "captions": texts(n), "split": SPLIT_OF[n]} for n in NAMES]
+    write_jsonl(raw / "all.jsonl", rows)
+
+
+def image_folder_csv(raw: Path, drawn: Path) -> None:
+    beside(raw, drawn, in_split)
+    for split, word in OFFICIAL.items():
+        rows = [
+            {"file_name": flat(n)} | {f"caption_{k}": text for k, text in enumerate(texts(n))}
+            for n in of(split)
+        ]
+        write_table(raw / word / "metadata.csv", rows)
+
+
+def image_folder_jsonl(raw: Path, drawn: Path) -> None:
+    beside(raw, drawn, in_split)
+    for split, word in OFFICIAL.items():
+        rows = [{"file_name": flat(n), "text": text} for n in of(split) for text in texts(n)]
+        write_jsonl(raw / word / "metadata.jsonl", rows)
+
+
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+
+def image_of(drawn: Path, name: str, path: str | None = None) -> dict:
+    return {"bytes": (drawn / f"{name}.png").read_bytes(), "path": path}
+
+
+def parquet(raw: Path, drawn: Path) -> None:
+    """A file of each split, as `push_to_hub` writes them, in row groups of five."""
+    (raw / "data").mkdir()
+    (raw / "README.md").write_text("---\nlicence: mine\n---\n")
+    for split, word in OFFICIAL.items():
+        names = of(split)
+        table = {
+            "image": pa.array([image_of(drawn, n, flat(n)) for n in names], IMAGE),
+            "caption": [texts(n) for n in names],
+            "sentids": [[2 * NAMES.index(n), 2 * NAMES.index(n) + 1] for n in names],
+        }
+        file = raw / f"data/{word}-00000-of-00001.parquet"
+        pq.write_table(pa.table(table), file, row_group_size=5)
+
+
+def parquet_of_rows(raw: Path, drawn: Path) -> None:
+    """A row for each caption; the splits in a column, which outweighs the name of the file."""
+    rows = [(name, text) for name in NAMES for text in texts(name)]
+    table = {
+        "jpg": [image_of(drawn, name)["bytes"] for name, _ in rows],
+        "text": [text for _, text in rows],
+        "split": [SPLIT_OF[name] for name, _ in rows],
+        "filename": [flat(name) for name, _ in rows],
+        "img_id": [str(NAMES.index(name)) for name, _ in rows],
+    }
+    pq.write_table(pa.table(table), raw / "test-00000-of-00001.parquet", row_group_size=7)
+
+
+def tar(path: Path, members: dict[str, bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as file:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+
+
+def tars_of_texts(raw: Path, drawn: Path) -> None:
+    for split in OFFICIAL:
+        members = {}
+        for name in of(split):
+            members[f"./{name}.png"] = image_of(drawn, name)["bytes"]
+            members[f"./{name}.txt"] = "\n".join(texts(name)).encode()
+        tar(raw / f"mine-{split}-000000.tar", members)
+
+
+def tars_of_facts(raw: Path, drawn: Path) -> None:
+    """Shards in folders, with facts and a class; the text of the first is in both."""
+    for split, word in OFFICIAL.items():
+        for part in (0, 1):
+            members = {}
+            for name in of(split)[part::2]:
+                members[f"{name}.json"] = json.dumps({"caption": texts(name), "width": 48}).encode()
+                members[f"{name}.cls"] = b"3"
+                members[f"{name}.png"] = image_of(drawn, name)["bytes"]
+                if name == "p00":
+                    members[f"{name}.txt"] = "\n".join(texts(name)).encode()
+            tar(raw / word / f"0000{part}.tar", members)
+
+
+def texts_beside(raw: Path, drawn: Path) -> None:
+    beside(raw, drawn, in_split)
+    for name in NAMES:
+        path = (raw / in_split(name)).with_suffix(".txt")
+        path.write_text("\ufeff" + "\r\n".join(texts(name)) + "\r\n\r\n", encoding="utf-8")
+
+
+def judged(raw: Path, is_asked_by_text: bool) -> None:
+    (raw / "qrels").mkdir()
+    for split, word in {"train": "train", "val": "dev", "test": "test"}.items():
+        pairs = [(f"{n}-{k}", n) for n in of(split) for k in range(2)]
+        pairs = [(text, image) if is_asked_by_text else (image, text) for text, image in pairs]
+        lines = [f"{query}\t{answer}\t1" for query, answer in pairs]
+        lines.append(f"{pairs[0][0]}\t{pairs[-1][1]}\t0")  # judged, and not right
+        (raw / f"qrels/{word}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+
+
+def judgements(raw: Path, drawn: Path) -> None:
+    """Captions ask for images, in JSON."""
+    beside(raw, drawn, lambda name: f"images/{name}.png")
+    write_jsonl(raw / "corpus.jsonl", [{"_id": n, "title": "", "text": ""} for n in NAMES])
+    rows = [{"_id": f"{n}-{k}", "text": t} for n in NAMES for k, t in enumerate(texts(n))]
+    write_jsonl(raw / "queries.jsonl", rows)
+    judged(raw, True)
+
+
+def judgements_of_captions(raw: Path, drawn: Path) -> None:
+    """Images ask for captions, in tables: two captions answer each."""
+    beside(raw, drawn, lambda name: f"images/{name}.png")
+    rows = [f"{n}\timages/{n}.png" for n in NAMES]
+    (raw / "queries.tsv").write_text("\n".join(["_id\timage", *rows]))
+    rows = [f"{n}-{k}\t{t}" for n in NAMES for k, t in enumerate(texts(n))]
+    (raw / "corpus.tsv").write_text("\n".join(["_id\ttext", *rows]), encoding="utf-8")
+    judged(raw, False)
+
+
+def shard_of(name: str) -> str:
+    part = of(SPLIT_OF[name]).index(name) % 2
+    return f"{OFFICIAL[SPLIT_OF[name]]}/0000{part}.tar/{name}.png"
+
+
+# Layout -> what an image is called, given its name.
+RULE = {
+    annotations: flat,
+    image_folder_csv: in_split,
+    image_folder_jsonl: in_split,
+    parquet: flat,
+    parquet_of_rows: flat,
+    tars_of_texts: lambda name: f"mine-{SPLIT_OF[name]}-000000.tar/{name}.png",
+    tars_of_facts: shard_of,
+    texts_beside: in_split,
+    judgements: str,
+    judgements_of_captions: str,
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    Path("seasons").mkdir()
+    Path("mine").mkdir()
+    return Path("mine")
+
+
+@pytest.mark.parametrize("layout", RULE)
+def test_the_same_images_in_each_layout_are_the_same_tables(project, drawn, layout, capsys):
+    layout(project, drawn)
+    assert main(["init", "mine"]) == 0, capsys.readouterr().err
+    assert "mine: 40 images, 80 captions" in capsys.readouterr().out
+    data = prepared_tables.read("mine")
+    name_of = {RULE[layout](name): name for name in NAMES}
+    images = data.images.assign(name=data.images["image_id"].map(name_of)).set_index("name")
+    # Prepared tables have train before val before test; within a split, the order of the files.
+    assert sorted(images.index) == NAMES
+    assert images["split"].to_dict() == SPLIT_OF
+    assert (images["group"] == images["image_id"]).all()
+    assert set(zip(images["width"], images["height"], strict=True)) == {(48, 36)}
+    names = data.captions["image_id"].map(name_of)
+    found = {name: part["text"].tolist() for name, part in data.captions.groupby(names)}
+    assert found == {name: texts(name) for name in NAMES}
+    numbers = data.captions["caption_id"].str.rpartition("#")
+    assert (numbers[0] == data.captions["image_id"]).all()
+    assert set(numbers[2]) == {"0", "1"}
+    open_picture, direct = folder.pictures(project), folder.pictures(drawn)
+    for name, file in images["file"].items():
+        assert np.array_equal(np.asarray(open_picture(file)), np.asarray(direct(flat(name))))
+
+
+def test_without_splits_the_hash_of_the_name_decides(tmp_path, drawn):
+    """A table with names of images is divided as the same names are in a .csv."""
+    rows = [{"image": flat(name), "caption": texts(name)[0]} for name in NAMES]
+    write_table(tmp_path / "all.csv", rows)
+    expected = folder.read(tmp_path).images.set_index("image_id")["split"]
+    (tmp_path / "all.csv").unlink()
+    table = {"image": pa.array([image_of(drawn, n, flat(n)) for n in NAMES], IMAGE)}
+    table["text"] = [texts(name)[0] for name in NAMES]
+    pq.write_table(pa.table(table), tmp_path / "mine.parquet")
+    found = folder.read(tmp_path).images.set_index("image_id")["split"]
+    assert found.to_dict() == expected.to_dict() and set(found) == {"train", "val", "test"}
+    (tmp_path / "mine.parquet").unlink()
+    members = {f"{n}.{kind}": b"A." for n in NAMES for kind in ("txt", "png")}
+    tar(tmp_path / "a.tar", members)
+    tables = folder.read(tmp_path)
+    assert set(tables.images["split"]) == {"train", "val", "test"}
+    assert "sha256 of the path" in " ".join(tables.notes)
+
+
+# What is told, and what is refused --------------------------------------------------------------
+
+
+def small_judgements(raw: Path, *pairs: str, images: str = "abc") -> None:
+    """Images and the captions ka, kb, kc; judged pairs of test."""
+    (raw / "qrels").mkdir()
+    for name in images:
+        (raw / f"{name}.png").write_bytes(b"")
+    write_jsonl(raw / "corpus.jsonl", [{"_id": name} for name in images])
+    write_jsonl(raw / "queries.jsonl", [{"_id": f"k{n}", "text": f"It is {n}."} for n in "abc"])
+    lines = [f"{pair.replace(' ', chr(9))}\t1" for pair in pairs]
+    (raw / "qrels/test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+
+
+def test_captions_of_several_images_make_them_a_group(tmp_path):
+    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kb a", "kc c")
+    tables = folder.read(tmp_path)
+    assert tables.images.set_index("image_id")["group"].to_dict() == {"a": "a", "b": "a", "c": "c"}
+    assert dict(tables.captions[["image_id", "text"]].to_numpy()) == {
+        name: f"It is {name}." for name in "abc"
+    }
+
+
+def test_judgements_that_no_group_can_hold_are_refused(tmp_path):
+    small_judgements(tmp_path, "ka a", "ka b", "kb b", "kc c")
+    with refused("qrels/test.tsv: kb", "a, too, as others of its captions belong to b", "b"):
+        folder.read(tmp_path)
+
+
+def test_what_is_not_judged_is_told(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", images="abcd")
+    tables = folder.read(tmp_path)
+    assert tables.images["split"].tolist() == ["test", "test", "unused", "unused"]
+    assert tables.notes[-2:] == (
+        "1 captions have no image in qrels and are left out: kc.",
+        "2 images have no caption in qrels: unused: c, d.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where", "expected", "found"),
+    [
+        ("qrels/dev.tsv", "ka\ta\t1", "qrels/test.tsv:2: a", "one split per image", "test and dev"),
+        ("qrels/test.tsv", "q\tc\ts\nkx\ta\t1", "test.tsv:2", "an id of queries.jsonl", "'kx'"),
+        ("qrels/test.tsv", "q\tc\ts\nka a", "test.tsv:2", "query, answer and a score", "'ka a'"),
+        ("corpus.jsonl", '{"_id": "a", "text": "A."}', "", "in none of corpus.jsonl", "3 of 3"),
+        ("queries.jsonl", '{"_id": 1.5}', "queries.jsonl:1: _id", "occurs once", "1.5"),
+    ],
+)
+def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    (tmp_path / name).write_text(text)
+    with refused(where, expected, found):
+        folder.read(tmp_path)
+
+
+def test_judgements_as_trec_has_them(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    (tmp_path / "qrels/test.tsv").write_text("ka 0 a 1\nkb 0 b 2\nkc 0 c 1\nkc 0 a 0\n")
+    assert folder.read(tmp_path).captions["image_id"].tolist() == list("abc")
+
+
+def test_images_and_texts_without_each_other_are_told(tmp_path):
+    for name in ("a.png", "b.png", "c.png", "d.png", "a.txt", "b.txt", "c.txt", "lost.txt"):
+        (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
+    assert (
+        "1 images have no .txt beside them and are left out: d.png." in folder.read(tmp_path).notes
+    )
+    told = folder.told(tmp_path)
+    assert told.startswith("read a.txt and 2 more files: caption; not used: ")
+    assert "the files d.png, lost.txt" in told
+    (tmp_path / "a.jpg").write_bytes(b"")
+    with refused("a.txt", "one image of this name", "a.jpg and a.png"):
+        folder.read(tmp_path)
+
+
+def test_two_layouts_in_one_folder_are_refused(tmp_path, drawn):
+    parquet(tmp_path, drawn)
+    tars_of_texts(tmp_path, drawn)
+    with refused("", "one kind of annotations", "data/test-00000-of-00001.parquet"):
+        folder.read(tmp_path)
+    name = "mine-test-000000.tar"
+    tables = folder.read(tmp_path, folder.Options(captions=name))
+    assert set(tables.images["split"]) == {"test"}
+    # An annotation file outweighs them: it may describe what one has unpacked.
+    (tmp_path / "all.csv").write_text("image,caption\na.png,A.\nb.png,B.\nc.png,C.\n")
+    assert folder.told(tmp_path).startswith("read all.csv: image, caption; not used: the files")
+
+
+def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):
+    """What img2dataset leaves beside its tars, and what Hugging Face leaves beside its tables."""
+    tars_of_texts(tmp_path, drawn)
+    facts = pa.table({"url": ["x"], "caption": ["A."], "key": ["000"]})
+    pq.write_table(facts, tmp_path / "mine-test-000000.parquet")
+    for name in ("mine-test-000000_stats.json", "dataset_infos.json"):
+        (tmp_path / name).write_text("{}")
+    assert len(folder.read(tmp_path).images) == 40
+
+
+def test_paths_in_a_table_without_images(tmp_path, drawn):
+    beside(tmp_path, drawn, flat)
+    made = pa.table({"file_name": [flat(n) for n in NAMES], "text": [texts(n)[0] for n in NAMES]})
+    pq.write_table(made, tmp_path / "all.parquet")
+    assert folder.read(tmp_path).images["file"].tolist() == [flat(n) for n in NAMES]
+    assert len(folder.inventory(tmp_path)) == 41
