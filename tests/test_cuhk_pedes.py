@@ -105,6 +105,67 @@ def test_counts_of_the_card():
     assert cuhk_pedes.card(Options(captions_per_image=1)).expected_captions == {}
 
 
+# Later releases of the same layout ---------------------------------------------------------
+
+
+def place_release(raw: Path, release: str) -> None:
+    """The same persons as ICFG-PEDES, without val and with one caption, or as RSTPReid."""
+    data = items()
+    for item in data:
+        if release == "ICFG-PEDES":
+            item["split"] = "test" if item["split"] == "test" else "train"
+            item["captions"] = item["captions"][:1]
+        else:
+            item["img_path"] = item.pop("file_path")
+            item["captions"] = item["captions"][:2]
+    (raw / "reid_raw.json").unlink()
+    (raw / cuhk_pedes.RELEASES[release].annotations).write_text(json.dumps(data))
+
+
+def test_rstpreid(raw):
+    options = Options(release="RSTPReid")
+    before = cuhk_pedes.read(raw, Options(captions_per_image=2))
+    place_release(raw, "RSTPReid")
+    tables = cuhk_pedes.read(raw, options)
+    assert tables.images.equals(before.images) and tables.captions.equals(before.captions)
+    assert cuhk_pedes.pictures(raw, options)("CUHK01/3.png").size == (17, 30)
+    assert cuhk_pedes.inventory(raw, options)[0].name == "data_captions.json"
+    with refused("option val", "none, as RSTPReid has a split val", "2"):
+        Options(release="RSTPReid", val=2)
+    with refused("option release", "CUHK-PEDES, ICFG-PEDES, RSTPReid", "'Market'"):
+        Options(release="Market")
+    with refused(found="nothing", do="place reid_raw.json"):
+        cuhk_pedes.read(raw)
+
+
+def test_icfg_pedes_takes_val_from_train(raw):
+    place_release(raw, "ICFG-PEDES")
+    whole = cuhk_pedes.read(raw, Options(release="ICFG-PEDES")).images
+    images = cuhk_pedes.read(raw, Options(release="ICFG-PEDES", val=2)).images
+    persons = images.groupby("split")["group"].nunique()
+    assert persons.to_dict() == {"train": 4, "val": 2, "test": 1}
+    assert images.groupby("group")["split"].nunique().max() == 1
+    rest = images["split"].replace("val", "train")
+    assert (rest == whole["split"]).all() and set(whole["split"]) == {"train", "test"}
+    # One more person of val leaves the others there.
+    more = cuhk_pedes.read(raw, Options(release="ICFG-PEDES", val=3)).images
+    assert (more["split"] == "val")[images["split"] == "val"].all()
+    with refused("option val", "more than 6 persons in train", "6 persons in train"):
+        cuhk_pedes.read(raw, Options(release="ICFG-PEDES", val=6))
+
+
+def test_counts_of_the_releases():
+    """As their authors state them: images in all, persons times five of RSTPReid."""
+    icfg, rstp = (cuhk_pedes.card(Options(release=name)) for name in ("ICFG-PEDES", "RSTPReid"))
+    assert sum(icfg.expected_images.values()) == sum(icfg.expected_captions.values()) == 54522
+    assert sum(rstp.expected_images.values()) == 5 * (3701 + 200 + 200) == 20505
+    assert rstp.expected_captions == {k: 2 * n for k, n in rstp.expected_images.items()}
+    taken = cuhk_pedes.card(Options(release="ICFG-PEDES", val=200))
+    assert taken.expected_images == {"test": 19848} and "200 persons of train" in taken.split
+    splits = {icfg.split, rstp.split, taken.split, cuhk_pedes.card().split}
+    assert len(splits) == 4  # no number on one is taken for one on another
+
+
 # Malformed variants ------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import re
 import tarfile
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
@@ -34,7 +34,7 @@ HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
 ROW = 8  # bytes that an honest table has at least for each row, and each value of a column
 PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
 FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
-VALUES = 1 << 26  # bytes of text that are unpacked at once
+VALUES = 1 << 26  # bytes of values that are unpacked at once
 REPEATED = 10  # times that an image may stand in a row group: once per caption
 REFUSE, AGAIN = "do not use this archive", "get the file again"
 SMALLER = "write it with row_group_size=100"
@@ -164,10 +164,8 @@ def parquet_records(
         if rows * ROW > size:
             found = f"{rows} in {size} bytes"
             raise UserError(path, "rows with an image or a caption of their own", found, REFUSE)
-        longest = max([1, *(page.unpacked for page in pages)])  # no value is longer than its page
-        many = max(1, min(1024, VALUES // longest))
         empty, row = dict.fromkeys([*images, *others]), 0
-        for batch in table.iter_batches(many, columns=[*wanted, *paths], use_threads=False):
+        for batch in table.iter_batches(_many(pages), columns=[*wanted, *paths]):
             for record in batch.to_pylist():
                 for name in images:
                     record[name] = (record.get(name) or {}).get("path")
@@ -222,6 +220,11 @@ def _pages(path: Path, table: pq.ParquetFile, group: int, leaves: Container[str]
                 at += head.tell() + page.packed
 
 
+def _many(pages: Iterable[Page]) -> int:
+    """How many rows may be unpacked at once: no value is longer than its page."""
+    return max(1, min(1024, VALUES // max([1, *(page.unpacked for page in pages)])))
+
+
 def _thrift(data: BinaryIO) -> dict[int, int | dict | None]:
     """The numbers and structs, by their fields, of a struct in Thrift's compact protocol."""
     fields, number = {}, 0
@@ -253,7 +256,7 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
         file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
         if int.from_bytes(file.read(4), "little") > FOOTER:
             raise files.too_large(f"{path}: its footer", FOOTER)
-        yield pq.ParquetFile(file, pre_buffer=False)
+        yield pq.ParquetFile(file)
 
 
 _alone = threading.Lock()
@@ -289,11 +292,9 @@ def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
         if unpacked > (most := files.allowance(sum(page.packed for page in pages))):
             raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
         most, contents = files.ALWAYS + REPEATED * unpacked, []
-        for batch in table.iter_batches(1, [group], [leaf], use_threads=False):
-            (value,) = batch.to_pylist()
-            content = (value[name] or {}).get("bytes") if leaf != name else value[name]
-            contents.append(content)
-            most -= len(content or b"")
-            if most < 0:
+        for batch in table.iter_batches(_many(pages), [group], [leaf]):
+            if (most := most - batch.nbytes) < 0:
                 raise UserError(where, "images of their own", "one of them in many rows", REFUSE)
+            column = batch.column(0)
+            contents += (column if leaf == name else column.field("bytes")).to_pylist()
     return contents
