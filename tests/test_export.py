@@ -80,7 +80,17 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
     assert "--queries: expected a .parquet file, found all.csv" in capsys.readouterr().err
     exported(capsys, "--queries", "all.parquet")
     table = pd.read_parquet("all.parquet")
-    heads = ["season", "dataset", "preset", "seed", "direction", "query", "cluster", "rank"]
+    heads = [
+        "season",
+        "dataset",
+        "preset",
+        "seed",
+        "layer",
+        "direction",
+        "query",
+        "cluster",
+        "rank",
+    ]
     assert list(table) == heads
     assert len(table) == len(cells(played)) * (IMAGES + CAPTIONS)
     mine = table[(table.preset == FUSION) & (table.dataset == "open") & (table.seed == 1)]

@@ -19,9 +19,9 @@ SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its met
 INTERVAL = {"overlap_s_low", "overlap_s_high"}
 # What a new metric is: one entry in scoring/metrics.py.
 ENTRY = """    Metric(
-        name="ndcg10",
-        heading="nDCG@10",
-        formula="discounted gain of the relevant items among the first 10, over the greatest",
+        name="ndcg7",
+        heading="nDCG@7",
+        formula="discounted gain of the relevant items among the first 7, over the greatest",
         compute=lambda ranks: float(_ndcg(ranks).mean()),
         of_queries=lambda ranks: _ndcg(ranks),
         directions=ALL,
@@ -31,8 +31,8 @@ ENTRY = """    Metric(
 """
 FORMULA = """
 def _ndcg(ranks: Ranks) -> np.ndarray:
-    gains = np.where(ranks.values < 10, 1 / np.log2(ranks.values + 2.0), 0.0)
-    ideal = (1 / np.log2(np.arange(10) + 2.0)).cumsum()[np.minimum(ranks.counts, 10) - 1]
+    gains = np.where(ranks.values < 7, 1 / np.log2(ranks.values + 2.0), 0.0)
+    ideal = (1 / np.log2(np.arange(7) + 2.0)).cumsum()[np.minimum(ranks.counts, 7) - 1]
     return 100 * np.bincount(ranks.queries, gains, minlength=len(ranks)) / ideal
 
 
@@ -59,19 +59,19 @@ def test_a_metric_of_all_relevant_items_is_one_entry(with_ndcg):
     relevant[:, 0] = True
     expected = []
     for row, own in zip(scores, relevant, strict=True):
-        order = sorted(range(40), key=lambda g, row=row, own=own: (-row[g], own[g]))[:10]
+        order = sorted(range(40), key=lambda g, row=row, own=own: (-row[g], own[g]))[:7]
         gain = sum(1 / math.log2(place + 2) for place, item in enumerate(order) if own[item])
-        ideal = sum(1 / math.log2(place + 2) for place in range(min(10, int(own.sum()))))
+        ideal = sum(1 / math.log2(place + 2) for place in range(min(7, int(own.sum()))))
         expected.append(100 * gain / ideal)
     ranks = ranks_of(scores, relevant)
     found = with_ndcg.rank_metrics("t2i", ranks)
-    assert found["t2i_ndcg10"] == pytest.approx(np.mean(expected)) and found["t2i_r1"] >= 0
-    metric = with_ndcg.METRICS["t2i_ndcg10"]
+    assert found["t2i_ndcg7"] == pytest.approx(np.mean(expected)) and found["t2i_r1"] >= 0
+    metric = with_ndcg.METRICS["t2i_ndcg7"]
     assert metric.of_queries(ranks) == pytest.approx(expected)
-    assert "t2i_ndcg10" in with_ndcg.table_metrics("t2i")
+    assert "t2i_ndcg7" in with_ndcg.table_metrics("t2i")
     # Results of which only the best ranks are known lack it, and have all the others.
     old = with_ndcg.rank_metrics("t2i", Ranks.of_best(ranks.best))
-    assert set(found) - set(old) == {"t2i_ndcg10"}
+    assert set(found) - set(old) == {"t2i_ndcg7"}
     known = metrics.rank_metrics("t2i", ranks)
     assert {name: known[name] for name in old} == old
 
@@ -114,7 +114,7 @@ def test_every_number_of_a_record_is_declared_and_in_its_range(seed):
     numbers = measured(np.random.default_rng(seed))
     assert set(numbers) - set(METRICS) == SETTINGS | INTERVAL | {"fold_values"}
     times = {"per_pair", "per_image", "per_caption", "per_batch"}
-    lacks = {name for name in set(METRICS) - set(numbers) if not METRICS[name].needs_all}
+    lacks = {name for name in set(METRICS) - set(numbers) if METRICS[name].in_records}
     assert lacks == times  # of s2s the best ranks alone are known
     for name in set(numbers) & set(METRICS):
         low, high = METRICS[name].range

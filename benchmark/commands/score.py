@@ -179,7 +179,8 @@ def score_alone(arguments: argparse.Namespace) -> None:
         print(f"{where}: {direction}, {len(of_way)} queries")
         for key, value in values.items():
             metric = METRICS[key]
-            if metric.of_queries is None or key.endswith(("_map", "_minp")) and not layer:
+            is_told = not (metric.needs_all and (of_way.counts == 1).all())  # as R@1, or as MRR
+            if metric.of_queries is None or not is_told:
                 continue
             of_queries = metric.of_queries(of_way)
             variance = float(np.square(deviations(of_queries, group_Q, len(groups))).sum())

@@ -1,0 +1,147 @@
+"""`score --annotations`: of files alone, with neither season nor pictures nor training."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmark.__main__ import main
+
+IMAGES, EACH = 40, 5
+OWNER = np.repeat(np.arange(IMAGES), EACH)
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path, monkeypatch) -> None:
+    """A folder with no pictures in it, three vectors an image apart from noise."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(IMAGES, 6)).astype(np.float32)
+    np.save("a.npy", images)
+    np.save("b.npy", (images[OWNER] + rng.normal(size=(len(OWNER), 6))).astype(np.float32))
+
+
+def karpathy(name: str, split: str = "test", **facts: object) -> Path:
+    """A JSON of Karpathy's with as many images as the vectors have."""
+    images = [
+        {"filename": f"{number}.jpg", "split": split, "cocoid": number, "imgid": number}
+        | {"sentences": [{"raw": f"text {k}", "sentid": number * EACH + k} for k in range(EACH)]}
+        for number in range(IMAGES)
+    ]
+    Path(name).write_text(json.dumps({"images": images}))
+    return Path(name)
+
+
+def own(split: str | None = "test") -> Path:
+    """A folder's annotations."""
+    lines = [
+        {"image": f"{number}.jpg", "captions": [f"text {number} {k}" for k in range(EACH)]}
+        | ({"split": split} if split else {})
+        for number in range(IMAGES)
+    ]
+    Path("notes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Path("notes.jsonl")
+
+
+def score(*words: object, dataset: str = "folder", path: Path | str = "notes.jsonl") -> int:
+    words = words or ("--images", "a.npy", "--captions", "b.npy")
+    given = ["--dataset", dataset, "--annotations", str(path)]
+    return main(["score", *given, *map(str, words)])
+
+
+def stops(capsys, call, said: str) -> None:
+    """The command stops with one line that says this."""
+    assert call() == 2
+    told = capsys.readouterr().err
+    assert said in told and len(told.splitlines()) == 1
+
+
+def naive() -> dict[str, list[int]]:
+    """The rank of the best right item of each query, by loops over cosines."""
+    images, captions = np.load("a.npy").astype(float), np.load("b.npy").astype(float)
+    ranks: dict[str, list[int]] = {"i2t": [], "t2i": []}
+    cosines = [[float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in captions] for a in images]
+    for i in range(IMAGES):
+        best = max(cosines[i][c] for c in range(len(OWNER)) if OWNER[c] == i)
+        wrong = [cosines[i][c] for c in range(len(OWNER)) if OWNER[c] != i]
+        ranks["i2t"].append(sum(score >= best for score in wrong))
+    for c in range(len(OWNER)):
+        own = cosines[OWNER[c]][c]
+        wrong = [cosines[i][c] for i in range(IMAGES) if i != OWNER[c]]
+        ranks["t2i"].append(sum(score >= own for score in wrong))
+    return ranks
+
+
+@pytest.mark.parametrize("split", ["test", None])
+def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
+    own(split)
+    assert score("--images", "a.npy", "--captions", "b.npy", "--out", "r.parquet") == 0
+    told, table, expected = capsys.readouterr().out, pd.read_parquet("r.parquet"), naive()
+    assert f"{IMAGES} images, {len(OWNER)} captions" in told
+    assert list(table) == ["layer", "direction", "query", "cluster", "seed", "rank"]
+    for way in ("i2t", "t2i"):
+        rows = table[table["direction"] == way]
+        assert rows["rank"].tolist() == expected[way]
+        recall = 100 * np.mean(np.array(expected[way]) < 1)
+        shown = re.search(rf"{way} R@1 +([\d.]+)  \[([\d.]+), ([\d.]+)\]", told)
+        value, low, high = map(float, shown.groups())
+        assert value == pytest.approx(recall, abs=0.005) and low < value < high
+    captions = table[table["direction"] == "t2i"]
+    assert captions["cluster"].tolist() == [f"{number}.jpg" for number in OWNER]
+    assert not Path("results").exists() and not Path("data").exists()
+
+
+def test_tensors_halves_and_repeated_rows_give_the_same(capsys):
+    own()
+    assert score() == 0
+    expected = capsys.readouterr().out
+    images, captions = np.load("a.npy"), np.load("b.npy")
+    torch.save(torch.from_numpy(images), "a.pt")
+    torch.save({"captions": torch.from_numpy(captions)}, "b.pt")
+    assert score("--images", "a.pt", "--captions", "b.pt") == 0
+    assert capsys.readouterr().out == expected
+    np.save("five.npy", images[OWNER])
+    assert score("--images", "five.npy", "--captions", "b.npy") == 0
+    assert (
+        capsys.readouterr().out.replace(
+            "five.npy: one row per caption; the equal ones of an image count once\n", ""
+        )
+        == expected
+    )
+    for name in ("a", "b"):
+        np.save(f"{name}16.npy", np.load(f"{name}.npy").astype(np.float16))
+    assert score("--images", "a16.npy", "--captions", "b16.npy") == 0
+    assert re.findall(r"R@1 +([\d.]+)", capsys.readouterr().out)
+
+
+def test_coco_needs_all_its_test_images(capsys):
+    path = karpathy("dataset_coco.json")
+    stops(capsys, lambda: score(dataset="mscoco", path=path), "5000 test images, found 40")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--items", "items"), "--items: expected no --annotations"),
+        (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
+        (("--images", "a.npy", "--captions", "b.npy", "--out", "r.csv"), "a .parquet file"),
+        (("--images", "b.npy", "--captions", "b.npy"), "expected the 40 images of test, found 200"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_in_one_line(capsys, words, said):
+    own()
+    stops(capsys, lambda: score(*words), said)
+
+
+def test_other_objects_than_tensors_are_refused(capsys):
+    own()
+    torch.save({"captions": [1, 2]}, "b.pt")
+    stops(capsys, lambda: score("--images", "a.npy", "--captions", "b.pt"), "plain tensors")
+
+
+def test_annotations_that_are_not_there(capsys):
+    stops(capsys, lambda: score(path="none.json"), "none.json: expected a file of annotations")

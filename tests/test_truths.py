@@ -1,0 +1,195 @@
+"""Rows and claims by further layers of relevance: boards, bounds, order, verdicts, page."""
+
+import re
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season, seal
+
+from benchmark.boards import claims, comparisons
+from benchmark.boards.boards import Board, read_boards
+from benchmark.boards.truths import of_claims, truths
+from benchmark.core.files import read_json, write_json
+from benchmark.data import results
+from benchmark.data.results import Ranks
+from benchmark.report.__main__ import write_report
+from benchmark.report.pages.relevance_page import relevance_page
+from benchmark.season.parameters import OwnClaim, Params
+
+CAPTIONS = len(OWNERS)
+ASKED = range(0, CAPTIONS, 2)  # the captions that were judged
+
+
+@pytest.fixture
+def season(tmp_path_factory, tmp_path, monkeypatch) -> Params:
+    """The dataset `open` has two layers: `friends` was judged in part, `all` as a whole."""
+    params = enter_played_season(tmp_path_factory, tmp_path / "work", monkeypatch)
+    own = [
+        OwnClaim(better="scan_t2i_avg", than="scan_i2t_lse", metric=metric)
+        for metric in ("rsum", "t2i_r1", "i2t_r1")
+    ]
+    params = params.model_copy(update={"claims": own})
+    folder, rng = Path("data/prepared/open"), np.random.default_rng(0)
+    rows = []
+    for caption in ASKED:
+        for image in range(IMAGES):
+            is_own, score = image == OWNERS[caption], rng.choice([0.0, 1.0, 2.0, 3.0])
+            pair = ("t2i", f"i{image}", f"c{caption}")
+            if is_own or score:
+                rows.append(("friends", *pair, np.inf if is_own else score, is_own or score > 2))
+            rows.append(("all", *pair, np.inf if is_own else score, is_own or score > 2))
+    columns = ["layer", "way", "image_id", "caption_id", "score", "right"]
+    pd.DataFrame(rows, columns=columns).to_parquet(folder / "relevance.parquet")
+    rule = {"rule": "own, | and what friends like", "cuts": [2.0]}
+    layers = {"friends": rule | {"partial": True}, "all": rule | {"partial": False, "cuts": []}}
+    card = read_json(folder / "card.json")
+    write_json(folder / "card.json", card | {"layers": layers, "ways": ["i2t", "t2i"], "folds": 1})
+    seal(folder / "card.json", ["images.parquet", "captions.parquet", "relevance.parquet"])
+    return params
+
+
+@pytest.fixture
+def board(season) -> Board:
+    return next(board for board in read_boards(season) if board.dataset == "open")
+
+
+def judged(layer: str) -> dict[tuple[int, int], bool]:
+    """{(caption, image): right} of a layer, from its file."""
+    table = pd.read_parquet("data/prepared/open/relevance.parquet")
+    table = table[table["layer"] == layer]
+    pairs = zip(table["caption_id"].str[1:], table["image_id"].str[1:], table["right"], strict=True)
+    return {(int(caption), int(image)): right for caption, image, right in pairs}
+
+
+def test_a_board_by_a_layer_has_its_recalls(board):
+    for layer in ("friends", "all"):
+        known, here = judged(layer), board.under(layer)
+        assert here.ways == ("t2i",) and here.test_queries("retrieval") == len(ASKED)
+        assert [row.preset for row in here.rows] == [row.preset for row in board.retrieval.rows]
+        for row in here.rows:
+            for outcome in row.played:
+                answers = results.read_retrieved(outcome.folder)["t2i"]
+                for k in (1, 5, 10):
+                    hits = [any(known.get((c, i)) for i in answers[c][:k]) for c in ASKED]
+                    found = outcome.record.metrics[f"t2i_r{k}"]
+                    assert found == pytest.approx(100 * np.mean(hits))
+                assert set(outcome.record.metrics) == {"t2i_r1", "t2i_r5", "t2i_r10", "rsum"}
+
+
+def test_ranks_that_were_kept_under_a_layer_decide(board):
+    """Cells that are played with the layer keep them; older ones have their first answers."""
+    row = board.row(FUSION)
+    outcome = row.outcomes[0]
+    kept = outcome.scores.ranks | {
+        "t2i@friends": Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
+    }
+    found = replace(outcome, of_layer=results.Scores(ranks=kept)).under(
+        board.layers["friends"], "friends"
+    )
+    assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
+    assert found.record.metrics["t2i_medr"] == 6 and found.ranks("t2i").tolist() == [*range(12)]
+
+
+def test_intervals_resample_the_images_of_the_judged_queries(board):
+    here = board.under("all")
+    assert here.groups.of_queries("t2i").tolist() == [OWNERS[caption] for caption in ASKED]
+    row = here.rows[0]
+    low, high = comparisons.interval(here, row, "t2i_r1")
+    assert low <= row.mean("t2i_r1") <= high and low < high
+
+
+def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
+    friends, everything = truths(board)
+    assert (friends.is_partial, everything.is_partial) == (True, False)
+    known = judged("friends")
+    for row in friends.here.rows:
+        for k in (1, 5):
+            expected = {"wrong": [], "left": [], "right": []}
+            for outcome in row.played:
+                answers = results.read_retrieved(outcome.folder)["t2i"]
+                said = [[known.get((c, i)) for i in answers[c]] for c in ASKED]
+                shortened = [[x for x in of if x is not None] for of in said]
+                first = [of[0] for of in shortened if of]
+                expected["wrong"].append(np.mean([any(x for x in of[:k]) for of in said]))
+                expected["right"].append(
+                    np.mean([any(x is not False for x in of[:k]) for of in said])
+                )
+                expected["left"].append(np.mean(first))
+            wrong, left, right = friends.bounds(row, "t2i", k)
+            assert wrong == pytest.approx(100 * np.mean(expected["wrong"]))
+            assert right == pytest.approx(100 * np.mean(expected["right"]))
+            assert left == (pytest.approx(100 * np.mean(expected["left"])) if k == 1 else None)
+
+
+def test_rows_that_change_their_order_are_named(board):
+    for truth in truths(board):
+        own, here = (
+            {row.preset: row.mean("t2i_r1") for row in of.rows} for of in (truth.own, truth.here)
+        )
+        swapped = {
+            frozenset(pair)
+            for pair in combinations(own, 2)
+            if (own[pair[0]] - own[pair[1]]) * (here[pair[0]] - here[pair[1]]) < 0
+        }
+        found = truth.changes("t2i")
+        assert {frozenset((c.first.preset, c.second.preset)) for c in found} == swapped
+        assert all(change.own > 0 > change.layer for change in found)
+        assert -1 <= truth.agreement("t2i") <= 1
+
+
+def test_own_on_the_same_queries_is_the_own_of_these(board):
+    own = truths(board)[0].own
+    for row in own.rows:
+        for outcome in row.played:
+            whole = results.read_scores(outcome.folder).best("t2i")[list(ASKED)]
+            assert outcome.record.metrics["t2i_r5"] == pytest.approx(100 * (whole < 5).mean())
+
+
+def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
+    friends, everything = truths(board)
+    for truth in (friends, everything):
+        of_own = {v.claim.id: v for v in claims.verdicts(truth.own)}
+        of_layer = {v.claim.id: v for v in claims.verdicts(truth.here)}
+        # That on i2t was not measured by the layers.
+        assert [own.claim.id for own, _ in truth.verdicts] == ["own_1", "own_2"]
+        for own, here in truth.verdicts:
+            assert own.conclusion == of_own[own.claim.id].conclusion
+            assert here.conclusion == of_layer[own.claim.id].conclusion
+            assert all(not pair.comparison.metric.startswith("i2t") for pair in here.pairs)
+    said = of_claims([friends, everything])
+    assert all(set(of) == {"friends", "all"} for of in said.values())
+
+
+def test_another_cut_has_other_right_pairs(board):
+    ((cut, pairs, other),) = truths(board)[0].other_cuts("t2i")
+    table = pd.read_parquet("data/prepared/open/relevance.parquet")
+    table = table[table["layer"] == "friends"]
+    assert cut == 2.0 and pairs == (table["score"] >= 2).sum() > table["right"].sum()
+    here = truths(board)[0].here
+    for row in other.rows:
+        assert row.mean("t2i_r1") >= here.row(row.preset).mean("t2i_r1")
+
+
+def test_the_page_shows_layers_claims_and_rows_and_escapes_what_it_is_told(season, board):
+    of = {board.dataset: truths(board) for board in read_boards(season)}
+    page = relevance_page(read_boards(season), of)
+    assert page.count("| Two-branch") >= 3 and "own, \\| and what friends like" in page
+    rises = re.findall(r"R@1 rises by ([-\d.]+) to ([-\d.]+) points over (\d+) rows", page)
+    assert len(rises) == 2 and all(float(low) <= float(high) for low, high, _ in rises)
+    # `gated` has no layer; without any there is no page.
+    assert "Gated" not in page
+    assert relevance_page(read_boards(season), dict.fromkeys(of, [])) == ""
+
+
+def test_a_report_has_the_page_and_claims_json_what_the_layers_say(season, monkeypatch):
+    draw_nothing(monkeypatch)
+    folder = write_report(season)
+    assert "relevance.md" in (folder / "README.md").read_text()
+    assert (folder / "relevance.md").is_file()
+    told = {d["dataset"]: d["claims"] for d in read_json(folder / "claims.json")["datasets"]}
+    assert any(claim["layers"] for claim in told["open"])
+    assert not any(claim["layers"] for claim in told["gated"])
