@@ -36,6 +36,7 @@ COMMANDS = (
     "score",
     "query",
     "compare",
+    "judge",
     "plan",
     "printed",
     "export",

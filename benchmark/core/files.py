@@ -6,6 +6,7 @@ never end, and a small compressed file may unpack to more than the memory holds:
 files are read, and as much of them as is allowed.
 """
 
+import csv
 import hashlib
 import io
 import json
@@ -41,7 +42,7 @@ KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a soc
 DAMAGED = (OSError, ValueError, TypeError, EOFError, LookupError, ArithmeticError, RuntimeError)
 DAMAGED += (AttributeError, AssertionError, MemoryError, SyntaxError, NotImplementedError)
 DAMAGED += (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error)
-DAMAGED += (yaml.YAMLError,)
+DAMAGED += (yaml.YAMLError, csv.Error)
 
 LARGEST_YAML = 1 << 24  # bytes; a season of every preset has a hundredth of that
 MOST_NODES = 1_000_000  # values of a YAML file, those of aliases counted wherever they stand

@@ -133,6 +133,22 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
     )
 
 
+def sample_of(means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]]) -> Sample:
+    """The sum of means over queries, from values of single queries.
+
+    `means` has for each of them the cluster of its queries, (Q,) whole numbers from 0 that the
+    means share, and their values, (Q,) by seed: the same seeds for all. Values are in the unit that
+    the sample shall have.
+    """
+    clusters_M = [cluster_Q for cluster_Q, _ in means]
+    count = 1 + max(int(cluster_Q.max()) for cluster_Q in clusters_M)
+    values, noise = {}, {}
+    for seed in means[0][1]:
+        values[seed] = float(sum(of[seed].mean() for _, of in means))
+        noise[seed] = sum(significance.deviations(of[seed], at_Q, count) for at_Q, of in means)
+    return Sample(values, noise, len(np.unique(np.concatenate(clusters_M))))
+
+
 def variance_of(sample: Sample) -> Variance:
     """Of two trainings or more."""
     freedom = len(sample.values) - 1

@@ -167,9 +167,10 @@ def remark(verdict: Verdict, pair: Pair) -> str:
     return "; ".join(dict.fromkeys([*said, *map(flags.said, verdict.flags)]))
 
 
-def limited(limit: Limit) -> str:
-    """What would decide an undecided comparison, if its difference stays."""
+def limited(limit: Limit, unit: str = "images") -> str:
+    """What would decide an undecided comparison, if its difference stays; `unit` is what would be
+    resampled."""
     beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
     ways = [f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each"] if limit.seeds else []
-    ways += [f"about {two_digits(limit.images):,} images{beside}"] if limit.images else []
-    return " or ".join(ways) or "neither more seeds nor more images"
+    ways += [f"about {two_digits(limit.images):,} {unit}{beside}"] if limit.images else []
+    return " or ".join(ways) or f"neither more seeds nor more {unit}"

@@ -1,0 +1,501 @@
+"""Judge a claim on any two results, query by query: verdict, margin, interval and p.
+
+rematch judge a.csv b.csv --claim "A > B"
+rematch judge a.parquet b.parquet --claim "A not better than B by rsum" --margin 3
+rematch judge a.run b0.run,b1.run,b2.run --qrels FILE --metric r10
+rematch judge flickr8k:scan_t2i_avg flickr8k:vse_official --pair flickr8k:vse flickr8k:cca
+
+A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and value (hits, 0 and 1
+or 0 and 100, or any number), or query and rank (of the best relevant item, from 0; empty or -1: not
+found). It may have direction (i2t, t2i, ...), cluster (what is drawn anew, such as the image of a
+caption; default: the query), seed (default: 0), layer, dataset and gallery. With --qrels it is a
+TREC run, or one per seed with commas between. Else it is SEASON:PRESET, with all its seeds.
+
+Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC".
+Every further --pair is asked the same, and p is adjusted for all of them by Holm.
+"""
+
+import argparse
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Number
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.boards import comparisons as of_boards
+from benchmark.boards import flags
+from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, read_boards
+from benchmark.boards.boards import Row as BoardRow
+from benchmark.boards.claims import DIGITS, margin_of
+from benchmark.core.command_line import add_season
+from benchmark.core.errors import UserError, entry, printable, short, suggested
+from benchmark.core.files import content, is_file, parse_json, readable, write_json, write_text
+from benchmark.core.names import LONGEST_PATH
+from benchmark.data.results import DIRECTIONS, Ranks
+from benchmark.features.brought_rows import parquet_table, separator_of
+from benchmark.papers.printed_tables import Part, quantity, sides
+from benchmark.report.markdown import escaped
+from benchmark.report.pages.claim_tables import SIGNS, limited
+from benchmark.scoring.metrics import (
+    FOLDED,
+    METRICS,
+    SUMMED_DIRECTIONS,
+    SUMMED_K,
+    Metric,
+    query_terms,
+)
+from benchmark.season.parameter_files import read_params
+from benchmark.stats import comparisons, verdicts
+from benchmark.stats.comparisons import Comparison, Sample
+from benchmark.stats.verdicts import Flag, Pair, Rule
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
+SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # columns in which two results must agree
+COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset", *SAME)
+KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
+CLAIM = re.compile(r"(.+?)\s+(>|=|not better than)\s+(.+?)(?:\s+by\s+(\S.*?))?")
+DECLARED = {name.removeprefix(f"{of.direction}_") for name, of in METRICS.items() if of.direction}
+VALUE, R1 = "value", "r1"  # what is judged of values, and of ranks in one direction
+ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
+MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
+NOWHERE = 10**9  # the rank of what was not found
+KEY = ["direction", "query"]
+LONGEST = 600  # letters of a note
+DO = "correct the file"
+Row = tuple[Board, BoardRow]  # of a preset
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """What is known of each query. Q = queries, S = seeds."""
+
+    name: str  # as it was given
+    kind: str  # hits, in percent; values; or ranks of the best item, from 0, infinite: not found
+    table: pd.DataFrame  # (Q, S) by direction and query
+    facts: pd.DataFrame  # of each query: cluster, and the columns of SAME
+    depth: int  # ranks below it are known, where something was not found
+    notes: list[str]  # what was left out or taken for granted
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("first", metavar="A", help="a table, a TREC run, or SEASON:PRESET")
+    parser.add_argument("second", metavar="B")
+    parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("C", "D"))
+    parser.add_argument("--claim", default="A > B", help="such as 'A not better than B by rsum'")
+    parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
+    parser.add_argument("--margin", type=float, metavar="X", help="the largest difference of none")
+    parser.add_argument("--less-is-better", action="store_true", help="of the column value")
+    parser.add_argument("--layer", default=OWN, help="of relevance, where a table has several")
+    parser.add_argument("--qrels", type=Path, metavar="FILE", help="the results are TREC runs")
+    parser.add_argument("--dataset", help="of presets; default: the only one that has them")
+    parser.add_argument("--out", type=Path, action="append", default=[], help="a .md or .json file")
+    add_season(parser)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    for path in arguments.out:
+        if path.suffix not in (".md", ".json"):
+            raise UserError("--out", "a .md or .json file", path.name, "name it so")
+    if arguments.margin is not None and not 0 <= arguments.margin < math.inf:
+        raise UserError("--margin", "a number from 0", arguments.margin, "correct it")
+    asked = [[arguments.first, arguments.second], *arguments.pair]
+    if twice := [first for first, second in asked if first == second]:
+        raise UserError("judge", "two results", f"{twice[0]} twice", "name another one")
+    is_swapped = read_claim(arguments, asked[0])
+    given = {name: read(name, arguments) for name in dict.fromkeys(sum(asked, []))}
+    kinds, everything, put = {type(of) for of in given.values()}, list(given.values()), []
+    of_presets = {"--season": arguments.season, "--dataset": arguments.dataset}
+    others = {"--layer": arguments.layer != OWN, "--less-is-better": arguments.less_is_better}
+    unused = [name for name, of in (of_presets if Result in kinds else others).items() if of]
+    if len(kinds) > 1 or unused:
+        found = unused[0] if unused else "one of each"
+        raise UserError("judge", "files, or presets, and options of these", found, "choose")
+    for names in asked:
+        both = [given[name] for name in (names[::-1] if is_swapped else names)]
+        more = (everything, arguments) if Result in kinds else (arguments,)
+        put.append((of_files if Result in kinds else of_season)(*both, *more))
+    judged = verdicts.judge([[pair] for pair, *_ in put])
+    found = [told(*pair, *facts, len(asked)) for pair, (_, *facts) in zip(judged, put, strict=True)]
+    for path in arguments.out:
+        if path.suffix == ".json":
+            write_json(path, found)
+            continue
+        texts = [[*map(escaped, lines(of))] for of in found]
+        pages = ["\n- ".join([f"## {head}\n", *of]) for head, *of in texts]
+        write_text(path, "\n\n".join(pages) + "\n")
+    print("\n\n".join("\n  ".join(map(printable, lines(of))) for of in found))
+
+
+def read_claim(arguments: argparse.Namespace, names: Sequence[str]) -> bool:
+    """Whether the claim names B first; its kind and metric become arguments. Raises UserError for
+    what is no claim on A and B, or on what these are called."""
+    match = CLAIM.fullmatch(arguments.claim.strip())
+    first, sign, second, by = match.groups() if match else [None] * 4
+    called = [{name, Path(name).stem, name.rpartition(":")[2]} for name in names]
+    places = dict.fromkeys(called[0] - called[1], 0) | dict.fromkeys(called[1] - called[0], 1)
+    places |= {"A": 0, "B": 1}
+    if {places.get(first), places.get(second)} != {0, 1}:
+        expected, do = "a claim on A and B, or on their names", f"say one of {', '.join(KINDS)}"
+        raise UserError("--claim", expected, short(arguments.claim), do)
+    if by and arguments.metric not in (None, by):
+        raise UserError("--metric", f"{by}, as the claim says", arguments.metric, "name one")
+    arguments.kind, arguments.metric = KINDS[sign], by or arguments.metric
+    return places[first] == 1
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def read(name: str, arguments: argparse.Namespace) -> Result | Row:
+    """What a name stands for. Raises UserError for what cannot be judged."""
+    if arguments.qrels and arguments.layer == OWN:
+        return read_runs(name, arguments.qrels)
+    if arguments.qrels:
+        raise UserError("--layer", "a table that has it", "--qrels, which are one", "choose")
+    if Path(name).suffix.lower() in TABLES:
+        return read_table(name, arguments.layer, arguments.metric)
+    if is_file(name):
+        do = f"name it {', '.join(TABLES)} as what it is, or add --qrels to a TREC run"
+        raise UserError(name, "a table, a TREC run or a preset", "a file of another ending", do)
+    season, _, preset = name.rpartition(":")
+    boards = {board.dataset: board for board in boards_of(season or arguments.season)}
+    if arguments.dataset:
+        boards = {arguments.dataset: entry(boards, arguments.dataset, "dataset")}
+    rows = [(board, row) for board in boards.values() for row in board.rows if row.played]
+    entry({row.preset: row for _, row in rows}, preset, "preset")
+    first, *others = [(board, row) for board, row in rows if row.preset == preset]
+    if others:
+        raise UserError("--dataset", "one dataset", f"{preset} on {len(others) + 1}", "name it")
+    return first
+
+
+@cache
+def boards_of(season: str | None) -> list[Board]:
+    """The boards of a season, read once."""
+    return read_boards(read_params(season))
+
+
+def read_table(name: str, layer: str, metric: str | None) -> Result:
+    """A table with a value or a rank for each query, in the direction of the metric."""
+    with readable(name, f"a table as {Path(name).suffix}", "save it again, or correct the path"):
+        table = _table(Path(name))
+        table.columns = heads = [str(head).strip().casefold() for head in table]
+        numbers = [head for head in (VALUE, "rank") if head in heads]
+        if "query" not in heads or len(numbers) != 1 or len(set(heads)) < len(heads):
+            expected = "the columns query and value, or query and rank, each once"
+            raise UserError(name, expected, ", ".join(heads), "name them so")
+        rows = table[[head for head in COLUMNS if head in heads]].astype(object).map(_text)
+    rows, others = rows.rename(columns={numbers[0]: "number"}), [*set(heads) - set(COLUMNS)]
+    notes = [f"{name}: not used: the columns {', '.join(sorted(others))}"] if others else []
+    layers = sorted(set(rows.get("layer", [OWN])))
+    if layer not in layers:
+        do = "choose another with --layer"
+        raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), do)
+    if len(layers) > 1:
+        rows = rows[rows["layer"] == layer]
+        notes.append(f"{name}: of the layers {', '.join(layers)} the rows of {layer}")
+    if numbers == [VALUE] and metric not in (None, VALUE):
+        raise UserError("--metric", f"{VALUE}, of {name}", metric, "call ranks rank, if these are")
+    of = METRICS.get(metric)
+    folds = [f"{way}_fold" for way in FOLDED if of and of.is_of_folds]
+    ways = [of.ranks] if of and of.direction else folds or SUMMED_DIRECTIONS
+    if "direction" in rows and (is_of_metric := rows["direction"].isin(ways)).any():
+        rows = rows[is_of_metric]
+    return _result(name, rows, numbers == ["rank"], notes)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """A table as it is. Raises what `readable` makes a UserError of."""
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        return parquet_table(path).to_pandas(ignore_metadata=True)
+    text = content(path, MOST).decode("utf-8-sig")
+    if ending == ".jsonl":
+        filled = enumerate(filter(str.strip, text.split("\n")), 1)
+        rows = [parse_json(line, f"{path}: row {n}", DO) for n, line in filled]
+        if any(not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows):
+            raise ValueError("rows that are not objects with the same keys")
+        return pd.DataFrame.from_records(rows)
+    separator = "\t" if ending == ".tsv" else separator_of(text)
+    rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+    return _framed(next(rows, []), rows)
+
+
+def _text(cell: object) -> str:
+    """A cell as text, "" where nothing is. Raises ValueError for other things."""
+    if cell is None or cell != cell:
+        return ""
+    text = str(int(cell) if isinstance(cell, bool | np.bool_) else cell)
+    if not isinstance(cell, str | Number | np.bool_) or len(text) > LONGEST_PATH:
+        raise ValueError(f"no number, and no text of {LONGEST_PATH} letters: {text}")
+    return text.strip()
+
+
+def _framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
+    """A table of rows, but for empty ones. Raises ValueError for one of another length."""
+    rows = [row for row in rows if row]
+    if wrong := [row for row in rows if len(row) != len(heads)]:
+        raise ValueError(f"{len(wrong[0])} cells in a row, and {len(heads)} columns")
+    return pd.DataFrame(rows, columns=list(heads))
+
+
+def read_runs(name: str, qrels: Path) -> Result:
+    """TREC runs, one per seed from 0. Of equal scores those of other items count as the better."""
+    judged = _trec(qrels, "query 0 item number")
+    judged["is_right"] = judged.pop("number") > 0
+    is_asked = judged.groupby("query")["is_right"].any()
+    asked, tables, depths, notes = is_asked.index[is_asked], [], [], []
+    if len(asked) < len(is_asked):
+        notes = [f"{qrels}: not used: {(~is_asked).sum()} queries with no relevant item"]
+    for seed, path in enumerate(name.split(",")):
+        run = _trec(Path(path), "query Q0 item rank number tag")
+        run = run.merge(judged, "left", ["query", "item"])
+        is_right, query = run["is_right"].eq(True), run["query"]
+        best = query.map(run["number"][is_right].groupby(query).max())
+        above = (~is_right & (run["number"] >= best)).groupby(query).sum()
+        ranks = above[query[is_right].unique()].astype(str).reindex(asked, fill_value="")
+        tables.append(pd.DataFrame({"query": asked, "number": ranks.array, "seed": str(seed)}))
+        depths.append(query.value_counts().max())
+        silent, strange = asked.difference(query, sort=False), set(query) - set(is_asked.index)
+        if len(silent) == len(asked):
+            raise UserError(path, f"the queries of {qrels}", "others", "name the qrels of the run")
+        if len(silent):
+            notes.append(f"{path}: no answer to {len(silent)} queries, as {silent[0]!r}")
+        if strange:
+            notes.append(f"{path}: not used: {len(strange)} queries without judgements")
+    return _result(name, pd.concat(tables, ignore_index=True), True, notes, min(depths))
+
+
+def _trec(path: Path, form: str) -> pd.DataFrame:
+    """The query, item and number of each line of a TREC file."""
+    with readable(path, f"lines of {form}", "correct the path, or the file"):
+        lines = content(path, MOST).decode("utf-8-sig").split("\n")
+        table = _framed(form.split(), map(str.split, lines))
+        number = pd.to_numeric(table["number"], errors="coerce")
+        is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
+        if is_wrong.any():
+            found = " ".join(table[is_wrong].iloc[0])
+            raise ValueError(f"{found!r}: no finite number, or the item a second time")
+    return table[["query", "item"]].assign(number=number)
+
+
+def _result(
+    name: str, rows: pd.DataFrame, is_ranks: bool, notes: list[str], depth: int = 0
+) -> Result:
+    """From rows of text. `depth` is how many items were listed for a query; default: as many as to
+    the last rank. Raises UserError for the first row that is wrong."""
+
+    def check(is_right: pd.Series, head: str, expected: str) -> None:
+        if not is_right.all():
+            wrong = rows[~is_right].iloc[0]
+            found = f"{wrong[head]!r} ({(~is_right).sum()} such rows)"
+            raise UserError(f"{name}: {head} of query {wrong['query']!r}", expected, found, DO)
+
+    if not len(rows):
+        raise UserError(name, "a row for each query", "none", DO)
+    if "cluster" not in rows:
+        alike = "if some are alike, as captions of one image, the interval is too narrow"
+        notes = [*notes, f"{name}: no clusters, so each query is one; {alike}"]
+    defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
+    rows = rows.assign(**{head: of for head, of in defaults.items() if head not in rows})
+    for head in ("season", "preset", *SAME):
+        same = rows[head].iloc[0] if head in rows else ""
+        check(rows.get(head, pd.Series(same, rows.index)) == same, head, f"{same!r} in all rows")
+    for head in ("query", "cluster"):
+        check(rows[head] != "", head, "a name")
+    check(rows["direction"].isin(DIRECTIONS), "direction", f"one of {', '.join(DIRECTIONS)}")
+    check(rows["seed"].str.fullmatch(r"[0-9]{1,9}"), "seed", "a whole number from 0")
+    number = pd.to_numeric(rows["number"], errors="coerce").astype(float)
+    kind = "hits" if number.isin([0, 1]).all() or number.isin([0, 100]).all() else "values"
+    if is_ranks:
+        kind, is_lost = "ranks", rows["number"].isin(["", "-1", "-1.0"])
+        is_right = (number >= 0) & (number < NOWHERE) & (number % 1 == 0)
+        check(is_lost | is_right, "number", "a rank, whole and from 0, or nothing if not found")
+        number = number.mask(is_lost, np.inf)
+        if is_lost.any():
+            lists = [rows["direction"], rows["seed"]]
+            ends = number.where(is_right, -1.0).groupby(lists).max() + 1
+            depth = depth or int(ends[is_lost.groupby(lists).any()].min())
+            few = f"{is_lost.sum()} of {len(rows)} not found, as {rows['query'][is_lost].iloc[0]!r}"
+            notes = [*notes, f"{name}: {few}; ranks are known below {depth}"]
+    else:
+        check(np.isfinite(number), "number", "a number")
+    rows = rows.assign(number=number, seed=rows["seed"].astype(int))
+    seeds, of_query = rows["seed"].nunique(), rows.groupby(KEY)
+    is_once = (of_query["seed"].transform("size") == seeds) & ~rows.duplicated([*KEY, "seed"])
+    check(is_once, "seed", f"one row for each query and each of {seeds} seeds")
+    is_same = of_query["cluster"].transform("first") == rows["cluster"]
+    check(is_same, "cluster", "the same cluster for each seed")
+    table = rows.pivot(index=KEY, columns="seed", values="number")
+    if kind == "hits" and number.max() == 1:
+        table *= 100
+    facts = of_query[["cluster", *SAME]].first()
+    return Result(name=name, kind=kind, table=table, facts=facts, depth=depth, notes=notes)
+
+
+# Judging ------------------------------------------------------------------------------------------
+
+
+def of_season(
+    first: Row, second: Row, arguments: argparse.Namespace
+) -> tuple[Pair, str, int, list[str]]:
+    """A pair of presets as their report puts it, what is drawn anew, how many queries there are,
+    and what a reader must know. All rows of the board tell how far trainings lie apart."""
+    (board, row), (other, against) = first, second
+    metric, names = arguments.metric or RANKED_BY[row.task], [row.preset, against.preset]
+    if lacking := [side for side in sides(metric) if side not in METRICS]:
+        raise UserError("--metric", "a metric", suggested(lacking[0], METRICS), "correct it")
+    comparison = of_boards.compare(board, row, against, metric) if board is other else None
+    if comparison is None:
+        expected, do = f"{metric} of both on one dataset", "choose other presets, or another metric"
+        raise UserError(", ".join(names), expected, "none", do)
+    rule = _rule(metric, comparison, len(board.ways) == 1, arguments)
+    pair = Pair(comparison=comparison, rule=rule, blocked=flags.obstacle(board, comparison))
+    notes = map(flags.said, flags.claim_flags(board, names, [pair]))
+    return pair, "images", board.test_queries(row.task), list(notes)
+
+
+def of_files(
+    first: Result, second: Result, given: Sequence[Result], arguments: argparse.Namespace
+) -> tuple[Pair, str, int, list[str]]:
+    """The same of results from anywhere. The seeds of all that are given on the same queries tell
+    how far trainings lie apart. Raises UserError for two that cannot be compared."""
+    if error := unlike(first, second):
+        raise error
+    less, terms, shown = arguments.less_is_better, [], VALUE
+    metric = {"hits": f"{ONE_WAY}_{R1}"}.get(first.kind, "")  # whose unit and margin it has
+    if first.kind == "ranks":
+        ways = list(first.table.index.unique("direction"))
+        shown = arguments.metric or (R1 if len(ways) == 1 else "rsum")
+        metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
+        if metric not in METRICS or less:
+            found = "--less-is-better" if less else suggested(shown, {*DECLARED, *METRICS})
+            raise UserError("--metric", "a metric of ranks alone", found, "correct it")
+        terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
+        lacks = not {term.ranks for term in terms} <= set(ways)
+        if not terms or lacks or any(term.needs_all for term in terms):
+            expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
+            raise UserError(f"{first.name}: {shown}", expected, "another", "name another --metric")
+        less = METRICS[metric].less_is_better
+    names, both = [first.name, second.name], (first, second)
+    samples = {of.name: sample_of(of, terms) for of in given if not unlike(first, of)}
+    spread = comparisons.spread(samples, samples)
+    facts = {"less_is_better": less, "metric": shown, "titles": names}
+    comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
+    notes = [*first.notes, *second.notes]
+    if comparison.is_of_these_trainings:
+        why = "nothing is known of other trainings"
+        notes.append(f"{why}: the verdict is for these very ones, and for other queries alone")
+    if not metric and arguments.margin is None:
+        notes.append("margin 0, as the scale of the values is not known: --margin gives another")
+    runs = [sorted(of.to_numpy().tobytes() for _, of in table.table.items()) for table in both]
+    queries = int(first.table.index.get_level_values("direction").value_counts().min())
+    sizes, blocked = first.facts["cluster"].value_counts(), None
+    clusters = sizes.sum() ** 2 / (sizes**2).sum()
+    if runs[0] == runs[1]:
+        blocked = Flag("M", "identical results", blocks=True)
+    elif queries < MIN_TEST_QUERIES or clusters < ENOUGH:
+        few = f"{queries} queries in {len(sizes)} clusters, worth {clusters:.1f} of equal size"
+        blocked = Flag("L", f"nothing can be concluded from {few}", blocks=True)
+    rule = _rule(metric, comparison, len(terms) == len(SUMMED_K), arguments)
+    unit = "queries" if len(sizes) == sizes.sum() else "clusters"
+    return Pair(comparison=comparison, rule=rule, blocked=blocked), unit, queries, notes
+
+
+def unlike(first: Result, second: Result) -> UserError | None:
+    """Why two results cannot be compared."""
+    names, do = f"{first.name}, {second.name}", "choose results that have the same"
+    pairs = {"kind": (first.kind, second.kind)}
+    pairs |= {head: (first.facts[head].iloc[0], second.facts[head].iloc[0]) for head in SAME}
+    for head, both in pairs.items():
+        if all(both) and len(set(both)) > 1:
+            return UserError(names, f"the same {head}", " and ".join(both), do)
+    if not first.facts.index.equals(second.facts.index):
+        other = first.facts.index.symmetric_difference(second.facts.index)
+        found = f"{len(other)} of one alone, as {other[0][1]!r}"
+        return UserError(names, "the same queries", found, do)
+    is_torn = first.facts["cluster"] != second.facts["cluster"]
+    if is_torn.any():
+        found = " and ".join(repr(of.facts["cluster"][is_torn].iloc[0]) for of in (first, second))
+        return UserError(f"{names}: {is_torn.idxmax()[1]!r}", "the same cluster", found, do)
+    return None
+
+
+def sample_of(result: Result, terms: Sequence[Metric]) -> Sample:
+    """The mean of each seed. Raises UserError for a metric beyond the ranks that are known."""
+    codes, means = pd.Series(pd.factorize(result.facts["cluster"])[0], result.facts.index), []
+    for term in terms:
+        of_seed = {}
+        for seed, ranks in result.table.loc[[term.ranks]].items():
+            ends = (ranks.replace(np.inf, end).to_numpy() for end in (result.depth, NOWHERE))
+            nearest_Q, of_seed[seed] = (term.of_queries(Ranks.of_best(end)) for end in ends)
+            # The next item may be the one that was not found, and a hit.
+            if np.abs(nearest_Q - of_seed[seed]).max() > np.ptp(term.range) / 2:
+                found = f"queries not found among the first {result.depth}"
+                do, heading = "name a metric of fewer items", term.heading.split(" ", 1)[1]
+                raise UserError(f"{result.name}: {heading}", "ranks to its K", found, do)
+        means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
+    values = {seed: column.to_numpy() for seed, column in result.table.items()}
+    return comparisons.sample_of(means or [(codes.to_numpy(), values)])
+
+
+def _rule(metric: str, of: Comparison, is_half: bool, arguments: argparse.Namespace) -> Rule:
+    """With the margin of a difference that nobody printed, if none is given; 0 without a metric."""
+    margin = arguments.margin
+    if margin is None and metric:
+        is_share = len(sides(metric)) == 1 and quantity(metric).unit == "%"
+        level = max(float(np.mean(runs)) for runs in (of.firsts, of.seconds)) if is_share else None
+        part = Part(presets=["a", "b"], kind=arguments.kind, metric=metric)
+        margin = margin_of(part, None, is_half and "rsum" in metric, level)
+    return Rule(kind=arguments.kind, margin=margin or 0.0)
+
+
+# Telling ------------------------------------------------------------------------------------------
+
+
+def told(pair: Pair, unit: str, queries: int, notes: list[str], pairs: int) -> dict:
+    """A verdict as data; numbers have DIGITS significant digits, as in claims.json."""
+    of, doubt, limit = pair.comparison, pair.comparison.doubt, pair.limit
+    whole = doubt.images + doubt.main
+    numbers = dict(zip(("low", "high"), of.interval or (None, None), strict=True))
+    numbers |= {"difference": of.difference, "margin": pair.margin}
+    numbers |= {"p": pair.p, "adjusted_p": pair.adjusted_p}
+    # What other trainings would change on other queries as well counts as theirs.
+    numbers["share_of_trainings"] = (doubt.interaction + doubt.main) / whole if whole else None
+    found = {"first": of.first, "second": of.second, "kind": pair.rule.kind, "metric": of.metric}
+    found |= {"conclusion": pair.conclusion, "on_test_set": pair.on_test_set}
+    found |= {key: x if x is None else float(f"{x:.{DIGITS}g}") for key, x in numbers.items()}
+    found |= {"queries": queries, "unit": unit, "units": doubt.image_count, "seeds": of.trainings}
+    found |= {"is_of_these_trainings": of.is_of_these_trainings, "reason": pair.reason}
+    found |= {"limit": limit and limit._asdict(), "decides": limit and limited(limit, unit)}
+    return found | {"pairs": pairs, "notes": [note[:LONGEST] for note in notes]}
+
+
+def lines(found: dict) -> list[str]:
+    """A verdict, and what there is to say of it, as sentences without their full stops."""
+    claim = f"{found['first']} {SIGNS[found['kind']]} {found['second']} by {found['metric']}"
+    numbers, share = f"difference {found['difference']:+.4g}", found["share_of_trainings"]
+    if found["low"] is not None:
+        numbers += f", 95% interval [{found['low']:.4g}, {found['high']:.4g}]"
+    numbers += f", margin {found['margin']:.4g}"
+    if found["p"] is not None:
+        numbers += f", p {found['p']:.2g}"
+        numbers += f", {found['adjusted_p']:.2g} by Holm" * (found["pairs"] > 1)
+    said = [f"{claim}: {found['conclusion']}", numbers, found["reason"]]
+    if found["on_test_set"] != found["conclusion"]:
+        said.append(f"for other trainings on these {found['unit']}: {found['on_test_set']}")
+    if found["decides"]:
+        said.append(f"{found['decides']} would decide it, if the difference stays")
+    seeds = " and ".join(map(str, found["seeds"]))
+    said.append(f"{found['queries']} queries, {found['units']} {found['unit']}, seeds: {seeds}")
+    if share is not None and not found["is_of_these_trainings"]:
+        said.append(f"limited by {found['unit']} to {1 - share:.0%}, by trainings to {share:.0%}")
+    return [*said, *found["notes"]]

@@ -1,0 +1,128 @@
+"""Made-up results whose true difference is known, for simulations of `judge`."""
+
+import argparse
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from benchmark.commands import judge
+from benchmark.stats.verdicts import Conclusion
+from benchmark.stats.verdicts import judge as conclude
+
+LEVEL = {"hits": 0.4, "ranks": 1.0, "values": 0.0}
+STEP = {"hits": 0.05, "ranks": 0.25, "values": 0.15}
+DRAWN = 400_000  # queries that tell the true value
+METRIC = {"ranks": "r5"}
+
+
+class Setting(NamedTuple):
+    kind: str  # hits, ranks or values
+    queries: int = 300
+    clusters: int = 0  # of unequal sizes; 0: every query is one
+    seeds: tuple[int, int] = (1, 1)
+    level: float | None = None
+    spread: float = 0.0  # of trainings, in standard deviations of a query
+
+
+SETTINGS = {
+    f"{kind}{', clustered' * bool(clusters)}{', three seeds' * (seeds[0] > 1)}": Setting(
+        kind, 300, clusters, seeds, spread=0.05 * (seeds[0] > 1)
+    )
+    for kind in ("hits", "ranks", "values")
+    for clusters in (0, 60)
+    for seeds in ((1, 1), (3, 3))
+} | {
+    "hits, 100 queries": Setting("hits", 100),
+    "hits, rare": Setting("hits", 300, level=0.05),
+    "hits, few clusters": Setting("hits", 300, 30),
+    "values, few clusters": Setting("values", 300, 30),
+}
+
+
+class Shares(NamedTuple):
+    """Shares of the pairs on which a verdict is possible."""
+
+    covered: float  # of equal results
+    covered_step: float  # of results that differ
+    false: float  # equal results that are said to differ
+    runs: int  # of equal results
+
+
+def judged(setting: Setting, runs: int, seed: int) -> Shares:
+    """How often the interval has the true difference, and equal results are told apart."""
+    rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
+    arguments = argparse.Namespace(margin=0.0, less_is_better=False)
+    arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)
+    for nth, step in enumerate((0.0, STEP[setting.kind])):
+        true = truth(setting, step) - truth(setting, 0.0)
+        for _ in range(runs):
+            pair, *_ = judge.of_files(*(both := draw(setting, step, rng)), both, arguments)
+            ((pair,),) = conclude([[pair]])
+            if pair.blocked:
+                continue
+            low, high = pair.interval
+            covered[nth] += low <= true <= high
+            told[nth] += 1
+            false += nth == 0 and pair.conclusion in (Conclusion.HOLDS, Conclusion.REVERSED)
+    return Shares(
+        *(count / of for count, of in zip(covered, told, strict=True)), false / told[0], told[0]
+    )
+
+
+def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.Result]:
+    """Two results on the same queries; the first is better by `step` of the scale below."""
+    count = setting.queries
+    owner = np.arange(count)
+    if setting.clusters:
+        sizes = rng.dirichlet(np.full(setting.clusters, 3.0))
+        owner = np.r_[
+            np.arange(setting.clusters),
+            rng.choice(setting.clusters, count - setting.clusters, p=sizes),
+        ]
+    hard = 0.6 * rng.normal(size=count)[owner] + 0.4 * rng.normal(size=count)
+    keys = [["i2t"] * count, list(map(str, range(count)))]
+    index = pd.MultiIndex.from_arrays(keys, names=judge.KEY)
+    facts = pd.DataFrame({"cluster": owner, **judge.SAME}, index)
+    made = []
+    for name, add, seeds in zip("ab", (step, 0.0), setting.seeds, strict=True):
+        # What a method finds hard, alike within a cluster; then luck of each training.
+        own = hard + 0.5 * rng.normal(size=count)[owner]
+        columns = {}
+        for seed in range(seeds):
+            luck = setting.spread * rng.normal()
+            columns[seed] = of_kind(setting, own + luck + _left() * rng.normal(size=count), add)
+        table = pd.DataFrame(columns, index) * (100 if setting.kind == "hits" else 1)
+        known = {"facts": facts, "depth": 0, "notes": []}
+        made.append(judge.Result(name=name, kind=setting.kind, table=table, **known))
+    return made
+
+
+def of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
+    """What is measured of abilities (Q,), which have a standard normal distribution, but for the
+    luck of trainings."""
+    level = LEVEL[setting.kind] if setting.level is None else setting.level
+    if setting.kind == "hits":
+        return 1.0 * (ability < stats.norm.ppf(level + add))
+    if setting.kind == "ranks":  # of log-normal size
+        return np.floor(np.exp(2 * ability + 2 * (level - add)))
+    return np.sinh(ability) + add
+
+
+def _left() -> float:
+    return float(np.sqrt(1 - 0.6**2 - 0.4**2 - 0.5**2))
+
+
+@cache
+def truth(setting: Setting, step: float) -> float:
+    """The mean over all queries and trainings, in the unit of `judge`."""
+    width = np.sqrt(1 + setting.spread**2)
+    ability = width * stats.norm.ppf((np.arange(DRAWN) + 0.5) / DRAWN)
+    values = of_kind(setting, ability, step)
+    return float(
+        100 * (values < 5).mean()
+        if setting.kind == "ranks"
+        else values.mean() * (100 if setting.kind == "hits" else 1)
+    )

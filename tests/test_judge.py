@@ -1,0 +1,647 @@
+"""`judge` on tables, TREC runs and presets, against SciPy and naive loops."""
+
+import csv
+import json
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, variance
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from simulated_results import SETTINGS, judged
+
+from benchmark.__main__ import main
+from benchmark.boards import claims
+from benchmark.boards.boards import read_boards
+from benchmark.core.files import read_json
+from benchmark.data import prepared_tables
+from benchmark.papers.printed_tables import papers
+from benchmark.season.parameter_files import read_params
+
+ROOT = Path(__file__).parent.parent
+QUESTIONS = 300
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def judge(*words: object) -> dict:
+    """The verdict on the only pair."""
+    (found,) = judge_all(*words)
+    return found
+
+
+def judge_all(*words: object) -> list[dict]:
+    assert main(["judge", *map(str, words), "--out", "found.json"]) == 0
+    return read_json(Path("found.json"))
+
+
+def refusal(capsys, *words: object) -> str:
+    capsys.readouterr()
+    assert main(["judge", *map(str, words)]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("rematch: ") and told.err.count("\n") == 1
+    assert told.err.strip().isprintable() and len(told.err) < 2000
+    return told.err
+
+
+def write(path: str, rows: Iterable[Sequence[object]], heads: str = "query value") -> str:
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([heads.split(), *rows])
+    return path
+
+
+def near(*expected: float) -> list:
+    """To the six digits that are written."""
+    return [pytest.approx(value, rel=2e-5, abs=1e-9) for value in expected]
+
+
+def numbers(found: dict) -> list[float]:
+    return [found[key] for key in ("difference", "low", "high", "p")]
+
+
+def paired_t(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    """Difference, interval and p of the paired t test."""
+    test = stats.ttest_rel(first, second)
+    ends = test.confidence_interval(0.95)
+    return [fmean(first) - fmean(second), ends.low, ends.high, test.pvalue]
+
+
+def answers(seed: int, share: float, questions: int = QUESTIONS) -> list[int]:
+    """Questions that are answered right; hard ones are hard for all."""
+    hard = np.random.default_rng(0).normal(size=questions)
+    own = np.random.default_rng(seed).normal(size=questions)
+    return [int(x) for x in hard + own < sqrt(2) * stats.norm.ppf(share)]
+
+
+# A table from elsewhere ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_hits_of_300_questions_are_a_paired_t_test(scale):
+    first, second = answers(1, 0.7), answers(2, 0.55)
+    for path, hits in (("a.csv", first), ("b.csv", second)):
+        write(path, ((f"q{n}", scale * hit) for n, hit in enumerate(hits)))
+    found = judge("a.csv", "b.csv")
+    assert numbers(found) == near(*paired_t([100 * x for x in first], [100 * x for x in second]))
+    assert (found["conclusion"], found["margin"]) == ("holds", 1.0)
+    assert (found["queries"], found["units"], found["unit"]) == (300, 300, "queries")
+    assert found["is_of_these_trainings"] and found["seeds"] == [1, 1]
+    assert any("these very ones, and for other queries alone" in note for note in found["notes"])
+    assert any("no clusters" in note for note in found["notes"])
+
+
+def test_questions_about_one_text_go_together():
+    first, second = answers(1, 0.66), answers(2, 0.62)
+    texts = [f"text {number % 40 if number % 9 else 0}" for number in range(QUESTIONS)]
+    for path, hits in (("a.csv", first), ("b.csv", second)):
+        rows = zip(range(QUESTIONS), hits, texts, strict=True)
+        write(path, rows, "query value cluster")
+    found = judge("a.csv", "b.csv", "--margin", 2)
+    gaps = [100 * (a - b) for a, b in zip(first, second, strict=True)]
+    mean, units = fmean(gaps), sorted(set(texts))
+    left = [sum(g - mean for g, t in zip(gaps, texts, strict=True) if t == text) for text in units]
+    error = sqrt(sum(x * x for x in left) * len(units) / (len(units) - 1)) / QUESTIONS
+    half = stats.t.ppf(0.975, len(units) - 1) * error
+    p = 2 * stats.t.sf(abs(mean) / error, len(units) - 1)
+    assert numbers(found) == near(mean, mean - half, mean + half, p)
+    assert (found["units"], found["unit"], found["conclusion"]) == (40, "clusters", "undecided")
+    assert found["limit"]["images"] > 40 and "clusters" in found["decides"]
+    assert found["reason"] == "the interval covers zero and reaches beyond 2"
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".parquet", ".jsonl"])
+def test_the_same_numbers_in_every_format(ending):
+    values = np.random.default_rng(5).normal(size=(2, 120)).round(6)
+    for path, of in zip("ab", values, strict=True):
+        table = pd.DataFrame({"query": range(120), "value": of, "cluster": np.arange(120) // 2})
+        table.to_csv(f"{path}.csv", index=False)
+        if ending == ".tsv":
+            table.to_csv(f"{path}{ending}", index=False, sep="\t")
+        elif ending == ".parquet":
+            table.to_parquet(f"{path}{ending}")
+        else:
+            table.to_json(f"{path}{ending}", orient="records", lines=True)
+    expected, found = judge("a.csv", "b.csv"), judge(f"a{ending}", f"b{ending}")
+    assert numbers(found) == numbers(expected)
+    assert found["margin"] == 0 and any("scale" in note for note in found["notes"])
+
+
+def test_less_may_be_better_and_numbers_true_and_false():
+    for path, add in (("a", 0.0), ("b", 1.0)):
+        noise = np.random.default_rng(ord(path)).normal(size=200)
+        write(f"{path}.csv", enumerate(noise + add))
+        Path(f"{path}.jsonl").write_text(
+            "".join(
+                json.dumps({"query": n, "value": bool(x > 0)}) + "\n" for n, x in enumerate(noise)
+            )
+        )
+    assert judge("a.csv", "b.csv")["conclusion"] == "reversed"
+    assert judge("a.csv", "b.csv", "--less-is-better")["conclusion"] == "holds"
+    assert judge("a.jsonl", "b.jsonl")["margin"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind", "difference"),
+    [
+        ("A > B", "ordered", 10),
+        ("B > A", "ordered", -10),
+        ("mine > yours", "ordered", 10),
+        ("yours.csv not better than mine.csv by value", "not_better", -10),
+        ("A = B by value", "alike", 10),
+    ],
+)
+def test_a_claim_names_both(claim, kind, difference):
+    noise = np.random.default_rng(0).normal(size=150)
+    write("mine.csv", enumerate(10 + noise))
+    write("yours.csv", enumerate(noise[::-1]))
+    found = judge("mine.csv", "yours.csv", "--claim", claim, "--margin", 4)
+    assert (found["kind"], found["margin"]) == (kind, 4)
+    assert found["difference"] == pytest.approx(difference)
+    expected = {"ordered": ["reversed", "holds"], "not_better": ["holds"] * 2}
+    expected["alike"] = ["", "does not hold: better"]
+    assert found["conclusion"] == expected[kind][difference > 0]
+
+
+def test_several_pairs_are_adjusted_by_holm():
+    pairs = [("a", "b"), ("c", "b"), ("d", "b")]
+    for name, share in (("a", 0.7), ("b", 0.6), ("c", 0.68), ("d", 0.61)):
+        write(f"{name}.csv", enumerate(answers(ord(name), share)))
+    more = [
+        word for first, second in pairs[1:] for word in ("--pair", f"{first}.csv", f"{second}.csv")
+    ]
+    found = judge_all("a.csv", "b.csv", *more)
+    assert [(of["first"][0], of["second"][0]) for of in found] == pairs
+    order, least = sorted(range(3), key=lambda n: found[n]["p"]), 0.0
+    for place, n in enumerate(order):
+        least = max(least, min(1.0, (3 - place) * found[n]["p"]))
+        assert found[n]["adjusted_p"] == pytest.approx(least, rel=1e-4)
+
+
+# Seeds --------------------------------------------------------------------------------------------
+
+
+def trained(path: str, shares: dict[int, float], clusters: int = 60) -> dict[int, list[int]]:
+    """A table of questions in fives, with a column of seeds; the hits by seed."""
+    hits = {seed: answers(1000 * ord(path) + seed, share) for seed, share in shares.items()}
+    rows = [(n, h, s, n % clusters) for s, of in hits.items() for n, h in enumerate(of)]
+    write(f"{path}.csv", rows, "query value seed cluster")
+    return hits
+
+
+def test_three_seeds_against_one_are_of_these_trainings():
+    three, one = trained("a", {0: 0.7, 1: 0.72, 2: 0.69}), trained("b", {5: 0.6})
+    for path in ("a", "b"):
+        table = pd.read_csv(f"{path}.csv").drop(columns="cluster")
+        table.to_csv(f"{path}.csv", index=False)
+    found = judge("a.csv", "b.csv")
+    means = [100 * fmean(of) for of in zip(*three.values(), strict=True)]
+    assert numbers(found) == near(*paired_t(means, [100 * x for x in one[5]]))
+    assert found["seeds"] == [3, 1] and found["is_of_these_trainings"]
+    assert any("nothing is known of other trainings" in note for note in found["notes"])
+
+
+def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
+    both = [trained("a", {0: 0.7, 1: 0.8, 2: 0.6}), trained("b", {3: 0.55, 4: 0.65, 5: 0.5})]
+    left, spreads, lucks = [], [], []
+    for hits in both:
+        of_seed = []
+        for of in hits.values():
+            mean = fmean(of)
+            sums = [sum(100 * (x - mean) for x in of[c::60]) / QUESTIONS for c in range(60)]
+            of_seed.append([x * sqrt(60 / 59) for x in sums])
+        means = [fmean(x) for x in zip(*of_seed, strict=True)]
+        left.append(means)
+        spreads.append(variance(100 * fmean(of) for of in hits.values()))
+        squares = (sum((x - m) ** 2 for x, m in zip(of, means, strict=True)) for of in of_seed)
+        lucks.append(sum(squares) / 2)
+    images = sum((a - b) ** 2 for a, b in zip(*left, strict=True))
+    weight, spread, luck = 2 / 3, fmean(spreads), fmean(lucks)
+    main_part = weight * max(0.0, spread - luck)
+    whole = images + main_part
+    freedom = whole**2 / (images**2 / 59 + (weight * spread) ** 2 / 4)
+    means = [100 * fmean(x for of in hits.values() for x in of) for hits in both]
+    value, half = means[0] - means[1], stats.t.ppf(0.975, max(freedom, 4)) * sqrt(whole)
+    p = 2 * stats.t.sf(abs(value) / sqrt(whole), max(freedom, 4))
+    found = judge("a.csv", "b.csv")
+    assert main_part > 0
+    assert numbers(found) == near(value, value - half, value + half, p)
+    assert not found["is_of_these_trainings"]
+    limits = 1 - (images - min(images, weight * luck)) / whole
+    assert found["share_of_trainings"] == pytest.approx(limits, rel=1e-4)
+
+
+def test_seeds_of_all_that_is_given_help_a_single_one():
+    shares = {0: 0.7, 1: 0.75, 2: 0.65}
+    trained("a", shares), trained("c", shares), trained("d", shares), trained("b", {7: 0.5})
+    assert judge("a.csv", "b.csv")["is_of_these_trainings"]
+    first, *_ = judge_all("a.csv", "b.csv", "--pair", "c.csv", "d.csv")
+    assert not first["is_of_these_trainings"]
+
+
+# Ranks --------------------------------------------------------------------------------------------
+
+
+def ranks_of(name: str, quality: float, images: int = 110) -> str:
+    """Ranks of images and of their three captions, and what `export --queries` says of them."""
+    rng, rows = np.random.default_rng(ord(name)), []
+    for seed, image in product(range(3), range(images)):
+        hard = (image % 10) / quality
+        for caption in range(4):
+            way, query = ("t2i", f"i{image}#{caption}") if caption else ("i2t", f"i{image}")
+            rows.append(("flickr8k", name, seed, way, query, f"i{image}", rng.poisson(hard)))
+    write(f"{name}.csv", rows, "dataset preset seed direction query cluster rank")
+    return f"{name}.csv"
+
+
+def test_rsum_of_ranks_by_naive_loops():
+    tables = [pd.read_csv(ranks_of(name, quality)) for name, quality in (("a", 2.0), ("b", 1.5))]
+    found = judge("a.csv", "b.csv", "--claim", "A > B by rsum")
+    value = 0.0
+    for sign, table in zip((1, -1), tables, strict=True):
+        for way, k in product(("i2t", "t2i"), (1, 5, 10)):
+            ranks = table["rank"][table["direction"] == way]
+            value += sign * 100 * sum(rank < k for rank in ranks) / len(ranks)
+    assert found["difference"] == pytest.approx(value, rel=1e-5)
+    assert (found["margin"], found["units"], found["queries"]) == (6, 110, 110)
+    of_one = judge("a.csv", "b.csv", "--metric", "t2i_r1")
+    hits = [table[table["direction"] == "t2i"]["rank"] < 1 for table in tables]
+    assert of_one["difference"] == pytest.approx(100 * (hits[0].mean() - hits[1].mean()), rel=1e-5)
+    level = 100 * max(of.mean() for of in hits)
+    assert of_one["margin"] == pytest.approx(min(1, level / 10), rel=1e-5)
+    assert of_one["queries"] == 330
+    more = [tables[0].assign(direction=way) for way in ("s2s", "i2t_fold", "t2i_fold")]
+    pd.concat([tables[0], *more]).to_csv("a.csv", index=False)  # of which rsum knows nothing
+    assert judge("a.csv", "b.csv") == found
+    pd.concat([tables[1], *(of.assign(rank=9) for of in more)]).to_csv("b.csv", index=False)
+    folds = judge("a.csv", "b.csv", "--metric", "fold_rsum")
+    assert folds["difference"] == pytest.approx(
+        2 * 100 * sum((tables[0]["rank"] < k).mean() - (k > 9) for k in (1, 5, 10)), rel=1e-5
+    )
+    for path, table in zip(("a.csv", "b.csv"), tables, strict=True):
+        table[table["direction"] == "t2i"].to_csv(path, index=False)
+    half = judge("a.csv", "b.csv", "--metric", "rsum")  # a point for each of three recalls
+    assert half["margin"] == 3 and half["difference"] != found["difference"]
+
+
+def test_layers_are_kept_apart(capsys):
+    rows = [(n, n % 3, layer) for n in range(150) for layer in ("own", "experts")]
+    write("a.csv", rows, "query rank layer")
+    write("b.csv", ((n, (n + 1) % 4, "own") for n in range(150)), "query rank layer")
+    found = judge("a.csv", "b.csv", "--metric", "r1")
+    assert any("of the layers experts, own the rows of own" in note for note in found["notes"])
+    told = refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
+    assert "b.csv: layer: expected rows of experts, found own" in told
+    write("b.csv", ((n, 1) for n in range(150)), "query rank")
+    refusal(capsys, "a.csv", "b.csv", "--layer", "experts")
+
+
+# TREC ---------------------------------------------------------------------------------------------
+
+
+def trec(seeds: Sequence[int], depth: int = 20, queries: int = 120, levels: int = 40) -> None:
+    """Qrels of one to three items for each query; runs with ties, and one of them with a gap."""
+    rng = np.random.default_rng(9)
+    right = {q: set(rng.choice(60, rng.integers(1, 4), replace=False)) for q in range(queries)}
+    lines = [f"q{q} 0 d{d} {int(d in right[q])}" for q in right for d in range(60)]
+    Path("all.qrels").write_text("\n".join([*lines, "q999 0 d1 0", ""]), encoding="utf-8")
+    for seed in seeds:
+        rng, lines = np.random.default_rng(seed), []
+        for q in range(queries):
+            scores = rng.integers(0, levels, 60) + [
+                levels * 0.4 * (d in right[q]) for d in range(60)
+            ]
+            best = sorted(range(60), key=lambda d: (-scores[d], d))[:depth]
+            lines += [f"q{q} Q0 d{d} {n} {scores[d]} tag" for n, d in enumerate(best, 1)]
+        lines = [line for line in lines if not line.startswith(f"q{seed} ")] + ["x Q0 d1 1 1.0 tag"]
+        Path(f"{seed}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def success(seed: int, k: int) -> list[float]:
+    """100 for each query with a relevant item among its k best, where ties count against it."""
+    qrels = [line.split() for line in Path("all.qrels").read_text().splitlines()]
+    run = [line.split() for line in Path(f"{seed}.run").read_text().splitlines()]
+    hits = []
+    for query in dict.fromkeys(words[0] for words in qrels if words[3] == "1"):
+        right = {words[2] for words in qrels if words[0] == query and words[3] == "1"}
+        items = [(-float(w[4]), w[2] in right) for w in run if w[0] == query]
+        hits.append(100.0 * any(is_right for _, is_right in sorted(items)[:k]))
+    return hits
+
+
+@pytest.mark.parametrize("k", [1, 5, 10])
+def test_trec_runs_are_a_paired_t_test_of_their_hits(k):
+    trec([3, 4])
+    found = judge("3.run", "4.run", "--qrels", "all.qrels", "--metric", f"r{k}")
+    assert numbers(found) == near(*paired_t(success(3, k), success(4, k)))
+    notes = "\n".join(found["notes"])
+    assert "3.run: no answer to 1 queries, as 'q3'" in notes
+    assert "not found, as 'q" in notes and "ranks are known below 20" in notes
+    assert "3.run: not used: 1 queries without judgements" in notes
+    assert "all.qrels: not used: 1 queries with no relevant item" in notes
+
+
+def test_without_ties_hits_are_those_of_ir_measures():
+    trec([3, 4], levels=10**9)
+    found = judge("3.run", "4.run", "--qrels", "all.qrels", "--metric", "r5")
+    means = []
+    for path in ("3.run", "4.run"):
+        both = ir_measures.read_trec_qrels("all.qrels"), ir_measures.read_trec_run(path)
+        measure = ir_measures.Success @ 5
+        of = {m.query_id: m.value for m in ir_measures.iter_calc([measure], *both)}
+        means.append(100 * sum(of.get(f"q{q}", 0.0) for q in range(120)) / 120)
+    assert found["difference"] == pytest.approx(means[0] - means[1], rel=1e-5)
+
+
+def test_runs_of_three_seeds_against_one():
+    trec([3, 4, 5, 6])
+    found = judge("3.run,4.run,5.run", "6.run", "--qrels", "all.qrels", "--metric", "r5")
+    means = [fmean(of) for of in zip(*(success(seed, 5) for seed in (3, 4, 5)), strict=True)]
+    assert numbers(found) == near(*paired_t(means, success(6, 5)))
+    assert found["seeds"] == [3, 1]
+
+
+def test_a_recall_beyond_the_depth_of_a_run_is_refused(capsys):
+    trec([3, 4], depth=6)
+    words = ("3.run", "4.run", "--qrels", "all.qrels", "--metric")
+    judge(*words, "r5")
+    told = refusal(capsys, *words, "r10")
+    assert "3.run: R@10" in told and "among the first 6" in told
+
+
+# What cannot be compared --------------------------------------------------------------------------
+
+PLAIN = [(f"q{n}", n % 2) for n in range(150)]
+RANKED = [("i2t", f"q{n}", n % 7) for n in range(150)]
+WITH = {
+    "cluster": [(q, v, f"c{q}") for q, v in PLAIN],
+    "dataset": [(q, v, "mscoco") for q, v in PLAIN],
+    "gallery": [(q, v, 1000) for q, v in PLAIN],
+    "layer": [(q, v, "experts") for q, v in PLAIN],
+    "seed": [(q, v, 0) for q, v in PLAIN],
+}
+UNFIT = {
+    "other queries": ([("other", 1), *PLAIN[1:]], "query value", "the same queries"),
+    "fewer": (PLAIN[1:], "query value", "1 of one alone, as 'q0'"),
+    "ranks": (RANKED, "direction query rank", "kind, found hits and ranks"),
+    "other values": ([(q, v / 2) for q, v in PLAIN], "query value", "kind, found hits and values"),
+    "clusters": (WITH["cluster"], "query value cluster", "the same cluster"),
+    "layer": (WITH["layer"], "query value layer", "layer: expected rows of own, found experts"),
+    "twice": ([*PLAIN, PLAIN[0]], "query value", "one row for each query"),
+    "a seed lacks": ([*WITH["seed"], ("q0", 1, 1)], "query value seed", "each of 2 seeds"),
+    "no name": ([("", 1), *PLAIN], "query value", "query of query '': expected a name"),
+    "words": ([("q0", "good"), *PLAIN[1:]], "query value", "expected a number, found 'good'"),
+    "NaN": ([("q0", "nan"), *PLAIN[1:]], "query value", "expected a number, found 'nan'"),
+    "infinity": ([("q0", "inf"), *PLAIN[1:]], "query value", "expected a number, found 'inf'"),
+    "nothing": ([("q0", ""), *PLAIN[1:]], "query value", "expected a number, found ''"),
+    "no rows": ([], "query value", "expected a row for each query, found none"),
+    "no values": (PLAIN, "query hit", "the columns query and value, or query and rank"),
+    "two kinds": (WITH["seed"], "query value rank", "each once"),
+    "one column twice": (WITH["seed"], "query value Query", "each once"),
+    "a longer row": ([*PLAIN, ("q", 1, 2)], "query value", "3 cells in a row, and 2 columns"),
+    "a shorter row": ([*PLAIN, ("q",)], "query value", "1 cells in a row, and 2 columns"),
+    "an odd seed": ([(q, v, "one") for q, v in PLAIN], "query value seed", "whole number from 0"),
+    "two datasets": (
+        [*WITH["dataset"][:-1], ("q149", 1, "b")],
+        "query value dataset",
+        "in all rows",
+    ),
+    "two presets": (
+        [(*x, p) for x in PLAIN for p in "ab"],
+        "query value preset",
+        "'a' in all rows",
+    ),
+    "a long name": ([("q" * 5000, 1), *PLAIN], "query value", "no text of 1024 letters"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_cannot_be_compared_is_refused_in_one_line(name, capsys):
+    rows, heads, expected = UNFIT[name]
+    write("a.csv", [(q, 1 - v) for q, v in PLAIN])
+    write("b.csv", rows, heads)
+    assert expected in refusal(capsys, "a.csv", "b.csv")
+
+
+@pytest.mark.parametrize("head", ["dataset", "gallery"])
+def test_another_gallery_is_refused(head, capsys):
+    write("a.csv", WITH[head], f"query value {head}")
+    write("b.csv", [(q, 1 - v, 5000) for q, v, _ in WITH[head]], f"query value {head}")
+    assert f"expected the same {head}, found" in refusal(capsys, "a.csv", "b.csv")
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])  # which says nothing of it
+    judge("a.csv", "b.csv")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("1.5", "a rank, whole and from 0"), ("-2", "a rank"), ("inf", "a rank"), ("x", "a rank")],
+)
+def test_what_is_no_rank_is_refused(value, message, capsys):
+    write("a.csv", RANKED, "direction query rank")
+    write("b.csv", [*RANKED[:-1], ("i2t", "q149", value)], "direction query rank")
+    assert message in refusal(capsys, "a.csv", "b.csv")
+
+
+def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
+    write("a.csv", RANKED, "direction query rank")
+    write("b.csv", [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)], "direction query rank")
+    found = judge("a.csv", "b.csv", "--metric", "r5")
+    assert "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7" in found["notes"]
+    hits = [rank < 5 for *_, rank in RANKED]
+    assert found["difference"] == pytest.approx(100 * sum(hits[-2:]) / 150, rel=1e-5)
+    far = [("t2i", f"q{n}", 10 + n) for n in range(150)]  # a longer list tells nothing of a shorter
+    for path, rows in (("a.csv", RANKED), ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")])):
+        write(path, [*rows, *far], "direction query rank")
+    assert "queries not found among the first 7" in refusal(
+        capsys, "a.csv", "b.csv", "--metric", "rsum"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.csv", "a.csv"), "expected two results, found a.csv twice"),
+        (("a.csv", "b.csv", "--margin", "nan"), "--margin: expected a number from 0"),
+        (("a.csv", "b.csv", "--margin", "-1"), "--margin: expected a number from 0"),
+        (("a.csv", "b.csv", "--claim", "A is good"), "--claim: expected a claim on A and B"),
+        (("a.csv", "b.csv", "--claim", "A > C"), "--claim: expected a claim on A and B"),
+        (("a.csv", "b.csv", "--claim", "A > A"), "--claim: expected a claim on A and B"),
+        (("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"), "--metric: expected r1"),
+        (("a.csv", "b.csv", "--metric", "r1"), "call ranks rank, if these are"),
+        (("c.csv", "d.csv", "--metric", "r11"), "did you mean r"),
+        (("c.csv", "d.csv", "--metric", "medr"), "a mean over queries"),
+        (("c.csv", "d.csv", "--metric", "t2i_r1"), "a mean over queries"),
+        (("c.csv", "d.csv", "--less-is-better"), "found --less-is-better"),
+        (("a.csv", "b.csv", "--season", "demo"), "options of these, found --season"),
+        (("a.csv", "b.csv", "--dataset", "shapes"), "options of these, found --dataset"),
+        (("x.run", "b.run", "--qrels", "q", "--layer", "experts"), "--layer: expected a table"),
+        (("a.csv", "none.csv"), "none.csv: expected a table as .csv, found nothing"),
+        (("a.csv", "x.run"), "a file of another ending; name it .csv"),
+        (("a.csv", "b.csv", "--qrels", "none"), "none: expected lines of query 0 item number"),
+        (("a.csv", "b.csv", "--out", "x.html"), "--out: expected a .md or .json file"),
+        (("../a:b", "../a:c"), "--season"),
+        (("a.csv", "b"), "expected"),
+    ],
+)
+def test_other_mistakes(words, message, capsys):
+    write("a.csv", PLAIN)
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
+    write("c.csv", PLAIN, "query rank")
+    write("d.csv", [(q, 1 - v) for q, v in PLAIN], "query rank")
+    Path("x.run").write_text("q Q0 d 1 1 t\n")
+    assert message in refusal(capsys, *words)
+
+
+HOSTILE = {
+    "a.jsonl": [
+        b'{"query": NaN, "value": 1}',
+        b'{"query": 1, "value": [1]}',
+        b"[" * 10**5,
+        b"1",
+        b"{}",
+    ],
+    "a.csv": [
+        b"\xff\xfe",
+        b'query,value\n"',
+        b"",
+        b"query,value\n" + b"q," * 9,
+        b"\0",
+        b"query\n1\n",
+    ],
+    "a.parquet": [b"PAR1", b"", b"PAR1" + bytes(100) + b"PAR1"],
+    "a.run": [
+        b"q Q0 d 1 nan t",
+        b"q Q0 d 1 1",
+        b"q Q0 d 1 1 t\nq Q0 d 2 1 t",
+        b"",
+        b"q Q0 d 1 1 t u",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [(n, k) for n, of in HOSTILE.items() for k in range(len(of))]
+)
+def test_hostile_files_are_refused_in_one_line(name, number, capsys):
+    Path(name).write_bytes(HOSTILE[name][number])
+    write("b.csv", PLAIN)
+    Path("b.run").write_text("q Q0 d 1 1.0 t\n")
+    Path("qrels").write_text("q 0 d 1\n")
+    words = ("b.run", "--qrels", "qrels") if name == "a.run" else ("b.csv",)
+    assert refusal(capsys, name, *words).startswith(f"rematch: {name}")
+
+
+def test_texts_of_files_do_nothing_in_terminal_or_page(capsys):
+    name = "a\x1b[31m <b>![x](y).csv"
+    write(name, PLAIN, "query value")
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
+    assert main(["judge", name, "b.csv", "--out", "page.md"]) == 0
+    told, page = capsys.readouterr().out, Path("page.md").read_text(encoding="utf-8")
+    assert "\x1b" not in told + page
+    assert "<b>" not in page.replace("\\<", "") and "![" not in page.replace("\\!", "")
+
+
+def test_nothing_is_concluded_from_few_queries_or_from_equal_ones():
+    write("a.csv", [(n, 1) for n in range(60)])
+    write("b.csv", [(n, n % 2) for n in range(60)])
+    few = judge("a.csv", "b.csv")
+    assert few["conclusion"] == "undecided" and "60 queries" in few["reason"]
+    write("a.csv", [(n, n % 4, n % 10) for n in range(600)], "query value cluster")
+    write("b.csv", [(n, n % 3, n % 10) for n in range(600)], "query value cluster")
+    assert "10 clusters, worth 10.0 of equal size" in judge("a.csv", "b.csv")["reason"]
+    write("a.csv", PLAIN)
+    write("b.csv", PLAIN)
+    assert judge("a.csv", "b.csv")["reason"] == "identical results"
+
+
+def test_the_examples_of_the_documentation_run(capsys):
+    text = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
+    (block,) = [of for of in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) if "judge" in of]
+    for number, name in enumerate(("mine", "theirs", "older")):
+        write(f"{name}.csv", enumerate(answers(number, 0.7 - number / 10)))
+    for name in ("ranks", "theirs"):
+        pd.read_csv(ranks_of(name[0], 2.0)).to_parquet(f"{name}.parquet")
+    trec([3, 4, 5])
+    for old, new in ((3, "mine"), (4, "their0"), (5, "their1")):
+        Path(f"{old}.run").rename(f"{new}.run")
+    commands = [shlex.split(line, comments=True) for line in block.splitlines()]
+    for words in commands[:-1]:  # the last one is of a season, which test_six_claims has
+        assert words[0] == "rematch" and main(words[1:]) == 0, words
+        assert " by " in capsys.readouterr().out
+    assert Path("verdict.md").is_file() and Path("verdict.json").is_file()
+
+
+# A season -----------------------------------------------------------------------------------------
+
+SIX = [  # paper, claim, part
+    ("instance_loss", "stage_1_instance_beats_ranking", 1),
+    ("two_branch", "nonlinear_beats_linear", 0),
+    ("two_branch", "lstm_is_comparable", 0),
+    ("two_branch", "constraints_do_not_help_across_views", 0),
+    ("cyclematch", "latent_embeddings_help", 0),
+    ("cyclematch", "three_scores_no_better_than_two", 1),
+]
+SIGNS = {"ordered": ">", "alike": "=", "not_better": "not better than"}
+
+
+@pytest.mark.skipif(
+    not (ROOT / prepared_tables.ROOT / "flickr8k/card.json").is_file(), reason="needs data/prepared"
+)
+def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    (reported,) = read_json(Path("reports/flickr8k/claims.json"))["datasets"]
+    verdicts = claims.verdicts(*read_boards(read_params("flickr8k")))
+    for paper, name, number in SIX:
+        claim = next(of for of in papers()[paper].claims if of.id == name)
+        finding = next(of for of in reported["claims"] if (of["paper"], of["id"]) == (paper, name))
+        part, expected = claim.parts[number], finding["parts"][number]
+        words = [f"flickr8k:{preset}" for preset in part.presets]
+        words += ["--claim", f"A {SIGNS[part.kind]} B by {part.metric}"]
+        words += ["--margin", repr(expected["margin"]), "--out", str(tmp_path / "found.json")]
+        assert main(["judge", *words]) == 0
+        (found,) = read_json(tmp_path / "found.json")
+        same = ("conclusion", "difference", "low", "high", "margin", "is_of_these_trainings")
+        assert [found[key] for key in same] == [expected[key] for key in same]
+        # Those of the report are adjusted by Holm over the claims of the paper; this one is not.
+        verdict = next(of for of in verdicts if (of.paper, of.claim.id) == (paper, name))
+        assert found["p"] == found["adjusted_p"] == float(f"{verdict.pairs[number].p:.6g}")
+        if found["limit"]:
+            assert found["limit"]["images"] <= expected["images"]
+
+
+# Simulations --------------------------------------------------------------------------------------
+
+
+def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
+    """Whether a true share between low and high could give this one."""
+    ends = stats.binom.ppf(0.001, runs, low), stats.binom.ppf(0.999, runs, high)
+    return ends[0] <= round(share * runs) <= ends[1]
+
+
+@pytest.mark.parametrize("name", ["hits", "ranks, clustered"])
+def test_judge_covers_and_seldom_errs(name):
+    found = judged(SETTINGS[name], 150, seed=1)
+    assert is_plausible(found.covered, found.runs, 0.94, 0.97), found
+    assert is_plausible(found.false, found.runs, 0.0, 0.05), found
+
+
+@pytest.mark.simulation
+def test_the_table_of_what_judge_is_given():
+    """Prints coverage and false alarms."""
+    print()
+    for seed, (name, setting) in enumerate(SETTINGS.items()):
+        found = judged(setting, 1500, seed)
+        *shares, runs = found
+        told = " | ".join(f"{100 * share:.1f}" for share in shares)
+        print(f"{name} | {told} | {runs}", flush=True)
+        assert all(is_plausible(share, runs, 0.94, 0.97) for share in shares[:2]), name
+        assert is_plausible(found.false, runs, 0.0, 0.05), name
