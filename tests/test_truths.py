@@ -174,22 +174,20 @@ def test_another_cut_has_other_right_pairs(board):
         assert row.mean("t2i_r1") >= here.row(row.preset).mean("t2i_r1")
 
 
-def test_the_page_shows_layers_claims_and_rows_and_escapes_what_it_is_told(season, board):
-    of = {board.dataset: truths(board) for board in read_boards(season)}
-    page = relevance_page(read_boards(season), of)
+def test_the_page_shows_layers_claims_and_rows_and_escapes_what_it_is_told(board):
+    page = relevance_page(board, truths(board))
     assert page.count("| Two-branch") >= 3 and "own, \\| and what friends like" in page
     rises = re.findall(r"R@1 rises by ([-\d.]+) to ([-\d.]+) points over (\d+) rows", page)
     assert len(rises) == 2 and all(float(low) <= float(high) for low, high, _ in rises)
-    # `gated` has no layer; without any there is no page.
-    assert "Gated" not in page
-    assert relevance_page(read_boards(season), dict.fromkeys(of, [])) == ""
 
 
 def test_a_report_has_the_page_and_claims_json_what_the_layers_say(season, monkeypatch):
     draw_nothing(monkeypatch)
     folder = write_report(season)
-    assert "relevance.md" in (folder / "README.md").read_text()
-    assert (folder / "relevance.md").is_file()
+    assert "(datasets/open-relevance.md)" in (folder / "README.md").read_text()
+    pages = {path.name for path in (folder / "datasets").iterdir()}
+    assert pages == {"open.md", "gated.md", "open-relevance.md"}
+    assert "(open-relevance.md)" in (folder / "datasets/open.md").read_text()
     told = {d["dataset"]: d["claims"] for d in read_json(folder / "claims.json")["datasets"]}
     assert any(claim["layers"] for claim in told["open"])
     assert not any(claim["layers"] for claim in told["gated"])

@@ -85,7 +85,8 @@ def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
             ]
             if judged:
                 names = list(dict.fromkeys(layer for of in judged for layer in of.layers))
-                facts = {"season": season.season, "title": data.title, "layers": names}
+                facts = {"season": season.season, "dataset": data.dataset, "title": data.title}
+                facts["layers"] = names
                 found.append(facts | {"judged": len(judged), "changed": changed})
     return found
 

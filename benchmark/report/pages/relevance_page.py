@@ -1,6 +1,6 @@
 """The page on layers of relevance: what changes when more counts as right. Knows no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 from benchmark.boards.boards import Board
@@ -13,18 +13,17 @@ from benchmark.scoring.metrics import METRICS, SUMMED_K
 SAME = "same"
 
 
-def relevance_page(boards: Sequence[Board], truths: Mapping[str, Sequence[Truth]]) -> str:
-    """The page as Markdown, from the layers of each dataset; empty where none has any."""
+def relevance_page(board: Board, truths: Sequence[Truth]) -> str:
+    """The page of a dataset with such layers as Markdown."""
     shown = []
-    for board in boards:
-        for way in board.ways:
-            if of_way := [truth for truth in truths[board.dataset] if way in truth.ways]:
-                facts = {"board": board, "way": way, "truths": of_way, "rises": rises(of_way, way)}
-                tables = {"layers": layers(of_way, way), "verdicts": verdicts(of_way)}
-                recalls = [recall(of_way, way, k) for k in SUMMED_K]
-                tables |= {"order": order(of_way, way), "cuts": cuts(of_way, way)}
-                shown.append(facts | tables | {"recalls": recalls})
-    return filled("relevance.md.j2", shown=shown) if shown else ""
+    for way in board.ways:
+        if of_way := [truth for truth in truths if way in truth.ways]:
+            facts = {"way": way, "truths": of_way, "rises": rises(of_way, way)}
+            tables = {"layers": layers(of_way, way), "verdicts": verdicts(of_way)}
+            recalls = [recall(of_way, way, k) for k in SUMMED_K]
+            tables |= {"order": order(of_way, way), "cuts": cuts(of_way, way)}
+            shown.append(facts | tables | {"recalls": recalls})
+    return filled("relevance.md.j2", board=board, shown=shown)
 
 
 def rises(of: Sequence[Truth], way: str) -> list[tuple[Truth, list[float]]]:

@@ -59,15 +59,15 @@ def season_pages(
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables)
     ]
     pages = {
-        "README.md": _readme(params, boards, verdicts, any(truths.values()), measured, figures),
+        "README.md": _readme(params, boards, verdicts, truths, measured, figures),
         "claims.md": _claims(boards, verdicts, figures),
     }
     for name in measured:
         pages[f"papers/{name}.md"] = _paper(name, boards, verdicts, figures)
     for board in boards:
         pages[f"datasets/{board.dataset}.md"] = dataset_page(params, board, figures)
-    if relevance := relevance_page(boards, truths):
-        pages["relevance.md"] = relevance
+        if of := truths[board.dataset]:
+            pages[f"datasets/{board.dataset}-relevance.md"] = relevance_page(board, of)
     return pages
 
 
@@ -75,7 +75,7 @@ def _readme(
     params: Params,
     boards: Sequence[Board],
     verdicts: Verdicts,
-    has_layers: bool,
+    truths: Mapping[str, Sequence[Truth]],
     measured: Sequence[str],
     figures: FigureFolder,
 ) -> str:
@@ -95,7 +95,7 @@ def _readme(
         "readme.md.j2",
         params=params,
         shown=shown,
-        has_layers=has_layers,
+        layered=[board for board in boards if truths[board.dataset]],
         papers={name: papers()[name].paper.title for name in measured},
         legend=legend(*tables),
     )
