@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season, seal
 
+from benchmark.__main__ import main
 from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.truths import of_claims, truths
@@ -162,6 +163,16 @@ def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
             assert all(not pair.comparison.metric.startswith("i2t") for pair in here.pairs)
     said = of_claims([friends, everything])
     assert all(set(of) == {"friends", "all"} for of in said.values())
+
+
+def test_judge_takes_presets_by_a_layer(season, board, capsys):
+    names = ["try:scan_t2i_avg", "try:scan_i2t_lse", "--dataset", "open", "--layer", "friends"]
+    assert main(["judge", *names, "--metric", "t2i_r1"]) == 0
+    here = board.under("friends")
+    rows = [here.row(name).mean("t2i_r1") for name in ("scan_t2i_avg", "scan_i2t_lse")]
+    assert f"difference {rows[0] - rows[1]:+.4g}" in capsys.readouterr().out
+    assert main(["judge", *names[:-1], "strangers"]) == 2
+    assert "judgements as strangers, found none" in capsys.readouterr().err
 
 
 def test_another_cut_has_other_right_pairs(board):

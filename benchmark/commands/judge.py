@@ -93,7 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
     parser.add_argument("--margin", type=float, metavar="X", help="the largest difference of none")
     parser.add_argument("--less-is-better", action="store_true", help="of the column value")
-    parser.add_argument("--layer", default=OWN, help="of relevance, where a table has several")
+    parser.add_argument("--layer", default=OWN, help="of relevance")
     parser.add_argument("--qrels", type=Path, metavar="FILE", help="the results are TREC runs")
     parser.add_argument("--dataset", help="of presets; default: the only one that has them")
     parser.add_argument("--out", type=Path, action="append", default=[], help="a .md or .json file")
@@ -113,7 +113,7 @@ def main(arguments: argparse.Namespace) -> None:
     given = {name: read(name, arguments) for name in dict.fromkeys(sum(asked, []))}
     kinds, everything, put = {type(of) for of in given.values()}, list(given.values()), []
     of_presets = {"--season": arguments.season, "--dataset": arguments.dataset}
-    others = {"--layer": arguments.layer != OWN, "--less-is-better": arguments.less_is_better}
+    others = {"--less-is-better": arguments.less_is_better}
     unused = [name for name, of in (of_presets if Result in kinds else others).items() if of]
     if len(kinds) > 1 or unused:
         found = unused[0] if unused else "one of each"
@@ -166,7 +166,10 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
         do = f"name it {', '.join(TABLES)} as what it is, or add --qrels to a TREC run"
         raise UserError(name, "a table, a TREC run or a preset", "a file of another ending", do)
     season, _, preset = name.rpartition(":")
-    boards = {board.dataset: board for board in boards_of(season or arguments.season)}
+    boards = {of.dataset: of for of in boards_of(season or arguments.season, arguments.layer)}
+    if not boards:
+        do = "choose another with --layer"
+        raise UserError(f"{name}: layer", f"judgements as {arguments.layer}", "none", do)
     if arguments.dataset:
         boards = {arguments.dataset: entry(boards, arguments.dataset, "dataset")}
     rows = [(board, row) for board in boards.values() for row in board.rows if row.played]
@@ -178,9 +181,10 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
 
 
 @cache
-def boards_of(season: str | None) -> list[Board]:
-    """The boards of a season, read once."""
-    return read_boards(read_params(season))
+def boards_of(season: str | None, layer: str) -> list[Board]:
+    """The boards of a season that have a layer of relevance, by it; read once."""
+    boards = read_boards(read_params(season))
+    return boards if layer == OWN else [of.under(layer) for of in boards if layer in of.layers]
 
 
 def read_table(name: str, layer: str, metric: str | None) -> Result:

@@ -32,6 +32,7 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
         "folds": result_tables.folds(retrieval),
         "failures": result_tables.failures(board),
         **{way: result_tables.of_direction(retrieval, way) for way in ("i2t", "t2i", "s2s")},
+        **{f"{way}_all": result_tables.of_all_items(retrieval, way) for way in board.ways},
         "p2r": result_tables.of_direction(localisation, "p2r"),
         "overlap": result_tables.overlaps(retrieval),
         "localisation": result_tables.leaderboard(localisation),

@@ -15,7 +15,7 @@ from benchmark.boards.boards import RANKED_BY, Board, Row
 from benchmark.boards.flags import time_settings
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
-from benchmark.scoring.metrics import PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
 
 COARSE = "*"
 S = "overlap_s"
@@ -74,6 +74,19 @@ def of_direction(board: Board, way: str) -> Table:
     metrics = [*table_metrics(way), *(LIMITS if way == "p2r" else ())]
     rows = [row for row in board.ranked if row.values(metrics[0])]
     return _of_rows(f"{board.title}: {way}", rows, metric_cells(board, rows, metrics))
+
+
+def of_all_items(board: Board, way: str) -> Table:
+    """The metrics of all relevant items of a direction, of the rows whose ranks tell them; no rows
+    where each query has one such item."""
+    metrics = [f"{way}_{metric.name}" for metric in ALL_RANKS]
+    rows = [row for row in board.ranked if comparisons.usable(row, metrics[1])]
+    rows = [row for row in rows if (row.played[0].scores.ranks[way].counts > 1).any()]
+    columns = {
+        METRICS[metric].heading: [mean(comparisons.values(row, metric), 1) for row in rows]
+        for metric in metrics
+    }
+    return _of_rows(f"{board.title}: {way}, all relevant items", rows, columns)
 
 
 def folds(board: Board) -> Table:
