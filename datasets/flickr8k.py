@@ -13,6 +13,7 @@ Layers of relevance: people judged pairs of test images with the third caption o
 of `ExpertAnnotations.txt` has the scores of three experts, from 1 (unrelated) to 4 (describes the
 image without a mistake); each of `CrowdFlowerAnnotations.txt` how many of a crowd said yes and no.
 Both are in the public Flickr8k_text.zip; in the raw folder or its judgements/ they are found, too.
+The queries are the captions that anyone judged, with `own` alone where one of the two did not.
 """
 
 from dataclasses import dataclass, replace
@@ -116,7 +117,11 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
                 scores = [float(text) for text in cells[2:]]
             except ValueError:
                 scores = []
-            is_read = len(scores) == 3 and np.isfinite(scores).all() and sum(scores[1:]) > 0
+            is_read = len(scores) == 3 and (
+                {*scores} <= {1, 2, 3, 4}
+                if file == EXPERTS
+                else 0 <= scores[0] <= 1 and min(scores) >= 0 < sum(scores[1:]) < np.inf
+            )
             if not is_read or cells[0] not in id_of or cells[1] not in captions.index:
                 expected = "a test image, a test caption and three numbers, separated by tabs"
                 do = "place an unchanged copy"

@@ -39,7 +39,6 @@ from benchmark.contracts.datasets import (
 )
 from benchmark.readers import (
     archives,
-    content,
     image_files,
     karpathy,
     option_checks,
@@ -187,22 +186,25 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
 
 
 def _judged_files(raw: Path, name: str) -> dict[str, Path]:
-    """The files of a layer by direction, of the raw folder or of the package; none where one of
-    them lacks."""
+    """The files of a layer by direction, of the raw folder or of the package; none without both.
+    Raises UserError for one of them alone."""
     spec = find_spec(PACKAGE)
-    package = [Path(folder) / "data" for folder in spec.submodule_search_locations] if spec else []
-    for folder in (raw, raw / PACKAGE, *package):
+    places = spec.submodule_search_locations if spec else None
+    for folder in (raw, raw / PACKAGE, *(Path(place) / "data" for place in places or ())):
         files = {way: folder / f"{name}_{what}.json" for way, what in JUDGED.items()}
-        if all(path.is_file() for path in files.values()):
+        lacking = [path for path in files.values() if not path.is_file()]
+        if len(lacking) == 1:
+            raise UserError(lacking[0], "both files of a layer", "one", "place it there, too")
+        if not lacking:
             return files
     return {}
 
 
 def _judged(path: Path) -> dict[int, list[int]]:
     """{query: [items]}: ids of COCO's images and annotations."""
-    data = parse_json(content(path).decode(), path.name, "get the file again")
+    data = parse_json(archives.text(path, path.name), path.name, "get the file again")
     is_read = isinstance(data, dict) and all(
-        re.fullmatch(r"\d{1,12}", key)
+        re.fullmatch(r"[1-9]\d{0,11}", key)
         and isinstance(items, list)
         and all(type(item) is int for item in items)
         for key, items in data.items()

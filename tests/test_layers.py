@@ -34,7 +34,7 @@ def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarr
     kind = rng.choice(3, (len(asked), items), p=[0.7, 0.1, 0.2])  # unjudged, right, wrong
     kind[np.arange(len(asked)), own[asked]] = 1
     right, wrong = (np.argwhere(kind == of) for of in (1, 2))
-    return Layer(asked, right, wrong, np.c_[np.arange(len(asked)), own[asked]])
+    return Layer(asked, right, wrong)
 
 
 def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer]]:
@@ -124,15 +124,6 @@ def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
             )
             answers = retrieved[query].tolist()
             assert said[place].tolist() == [(a in right) - (a in wrong) for a in answers]
-
-
-def test_own_alone_is_own_of_the_same_queries():
-    scores, relevance, layer = made(9, 10**6)
-    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS)
-    alone = layer["t2i"].alone
-    best = alone.first_right(found.retrieved["t2i"]).best
-    expected = found.scores.ranks["t2i"].best[layer["t2i"].queries]
-    assert (best == np.minimum(expected, 10)).all() and not len(alone.wrong)
 
 
 # Metrics of all relevant items --------------------------------------------------------------------
@@ -333,9 +324,9 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
     assert listed - len(layers["eccv"]["i2t"].right) == 2
     counts = np.bincount(layers["eccv"]["i2t"].right[:, 0])
     assert counts.max() == 48  # so deep have ranks to be kept for mAP@R
-    own = layers["cxc"]["t2i"]
-    kept = {tuple(pair) for pair in own.right.tolist()} & {tuple(pair) for pair in own.own.tolist()}
-    assert len(own.own) - len(kept) == 29 - 28  # of 29 original pairs that are not in CxC
+    judged, split = layers["cxc"]["t2i"], data.split("test")
+    kept = split.image_of_caption[judged.queries[judged.right[:, 0]]] == judged.right[:, 1]
+    assert 25000 - kept.sum() == 29  # original pairs that are not in CxC
 
 
 def best_first(scores_QG: np.ndarray) -> np.ndarray:

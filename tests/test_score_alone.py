@@ -127,6 +127,7 @@ def test_coco_needs_all_its_test_images(capsys):
     ("words", "said"),
     [
         (("--items", "items"), "--items: expected no --annotations"),
+        (("--name", "x", "--ranks", "r.csv"), "--name: expected no --annotations"),
         (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
         (("--images", "a.npy", "--captions", "b.npy", "--out", "r.csv"), "a .parquet file"),
         (("--images", "b.npy", "--captions", "b.npy"), "expected the 40 images of test, found 200"),
@@ -145,3 +146,38 @@ def test_other_objects_than_tensors_are_refused(capsys):
 
 def test_annotations_that_are_not_there(capsys):
     stops(capsys, lambda: score(path="none.json"), "none.json: expected a file of annotations")
+
+
+def test_ranks_tell_what_they_reach_and_no_more(capsys):
+    """A third of the best items was not found among the first seven."""
+    own()
+    rng, rows = np.random.default_rng(0), []
+    for way, ids in (
+        ("i2t", [f"{n}.jpg" for n in range(IMAGES)]),
+        ("t2i", [f"{n}.jpg#{k}" for n in range(IMAGES) for k in range(EACH)]),
+    ):
+        found = np.where(rng.random(len(ids)) < 1 / 3, -1, rng.integers(0, 7, len(ids)))
+        rows += [(way, query, rank) for query, rank in zip(ids, found, strict=True)]
+    table = pd.DataFrame(rows, columns=["direction", "query", "rank"])
+    table.to_csv("ranks.csv", index=False)
+    assert score("--ranks", "ranks.csv", "--out", "r.parquet") == 0
+    told = capsys.readouterr().out
+    for way in ("i2t", "t2i"):
+        of_way = table[table["direction"] == way]["rank"]
+        recall = 100 * ((of_way >= 0) & (of_way < 5)).mean()
+        assert f"{way} R@5 {recall:15.2f}" in re.sub(" +", " ", told) or f"{recall:.2f}" in told
+    assert "R@10" not in told and "MRR" not in told and "mAP" not in told
+    kept = pd.read_parquet("r.parquet")
+    assert kept["rank"].tolist() == table["rank"].tolist()
+
+
+def test_another_file_than_the_annotations_is_refused(capsys):
+    karpathy("dataset_coco.json")
+    Path("README.md").write_text("nothing of this kind")
+    stops(capsys, lambda: score(dataset="mscoco", path="README.md"), "annotations as dataset_coco")
+
+
+def test_a_tensor_that_is_larger_than_what_it_holds_is_refused(capsys):
+    own()
+    torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")
+    stops(capsys, lambda: score("--images", "huge.pt", "--captions", "b.npy"), "huge.pt")

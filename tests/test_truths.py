@@ -4,22 +4,28 @@ import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season, seal
+from scipy.stats import kendalltau
 
 from benchmark.__main__ import main
-from benchmark.boards import claims, comparisons
+from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, read_boards
-from benchmark.boards.truths import of_claims, truths
+from benchmark.boards.claim_ledger import Finding, SeasonClaims
+from benchmark.boards.truths import Judged, of_claims, truths
 from benchmark.core.files import read_json, write_json
 from benchmark.data import results
 from benchmark.data.results import Ranks
+from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
+from benchmark.report.pages.ledger_pages import of_layers
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.season.parameters import OwnClaim, Params
+from benchmark.stats.verdicts import Conclusion
 
 CAPTIONS = len(OWNERS)
 ASKED = range(0, CAPTIONS, 2)  # the captions that were judged
@@ -83,24 +89,30 @@ def test_a_board_by_a_layer_has_its_recalls(board):
 
 def test_ranks_that_were_kept_under_a_layer_decide(board):
     """Cells that are played with the layer keep them; older ones have their first answers."""
-    row = board.row(FUSION)
-    outcome = row.outcomes[0]
-    kept = outcome.scores.ranks | {
-        "t2i@friends": Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
-    }
-    found = replace(outcome, of_layer=results.Scores(ranks=kept)).under(
-        board.layers["friends"], "friends"
-    )
+    outcome, layer = board.row(FUSION).outcomes[0], board.layers["friends"]
+    counts = np.bincount(layer["t2i"].right[:, 0])
+    places = np.concatenate([np.arange(count) + query for query, count in enumerate(counts)])
+    kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)})
+    found = replace(outcome, of_layer=kept).by(layer, "friends")
     assert found.record.metrics["t2i_r1"] == pytest.approx(100 / len(ASKED))
     assert found.record.metrics["t2i_medr"] == 6 and found.ranks("t2i").tolist() == [*range(12)]
+    # Those of other judgements do not count.
+    other = Ranks(np.arange(len(ASKED)), np.ones(len(ASKED), int))
+    kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": other})
+    again = replace(outcome, of_layer=kept).by(layer, "friends").record.metrics
+    assert again == outcome.by(layer, "friends").record.metrics
 
 
 def test_intervals_resample_the_images_of_the_judged_queries(board):
     here = board.under("all")
     assert here.groups.of_queries("t2i").tolist() == [OWNERS[caption] for caption in ASKED]
     row = here.rows[0]
-    low, high = comparisons.interval(here, row, "t2i_r1")
-    assert low <= row.mean("t2i_r1") <= high and low < high
+    # The two captions of an image were one unit; here one of them was judged.
+    hits = [outcome.ranks("t2i") < 1 for outcome in row.played]
+    left = 100 * (np.mean(hits, axis=0) - np.mean(hits)) / len(ASKED)
+    noise = comparisons.sample_of(here, row, "t2i_r1").mean_noise
+    scale = np.sqrt(len(ASKED) / (len(ASKED) - 1))
+    assert noise == pytest.approx(left * scale)
 
 
 def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
@@ -126,7 +138,17 @@ def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
             assert left == (pytest.approx(100 * np.mean(expected["left"])) if k == 1 else None)
 
 
-def test_rows_that_change_their_order_are_named(board):
+def test_rows_that_change_their_order_are_named(season, board):
+    """Whatever the worst row answers first is right."""
+    path = Path("data/prepared/open/relevance.parquet")
+    table = pd.read_parquet(path)
+    worst = [o.retrieved["t2i"][:, 0] for o in board.row("two_branch_bidirectional").played]
+    caption, image = (table[name].str[1:].astype(int) for name in ("caption_id", "image_id"))
+    table["right"] |= np.any([first[caption] == image for first in worst], axis=0)
+    table.to_parquet(path)
+    seal(Path("data/prepared/open/card.json"), [path.name])
+    (board,) = (board for board in read_boards(season) if board.dataset == "open")
+    every = set()
     for truth in truths(board):
         own, here = (
             {row.preset: row.mean("t2i_r1") for row in of.rows} for of in (truth.own, truth.here)
@@ -139,7 +161,10 @@ def test_rows_that_change_their_order_are_named(board):
         found = truth.changes("t2i")
         assert {frozenset((c.first.preset, c.second.preset)) for c in found} == swapped
         assert all(change.own > 0 > change.layer for change in found)
-        assert -1 <= truth.agreement("t2i") <= 1
+        expected = kendalltau([*own.values()], [here[preset] for preset in own]).statistic
+        assert truth.agreement("t2i") == pytest.approx(expected)
+        every |= swapped
+    assert every
 
 
 def test_own_on_the_same_queries_is_the_own_of_these(board):
@@ -151,18 +176,52 @@ def test_own_on_the_same_queries_is_the_own_of_these(board):
 
 
 def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
-    friends, everything = truths(board)
-    for truth in (friends, everything):
-        of_own = {v.claim.id: v for v in claims.verdicts(truth.own)}
-        of_layer = {v.claim.id: v for v in claims.verdicts(truth.here)}
-        # That on i2t was not measured by the layers.
-        assert [own.claim.id for own, _ in truth.verdicts] == ["own_1", "own_2"]
-        for own, here in truth.verdicts:
-            assert own.conclusion == of_own[own.claim.id].conclusion
-            assert here.conclusion == of_layer[own.claim.id].conclusion
-            assert all(not pair.comparison.metric.startswith("i2t") for pair in here.pairs)
-    said = of_claims([friends, everything])
-    assert all(set(of) == {"friends", "all"} for of in said.values())
+    """That on i2t is not told by the layers."""
+    for truth in truths(board):
+        assert [own.claim.id for own, *_ in truth.judged_claims] == ["own_1", "own_2"]
+        for own, here, (step,) in truth.judged_claims:
+            metric = own.claim.parts[0].metric
+            gaps = [
+                of.row("scan_t2i_avg").mean(metric) - of.row("scan_i2t_lse").mean(metric)
+                for of in (truth.own, truth.here)
+            ]
+            for verdict, gap in zip((own, here), gaps, strict=True):
+                assert verdict.pairs[0].difference == pytest.approx(gap)
+            assert np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
+    said = of_claims(truths(board))
+    assert all(set(of) == {"friends", "all"} for of in said.values()) and len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("conclusions", "step", "is_changed"),
+    [
+        (("undecided", "holds"), (0.2, 1.9), True),
+        (("undecided", "holds"), (-0.2, 1.9), False),  # by chance
+        (("holds", "reversed"), (-3.0, -1.0), True),
+        (("holds", "holds"), (0.2, 1.9), False),
+    ],
+)
+def test_a_verdict_changes_if_the_layer_moves_its_difference(conclusions, step, is_changed):
+    own, here = (SimpleNamespace(conclusion=conclusion) for conclusion in conclusions)
+    assert Judged(own, here, [(-1.0, 1.0), step]).is_changed is is_changed
+
+
+def test_the_ledger_names_the_verdicts_that_a_layer_changes():
+    claim = next(iter(papers()["scan"].claims))
+    facts = {"paper": "scan", "id": claim.id, "conclusion": "holds", "reason": "", "parts": []}
+    facts |= {"is_elsewhere": False, "cautions": [], "decisive": None}
+    said = {"crowd": ("holds", "reversed", True), "experts": ("holds", "undecided", False)}
+    finding = Finding(**facts, layers=said)
+    data = {"dataset": "d", "title": "D", "split": "s", "images": 9, "leaders": []}
+    of = SeasonClaims(
+        season="try", title="T", commits=[], versions=[], datasets=[data | {"claims": [finding]}]
+    )
+    (told,) = of_layers([of])
+    assert told["told"] == 1 and told["layers"] == ["crowd", "experts"]
+    assert told["changed"] == [
+        {"claim": claim, "layer": "crowd", "own": Conclusion.HOLDS, "here": Conclusion.REVERSED}
+    ]
+    assert of_layers([of.model_copy(update={"datasets": []})]) == []
 
 
 def test_judge_takes_presets_by_a_layer(season, board, capsys):

@@ -15,7 +15,7 @@ validation chose (1 is the first), and its rsum (0 to 600).
 
 import fcntl
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from benchmark.core.errors import UserError, corrected_by
 from benchmark.core.files import read_csv, write_text
 from benchmark.core.records import RECORD, Provenance, Record, read_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import Scores
+from benchmark.data.results import Ranks, Scores
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION, has_sibling
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
@@ -99,20 +99,34 @@ class Outcome:
         is_kept = results.kept(self.folder, results.RETRIEVED).is_file()
         return results.read_retrieved(self.folder) if is_kept else {}
 
-    def under(self, layer: Mapping[str, Layer], kept_as: str = "") -> "Outcome | None":
+    def by(self, layer: Mapping[str, Layer], kept_as: str = "") -> "Outcome | None":
         """The outcome by a layer of relevance, by its directions: from the ranks of all right items
         where they are kept under the name of the layer, else from the first answers to each query,
         which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
         for way, judged in layer.items():
-            if (found := self.scores.ranks.get(results.of_layer(way, kept_as))) is None:
+            found = self.scores.ranks.get(results.of_layer(way, kept_as))
+            right = np.bincount(judged.right[:, 0], minlength=len(judged.queries))
+            if found is None or not np.array_equal(found.counts, right):  # of other judgements
                 if way not in self.retrieved:
                     return None
                 found, is_whole = judged.first_right(self.retrieved[way]), False
             ranks[way] = found
+        return self._with(ranks, () if is_whole else (*rsum_terms(ranks), "rsum"))
+
+    def on(self, layer: Mapping[str, Layer]) -> "Outcome | None":
+        """The outcome by `own`, on the queries of a layer alone. None without ranks of them."""
+        ranks = {}
+        for way, judged in layer.items():
+            if (found := self.scores.ranks.get(way)) is None:
+                return None
+            ranks[way] = found.at(np.isin(np.arange(len(found)), judged.queries))
+        return self._with(ranks)
+
+    def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
+        """With the metrics that follow from other ranks, or those that are known of them."""
         found = retrieval_metrics(ranks)
-        if not is_whole:
-            found = {name: found[name] for name in (*rsum_terms(ranks), "rsum")}
+        found = {name: found[name] for name in known or found}
         record = self.record.model_copy(update={"metrics": found})
         return replace(self, record=record, of_layer=Scores(ranks=ranks))
 
@@ -262,12 +276,16 @@ class Board:
         """The layers of relevance beside `own`, by name and direction."""
         return layers_of(prepared_tables.read(self.dataset)) if self.card.get("layers") else {}
 
-    def under(self, name: str, other: Mapping[str, Layer] | None = None) -> "Board":
+    def under(self, name: str, is_own: bool = False, cut: float | None = None) -> "Board":
         """The rows of retrieval by a layer of relevance: its queries, their ranks, and the metrics
-        that follow from these. `other` takes its place, as one of the same queries by `own`."""
-        layer, rows = other or self.layers[name], []
+        that follow from these. By `own` on these queries, or with another least score of a right
+        pair, if asked."""
+        layer, rows = self.layers[name], []
+        if cut is not None:
+            layer = layers_of(prepared_tables.read(self.dataset), cut)[name]
         for row in self.retrieval.rows:
-            outcomes = [o.under(layer, "" if other else name) for o in row.played]
+            kept_as = name if cut is None else ""
+            outcomes = [o.on(layer) if is_own else o.by(layer, kept_as) for o in row.played]
             if outcomes and all(outcomes):
                 rows.append(replace(row, outcomes=outcomes))
         queries = {QUERIES[way]: len(judged.queries) for way, judged in layer.items()}

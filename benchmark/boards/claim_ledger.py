@@ -68,8 +68,9 @@ class Finding(Strict):
     cautions: list[str]  # flags.said of what speaks against trusting it
     parts: list[Compared]  # those that were run
     decisive: int | None  # the part whose conclusion is that of the claim; None: none was run
-    layers: dict[str, tuple[Conclusion, Conclusion]] = {}  # of relevance, beside `own`: the
-    # conclusions on their queries and directions alone, by `own` and by the layer
+    layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}  # of relevance, beside `own`: the
+    # conclusions on their queries and directions alone, by `own` and by the layer, and whether it
+    # changes the verdict
     place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
     is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
 

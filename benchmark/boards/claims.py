@@ -270,8 +270,9 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 
 # For the ledger -----------------------------------------------------------------------------------
 
-# (paper, claim) -> layer of relevance -> conclusions on its queries, by `own` and by it
-OfLayers = Mapping[tuple[str, str], dict[str, tuple[Conclusion, Conclusion]]]
+# (paper, claim) -> layer of relevance -> conclusions on its queries, by `own` and by it, and
+# whether the layer changes the verdict
+OfLayers = Mapping[tuple[str, str], dict[str, tuple[Conclusion, Conclusion, bool]]]
 
 
 def season_claims(

@@ -264,7 +264,10 @@ def _near_chance(board: Board, row: Row) -> str:
     if row.task != "retrieval" or not row.played or rsum is None:
         return ""
     images = board.card["counts"]["test"]["images"]
-    if ways == 1:  # only datasets that search one way have groups of images
+    if board.asked:  # by a layer
+        (layer, *_) = board.asked.values()
+        images *= len(layer.queries) / len(layer.right)
+    elif ways == 1:  # only datasets that search one way have groups of images
         images = choices_of(board.groups.of_image)
     of_mean, ends = near_chance(rsum, ways, images), comparisons.interval(board, row, "rsum")
     if of_mean or not ends or not near_chance(ends[0], ways, images):

@@ -6,7 +6,10 @@ judged, the first answer tells R@1. All this follows from the first answers that
 these, too few are judged for longer rankings without the others.
 
 A verdict is that of the claim on the queries of the layer and in its directions; beside it stands
-the verdict by `own` on the same queries, so that nothing but the truth differs.
+the verdict by `own` on the same queries, so that nothing but the truth differs. Two such verdicts
+may differ by chance, as the spread of trainings is estimated anew. So a verdict counts as changed
+if, besides, the layer moves the difference of the claim by more than chance: the same queries and
+trainings count under both, so that this is known far better than either difference.
 """
 
 from collections.abc import Iterable
@@ -17,13 +20,15 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.stats import kendalltau
 
-from benchmark.boards import claims
+from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, Row
 from benchmark.boards.claims import OfLayers, Verdict
-from benchmark.data import prepared_tables
-from benchmark.scoring.relevance import layers_of
+from benchmark.papers.printed_tables import quantity, sides
+from benchmark.scoring.metrics import METRICS, query_terms
+from benchmark.stats import comparisons as stats
+from benchmark.stats.verdicts import Pair
 
 
 class Bounds(NamedTuple):
@@ -32,6 +37,20 @@ class Bounds(NamedTuple):
     wrong: float
     left_out: float | None  # of R@1, over the queries with a judged one among the first answers
     right: float
+
+
+class Judged(NamedTuple):
+    """A claim by `own` and by a layer, on the queries of the layer."""
+
+    own: Verdict
+    here: Verdict
+    steps: list[tuple[float, float]]  # of each part: what the layer adds to its difference, 95%
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the verdict is another one, and the layer moves a part by more than chance."""
+        is_moved = any(low > 0 or high < 0 for low, high in self.steps)
+        return self.own.conclusion != self.here.conclusion and is_moved
 
 
 class Change(NamedTuple):
@@ -70,8 +89,7 @@ class Truth:
     @cached_property
     def own(self) -> Board:
         """The board by `own`, with the queries of the layer."""
-        layer = self.board.layers[self.name]
-        return self.board.under(self.name, {way: of.alone for way, of in layer.items()})
+        return self.board.under(self.name, is_own=True)
 
     @cached_property
     def judged(self) -> dict[tuple[str, str], list[np.ndarray]]:
@@ -91,7 +109,6 @@ class Truth:
         judged = [float((of[:, 0] != 0).mean()) for of_row in of_rows for of in of_row]
         return {
             "queries": len(layer.queries),
-            "own": len(layer.own),
             "right": len(layer.right),
             "judged": len(layer.right) + len(layer.wrong),
             "first answers judged": 100 * fmean(judged),
@@ -121,38 +138,55 @@ class Truth:
             own, layer = (
                 a - b for a, b in zip(values[first.preset], values[second.preset], strict=True)
             )
-            if np.sign(own) != np.sign(layer) and own * layer < 0:
+            if own * layer < 0:
                 found.append(Change(first, second, own, layer))
         return sorted(found, key=lambda change: change.layer)
 
     def agreement(self, way: str) -> float:
         """Kendall's tau-b of the rows by R@1."""
-        rows = [(self.own.row(row.preset), row) for row in self.here.rows]
-        return float(
-            stats.kendalltau(
-                *zip(*[[of.mean(f"{way}_r1") for of in both] for both in rows], strict=True)
-            ).statistic
-        )
+        pairs = [(self.own.row(row.preset), row) for row in self.here.rows]
+        values = [[row.mean(f"{way}_r1") for row in both] for both in pairs]
+        return float(kendalltau(*zip(*values, strict=True)).statistic)
 
-    def other_cuts(self, way: str) -> list[tuple[float, int, "Board"]]:
+    def other_cuts(self, way: str) -> list[tuple[float, int, Board]]:
         """Other least scores of a right pair, with the number of right pairs and the board."""
-        data, found = prepared_tables.read(self.board.dataset), []
-        for cut in self.board.card["layers"][self.name]["cuts"]:
-            layer = layers_of(data, cut)[self.name]
-            found.append((cut, len(layer[way].right), self.board.under(self.name, layer)))
-        return found
+        cuts = self.board.card["layers"][self.name]["cuts"]
+        boards = [self.board.under(self.name, cut=cut) for cut in cuts]
+        return [(cut, len(of.asked[way].right), of) for cut, of in zip(cuts, boards, strict=True)]
 
     @cached_property
-    def verdicts(self) -> list[tuple[Verdict, Verdict]]:
-        """The claims that count and were run in directions of the layer: by `own` on its queries,
-        and by the layer."""
-        both = zip(claims.verdicts(self.own), claims.verdicts(self.here), strict=True)
-        return [(own, here) for own, here in both if own.is_counted and own.pairs and here.pairs]
+    def judged_claims(self) -> list[Judged]:
+        """The claims that count and are of means over queries, all of whose parts the layer tells:
+        by `own` on its queries, and by the layer."""
+        found = []
+        for own, here in zip(claims.verdicts(self.own), claims.verdicts(self.here), strict=True):
+            metrics = [part.metric for part in own.claim.parts]
+            is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(metrics)
+            if is_told and all(map(_is_of_queries, metrics)):
+                found.append(Judged(own, here, [self._step(pair) for pair in here.pairs]))
+        return found
 
-    @property
-    def changed(self) -> list[tuple[Verdict, Verdict]]:
-        """Those whose conclusion the layer changes."""
-        return [(own, here) for own, here in self.verdicts if own.conclusion != here.conclusion]
+    def _step(self, pair: Pair) -> tuple[float, float]:
+        """95% interval of what the layer adds to the difference of a part."""
+        metric, compared = pair.comparison.metric, {}
+        for board in (self.own, self.here):
+            for row in board.rows:
+                sample = comparisons.sample_of(board, row, metric)
+                compared.setdefault(row.preset, []).append(sample)
+        samples = {
+            preset: stats.differences(here, own)
+            for preset, (own, here) in compared.items()
+            if own.values and here.values
+        }
+        trained = {row.preset for row in self.here.rows if not row.declared.fuse}
+        names = [name for name in (pair.comparison.first, pair.comparison.second) if name]
+        spread, less = stats.spread(samples, trained), quantity(metric).less_is_better
+        of = stats.compare(names, [samples[n] for n in names], spread, less_is_better=less)
+        return of.interval or (of.difference, of.difference)  # nothing varies
+
+
+def _is_of_queries(metric: str) -> bool:
+    return all(s in METRICS and query_terms(s, ("i2t_r1", "t2i_r1")) for s in sides(metric))
 
 
 def truths(board: Board) -> list[Truth]:
@@ -165,7 +199,7 @@ def of_claims(truths: Iterable[Truth]) -> OfLayers:
     """The verdicts of all layers of a board, by claim."""
     found: dict[tuple[str, str], dict] = {}
     for truth in truths:
-        for own, here in truth.verdicts:
-            of_claim = found.setdefault((own.paper, own.claim.id), {})
-            of_claim[truth.name] = own.conclusion, here.conclusion
+        for of in truth.judged_claims:
+            conclusions = of.own.conclusion, of.here.conclusion, of.is_changed
+            found.setdefault((of.own.paper, of.own.claim.id), {})[truth.name] = conclusions
     return found

@@ -428,7 +428,7 @@ def unlike(first: Result, second: Result) -> UserError | None:
         return UserError(names, "the same queries", found, do)
     is_torn = first.facts["cluster"] != second.facts["cluster"]
     if is_torn.any():
-        found = " and ".join(repr(of.facts["cluster"][is_torn].iloc[0]) for of in (first, second))
+        found = " and ".join(f"'{of.facts['cluster'][is_torn].iloc[0]}'" for of in (first, second))
         return UserError(f"{names}: {is_torn.idxmax()[1]!r}", "the same cluster", found, do)
     return None
 

@@ -85,7 +85,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     rule = rule_of(arguments)
     three = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
-    if three != (None,) * 3 and (None in three or arguments.season or arguments.like):
+    if three != (None,) * 3 and (
+        None in three or arguments.season or arguments.like or arguments.dataset
+    ):
         expected = "--sd-seeds, --se-images and --of-images, or a season"
         raise UserError("plan", expected, "parts of both, or of one", "give all of one")
     known = of_season(arguments) if None in three else given(arguments)

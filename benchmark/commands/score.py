@@ -21,6 +21,7 @@ tool lists.
 
 import argparse
 import os
+import re
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
@@ -99,6 +100,7 @@ class External(NamedTuple):
     result: Evaluation
     seconds: dict[str, float] = {}
     notes: list[str] = []  # what was taken for granted
+    lost: dict[str, np.ndarray] = {}  # of ranks, which best items were not found, (Q,) bool
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -157,40 +159,50 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def score_alone(arguments: argparse.Namespace) -> None:
-    """Print what follows from scores of annotations, with neither season nor pictures."""
+    """Print what follows from scores of annotations, with neither season nor images."""
+    for name in ("items", "season", "name"):
+        if getattr(arguments, name):
+            raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
     data = annotated(arguments.dataset, arguments.annotations)
-    if arguments.items or arguments.season:
-        wrong = "--items" if arguments.items else "--season"
-        raise UserError(wrong, "no --annotations", "both", "leave one out")
     external = judge(arguments, data)
-    split, ranks = data.split(SPLIT), external.result.scores.ranks
+    result, split = external.result, data.split(SPLIT)
     print(
         f"{data.card['title']}: {len(split.image_rows)} images, {len(split.caption_rows)} captions"
     )
     for note in external.notes:
         print(note)
-    queries = queries_of(data)
-    for name, of_way in ranks.items():
+    queries, layers, partial = queries_of(data), layers_of(data), data.card["partial"]
+    for name, ranks in result.scores.ranks.items():
         way, _, layer = name.partition(LAYER)
         direction = way.removesuffix("_fold")
-        values = rank_metrics(direction, of_way, (*RANK_METRICS, *ALL_RANKS))
         group_Q, groups = pd.factorize(queries[name]["cluster"])
-        where = f"{layer or 'own'}{', mean of folds' * way.endswith('_fold')}"
-        print(f"{where}: {direction}, {len(of_way)} queries")
-        for key, value in values.items():
+        folds = ", mean of folds" * way.endswith("_fold")
+        print(f"{layer or 'own'}{folds}: {direction}, {len(ranks)} queries")
+        found = rank_metrics(direction, ranks, (*RANK_METRICS, *ALL_RANKS))
+        for key, value in found.items():
             metric = METRICS[key]
-            is_told = not (metric.needs_all and (of_way.counts == 1).all())  # as R@1, or as MRR
-            if metric.of_queries is None or not is_told:
+            is_known = layer or way != direction or key in result.metrics or ranks.knows_all
+            is_told = not (metric.needs_all and (ranks.counts == 1).all())  # as R@1, or as MRR
+            if metric.of_queries is None or not is_told or not is_known:
                 continue
-            of_queries = metric.of_queries(of_way)
-            variance = float(np.square(deviations(of_queries, group_Q, len(groups))).sum())
+            variance = float(
+                np.square(deviations(metric.of_queries(ranks), group_Q, len(groups))).sum()
+            )
             low, high = score_interval(value, variance, metric.range[1], len(groups))
-            print(f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]")
+            line = f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]"
+            if layer in partial and (recall := re.fullmatch(r"..._r(\d+)", key)):
+                judged = layers[layer][way].judged(result.retrieved[way])[:, : int(recall[1])]
+                line += f", at most {100 * (judged >= 0).any(1).mean():.2f}"
+            print(line)
     for key in ("rsum", "fold_rsum", "overlap_s"):
-        if key in external.result.metrics:
-            print(f"{METRICS[key].heading}: {external.result.metrics[key]:.2f}")
+        if key in result.metrics:
+            print(f"{METRICS[key].heading}: {result.metrics[key]:.2f}")
     print("intervals: 95%, had other images been drawn")
-    print_doubts(external, data)
+    if partial:
+        told = "people judged some pairs; the others count as wrong, and at most as right"
+        print(f"{', '.join(partial)}: {told}")
+    if "rsum" in result.metrics:
+        print_doubts(external, data)
     if arguments.out:
         write_ranks(arguments, data, external)
 
@@ -200,10 +212,16 @@ def annotated(dataset: str, path: Path) -> Prepared:
     names no splits, all of it. Raises UserError for what cannot be read."""
     module, raw = datasets.load(dataset), path.parent
     known = {field.name for field in fields(module.Options)}
-    given = {"with_pictures": False} if "with_pictures" in known else {}
     if not is_file(path):
         raise UserError(path, "a file of annotations", "nothing", "correct the path")
-    options = module.Options(**given | ({"captions": path.name} if "captions" in known else {}))
+    given = {"with_pictures": False} if "with_pictures" in known else {}
+    given |= {"captions": path.name} if "captions" in known else {}
+    if "annotations" in known and path.name.startswith("dataset_"):  # Karpathy's files
+        given["annotations"] = "karpathy"
+    options = module.Options(**given)
+    if dataset != OWN_IMAGES and path not in (files := module.inventory(raw, options)):
+        expected = ", ".join(file.name for file in files)
+        raise UserError(path, f"annotations as {expected}", path.name, "name the file so")
     tables, card = module.read(raw, options), module.card(options)
     if dataset == OWN_IMAGES and not module.has_splits(raw, options):
         tables = replace(tables, images=tables.images.assign(split=SPLIT))
@@ -211,32 +229,31 @@ def annotated(dataset: str, path: Path) -> Prepared:
     if (found := len(images)) != card.expected_images.get(SPLIT, found) or not found:
         expected = card.expected_images.get(SPLIT, "some")
         raise UserError(path, f"{expected} test images", found, "get the whole file")
-    kept = tables.captions["image_id"].isin(images["image_id"])
-    of_test = replace(
-        tables, images=images, captions=tables.captions[kept], regions=tables.regions[:0]
-    )
+    captions = tables.captions[tables.captions["image_id"].isin(images["image_id"])]
+    of_test = replace(tables, images=images, captions=captions, regions=tables.regions[:0])
     check_rows(of_test)
+    layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
     images, captions = arranged(of_test)
     named = images["file"].where(images["file"] != "", images["image_id"] + ".jpg")
     facts = {"title": card.title, "ways": list(card.ways), "folds": card.folds}
     facts |= {"split": card.split, "counts": {SPLIT: {"images": len(images)}}}
-    layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
-    judged = {"judged": judged_table(layers)} if layers else {}
     return Prepared(
         images=images.assign(file=named),
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
-        card=facts,
+        card=facts | {"partial": [layer.name for layer in layers if layer.partial]},
         folder=Path(dataset),
-        **judged,
+        **({"judged": judged_table(layers)} if layers else {}),
     )
 
 
 def write_ranks(arguments: argparse.Namespace, data: Prepared, external: External) -> None:
-    """One row per query, direction and layer: the rank of the best right item."""
-    queries, ranks = queries_of(data), external.result.scores.ranks
-    seed = arguments.seed
-    tables = [queries[name].assign(seed=seed, rank=of.best) for name, of in ranks.items()]
+    """One row per query, direction and layer: the rank of the best right item, -1 where it was not
+    found."""
+    queries, tables = queries_of(data), []
+    for name, ranks in external.result.scores.ranks.items():
+        best = np.where(external.lost.get(name, False), -1, ranks.best)
+        tables.append(queries[name].assign(seed=arguments.seed, rank=best))
     with atomic(arguments.out) as part:
         pd.concat(tables).to_parquet(part, index=False)
     print(arguments.out)
@@ -413,7 +430,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
             notes.append(f"{path}: not used: {count} ranks {way}, which this dataset does not ask")
     names = dict(zip(("i2t", "t2i"), _names(data), strict=True))
     items = {"i2t": len(names["t2i"][0]), "t2i": len(names["i2t"][0])}
-    ranks, unknown = {}, {"rsum"}
+    ranks, lost, unknown = {}, {}, {"rsum"}
     for way in data.card["ways"]:
         of_way, queries = table[table["direction"] == way], names[way][0]
         named = "image_id" if way == "i2t" else "caption_id"
@@ -438,13 +455,14 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
             raise UserError(f"{path}: {way}", expected, found, do)
         depth = max(int(values[~is_lost].max()) + 1, least_depth)
         ranks[way] = Ranks.of_best(np.where(is_lost, items[way] - 1, values))
+        lost[way] = is_lost
         if is_lost.any():
             beyond = {f"{way}_r{k}" for k in SUMMED_K if k > depth}
             median = rank_metrics(way, ranks[way])[f"{way}_medr"]
             unknown |= beyond | {f"{way}_meanr"} | ({f"{way}_medr"} if median > depth else set())
             query = queries[is_lost.argmax()]
-            lost = f"{way}: {is_lost.sum()} of {len(queries)} not found, as {query!r}"
-            notes.append(f"{lost}; ranks are known below {depth} (--depth, if more were listed)")
+            few = f"{way}: {is_lost.sum()} of {len(queries)} not found, as {query!r}"
+            notes.append(f"{few}; ranks are known below {depth} (--depth, if more were listed)")
     metrics = retrieval_metrics(ranks)
     if unknown.isdisjoint(rsum_terms(ranks)):
         unknown.remove("rsum")
@@ -452,7 +470,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     notes += [f"at least: {', '.join(bounds)}"] * bool(bounds)
     metrics = {name: value for name, value in metrics.items() if name not in unknown}
     result = Evaluation(metrics=metrics, scores=Scores(ranks=ranks))
-    return External("ranks", [path], result, notes=notes)
+    return External("ranks", [path], result, notes=notes, lost=lost)
 
 
 def _evaluated(data: Prepared, **matrices: np.ndarray) -> Evaluation:

@@ -124,7 +124,15 @@ def read(dataset: str) -> Prepared:
 
 
 def judged_table(layers: Iterable[Layer]) -> pd.DataFrame:
-    """The pairs of all layers, as RELEVANCE has them."""
+    """The pairs of all layers, as RELEVANCE has them. Raises UserError for a pair that is there
+    twice, and for a layer without a name of its own."""
+    for layer in layers:
+        if not layer.name.isidentifier() or layer.name == "own":
+            raise UserError("layer", "a name as of a variable, and not own", repr(layer.name))
+        is_twice = layer.pairs.duplicated(["way", "image_id", "caption_id"])
+        if is_twice.any():
+            found = f"{layer.pairs[is_twice].iloc[0]['caption_id']!r} twice with one image"
+            raise UserError(f"layer {layer.name}", "every pair once", found)
     tables = [layer.pairs.assign(layer=layer.name) for layer in layers]
     return pd.concat(tables, ignore_index=True)[list(JUDGED)]
 

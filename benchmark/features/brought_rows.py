@@ -284,9 +284,13 @@ def _safetensors(path: Path, what: str) -> Rows:
 
 def _pt(path: Path, what: str) -> Rows:
     found = weight_files.read_tensors(path)
-    tensors = found if isinstance(found, dict) else {"rows": found}
-    kept = {name: x.detach().float() if x.is_floating_point() else x for name, x in tensors.items()}
-    return _chosen(path, {name: x.numpy() for name, x in kept.items()}, what)
+    tensors, arrays = found if isinstance(found, dict) else {"rows": found}, {}
+    for name, tensor in tensors.items():
+        if tensor.numel() > tensor.untyped_storage().nbytes():  # one number stands for many
+            raise ValueError("a tensor that is larger than what it holds")
+        is_half = tensor.is_floating_point() and tensor.element_size() < 4
+        arrays[name] = (tensor.float() if is_half else tensor).detach().numpy()
+    return _chosen(path, arrays, what)
 
 
 def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:

@@ -338,19 +338,11 @@ def rank_metrics(
 
 
 def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
-    """The metrics of records of every direction, and rsum over all of them."""
+    """The metrics of every direction, and rsum over all of them."""
     metrics = {}
     for direction, of_way in ranks.items():
         metrics |= rank_metrics(direction, of_way)
     return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
-
-
-def every_metric(ranks: Mapping[str, Ranks]) -> dict[str, float]:
-    """`retrieval_metrics`, and those of ALL_RANKS of every direction."""
-    metrics = retrieval_metrics(ranks)
-    for direction, of_way in ranks.items():
-        metrics |= rank_metrics(direction, of_way, ALL_RANKS)
-    return metrics
 
 
 def fold_metrics(

@@ -18,7 +18,7 @@ both together.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -103,12 +103,6 @@ class Layer:
     queries: np.ndarray  # (Q,) ascending, among those of the test split
     right: np.ndarray  # (M, 2) int64: place in `queries`, item; by query
     wrong: np.ndarray  # (N, 2) likewise; the other pairs are unjudged
-    own: np.ndarray  # (O, 2) likewise: what `own` has for these queries
-
-    @property
-    def alone(self) -> "Layer":
-        """`own` for the same queries."""
-        return replace(self, right=self.own, wrong=self.own[:0])
 
     def judged(self, items_SK: np.ndarray) -> np.ndarray:
         """Of the first items of each query of the split: 1 where right, -1 where judged wrong, 0
@@ -134,13 +128,10 @@ def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str,
     split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
-    groups = split.group_of_image, split.group_of_caption
     layers: dict[str, dict[str, Layer]] = {}
     for (name, way), table in data.judged.groupby(["layer", "way"], sort=False):
         sides = images.get_indexer(table["image_id"]), captions.get_indexer(table["caption_id"])
-        (query_P, item_P), (of_query, of_item) = (
-            both if way == "i2t" else both[::-1] for both in (sides, groups)
-        )
+        query_P, item_P = sides if way == "i2t" else sides[::-1]
         is_here_P = (query_P >= 0) & (item_P >= 0)
         is_right_P = table["right"] if least is None else table["score"] >= least
         is_right_P = is_right_P.to_numpy(bool) & is_here_P
@@ -148,11 +139,8 @@ def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str,
         is_asked_P = is_here_P & np.isin(query_P, queries)
         pairs = np.c_[np.searchsorted(queries, query_P), item_P, is_right_P][is_asked_P]
         pairs = np.unique(pairs, axis=0)
-        asked = pd.DataFrame({"place": np.arange(len(queries)), "group": of_query[queries]})
-        items = pd.DataFrame({"item": np.arange(len(of_item)), "group": of_item})
-        own = asked.merge(items, on="group")[["place", "item"]].to_numpy()
         right, wrong = (pairs[pairs[:, 2] == of, :2] for of in (1, 0))
-        layers.setdefault(name, {})[way] = Layer(queries, right, wrong, own)
+        layers.setdefault(name, {})[way] = Layer(queries, right, wrong)
     return layers
 
 
@@ -293,12 +281,12 @@ class LayerRanks:
         """The first pass finds the scores of the right pairs."""
         queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
         query_M, item_M = self.layer.queries[self.layer.right[:, 0]], self.layer.right[:, 1]
-        is_here_M = np.isin(query_M, queries) & np.isin(item_M, items)
-        row, column = (
-            np.searchsorted(of, at[is_here_M], sorter=of.argsort())
-            for of, at in ((queries, query_M), (items, item_M))
+        row_M, column_M = (
+            pd.Index(queries).get_indexer(query_M),
+            pd.Index(items).get_indexer(item_M),
         )
-        self.score_M[is_here_M] = scores_QG[queries.argsort()[row], items.argsort()[column]]
+        is_here_M = (row_M >= 0) & (column_M >= 0)
+        self.score_M[is_here_M] = scores_QG[row_M[is_here_M], column_M[is_here_M]]
 
     def add(self, tile: Tile, dtype: np.dtype) -> None:
         """The second one counts, in the precision of `own`."""

@@ -164,7 +164,8 @@ def differences(first: Sample, second: Sample) -> Sample:
     values = {seed: first.values[seed] - second.values[seed] for seed in first.values}
     if first.noise is None or second.noise is None:
         return Sample(values, None)
-    return Sample(values, {seed: first.noise[seed] - second.noise[seed] for seed in values})
+    noise = {seed: first.noise[seed] - second.noise[seed] for seed in values}
+    return Sample(values, noise, first.units)
 
 
 def _pooled(variances: Collection[Variance]) -> Variance | None:

@@ -71,23 +71,22 @@ def ledger_page(
 
 
 def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
-    """What further layers of relevance change: by season and dataset the number of claims that are
-    judged by each layer, too, and those whose verdict changes, with their findings."""
+    """What further layers of relevance change: by season and dataset how many claims they tell, and
+    those whose verdict one of them changes."""
     known, found = {(p, c.id): c for p, of in papers().items() for c in of.claims}, []
     for season in seasons:
         for data in season.datasets:
-            judged = [finding for finding in data.claims if finding.layers]
+            told = [of for of in data.claims if of.layers and (of.paper, of.id) in known]
             changed = [
                 {"claim": known[of.paper, of.id], "layer": layer, "own": own, "here": here}
-                for of in judged
-                for layer, (own, here) in of.layers.items()
-                if own != here and (of.paper, of.id) in known
+                for of in told
+                for layer, (own, here, is_changed) in of.layers.items()
+                if is_changed
             ]
-            if judged:
-                names = list(dict.fromkeys(layer for of in judged for layer in of.layers))
+            if told:
                 facts = {"season": season.season, "dataset": data.dataset, "title": data.title}
-                facts["layers"] = names
-                found.append(facts | {"judged": len(judged), "changed": changed})
+                facts["layers"] = list(dict.fromkeys(layer for of in told for layer in of.layers))
+                found.append(facts | {"told": len(told), "changed": changed})
     return found
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+import numpy as np
+
 from benchmark.boards.boards import Board
 from benchmark.boards.truths import Truth
 from benchmark.report.pages.claim_tables import statement
@@ -19,20 +21,21 @@ def relevance_page(board: Board, truths: Sequence[Truth]) -> str:
     for way in board.ways:
         if of_way := [truth for truth in truths if way in truth.ways]:
             facts = {"way": way, "truths": of_way, "rises": rises(of_way, way)}
-            tables = {"layers": layers(of_way, way), "verdicts": verdicts(of_way)}
+            tables = {"layers": layers(of_way, way), "order": order(of_way, way)}
             recalls = [recall(of_way, way, k) for k in SUMMED_K]
-            tables |= {"order": order(of_way, way), "cuts": cuts(of_way, way)}
-            shown.append(facts | tables | {"recalls": recalls})
-    return filled("relevance.md.j2", board=board, shown=shown)
+            shown.append(facts | tables | {"recalls": recalls, "cuts": cuts(of_way, way)})
+    is_partial = any(truth.is_partial for truth in truths)
+    facts = {"verdicts": verdicts(truths), "is_partial": is_partial}
+    return filled("relevance.md.j2", board=board, truths=truths, shown=shown, **facts)
 
 
-def rises(of: Sequence[Truth], way: str) -> list[tuple[Truth, list[float]]]:
-    """By how much the R@1 of each row rises, the least first."""
+def rises(of: Sequence[Truth], way: str) -> dict[str, list[float]]:
+    """By how much the R@1 of each row rises, the least first, by layer."""
     metric = f"{way}_r1"
-    return [
-        (t, sorted(row.mean(metric) - t.own.row(row.preset).mean(metric) for row in t.here.rows))
+    return {
+        t.name: sorted(row.mean(metric) - t.own.row(row.preset).mean(metric) for row in t.here.rows)
         for t in of
-    ]
+    }
 
 
 def layers(of: Sequence[Truth], way: str) -> Table:
@@ -41,29 +44,34 @@ def layers(of: Sequence[Truth], way: str) -> Table:
     for truth in of:
         facts = truth.facts(way)
         counts = {"layer": truth.name, "right": truth.rule, "queries": facts["queries"]}
-        counts |= {"right pairs": facts["right"], "of own": facts["own"]}
+        counts["right pairs"] = facts["right"]
         judged = Number(value=facts["first answers judged"] if truth.is_partial else None)
         lines.append(counts | {"judged pairs": facts["judged"], "first answers judged (%)": judged})
     return Table.of("Layers", lines)
 
 
 def recall(of: Sequence[Truth], way: str, k: int) -> Table:
-    """R@K of every row by `own`, on the queries of the first layer, and by each layer with its
-    bounds; the best by `own` first."""
+    """R@K of every row by each layer with its bounds, and by `own` on its queries, once where they
+    are the same; the best by `own` first."""
     metric, first = f"{way}_r{k}", of[0]
     rows = sorted(first.here.rows, key=lambda row: -first.own.row(row.preset).mean(metric))
     columns: dict[str, list] = {"preset": [row.title for row in rows]}
-    columns["own"] = [mean(first.own.row(row.preset).values(metric), 1) for row in rows]
+    asked: list[np.ndarray] = []
     for truth in of:
-        cells = []
-        for row in (truth.here.row(row.preset) for row in rows):
-            found = mean(row.values(metric), 1)
-            ends = truth.bounds(row, way, k) if truth.is_partial else None
-            if ends:
-                left = "" if ends.left_out is None else f"{ends.left_out:.1f}, "
-                found = Number(value=ends.wrong, note=f"({left}{ends.right:.1f})")
-            cells.append(found)
-        columns[truth.name] = cells
+        own, here = ([each.row(row.preset) for row in rows] for each in (truth.own, truth.here))
+        queries = truth.board.layers[truth.name][way].queries
+        if not any(np.array_equal(queries, other) for other in asked):
+            name = f"own, queries of {truth.name}" if asked else "own"
+            columns[name] = [mean(row.values(metric), 1) for row in own]
+            asked.append(queries)
+        columns[truth.name] = [mean(row.values(metric), 1) for row in here]
+        if truth.is_partial:
+            ends = [truth.bounds(row, way, k) for row in here]
+            left = ["" if of.left_out is None else f"{of.left_out:.1f}, " for of in ends]
+            columns[truth.name] = [
+                Number(value=of.wrong, note=f"({part}{of.right:.1f})")
+                for of, part in zip(ends, left, strict=True)
+            ]
     return Table.of(METRICS[metric].heading, columns, [row.preset for row in rows])
 
 
@@ -91,15 +99,17 @@ def cuts(of: Sequence[Truth], way: str) -> Table:
 
 
 def verdicts(of: Sequence[Truth]) -> Table:
-    """The claims that the layers have results for, with the verdict by `own` on the queries of the
-    layer, and by it where that is another one; those that change first."""
-    lines = {}
+    """The claims that the layers tell, with the verdict by `own` on the queries of the layer, and
+    by it where that is another one; those that change first."""
+    lines: dict[tuple[str, str], dict] = {}
     for truth in of:
-        for own, here in truth.verdicts:
+        for own, here, steps in truth.judged_claims:
             line = lines.setdefault((own.paper, own.claim.id), {"claim": statement(own)})
             line.setdefault("own", own.conclusion)
-            is_same = own.conclusion == here.conclusion
-            line[truth.name] = SAME if is_same else f"{here.conclusion} (own: {own.conclusion})"
+            line[truth.name] = SAME
+            if own.conclusion != here.conclusion:
+                moved = ", ".join(f"[{low:+.1f}, {high:+.1f}]" for low, high in steps)
+                line[truth.name] = f"{here.conclusion}; own {own.conclusion}; adds {moved}"
     names = [truth.name for truth in of]
     ordered = sorted(lines.values(), key=lambda line: all(line.get(n) == SAME for n in names))
     return Table.of("Verdicts", ordered)
