@@ -55,6 +55,7 @@ PLACE_PHOTOGRAPHS = (
     "place train2014/ and val2014/, or train2014.zip and val2014.zip, in the raw folder"
 )
 
+AGAIN = "get the file again"
 PACKAGE = "eccv_caption"  # of the layers' files
 RULES = {
     "cxc": "pairs that raters of Crisscrossed Captions scored 3 of 5 or more, instead of own",
@@ -161,13 +162,10 @@ def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Laye
     found = {name: _judged_files(raw, name) for name in RULES}
     if options.is_precomp or not any(found.values()):
         return []
-    entries = karpathy.parse(archives.text(_karpathy_file(raw), KARPATHY), KARPATHY)
-    caption_of = {
-        sentid: f"{entry.cocoid}#{number}"
-        for entry in entries
-        if entry.split == "test"
-        for number, sentid in enumerate(entry.sentids[:EACH])
-    }
+    if tables.captions.index.name != "sentid":
+        where = f"{KARPATHY}: sentid"
+        raise UserError(where, "an id of each caption, by which layers name it", "none", AGAIN)
+    caption_of = tables.captions["caption_id"].to_dict()
     images = set(tables.images["image_id"][tables.images["split"] == "test"])
     layers = []
     for name, files in found.items():
@@ -202,7 +200,7 @@ def _judged_files(raw: Path, name: str) -> dict[str, Path]:
 
 def _judged(path: Path) -> dict[int, list[int]]:
     """{query: [items]}: ids of COCO's images and annotations."""
-    data = parse_json(archives.text(path, path.name), path.name, "get the file again")
+    data = parse_json(archives.text(path, path.name), path.name, AGAIN)
     is_read = isinstance(data, dict) and all(
         re.fullmatch(r"[1-9]\d{0,11}", key)
         and isinstance(items, list)
@@ -211,7 +209,7 @@ def _judged(path: Path) -> dict[int, list[int]]:
     )
     if not is_read:
         expected = '{"id": [ids]}, with ids of COCO'
-        raise UserError(path, expected, f"{str(data)[:60]!r}", "get the file again")
+        raise UserError(path, expected, f"{str(data)[:60]!r}", AGAIN)
     return {int(key): items for key, items in data.items()}
 
 
@@ -326,20 +324,23 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
         }
     )
     captions = [
-        (f"{_image_id(entry)}#{number}", _image_id(entry), text)
+        (f"{_image_id(entry)}#{number}", _image_id(entry), text, entry.sentids[number])
         for entry in entries
         for number, text in enumerate(_kept(entry))
     ]
+    captions = pd.DataFrame(captions, columns=["caption_id", "image_id", "text", "sentid"])
+    if captions["sentid"].notna().all():  # the index, as it is no part of the table
+        captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
     return Tables(
         images=images.assign(group=images["image_id"]),
-        captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
+        captions=captions.drop(columns="sentid"),
         notes=tuple(_notes(entries, options.restval)),
     )
 
 
 def _image_id(entry: karpathy.Entry) -> str:
     if entry.cocoid is None:
-        raise UserError(f"{entry.where}: cocoid", "int", None, "get the file again")
+        raise UserError(f"{entry.where}: cocoid", "int", None, AGAIN)
     return str(entry.cocoid)
 
 

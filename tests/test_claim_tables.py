@@ -200,7 +200,7 @@ class TestExport:
     [
         (Limit(1, None), "1 more seed of each"),
         (Limit(None, 52_001, 5), "about 53,000 images with 5 more seeds"),
-        (Limit(None, None), "neither more seeds nor more images"),
+        (Limit(None, None), "neither more seeds alone nor more images with ten more seeds"),
     ],
 )
 def test_what_limits_a_verdict_is_said_in_words(limit, words):

@@ -645,3 +645,21 @@ def test_the_table_of_what_judge_is_given():
         print(f"{name} | {told} | {runs}", flush=True)
         assert all(is_plausible(share, runs, 0.94, 0.97) for share in shares[:2]), name
         assert is_plausible(found.false, runs, 0.0, 0.05), name
+
+
+def test_tables_of_several_seeds_may_be_several_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng, of_seed = np.random.default_rng(0), {"a": [], "b": []}
+    for name, tables in of_seed.items():
+        for seed in range(3):
+            value = rng.normal(name == "a", 1, 200)
+            table = pd.DataFrame({"query": [f"q{n}" for n in range(200)], "value": value})
+            table.to_csv(f"{name}{seed}.csv", index=False)
+            tables.append(table.assign(seed=seed))
+        pd.concat(tables).to_csv(f"{name}.csv", index=False)
+    assert main(["judge", "a.csv", "b.csv", "--out", "one.json"]) == 0
+    many = [",".join(f"{name}{seed}.csv" for seed in range(3)) for name in of_seed]
+    assert main(["judge", *many, "--out", "many.json"]) == 0
+    one, several = (json.loads(Path(f"{name}.json").read_text())[0] for name in ("one", "many"))
+    assert one["seeds"] == several["seeds"] == [3, 3]
+    assert all(one[key] == several[key] for key in ("difference", "low", "high", "p"))

@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.commands import score
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, judged_table
 from benchmark.data.results import Ranks, read_scores, write_scores
+from benchmark.features.brought_rows import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
 from benchmark.scoring.relevance import Layer, Matrices, Relevance, layers_of, ranks_of
@@ -327,6 +329,18 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
     judged, split = layers["cxc"]["t2i"], data.split("test")
     kept = split.image_of_caption[judged.queries[judged.right[:, 0]]] == judged.right[:, 1]
     assert 25000 - kept.sum() == 29  # original pairs that are not in CxC
+
+
+@needs_files
+def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
+    data, reference = coco
+    read = score.annotated("mscoco", data.folder / "dataset_coco.json")
+    captions = read.captions["caption_id"].tolist()
+    names = {name: at for at, name in enumerate(map(str, reference.coco_ids))}
+    rows = Rows(path=Path("b.npz"), values=np.zeros((25000, 2)), ids={"sentid": [*names][::-1]})
+    at = places(rows, score._names(read)[1], "captions")
+    assert at.tolist() == [24999 - names[str(s)] for s in read.captions["sentid"]]
+    assert len(captions) == 25000
 
 
 def best_first(scores_QG: np.ndarray) -> np.ndarray:

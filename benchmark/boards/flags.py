@@ -54,7 +54,7 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "1": "unlike seeds",
     "U": "unequal settings",
     "Q": "evened settings",
-    "H": "tuned on one side",
+    "H": "unlike trials",
     "I": "these test images",
     "L": "few test queries",
     "Y": "unlike machines",

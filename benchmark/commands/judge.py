@@ -9,7 +9,8 @@ A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and 
 or 0 and 100, or any number), or query and rank (of the best relevant item, from 0; empty or -1: not
 found). It may have direction (i2t, t2i, ...), cluster (what is drawn anew, such as the image of a
 caption; default: the query), seed (default: 0), layer, dataset and gallery. With --qrels it is a
-TREC run, or one per seed with commas between. Else it is SEASON:PRESET, with all its seeds.
+TREC run. Either is one file, or one per seed with commas between. Else it is SEASON:PRESET, with
+all its seeds.
 
 Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC".
 Every further --pair is asked the same, and p is adjusted for all of them by Holm.
@@ -190,7 +191,11 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 def read_table(name: str, layer: str, metric: str | None) -> Result:
     """A table with a value or a rank for each query, in the direction of the metric."""
     with readable(name, f"a table as {Path(name).suffix}", "save it again, or correct the path"):
-        table = _table(Path(name))
+        paths = [Path(part) for part in name.split(",")]
+        table = _table(paths[0])
+        if len(paths) > 1:  # one per seed
+            of_seed = [table, *map(_table, paths[1:])]
+            table = pd.concat([of.assign(seed=n) for n, of in enumerate(of_seed)])
         table.columns = heads = [str(head).strip().casefold() for head in table]
         numbers = [head for head in (VALUE, "rank") if head in heads]
         if "query" not in heads or len(numbers) != 1 or len(set(heads)) < len(heads):

@@ -176,7 +176,7 @@ def score_alone(arguments: argparse.Namespace) -> None:
         way, _, layer = name.partition(LAYER)
         direction = way.removesuffix("_fold")
         group_Q, groups = pd.factorize(queries[name]["cluster"])
-        folds = ", mean of folds" * way.endswith("_fold")
+        folds = f", mean of {data.card['folds']} folds" * way.endswith("_fold")
         print(f"{layer or 'own'}{folds}: {direction}, {len(ranks)} queries")
         found = rank_metrics(direction, ranks, (*RANK_METRICS, *ALL_RANKS))
         for key, value in found.items():
@@ -198,6 +198,8 @@ def score_alone(arguments: argparse.Namespace) -> None:
         if key in result.metrics:
             print(f"{METRICS[key].heading}: {result.metrics[key]:.2f}")
     print("intervals: 95%, had other images been drawn")
+    if not layers:
+        print("no layer beside own: nobody's judgements are there (docs/datasets.md, layers)")
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
         print(f"{', '.join(partial)}: {told}")
@@ -234,6 +236,8 @@ def annotated(dataset: str, path: Path) -> Prepared:
     check_rows(of_test)
     layers = module.layers(raw, of_test, options) if hasattr(module, "layers") else []
     images, captions = arranged(of_test)
+    if tables.captions.index.name == "sentid":
+        captions = captions.merge(tables.captions["caption_id"].reset_index())
     named = images["file"].where(images["file"] != "", images["image_id"] + ".jpg")
     facts = {"title": card.title, "ways": list(card.ways), "folds": card.folds}
     facts |= {"split": card.split, "counts": {SPLIT: {"images": len(images)}}}
@@ -510,8 +514,11 @@ def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
 def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     """What files may call the test images and captions, in the split's order."""
     split = data.split(SPLIT)
-    captions = data.captions["caption_id"].iloc[split.caption_rows].tolist()
-    return brought_rows.forms_of(data.images.iloc[split.image_rows]), [captions]
+    captions = data.captions.iloc[split.caption_rows]
+    forms = [captions["caption_id"].tolist()]
+    if "sentid" in captions:  # Karpathy's, of COCO its annotation ids
+        forms += [captions["sentid"].astype(str).tolist()] * 3
+    return brought_rows.forms_of(data.images.iloc[split.image_rows]), forms
 
 
 def record_of(season: str, row: Brought, data: Prepared, external: External) -> Record:

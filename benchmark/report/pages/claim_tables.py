@@ -173,4 +173,4 @@ def limited(limit: Limit, unit: str = "images") -> str:
     beside = f" with {limit.seeds_beside} more seeds" if limit.seeds_beside else ""
     ways = [f"{limit.seeds} more seed{'s' * (limit.seeds > 1)} of each"] if limit.seeds else []
     ways += [f"about {two_digits(limit.images):,} {unit}{beside}"] if limit.images else []
-    return " or ".join(ways) or f"neither more seeds nor more {unit}"
+    return " or ".join(ways) or f"neither more seeds alone nor more {unit} with ten more seeds"
