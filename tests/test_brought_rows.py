@@ -275,9 +275,13 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         ),
         "column 'image_emb': expected an id, or one number of each row, found lists beside",
     ),
-    "a tensor of torch": (
+    "no tensor of torch": (
         lambda: Path(npy(TRUE)).rename("x.pt").name,
-        "found .pt; save it with numpy.save",
+        "x.pt: expected plain tensors, found something else",
+    ),
+    "an unknown ending": (
+        lambda: Path(npy(TRUE)).rename("x.h5").name,
+        "found .h5; save it with numpy.save",
     ),
     "one row more": (lambda: npy(OF_CAPTIONS[:6]), "expected the 5 images of test, found 6"),
     "rows of captions that differ": (lambda: npy(OF_CAPTIONS), "expected the 5 images"),

@@ -18,6 +18,7 @@ from benchmark.commands import score as command
 from benchmark.core import files
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import read_record
+from benchmark.data.prepared_tables import JUDGED
 from benchmark.data.results import read_scores
 from benchmark.season.parameter_files import read_params
 
@@ -149,6 +150,7 @@ def data() -> SimpleNamespace:
         image_rows=rows, caption_rows=rows, group_of_image=rows, image_of_caption=rows
     )
     return SimpleNamespace(
+        judged=pd.DataFrame(columns=JUDGED),
         split=lambda name: split,
         images=pd.DataFrame({"image_id": list("abc"), "file": list("abc")}),
         captions=pd.DataFrame({"caption_id": list("xyz")}),
@@ -312,7 +314,9 @@ def test_what_does_not_fit_is_refused(season):
         "cut.npy": "expected a .npy file",
         "text.parquet": "expected a .parquet file",
         "none.npy": "expected a .npy file, found nothing",
-        "a.pt": "expected one of .npy, .npz, .parquet, .csv, .tsv, .safetensors, .mat, found .pt",
+        "a.h5": "expected one of .npy, .npz, .parquet, .csv, .tsv, .safetensors, .pt, .pth, .mat, "
+        "found .h5",
+        "a.pt": "expected plain tensors, found nothing",
     }
     for file, reason in reasons.items():
         with refused(kind=Exception) as caught:
