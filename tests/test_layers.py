@@ -270,6 +270,22 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path, line):
         read(tmp_path)
 
 
+def test_a_crowd_has_votes(tmp_path):
+    (tmp_path / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#2\t0.5\t-1\t3\n")
+    with pytest.raises(UserError, match="CrowdFlowerAnnotations.txt:1"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["own", "a b", "x@y", "../x"])
+def test_a_layer_has_a_name_of_its_own(name):
+    pairs = pd.DataFrame({"way": ["t2i"], "image_id": ["a"], "caption_id": ["b"]})
+    pairs = pairs.assign(score=1.0, right=True)
+    with pytest.raises(UserError, match="layer: expected a name"):
+        judged_table([datasets.Layer(name=name, rule="", pairs=pairs)])
+    with pytest.raises(UserError, match="every pair once, found 'b' twice"):
+        judged_table([datasets.Layer(name="x", rule="", pairs=pd.concat([pairs, pairs]))])
+
+
 # MSCOCO: CxC and ECCV Caption ---------------------------------------------------------------------
 
 needs_files = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="needs eccv-caption")
@@ -341,6 +357,32 @@ def test_captions_of_coco_may_be_named_by_their_annotation_ids(coco):
     at = places(rows, score._names(read)[1], "captions")
     assert at.tolist() == [24999 - names[str(s)] for s in read.captions["sentid"]]
     assert len(captions) == 25000
+
+
+def test_half_of_a_layer_and_other_things_than_ids_are_refused(tmp_path):
+    module = datasets.load("mscoco")
+    captions = [{"raw": "x", "sentid": 10 + k} for k in range(5)]
+    listed = [{"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": captions}]
+    (tmp_path / "dataset_coco.json").write_text(json.dumps({"images": listed}))
+    options = module.Options(with_pictures=False)
+    tables = module.read(tmp_path, options)
+    first, second = (tmp_path / f"cxc_{what}.json" for what in module.JUDGED.values())
+    first.write_text('{"1": [10, 11, 99]}')
+    with pytest.raises(UserError, match="cxc_caption_to_image.json: expected both files"):
+        module.layers(tmp_path, tables, options)
+    second.write_text('{"10": [1], "11": [1, 7]}')
+    layer = next(of for of in module.layers(tmp_path, tables, options) if of.name == "cxc")
+    pairs = sorted(
+        layer.pairs[["way", "image_id", "caption_id"]].itertuples(index=False, name=None)
+    )
+    assert pairs == [(way, "1", f"1#{k}") for way in ("i2t", "t2i") for k in (0, 1)]
+    for wrong in ('{"01": [10]}', '{"1": ["10"]}', "[1]", '{"1": {"a": 1}}', "no json"):
+        first.write_text(wrong)
+        with pytest.raises(UserError, match="cxc_image_to_caption.json"):
+            module.layers(tmp_path, tables, options)
+    first.write_bytes(b"\xff\xfe{")
+    with pytest.raises(UserError, match="cxc_image_to_caption.json"):
+        module.layers(tmp_path, tables, options)
 
 
 def best_first(scores_QG: np.ndarray) -> np.ndarray:
