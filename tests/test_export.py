@@ -106,6 +106,24 @@ def test_every_rank_is_exported_with_its_ids(played, capsys):
     assert list(of_images["cluster"]) == list(of_images["query"])
 
 
+def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys):
+    """The other presets of the file tell how far trainings lie apart; a fusion has none."""
+    exported(capsys, "--queries", "all.parquet")
+    table = pd.read_parquet("all.parquet")
+    table[table["dataset"] == "open"].to_parquet("open.parquet", index=False)
+    found = []
+    for start, more in (("open.parquet", ()), ("try", ("--dataset", "open"))):
+        names = [f"{start}:scan_t2i_avg", f"{start}:two_branch_bidirectional"]
+        main(["judge", *names, "--out", f"{start}.json", *more])
+        (verdict,) = read_json(Path(f"{start}.json"))
+        keys = ("difference", "low", "high", "seeds", "margin")
+        found.append([verdict[key] for key in keys])
+    assert found[0] == found[1] and None not in found[0]
+    capsys.readouterr()
+    assert main(["judge", "open.parquet:nobody", "open.parquet:scan_t2i_avg"]) == 2
+    assert "rows of the preset nobody, found none" in capsys.readouterr().err
+
+
 def test_the_cluster_of_a_query_is_the_person_of_its_image(played):
     images = pd.read_parquet("data/prepared/open/images.parquet")
     images["group"] = [f"person {number % 5}" for number in range(len(images))]

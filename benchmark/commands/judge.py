@@ -9,8 +9,9 @@ A result is a table, .csv, .tsv, .parquet or .jsonl, with the columns query and 
 or 0 and 100, or any number), or query and rank (of the best relevant item, from 0; empty or -1: not
 found). It may have direction (i2t, t2i, ...), cluster (what is drawn anew, such as the image of a
 caption; default: the query), seed (default: 0), layer, dataset and gallery. With --qrels it is a
-TREC run. Either is one file, or one per seed with commas between. Else it is SEASON:PRESET, with
-all its seeds.
+TREC run. Either is one file, or one per seed with commas between; FILE:PRESET is a row of a table
+that `export --queries` wrote, whose other rows tell how far trainings lie apart. Else it is
+SEASON:PRESET, with all its seeds.
 
 Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC".
 Every further --pair is asked the same, and p is adjusted for all of them by Holm.
@@ -53,6 +54,7 @@ from benchmark.scoring.metrics import (
     query_terms,
 )
 from benchmark.season.parameter_files import read_params
+from benchmark.season.plugins import presets
 from benchmark.stats import comparisons, verdicts
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.verdicts import Flag, Pair, Rule
@@ -111,8 +113,10 @@ def main(arguments: argparse.Namespace) -> None:
     if twice := [first for first, second in asked if first == second]:
         raise UserError("judge", "two results", f"{twice[0]} twice", "name another one")
     is_swapped = read_claim(arguments, asked[0])
+    table_of.cache_clear()  # files may have changed
     given = {name: read(name, arguments) for name in dict.fromkeys(sum(asked, []))}
-    kinds, everything, put = {type(of) for of in given.values()}, list(given.values()), []
+    kinds, put = {type(of) for of in given.values()}, []
+    everything = [*given.values(), *(read(name, arguments) for name in beside(given))]
     of_presets = {"--season": arguments.season, "--dataset": arguments.dataset}
     others = {"--less-is-better": arguments.less_is_better}
     unused = [name for name, of in (of_presets if Result in kinds else others).items() if of]
@@ -161,7 +165,7 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
         return read_runs(name, arguments.qrels)
     if arguments.qrels:
         raise UserError("--layer", "a table that has it", "--qrels, which are one", "choose")
-    if Path(name).suffix.lower() in TABLES:
+    if Path(name).suffix.lower() in TABLES or preset_of(name):
         return read_table(name, arguments.layer, arguments.metric)
     if is_file(name):
         do = f"name it {', '.join(TABLES)} as what it is, or add --qrels to a TREC run"
@@ -181,6 +185,26 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
     return first
 
 
+def preset_of(name: str) -> str:
+    """The preset that FILE:PRESET names; "" of other names."""
+    file, _, preset = name.rpartition(":")
+    return preset if Path(file).suffix.lower() in TABLES else ""
+
+
+def is_trained(name: str) -> bool:
+    """Whether a result has trainings of its own, as far as its preset tells."""
+    _, declared = presets().get(preset_of(name), (None, None))
+    return declared is None or not declared.fuse and declared.options.get("trains", True) is True
+
+
+def beside(names: Iterable[str]) -> list[str]:
+    """The other presets of files that `export --queries` wrote, which tell how far trainings lie
+    apart: those with trainings of their own."""
+    files = dict.fromkeys(name.rpartition(":")[0] for name in names if preset_of(name))
+    every = [f"{file}:{x}" for file in files for x in table_of(Path(file))["preset"].unique()]
+    return [name for name in every if name not in names and is_trained(name)]
+
+
 @cache
 def boards_of(season: str | None, layer: str) -> list[Board]:
     """The boards of a season that have a layer of relevance, by it; read once."""
@@ -191,12 +215,19 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 def read_table(name: str, layer: str, metric: str | None) -> Result:
     """A table with a value or a rank for each query, in the direction of the metric."""
     with readable(name, f"a table as {Path(name).suffix}", "save it again, or correct the path"):
-        paths = [Path(part) for part in name.split(",")]
-        table = _table(paths[0])
-        if len(paths) > 1:  # one per seed
-            of_seed = [table, *map(_table, paths[1:])]
-            table = pd.concat([of.assign(seed=n) for n, of in enumerate(of_seed)])
-        table.columns = heads = [str(head).strip().casefold() for head in table]
+        preset = preset_of(name)
+        files = (name.removesuffix(f":{preset}") if preset else name).split(",")
+        of_seed = [table_of(Path(file)) for file in files]
+        if len(files) > 1:  # one per seed
+            of_seed = [of.assign(seed=n) for n, of in enumerate(of_seed)]
+        table = pd.concat(of_seed)
+        heads = list(table)
+        if (
+            preset
+            and not (is_of_preset := table.get("preset", pd.Series(dtype=str)) == preset).any()
+        ):
+            raise UserError(name, f"rows of the preset {preset}", "none", DO)
+        table = table[is_of_preset] if preset else table
         numbers = [head for head in (VALUE, "rank") if head in heads]
         if "query" not in heads or len(numbers) != 1 or len(set(heads)) < len(heads):
             expected = "the columns query and value, or query and rank, each once"
@@ -221,8 +252,15 @@ def read_table(name: str, layer: str, metric: str | None) -> Result:
     return _result(name, rows, numbers == ["rank"], notes)
 
 
+@cache
+def table_of(path: Path) -> pd.DataFrame:
+    """A table with plain names of its columns. Raises what `readable` makes a UserError of."""
+    table = _table(path)
+    return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
+
+
 def _table(path: Path) -> pd.DataFrame:
-    """A table as it is. Raises what `readable` makes a UserError of."""
+    """A table as it is."""
     ending = path.suffix.lower()
     if ending == ".parquet":
         return parquet_table(path).to_pandas(ignore_metadata=True)
@@ -396,7 +434,7 @@ def of_files(
         less = METRICS[metric].less_is_better
     names, both = [first.name, second.name], (first, second)
     samples = {of.name: sample_of(of, terms) for of in given if not unlike(first, of)}
-    spread = comparisons.spread(samples, samples)
+    spread = comparisons.spread(samples, [*filter(is_trained, samples)])
     facts = {"less_is_better": less, "metric": shown, "titles": names}
     comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
     notes = [*first.notes, *second.notes]
