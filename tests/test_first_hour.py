@@ -14,6 +14,7 @@ from test_documents import commands, text_of
 
 from benchmark.__main__ import main
 from benchmark.commands import tasks
+from benchmark.contracts import datasets
 from benchmark.encode import drawn_pretraining
 from seasons import clone
 
@@ -77,6 +78,18 @@ def draw(folder: Path) -> None:
     (folder / "captions.json").write_text(json.dumps(content))
 
 
+def write_coco(images: int) -> None:
+    """Karpathy's file of so many test images with five captions each, and embeddings of them."""
+    listed = [
+        {"filename": f"{number}.jpg", "split": "test", "cocoid": number}
+        | {"sentences": [{"raw": "a dog", "sentid": 10 * number + n} for n in range(5)]}
+        for number in range(1, images + 1)
+    ]
+    Path("dataset_coco.json").write_text(json.dumps({"images": listed}))
+    for file, rows in (("a.npy", images), ("b.npy", 5 * images)):
+        np.save(file, np.random.default_rng(rows).normal(size=(rows, 4)))
+
+
 def edit(changes: dict) -> None:
     """Change keys of the season file, as an editor does."""
     PETS.write_text(yaml.safe_dump(yaml.safe_load(PETS.read_text()) | changes))
@@ -84,7 +97,7 @@ def edit(changes: dict) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_readme_runs_as_it_is_printed(newcomer, capsys):
+def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
     readme, said = text_of("README.md"), {}
     assert main(["season", "demo"]) == main(["play"]) == 0
     for heading in SECTIONS:
@@ -108,6 +121,9 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys):
                 for name, file in (("images", "a.npy"), ("captions", "b.npy")):
                     rows = len(pd.read_csv(f"todo/{name}.csv"))
                     np.save(file, np.random.default_rng(1).normal(size=(rows, 4)))
+            if line.startswith("score --dataset mscoco"):
+                monkeypatch.setitem(datasets.load("mscoco").IMAGES[True], "test", 10)
+                write_coco(10)
             capsys.readouterr()
             assert main(words) == 0, line
             said[line] = capsys.readouterr().out
@@ -123,5 +139,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys):
         "query two_branch_bidirectional --image x.jpg",
     ):
         assert re.search(r"   1\. +-?\d\.\d+ +\d+\.png +a dog with the colour", said[line])
+    (told,) = (text for line, text in said.items() if line.startswith("score --dataset mscoco"))
+    assert "10 images, 50 captions" in told and "own, mean of 5 folds: t2i, 50 queries" in told
     assert "won" in said["compare two_branch_bidirectional cca"]
     assert Path(".scratch/site/pets/index.html").is_file()
