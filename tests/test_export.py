@@ -120,6 +120,8 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
         found.append([verdict[key] for key in keys])
     assert found[0] == found[1] and None not in found[0]
     capsys.readouterr()
+    assert main(["judge", "open.parquet,open.parquet:scan_t2i_avg", "open.parquet:nobody"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
     assert main(["judge", "open.parquet:nobody", "open.parquet:scan_t2i_avg"]) == 2
     assert "rows of the preset nobody, found none" in capsys.readouterr().err
 

@@ -663,3 +663,6 @@ def test_tables_of_several_seeds_may_be_several_files(tmp_path, monkeypatch, cap
     one, several = (json.loads(Path(f"{name}.json").read_text())[0] for name in ("one", "many"))
     assert one["seeds"] == several["seeds"] == [3, 3]
     assert all(one[key] == several[key] for key in ("difference", "low", "high", "p"))
+    # A name may have a comma.
+    Path("a.csv").rename("a,1.csv")
+    assert main(["judge", "a,1.csv", "b.csv"]) == 0

@@ -82,6 +82,8 @@ def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
     assert score("--images", "a.npy", "--captions", "b.npy", "--out", "r.parquet") == 0
     told, table, expected = capsys.readouterr().out, pd.read_parquet("r.parquet"), naive()
     assert f"{IMAGES} images, {len(OWNER)} captions" in told
+    assert ("name no split: all images are scored" in told) == (split is None)
+    assert "80/10/10" not in told
     assert list(table) == ["layer", "direction", "query", "cluster", "seed", "rank"]
     for way in ("i2t", "t2i"):
         rows = table[table["direction"] == way]

@@ -191,6 +191,11 @@ def preset_of(name: str) -> str:
     return preset if Path(file).suffix.lower() in TABLES else ""
 
 
+def files_of(name: str) -> list[str]:
+    """A file, or one per seed with commas between."""
+    return [name] if is_file(name) else name.split(",")
+
+
 def is_trained(name: str) -> bool:
     """Whether a result has trainings of its own, as far as its preset tells."""
     _, declared = presets().get(preset_of(name), (None, None))
@@ -200,8 +205,9 @@ def is_trained(name: str) -> bool:
 def beside(names: Iterable[str]) -> list[str]:
     """The other presets of files that `export --queries` wrote, which tell how far trainings lie
     apart: those with trainings of their own."""
-    files = dict.fromkeys(name.rpartition(":")[0] for name in names if preset_of(name))
-    every = [f"{file}:{x}" for file in files for x in table_of(Path(file))["preset"].unique()]
+    given = dict.fromkeys(name.rpartition(":")[0] for name in names if preset_of(name))
+    first = {name: table_of(Path(files_of(name)[0])) for name in given}
+    every = [f"{name}:{preset}" for name, of in first.items() for preset in of["preset"].unique()]
     return [name for name in every if name not in names and is_trained(name)]
 
 
@@ -216,7 +222,7 @@ def read_table(name: str, layer: str, metric: str | None) -> Result:
     """A table with a value or a rank for each query, in the direction of the metric."""
     with readable(name, f"a table as {Path(name).suffix}", "save it again, or correct the path"):
         preset = preset_of(name)
-        files = (name.removesuffix(f":{preset}") if preset else name).split(",")
+        files = files_of(name.removesuffix(f":{preset}") if preset else name)
         of_seed = [table_of(Path(file)) for file in files]
         if len(files) > 1:  # one per seed
             of_seed = [of.assign(seed=n) for n, of in enumerate(of_seed)]

@@ -169,7 +169,7 @@ def score_alone(arguments: argparse.Namespace) -> None:
     print(
         f"{data.card['title']}: {len(split.image_rows)} images, {len(split.caption_rows)} captions"
     )
-    for note in external.notes:
+    for note in (*data.card["notes"], *external.notes):
         print(note)
     queries, layers, partial = queries_of(data), layers_of(data), data.card["partial"]
     for name, ranks in result.scores.ranks.items():
@@ -225,8 +225,11 @@ def annotated(dataset: str, path: Path) -> Prepared:
         expected = ", ".join(file.name for file in files)
         raise UserError(path, f"annotations as {expected}", path.name, "name the file so")
     tables, card = module.read(raw, options), module.card(options)
+    notes = list(tables.notes)
     if dataset == OWN_IMAGES and not module.has_splits(raw, options):
         tables = replace(tables, images=tables.images.assign(split=SPLIT))
+        notes = [note for note in notes if "split" not in note]
+        notes.append("The annotations name no split: all images are scored.")
     images = tables.images[tables.images["split"] == SPLIT]
     if (found := len(images)) != card.expected_images.get(SPLIT, found) or not found:
         expected = card.expected_images.get(SPLIT, "some")
@@ -245,7 +248,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
         images=images.assign(file=named),
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
-        card=facts | {"partial": [layer.name for layer in layers if layer.partial]},
+        card=facts | {"notes": notes, "partial": [layer.name for layer in layers if layer.partial]},
         folder=Path(dataset),
         **({"judged": judged_table(layers)} if layers else {}),
     )
