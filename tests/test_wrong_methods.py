@@ -47,7 +47,7 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "distance": (SIGN, ""),
     "global": ("found torch.nn.first_mean", ""),  # the process keeps it for the second scoring
     "file": ("found the file mean.pt", ""),
-    "threads": ("found 3 threads of torch", ""),
+    "threads": ("found torch's threads", ""),
     "leaves": ("found the working folder", ""),  # and its files are where they belong
     "numpy": ("", ""),  # all generators are seeded
 }

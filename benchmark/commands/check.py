@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from benchmark.contracts.methods import Batch, Captions, Inputs, Phase, RegionBatch, Sizes
 from benchmark.core.devices import make_deterministic
-from benchmark.core.errors import UserError, suggested
+from benchmark.core.errors import UserError, suggested, unfit
 from benchmark.core.names import checked_name
 from benchmark.features import drawn_cnn, text_encoders
 from benchmark.scoring import model_scores, score_checks
@@ -52,17 +52,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     make_deterministic()
     started, name = perf_counter(), checked_name(Path(arguments.method).stem, "check")
-    before = _of_libraries()
+    before = _state()
     module = method_of(arguments.method)
-    changed = [
-        key for key, value in _of_libraries().items() if not _is_same(before.get(key), value)
-    ]
+    changed = [what for what in _changed(before) if what in before]
     is_own = arguments.method.endswith(".py")
     known = own_presets({name: arguments.method}) if is_own else presets()
-    of_method = {key: row for key, (method, row) in known.items() if method == arguments.method}
-    rows = {key: row for key, row in of_method.items() if not row.fuse}
-    trials = {key: Trial(module, row.options, row) for key, row in rows.items()}
-    trials, broken = trials or {name: Trial(module, {})}, len(changed)
+    trials = {
+        key: Trial(module, row.options, row)
+        for key, (method, row) in known.items()
+        if method == arguments.method and not row.fuse
+    } or {name: Trial(module, {})}
+    broken = len(changed)
     for what in changed:
         print(f"FAIL  its import changes {what}, for all that this process computes")
     for preset, trial in trials.items():
@@ -178,7 +178,7 @@ class Trial:
 
 def check(trial: Trial) -> list[Ended]:
     """Try every promise. Without a model that can be built and scores, the rest is not tried."""
-    before = _left_behind()
+    before = _state()
     _try_parts(trial)
     if all(is_kept for _, is_kept, _ in trial.ended):
         _try_scores(trial)
@@ -186,8 +186,7 @@ def check(trial: Trial) -> list[Ended]:
     else:
         trial.ended.append(("the rest was not tried", None, ""))
     with trial.promise("it leaves no file, thread or setting behind"):
-        after = _left_behind()
-        left = [what for what, state in after.items() if before.get(what) != state]
+        left = [what for what in _changed(before) if not what.endswith(" seed")]
         _check(not left, f"found {', '.join(left[:5])}: another model would meet them")
     return trial.ended
 
@@ -200,14 +199,10 @@ def _try_parts(trial: Trial) -> None:
         try:
             TypeAdapter(Inputs).validate_python(vars(takes))
         except ValidationError as error:
-            first = error.errors()[0]
-            expected = first["msg"].removeprefix("Input should be ")
-            told = f"inputs: {first['loc'][0]}: expected {expected}, found {first['input']!r}"
-            raise BrokenError(told) from error
+            raise unfit(error, "inputs", []) from error
         sentence, known = trial.row and trial.row.sentence, text_encoders()
-        if sentence not in (None, *known):
-            told = f"the preset's sentence: expected one of {', '.join(known)}"
-            raise BrokenError(f"{told}, found {suggested(sentence, known)}")
+        told = f"expected one of {', '.join(known)}, found {suggested(sentence, known)}"
+        _check(sentence in (None, *known), f"the preset's sentence: {told}")
         notes.append(f"{takes.image} and {takes.text} for {takes.task}")
     with trial.promise("the recipe is a list of phases with one learning rate per epoch") as notes:
         phases = trial.module.recipe(trial.config)
@@ -308,7 +303,18 @@ def _try_training(trial: Trial) -> None:
         notes += [f"no gradient for {', '.join(lacking)}"] * bool(lacking)
     if trial.takes.task == "retrieval":
         with trial.promise("pairs that it learned do not score below others: the greatest is best"):
-            _check_learned(trial, phases)
+            # Learned to the end: no loss with the wrong sign, no distance as a score.
+            model = _trained(trial, phases, STEPS, lower=0.0)[0].eval()
+            with torch.no_grad():
+                texts = model.encode_captions(trial.captions(PAIRS))
+                scores = model.similarity(model.encode_images(trial.images(PAIRS)), texts)
+            own, other = (
+                scores.diagonal().mean(),
+                scores[~torch.eye(PAIRS, dtype=torch.bool)].mean(),
+            )
+            told = f"its pairs score {float(own):.3g} on average, others {float(other):.3g}"
+            is_reversed = own < other - scores.std() / 2  # what is hardly learned is about equal
+            _check(not is_reversed, f"{told}: is the sign of the loss or of the score wrong?")
     with trial.promise("what it learned is in its parameters and buffers"):
         _check_again(trial, _trained(trial, phases, 3)[0].eval())
     with trial.promise("the same seed gives the same training"):
@@ -361,18 +367,6 @@ def _trained(
     return model, losses
 
 
-def _check_learned(trial: Trial, phases: list[Phase]) -> None:
-    """Eight pairs are learned, to the end: no loss with the wrong sign, no distance as a score."""
-    model = _trained(trial, phases, STEPS, lower=0.0)[0].eval()
-    with torch.no_grad():
-        images, captions = trial.images(PAIRS), trial.captions(PAIRS)
-        scores = model.similarity(model.encode_images(images), model.encode_captions(captions))
-    own, other = scores.diagonal().mean(), scores[~torch.eye(PAIRS, dtype=torch.bool)].mean()
-    told = f"its pairs score {float(own):.3g} on average, others {float(other):.3g}"
-    is_reversed = own < other - scores.std() / 2  # what is hardly learned is about equal
-    _check(not is_reversed, f"{told}: is the sign of the loss or of the score wrong?")
-
-
 def _check_again(trial: Trial, model: nn.Module) -> None:
     """Score a made-up split, and again as `evaluate` does: by a model with the same weights, of a
     file that is loaded anew, in other batches and another order."""
@@ -410,48 +404,39 @@ def _unregistered(model: nn.Module) -> Iterator[str]:
                 yield f"{prefix}.{name}".removeprefix(".")
 
 
-def _of_libraries() -> dict[str, object]:
-    """What a file that is imported can change for all others: settings, states, functions."""
-    owners = (torch, torch.Tensor, torch.nn, torch.nn.functional, torch.nn.init, torch.optim, np)
-    found = {
-        f"{owner.__name__}.{name}": value
-        for owner in owners
-        for name, value in vars(owner).items()
-        if callable(value)
-    }
-    return found | {
+def _state() -> dict[str, object]:
+    """What a file or a model can change for all that this process computes: settings and seeds,
+    threads, files of the working folder with their times, and names of libraries."""
+    owners = (torch, Tensor, nn, nn.functional, nn.init, torch.optim, np)
+    state = {
         "torch's default dtype": torch.get_default_dtype(),
         "torch's default device": torch.get_default_device(),
         "torch's threads": torch.get_num_threads(),
         "torch's deterministic mode": torch.are_deterministic_algorithms_enabled(),
         "whether torch keeps gradients": torch.is_grad_enabled(),
-        "torch's seed": str(torch.get_rng_state().tolist()),
-        "numpy's seed": str(np.random.get_state()[1:3]),
-        "Python's seed": str(random.getstate()),
+        "torch's seed": torch.get_rng_state().tolist(),
+        "numpy's seed": np.random.get_state()[1:3],
+        "Python's seed": random.getstate(),
+        "the working folder": Path.cwd(),
     }
-
-
-def _left_behind() -> dict[str, object]:
-    """What a model can leave to the next one beside its weights: files of the working folder with
-    their sizes and times, threads, settings of torch, and names that are new in libraries."""
-    files = {f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")}
-    threads = {f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon}
-    names = {
-        f"{owner.__name__}.{name}": True
-        for owner in (torch, torch.nn, torch.nn.functional, np)
+    state |= {f"the thread {x.name}": True for x in threading.enumerate() if not x.daemon}
+    state |= {f"the file {path}": path.stat().st_mtime_ns for path in Path().glob("[!.]*.*")}
+    return {what: str(value) for what, value in state.items()} | {
+        f"{owner.__name__}.{name}": value
+        for owner in owners
         for name, value in vars(owner).items()
         if not isinstance(value, ModuleType)
     }
-    settings = {
-        f"the working folder {Path.cwd()}": True,
-        f"{torch.get_num_threads()} threads of torch": True,
-        f"the default dtype {torch.get_default_dtype()}": True,
-    }
-    return settings | threads | names | files
 
 
-def _is_same(before: object, after: object) -> bool:
-    return before is after or before is None or (not callable(after) and before == after)
+def _changed(before: dict[str, object]) -> list[str]:
+    """What is there now and was not, or was another: texts by what they say."""
+    return [
+        what
+        for what, value in _state().items()
+        if before.get(what) is not value
+        and not (isinstance(value, str) and before.get(what) == value)
+    ]
 
 
 def _check(holds: object, told: str) -> None:
