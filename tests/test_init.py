@@ -55,7 +55,7 @@ def test_a_folder_becomes_the_active_season(capsys):
     told = capsys.readouterr().out
     assert "my pets: 12 images, 24 captions" in told
     assert "2 to test, 1 to validate. Nothing can be concluded from 2 test images" in told
-    assert "train 9, val 1, test 2" in told
+    assert "train 9, val 1, test 2" in told and told.count("next: ") == 1
     assert active_season() == "my_pets"
     assert {cell.preset for cell in read_params().cells.values()} >= {"cca", "scan_t2i_avg"}
     assert all(cell.scaled for cell in read_params().cells.values() if cell.method != "cca")

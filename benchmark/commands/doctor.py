@@ -6,21 +6,11 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
 from benchmark.commands.tasks import seconds_of
 from benchmark.core import numerics
-from benchmark.core.devices import fingerprint, pick
+from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
-from benchmark.data.raw_files import (
-    RawDataset,
-    checklist,
-    downloads,
-    fetch_advice,
-    is_changed,
-    marked,
-    raw_dataset,
-)
+from benchmark.data import raw_files
 from benchmark.features import faster_rcnn
 from benchmark.features import load as load_encoder
 from benchmark.season.parameter_files import check_project, read_params
@@ -39,18 +29,23 @@ def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see it."""
     check_project()
     params = read_params()
-    device = pick(params.device)
-    kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    print(f"device         {kind}")
+    print(f"device         {kind(pick(params.device))}")
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")
     print(f"packages       {', '.join(f'{name} {version(name)}' for name in PACKAGES)}")
     print(f"season         {params.season}: {len(params.cells)} trainings; {costs(params)}")
     missing = []
     for name in params.datasets:
-        dataset = raw_dataset(params, name)
-        reason = dataset_lacks(dataset)
-        missing += [name] if reason else []
-        print(f"{name:14} {reason or dataset_has(dataset)}")
+        dataset = raw_files.raw_dataset(params, name)
+        state = dataset_lacks(dataset)
+        if state:
+            missing.append(name)
+        elif raw_files.is_changed(dataset, dataset.origin):
+            is_there = dataset.folder.is_dir()
+            state = "changed since it was fetched" if is_there else "not fetched yet"
+            state += f"; {raw_files.fetch_advice(dataset)}"
+        else:
+            state = f"ok, {dataset.release}" if dataset.release else "ok"
+        print(f"{name:14} {state}")
     for key, features in params.feature_sets.items():
         if not (Path(features.folder) / "card.json").is_file():
             reason = features_lack(params, features)
@@ -64,22 +59,14 @@ def main(arguments: argparse.Namespace) -> None:
 def costs(params: Params) -> str:
     """Disk and hours of the season. Trainings are timed by their committed records."""
     timed = [seconds for cell in params.cells.values() if (seconds := seconds_of(cell))]
-    raw = sum(raw_dataset(params, name).card.raw_gib for name in params.datasets)
+    raw = sum(raw_files.raw_dataset(params, name).card.raw_gib for name in params.datasets)
     needed = 2 * raw + CELL_GIB * len(params.everything)
     free = shutil.disk_usage(".").free / GIB
     known = f"{len(timed)} of them took {sum(timed) / 3600:.1f} hours where they were run"
     return f"{known}; about {needed:.1f} GiB of disk, {free:.1f} free"
 
 
-def dataset_has(dataset: RawDataset) -> str:
-    """Whether the raw files are those that were fetched, and which release."""
-    if is_changed(dataset, dataset.origin):
-        state = "changed since it was fetched" if dataset.folder.is_dir() else "not fetched yet"
-        return f"{state}; {fetch_advice(dataset)}"
-    return f"ok, {dataset.release}" if dataset.release else "ok"
-
-
-def dataset_lacks(dataset: RawDataset) -> str:
+def dataset_lacks(dataset: raw_files.RawDataset) -> str:
     """Which raw files are missing, and where they come from, in lines; "" if all are there."""
     raw, card = dataset.origin, dataset.card
     try:
@@ -91,16 +78,16 @@ def dataset_lacks(dataset: RawDataset) -> str:
     if not reason:
         return ""
     is_own = dataset.source or dataset.folder.is_symlink()  # where fetch writes nothing
-    names = [] if is_own else [remote.name for remote in downloads(card, raw)]
+    names = [] if is_own else [remote.name for remote in raw_files.downloads(card, raw)]
     lines = [f"MISSING: {reason}"]
     lines += [f"ask for it at {card.form}"] if card.form else []
     lines += [f"fetch downloads {', '.join(names)}"] if names else []
-    return "\n  ".join(lines + marked(checklist(card, raw)))
+    return "\n  ".join(lines + raw_files.marked(raw_files.checklist(card, raw)))
 
 
 def features_lack(params: Params, features: FeatureSet) -> str:
     """Which file an encoding needs and lacks, and where it is to be put; "" if none."""
-    raw = raw_dataset(params, features.dataset).origin
+    raw = raw_files.raw_dataset(params, features.dataset).origin
     paths = [raw / features.image.features] if features.image and features.image.features else []
     if features.proposals and features.proposals.how == "file":
         paths = [raw / features.proposals.boxes]

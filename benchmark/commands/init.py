@@ -36,13 +36,8 @@ from benchmark.data import prepared_tables
 from benchmark.data.raw_files import HASHED, raw_dataset
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
-from benchmark.season.parameter_files import (
-    SEASON_FILE,
-    SEASONS,
-    check_project,
-    read_local,
-    season_name,
-)
+from benchmark.season import parameter_files as files
+from benchmark.season.parameter_files import SEASON_FILE, SEASONS
 from benchmark.season.parameters import Season, module_of
 from benchmark.season.resolving import resolve
 
@@ -99,15 +94,15 @@ def main(arguments: argparse.Namespace) -> None:
     if not (arguments.name or plain):
         expected, do = "a name with Latin letters or digits", "give the season one with --name NAME"
         raise UserError(folder, expected, repr(folder.resolve().name), do)
-    name = season_name(arguments.name or plain)
-    check_project()  # elsewhere, this would begin a second project
+    name = files.season_name(arguments.name or plain)
+    files.check_project()  # elsewhere, this would begin a second project
     path = SEASONS / name / SEASON_FILE
     if path.exists():
         do = f"choose another with --name, or: rematch season {name} --weights-dir DIR"
         raise UserError(path, "no such season yet", "one", do)
     if not folder.is_dir():
         raise UserError(folder, "a folder with images and captions", "none", "check the path")
-    weights_dir = arguments.weights_dir or read_local().weights_dir
+    weights_dir = arguments.weights_dir or files.read_local().weights_dir
     if weights_dir:  # without one they are downloaded
         features.load(module_of(NETWORK)).load(NETWORK, Path(weights_dir))
     counted = count(folder, captions)
@@ -132,11 +127,7 @@ def main(arguments: argparse.Namespace) -> None:
         write_text(path, text)
         for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
             print(note)
-        parser = argparse.ArgumentParser()
-        season.configure(parser)
-        chosen = parser.parse_args([name])
-        chosen.weights_dir = arguments.weights_dir
-        season.main(chosen)
+        season.activate(name, arguments.weights_dir)
     print(f"{path}: what is run; edit it, then: rematch season {name}")
     print(f"next: rematch play; then read reports/{name}/README.md")
     print(reader.told(folder, options))

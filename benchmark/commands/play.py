@@ -28,15 +28,8 @@ from benchmark.commands import tasks
 from benchmark.core.command_line import alone
 from benchmark.core.errors import UserError
 from benchmark.core.records import RECORD, read_record
+from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameter_files import (
-    SEASONS,
-    active_season,
-    cells_like,
-    check_kept,
-    check_project,
-    resolved,
-)
 from benchmark.season.parameters import Params
 
 LOCK = Path(".scratch/play.lock")
@@ -58,19 +51,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     gpus = gpus_of(arguments.gpus)
     jobs = tasks.jobs_of(arguments.jobs, gpus)
-    check_project()
-    params = resolved(arguments.season)
-    check_kept(params.season)
-    chosen = cells_like(params, arguments.only, "--only")
+    files.check_project()
+    params = files.resolved(arguments.season)
+    files.check_kept(params.season)
+    chosen = files.cells_like(params, arguments.only, "--only")
     last = [f"evaluate-{key}" for key in chosen]
     if arguments.only == "*":
         last += ["cells", "report", "metrics"]
     if arguments.dry:
         print("\n".join(stale(params, last)) or "everything is up to date")
         return 0
-    file = f"{SEASONS}/{params.season}/dvc.yaml"
+    file = f"{files.SEASONS}/{params.season}/dvc.yaml"
     targets = [f"{file}:{name}" for name in last]
-    if arguments.only == "*" and params.season == active_season():
+    if arguments.only == "*" and params.season == files.active_season():
         targets = ["dvc.yaml"]  # one that `dvc status` looks at, too
     with alone(LOCK, "play"):
         pipeline.write_pipelines(params)  # of the season file as it is now
@@ -111,7 +104,7 @@ def stale(params: Params, last: list[str]) -> list[str]:
     now, against the pipelines as they are."""
     edited = pipeline.edited(params)
     ordered = pipeline.in_order(pipeline.all_stages(params), last)
-    file = f"{SEASONS}/{params.season}/dvc.yaml"
+    file = f"{files.SEASONS}/{params.season}/dvc.yaml"
     known = [f"{file}:{name}" for name in last if name not in edited]
     with opened(known) as records:
         old = {name for name in records.stages if name in ordered and records.is_stale(name)}
@@ -163,9 +156,9 @@ class Records:
 
     def write(self) -> None:
         """Write the lock files of the stages that ended."""
-        files = {stage.dvcfile.path: stage.dvcfile for stage in self.unwritten}
+        locks = {stage.dvcfile.path: stage.dvcfile for stage in self.unwritten}
         with self.repo.lock:
-            for path, file in files.items():
+            for path, file in locks.items():
                 stages = [stage for stage in self.unwritten if stage.dvcfile.path == path]
                 file.dump_stages(stages, update_pipeline=False)
         self.unwritten.clear()

@@ -25,14 +25,7 @@ from benchmark.features import drawn_cnn
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.scoring.metrics import METRICS, table_metrics
-from benchmark.season.parameter_files import (
-    PARAMS,
-    active_season,
-    placed,
-    read_local,
-    read_season,
-    season_names,
-)
+from benchmark.season import parameter_files as files
 from benchmark.season.parameters import DRAWN, DatasetSettings, FeatureSet, Option, Params, Season
 from benchmark.season.plugins import Known, Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
@@ -67,10 +60,10 @@ def main(arguments: argparse.Namespace) -> int:
         name = Path(arguments.method).stem
         known = {name: (name, Preset(title=f"{name}, defaults"))}
         known = own_presets({name: arguments.method}) if name != arguments.method else known
-    local = read_local()
+    local = files.read_local()
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
-    params = placed(resolve(NAME, _season(arguments, name, known), known), local)
+    params = files.placed(resolve(NAME, _season(arguments, name, known), known), local)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
         run(params, arguments.dataset, arguments.source)
@@ -163,8 +156,8 @@ def _season(arguments: argparse.Namespace, name: str, known: Known) -> Season:
 
 def _settings(dataset: str) -> DatasetSettings:
     """As the active season has the dataset, else as the first ready-made one that does."""
-    active = [active_season()] if PARAMS.is_file() else []
-    for season in map(read_season, active + season_names()):
+    active = [files.active_season()] if files.PARAMS.is_file() else []
+    for season in map(files.read_season, active + files.season_names()):
         if dataset in season.datasets:
             return season.datasets[dataset].model_copy(update={"presets": ["*"]})
     return DatasetSettings()

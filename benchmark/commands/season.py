@@ -11,6 +11,7 @@ leaves the season file and comes back is not trained again.
 
 import argparse
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,23 +19,8 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import read_json, write_json
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import unequal_settings
+from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameter_files import (
-    Local,
-    activate,
-    active_season,
-    check_project,
-    keep_file,
-    placed,
-    read_brought,
-    read_local,
-    read_season,
-    remove_brought,
-    resolved,
-    season_name,
-    season_path,
-    write_local,
-)
 from benchmark.season.parameters import Params, Season
 from benchmark.season.resolving import resolve
 
@@ -62,46 +48,55 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.schema:
         print(schema(), end="")
     elif arguments.digests and arguments.name:
-        pipeline.write_digests(resolved(arguments.name))
+        pipeline.write_digests(files.resolved(arguments.name))
     elif arguments.digests:
         pipeline.write_readers()
     elif arguments.remove:
-        name = season_name(arguments.name or active_season())
-        for row in remove_brought(name, arguments.remove):
+        name = files.season_name(arguments.name or files.active_season())
+        for row in files.remove_brought(name, arguments.remove):
             print(f"removed: {row.key}, {row.folder}")
-        pipeline.write_pipelines(resolved(name))
+        pipeline.write_pipelines(files.resolved(name))
         print(f"next: rematch report --season {name}, or dvc repro")
     elif arguments.name is None:
-        check_project()
-        show(resolved())
+        files.check_project()
+        show(files.resolved())
     else:
-        _activate(arguments)
+        activate(arguments.name, arguments.weights_dir, arguments.source)
+        print("next: rematch play, or dvc repro")
 
 
-def _activate(arguments: argparse.Namespace) -> None:
-    name, declared = season_name(arguments.name), read_season(arguments.name)
+def activate(path: str, weights_dir: str | None, sources: Iterable[str] = ()) -> None:
+    """Make a season, by name or by the path of its file, the one that `dvc repro` runs."""
+    name, declared = files.season_name(path), files.read_season(path)
     takes: dict[str, dict] = {}
     with suppress(UserError):  # missing or damaged, it is made again
         takes = read_json(REMEMBERED)
-    known = len(takes)
-    params = resolve(name, declared, brought=read_brought(name), remembered=takes)
-    if len(takes) > known:
+    before = len(takes)
+    params = resolve(name, declared, brought=files.read_brought(name), remembered=takes)
+    if len(takes) > before:
         write_json(REMEMBERED, takes)
     for dataset in params.datasets:
         raw_dataset(params, dataset)  # refuses what its reader cannot use, before it is written
-    local = completed(read_local(), params, arguments.weights_dir, arguments.source)
-    keep_file(season_path(arguments.name), name)
+    local = files.read_local()
+    known = {*params.datasets, *(settings.reader for settings in params.datasets.values())}
+    for source in sources:
+        dataset, _, folder = source.partition("=")
+        if dataset not in known or not folder:
+            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
+            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
+        local.sources[dataset] = folder
+    local = local.model_copy(update={"weights_dir": weights_dir or local.weights_dir})
+    files.keep_file(files.season_path(path), name)
     pipeline.write_pipelines(params)
-    activate(name)
-    if local != Local():
-        write_local(local.model_copy(update={"kept": read_local().kept}))
-    for raw in (raw_dataset(placed(params, local), dataset) for dataset in params.datasets):
+    files.activate(name)
+    if local != files.Local():
+        files.write_local(local.model_copy(update={"kept": files.read_local().kept}))
+    for raw in (raw_dataset(files.placed(params, local), dataset) for dataset in params.datasets):
         if raw.source and raw.folder.is_symlink() and raw.folder.resolve() != raw.origin.resolve():
             raw.folder.unlink()  # so that DVC fetches anew, from the folder that is named now
     show(params)
     for line in unequal_settings(params):
         print(f"warning: {line}")
-    print("next: rematch play, or dvc repro")
 
 
 def schema() -> str:
@@ -118,18 +113,3 @@ def show(params: Params) -> None:
     report = Path("reports") / params.season / "README.md"
     if report.is_file():
         print(f"report: {report}")
-
-
-def completed(local: Local, params: Params, weights_dir: str | None, sources: list[str]) -> Local:
-    """The folders of this machine with those that the command line names."""
-    known = {*params.datasets, *(settings.reader for settings in params.datasets.values())}
-    folders = dict(local.sources)
-    for source in sources:
-        name, _, folder = source.partition("=")
-        if name not in known or not folder:
-            expected = f"DATASET=DIR with a dataset of {', '.join(sorted(known))}"
-            raise UserError("--source", expected, repr(source), "name the dataset and its folder")
-        folders[name] = folder
-    return local.model_copy(
-        update={"weights_dir": weights_dir or local.weights_dir, "sources": folders}
-    )

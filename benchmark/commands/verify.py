@@ -28,17 +28,8 @@ from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.results import Ranks, read_scores
 from benchmark.fetch.__main__ import fetch
+from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameter_files import (
-    SEASON_FILE,
-    SEASONS,
-    Local,
-    cells_like,
-    check_project,
-    read_params,
-    read_shared,
-    write_local,
-)
 from benchmark.season.parameters import Params
 
 SCRATCH = Path(".scratch/verify")
@@ -55,11 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     jobs = tasks.jobs_of(arguments.jobs)
-    check_project()
-    params = read_params(arguments.season)
+    files.check_project()
+    params = files.read_params(arguments.season)
     for cell in params.cells.values():
         numerics.require(cell.numerics, cell.threads)  # for the fingerprint
-    chosen = cells_like(params, arguments.cells, "--cells")
+    chosen = files.cells_like(params, arguments.cells, "--cells")
     folders = {key: Path(params.everything[key].folder) for key in chosen}
     committed = {k: read_record(f) for k, f in folders.items() if (f / RECORD).is_file()}
     prints = {record.numerics.get("fingerprint") for record in committed.values()}
@@ -90,7 +81,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def check_raw_files(committed: list[Record]) -> None:
     """Raise UserError where the raw files at hand are not those that records were made from."""
-    shared = read_shared()
+    shared = files.read_shared()
     for name in dict.fromkeys(record.dataset for record in committed):
         told, dataset = fetch(shared, name), raw_dataset(shared, name)
         made_from = {r.manifest_sha256 for r in committed if r.dataset == name}
@@ -149,11 +140,11 @@ def _begin_in(folder: Path, params: Params) -> None:
     from them. The folders of this machine become absolute paths."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data/raw").mkdir(parents=True)
-    files = [SEASONS / params.season / SEASON_FILE]
-    files += [Path(f"data/manifests/{dataset}.json") for dataset in params.datasets]
+    paths = [files.SEASONS / params.season / files.SEASON_FILE]
+    paths += [Path(f"data/manifests/{dataset}.json") for dataset in params.datasets]
     for method in map(Path, params.methods.values()):
-        files += [] if method.is_absolute() else [method, method.with_suffix(".yaml")]
-    for file in filter(Path.is_file, files):
+        paths += [] if method.is_absolute() else [method, method.with_suffix(".yaml")]
+    for file in filter(Path.is_file, paths):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / file)
     for raw in (Path("data/raw") / dataset for dataset in params.datasets):
@@ -163,4 +154,4 @@ def _begin_in(folder: Path, params: Params) -> None:
     sources = {n: str(Path(s).expanduser().absolute()) for n, s in named.items() if s}
     weights = str(Path(params.weights_dir).absolute()) if params.weights_dir else None
     with contextlib.chdir(folder):
-        write_local(Local(weights_dir=weights, sources=sources))
+        files.write_local(files.Local(weights_dir=weights, sources=sources))
