@@ -161,9 +161,9 @@ def count(folder: Path, captions: str | None) -> Counted:
     if reader.has_splits(folder, options):
         val, test = (int((images["split"] == split).sum()) for split in ("val", "test"))
         groups = images["group"][images["split"] == "train"].nunique()
-        if val == 0 and groups > 1:
-            return Counted(len(images), texts, True, max(1, round(groups / 10)), test, True)
-        return Counted(len(images), texts, True, val, test)
+        is_taken = val == 0 and groups > 1
+        val = max(1, round(groups / 10)) if is_taken else val
+        return Counted(len(images), texts, True, val, test, is_taken)
     groups = images["group"].nunique()
     val = max(1, round(groups / 10))
     enough = groups - val - MIN_TEST_QUERIES >= LEAST_TRAINED * groups

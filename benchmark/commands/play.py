@@ -30,7 +30,6 @@ from benchmark.core.errors import UserError
 from benchmark.core.records import RECORD, read_record
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
-from benchmark.season.parameters import Params
 
 LOCK = Path(".scratch/play.lock")
 FLUSH_AFTER = 60  # seconds between two writings of lock files, each of which takes seconds
@@ -58,10 +57,15 @@ def main(arguments: argparse.Namespace) -> int:
     last = [f"evaluate-{key}" for key in chosen]
     if arguments.only == "*":
         last += ["cells", "report", "metrics"]
-    if arguments.dry:
-        print("\n".join(stale(params, last)) or "everything is up to date")
-        return 0
     file = f"{files.SEASONS}/{params.season}/dvc.yaml"
+    if arguments.dry:  # of the season file as it is now, against the pipelines as they are
+        edited = pipeline.edited(params)
+        ordered = pipeline.in_order(pipeline.all_stages(params), last)
+        with opened([f"{file}:{name}" for name in last if name not in edited]) as records:
+            edited |= {x for x in records.stages if x in ordered and records.is_stale(x)}
+        stale = [name for name in ordered if name in edited]
+        print("\n".join(stale) or "everything is up to date")
+        return 0
     targets = [f"{file}:{name}" for name in last]
     if arguments.only == "*" and params.season == files.active_season():
         targets = ["dvc.yaml"]  # one that `dvc status` looks at, too
@@ -97,18 +101,6 @@ def gpus_of(text: str) -> tuple[str, ...]:
 
         pick(f"cuda:{gpu}")
     return gpus
-
-
-def stale(params: Params, last: list[str]) -> list[str]:
-    """Which of some stages and of those that they need would be run: of the season file as it is
-    now, against the pipelines as they are."""
-    edited = pipeline.edited(params)
-    ordered = pipeline.in_order(pipeline.all_stages(params), last)
-    file = f"{files.SEASONS}/{params.season}/dvc.yaml"
-    known = [f"{file}:{name}" for name in last if name not in edited]
-    with opened(known) as records:
-        old = {name for name in records.stages if name in ordered and records.is_stale(name)}
-    return [name for name in ordered if name in edited | old]
 
 
 class Records:

@@ -26,8 +26,8 @@ from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.scoring.metrics import METRICS, table_metrics
 from benchmark.season import parameter_files as files
-from benchmark.season.parameters import DRAWN, DatasetSettings, FeatureSet, Option, Params, Season
-from benchmark.season.plugins import Known, Preset, needs, own_presets, presets
+from benchmark.season.parameters import DRAWN, DatasetSettings, Option, Params, Season
+from benchmark.season.plugins import Preset, needs, own_presets, presets
 from benchmark.season.resolving import resolve
 from benchmark.train.__main__ import train_cell
 
@@ -55,18 +55,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     if (arguments.preset is None) == (arguments.method is None):
         raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
-    name, known = arguments.preset, presets()
+    name, dataset, known = arguments.preset, arguments.dataset, presets()
     if arguments.method:  # with its defaults, or the presets beside it
         name = Path(arguments.method).stem
         known = {name: (name, Preset(title=f"{name}, defaults"))}
         known = own_presets({name: arguments.method}) if name != arguments.method else known
+    if name not in known:
+        found, do = f"no such preset: {suggested(name, known)}", "see: rematch list presets"
+        raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)
+    needed, options = needs(name, known), dict(map(option, arguments.option))
+    trained = [preset for preset in needed if not known[preset][1].fuse]
+    settings = DatasetSettings()  # or as the active season has them, or the first that does
+    active = [files.active_season()] if files.PARAMS.is_file() else []
+    for season in map(files.read_season, active + files.season_names()):
+        if dataset in season.datasets:
+            settings = season.datasets[dataset].model_copy(update={"presets": ["*"]})
+            break
+    season = {
+        "title": f"{name} on {dataset}",
+        "datasets": {dataset: settings},
+        "presets": needed,
+        "seeds": [arguments.seed],
+        "options": dict.fromkeys(trained, options) if options else {},
+    }
     local = files.read_local()
     if arguments.weights_dir:
         local = local.model_copy(update={"weights_dir": arguments.weights_dir})
-    params = files.placed(resolve(NAME, _season(arguments, name, known), known), local)
+    params = files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
-        run(params, arguments.dataset, arguments.source)
+        run(params, dataset, arguments.source)
         record = read_record(Path(cell.folder))
     if arguments.json:
         print(json.dumps(record.model_dump(mode="json"), indent=2))
@@ -105,13 +123,16 @@ def run(params: Params, dataset: str, source: Path | None) -> None:
             _say(line)
         for encoding in params.feature_sets.values():  # of what was prepared before
             shutil.rmtree(encoding.folder, ignore_errors=True)
+    tables = prepared_tables.read(dataset).sha256
     for encoding in params.feature_sets.values():
-        if not _is_encoded(encoding):
-            settings = encoding.image or encoding.proposals
-            if settings and settings.network == DRAWN and not drawn_cnn.WEIGHTS.is_file():
+        path, drawn = Path(encoding.folder) / "card.json", encoding.image or encoding.proposals
+        settings = drawn or encoding.words or encoding.sentence
+        made = read_json(path) if path.is_file() else {}
+        if made.get("prepared_sha256") != tables or made["settings"] != settings.model_dump():
+            if drawn and drawn.network == DRAWN and not drawn_cnn.WEIGHTS.is_file():
                 _say(f"pretrain {DRAWN}, once")
                 drawn_pretraining.main()
-            _say(f"encode {Path(encoding.folder).relative_to('data/features')}")
+            _say(f"encode {path.parent.relative_to('data/features')}")
             encode(params, encoding)
     for cell in params.cells.values():
         _say(f"train {cell.dataset}/{cell.preset} {cell.seed}")
@@ -126,41 +147,6 @@ def run(params: Params, dataset: str, source: Path | None) -> None:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _is_encoded(encoding: FeatureSet) -> bool:
-    """Whether the folder holds such features of the present tables."""
-    card = Path(encoding.folder) / "card.json"
-    facts = read_json(card) if card.is_file() else {}
-    settings = encoding.image or encoding.words or encoding.sentence or encoding.proposals
-    prepared = prepared_tables.read(encoding.dataset).sha256
-    return facts.get("prepared_sha256") == prepared and facts["settings"] == settings.model_dump()
-
-
-def _season(arguments: argparse.Namespace, name: str, known: Known) -> Season:
-    """A season of one preset, and of those that it needs."""
-    if name not in known:
-        found, do = f"no such preset: {suggested(name, known)}", "see: rematch list presets"
-        raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)
-    options = dict(map(option, arguments.option))
-    trained = [preset for preset in needs(name, known) if not known[preset][1].fuse]
-    season = {
-        "title": f"{name} on {arguments.dataset}",
-        "datasets": {arguments.dataset: _settings(arguments.dataset)},
-        "presets": needs(name, known),
-        "seeds": [arguments.seed],
-        "options": dict.fromkeys(trained, options) if options else {},
-    }
-    return checked(Season, season, "run")
-
-
-def _settings(dataset: str) -> DatasetSettings:
-    """As the active season has the dataset, else as the first ready-made one that does."""
-    active = [files.active_season()] if files.PARAMS.is_file() else []
-    for season in map(files.read_season, active + files.season_names()):
-        if dataset in season.datasets:
-            return season.datasets[dataset].model_copy(update={"presets": ["*"]})
-    return DatasetSettings()
 
 
 def option(text: str) -> tuple[str, Option]:

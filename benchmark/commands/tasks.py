@@ -104,22 +104,19 @@ def run_all(
                 return
             failed[name] = reason
             bar.write(f"{name}: failed: {reason}", file=sys.stderr)
-            for other in [other for other in ahead if name in tasks[other].needs]:
-                if other in ahead:
-                    ahead.remove(other)
-                    end(other, f"needs {name}, which failed")
 
         try:
             while ahead or running:
-                ready = (name for name in ahead if done.issuperset(tasks[name].needs))
-                name = next(ready, None) if len(running) < jobs else None
-                if name and is_stale(name):
+                over = done | failed.keys()
+                ready = (name for name in ahead if over.issuperset(tasks[name].needs))
+                if name := next(ready, "") if len(running) < jobs else "":
                     ahead.remove(name)
-                    running[places.submit(name, tasks[name])] = name
-                    continue
-                if name:
-                    ahead.remove(name)
-                    end(name, "")
+                    if lost := failed.keys() & set(tasks[name].needs):
+                        end(name, f"needs {min(lost)}, which failed")
+                    elif is_stale(name):
+                        running[places.submit(name, tasks[name])] = name
+                    else:
+                        end(name, "")
                     continue
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     name = running.pop(future)

@@ -93,10 +93,12 @@ def check_raw_files(committed: list[Record]) -> None:
 
 def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
     """The rsum of a cell as committed and as run now, and whether all that counts is equal."""
-    before, after = (
-        read_record(folder) if (folder / RECORD).is_file() else None for folder in (old, new)
-    )
-    shown = _shown(before), _shown(after)
+    both = [read_record(f) if (f / RECORD).is_file() else None for f in (old, new)]
+    shown = [
+        "-" if not r else f"{r.metrics['rsum']:.2f}" if "rsum" in r.metrics else r.status
+        for r in both
+    ]
+    before, after = both
     if failure or not before or not after:
         return *shown, failure or ("not committed" if after else "not run")
     different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
@@ -117,12 +119,6 @@ def same_ranks(first: Ranks, second: Ranks) -> bool:
         return np.array_equal(first.best, second.best)
     pairs = ((first.values, second.values), (first.counts, second.counts))
     return all(np.array_equal(*pair) for pair in pairs)
-
-
-def _shown(record: Record | None) -> str:
-    if record is None:
-        return "-"
-    return f"{record.metrics['rsum']:.2f}" if "rsum" in record.metrics else record.status
 
 
 def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:

@@ -97,14 +97,9 @@ def set_precision(precision: str) -> None:
 
 def now(device: torch.device) -> float:
     """Seconds of a clock, when everything is done that `device` was asked for."""
-    synchronise(device)
-    return perf_counter()
-
-
-def synchronise(device: torch.device) -> None:
-    """Wait until the device is idle: a GPU is asked for work and does it later."""
-    if device.type == "cuda":
+    if device.type == "cuda":  # which is asked for work and does it later
         torch.cuda.synchronize(device)
+    return perf_counter()
 
 
 def provenance(device: torch.device, seconds: dict[str, float], precision: str) -> Provenance:
@@ -156,7 +151,7 @@ def fingerprint_parts() -> dict[str, str]:
     """What was computed -> digest of its bytes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # of the weights that layers start with
-        tensors = {"torch products": _products()} | _trained() | _others()
+        tensors = _torch()
     arrays = {name: [x.detach().numpy() for x in of] for name, of in tensors.items()}
     arrays |= {"numpy": _numpy(), "scipy": _scipy()}
     return {name: _digest(array.tobytes() for array in of) for name, of in arrays.items()}
@@ -175,15 +170,12 @@ def _tensor(*shape: int) -> Tensor:
     return torch.from_numpy(_uniform(*shape))
 
 
-def _products() -> list[Tensor]:
+def _torch() -> dict[str, list[Tensor]]:
     plain = [_tensor(rows, 300) @ _tensor(300, columns) for rows in SIZES for columns in SIZES]
     batched = torch.einsum("brd,bwd->brw", _tensor(8, 36, 64), _tensor(8, 11, 64))
     double = _tensor(64, 300).double() @ _tensor(300, 64).double()
-    return [*plain, batched, double, functional.normalize(_tensor(64, 300))]
-
-
-def _trained() -> dict[str, list[Tensor]]:
-    """Layers forward and backward: as in an image network and a text CNN, and recurrent ones."""
+    products = [*plain, batched, double, functional.normalize(_tensor(64, 300))]
+    # Layers forward and backward: as in an image network and a text CNN, and recurrent ones.
     convolutions, recurrence = [], []
     for shape, layer in (
         ((4, 3, 32, 32), nn.Conv2d(3, 16, 3, stride=2, padding=1, bias=False)),
@@ -200,10 +192,6 @@ def _trained() -> dict[str, list[Tensor]]:
         states = layer(words)[0].data
         states.square().sum().backward()
         recurrence += [states, layer.weight_ih_l0.grad, layer.weight_hh_l0.grad]
-    return {"torch convolutions": convolutions, "torch recurrence": recurrence}
-
-
-def _others() -> dict[str, list[Tensor]]:
     x = _tensor(37, 101)
     positive = x.abs() + 0.1
     sums = [x.softmax(1), x.logsumexp(0), x.norm(dim=1), x.sum(0), x.mean(), x.std(), x.cumsum(1)]
@@ -222,6 +210,9 @@ def _others() -> dict[str, list[Tensor]]:
     pixels = (128 * (_tensor(1, 3, 61, 83) + 1)).to(torch.uint8)
     resize = partial(functional.interpolate, size=(32, 32), mode="bilinear", antialias=True)
     return {
+        "torch products": products,
+        "torch convolutions": convolutions,
+        "torch recurrence": recurrence,
         "torch functions": functions,
         "torch decompositions": decompositions,
         "torch optimisers": weights,

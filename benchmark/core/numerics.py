@@ -22,7 +22,7 @@ with `require`: libraries read these settings once, when they are loaded.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -54,7 +54,7 @@ class Numerics:
 
 def pin() -> None:
     """Set what the libraries read when they are loaded; without effect on those that are."""
-    os.environ.update(_settings(_wanted(os.environ)))
+    os.environ.update(_settings(_wanted()))
 
 
 def require(mode: str, threads: int) -> None:
@@ -85,8 +85,8 @@ def _ask_for(wanted: Numerics) -> None:
         os.environ.pop(name, None)
 
 
-def _wanted(environment: Mapping[str, str]) -> Numerics:
-    return Numerics(environment.get(MODE, PORTABLE), int(environment.get(THREADS, "1")))
+def _wanted() -> Numerics:
+    return Numerics(os.environ.get(MODE, PORTABLE), int(os.environ.get(THREADS, "1")))
 
 
 def _settings(wanted: Numerics) -> dict[str, str]:
@@ -100,15 +100,11 @@ def _settings(wanted: Numerics) -> dict[str, str]:
     return threads | waiting | kernels | {"NPY_DISABLE_CPU_FEATURES": wider}
 
 
-def _begun() -> Numerics:
-    wanted = _wanted(os.environ)
-    is_late = {"numpy", "torch"} & sys.modules.keys() and any(
-        os.environ.get(name) != value for name, value in _settings(wanted).items()
-    )
-    return Numerics(UNPINNED, wanted.threads) if is_late else wanted
-
-
-_CURRENT = _begun()  # before `pin`, which cannot reach what is loaded
+_CURRENT = _wanted()  # before `pin`, which cannot reach what is loaded
+if {"numpy", "torch"} & sys.modules.keys() and not _settings(
+    _CURRENT
+).items() <= os.environ.items():
+    _CURRENT = Numerics(UNPINNED, _CURRENT.threads)
 
 
 def current() -> Numerics:

@@ -109,10 +109,9 @@ def read_card(dataset: str) -> dict:
 def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing or was changed."""
     folder, card = ROOT / dataset, read_card(dataset)
-    for table in TABLES:
-        if not is_file(folder / f"{table}.parquet"):
+    for path in (folder / f"{table}.parquet" for table in TABLES):
+        if not is_file(path):
             do = f"run: rematch prepare {dataset}"
-            path = folder / f"{table}.parquet"
             raise UserError(path, "a file of the prepared dataset", "nothing", do)
     for name, digest in card.get("files", {}).items():
         if sha256(folder / name) != digest:

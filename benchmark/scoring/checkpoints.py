@@ -149,27 +149,23 @@ class DivergedError(ArithmeticError):
 
 
 def outcome(error: BaseException, folder: str) -> dict[str, str]:
-    """Status and reason of a cell that ended with this error. What the machine or the user's files
-    are to blame for is raised again."""
+    """Status and reason of a cell that ended with this error: one line, with the place in the code
+    that raised it. The traceback is kept for who wrote the method; `folder` is that of the cell's
+    results. What the machine or the user's files are to blame for is raised again; MemoryError
+    where torch found too little memory, for which it has no type on the CPU."""
     if isinstance(error, OF_THE_MACHINE):
         raise error
     if isinstance(error, NotApplicableError):
         return {"status": "not_applicable", "reason": str(error)}
-    is_known = isinstance(error, RefusedError | DivergedError)
-    return {"status": "failed", "reason": str(error) if is_known else reason(error, folder)}
-
-
-def reason(error: BaseException, folder: str) -> str:
-    """One line: the error and the place in the code that raised it. The traceback is kept for who
-    wrote the method; `folder` is that of the cell's results. Raises MemoryError where torch found
-    too little memory, for which it has no type on the CPU."""
+    if isinstance(error, RefusedError | DivergedError):
+        return {"status": "failed", "reason": str(error)}
     line = " ".join(str(error).split())[:LONGEST]
     if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in line:
         raise MemoryError(f"{folder}: {line}") from error
     write_text(Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error)))
     frames = extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {line}{place}"
+    return {"status": "failed", "reason": f"{type(error).__name__}: {line}{place}"}
 
 
 def tell(name: str, status: str, why: str) -> None:

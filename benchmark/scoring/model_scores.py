@@ -73,7 +73,11 @@ class ScoreStream:
         self.members, self.fuse = members, fuse
         self.lookers: list[Callable[[int, Tile], None]] = []
         self.count = sum(len(member.parts) for member in members)  # of scores
-        self.keeps = BYTES * members[0].size * self.count <= allowed_memory()
+        allowed = os.environ.get(MEMORY, DEFAULT_MEMORY)
+        if not re.fullmatch(r"\d+(\.\d+)?", allowed.strip()):  # that is no failure of a method
+            place = f"{MEMORY} of the environment"
+            raise UserError(place, "a number of MB", repr(allowed), "correct it")
+        self.keeps = BYTES * members[0].size * self.count <= 1e6 * float(allowed)
         self.kept: list[list[np.ndarray]] = []
         self.is_first = True
 
@@ -108,15 +112,6 @@ class ScoreStream:
         return parts
 
 
-def allowed_memory() -> float:
-    """Bytes of scores that may stay in memory. Raises UserError where the machine's setting is no
-    number: that is no failure of a method."""
-    text = os.environ.get(MEMORY, DEFAULT_MEMORY)
-    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
-        raise UserError(f"{MEMORY} of the environment", "a number of MB", repr(text), "correct it")
-    return 1e6 * float(text)
-
-
 @torch.inference_mode()
 def encoded(model: Matcher, inputs: SplitInputs, parts: tuple[str, ...] = ("",)) -> Encoded:
     """A split as the model encodes it, its items in an order drawn at random."""
@@ -137,12 +132,8 @@ def score(model: Matcher, inputs: SplitInputs) -> Tensor:
     """Scores (I, C) float32 of every image of a split with every caption, on the model's device."""
     split = encoded(model, inputs)
     matrix = score_pairs(model.similarity, split.images, split.captions)
-    rows, columns = (
-        torch.from_numpy(order).to(matrix.device)
-        for order in (split.image_order, split.caption_order)
-    )
     restored = torch.empty_like(matrix)
-    restored[rows[:, None], columns] = matrix
+    restored[split.image_order[:, None], split.caption_order] = matrix
     return restored
 
 
@@ -247,15 +238,11 @@ def score_pairs(
 def joined(parts: list[Encoding]) -> Encoding:
     """One encoding of all items. Axis 1 may have another width in each part, as of words: it is
     padded with zeros."""
-    return tuple(map(_cat, zip(*parts, strict=True)))
-
-
-def _cat(tensors: tuple[Tensor, ...]) -> Tensor:
-    if tensors[0].dim() < 2:
-        return torch.cat(tensors)
-    width = max(x.shape[1] for x in tensors)
-    inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
-    padded = [
-        x if x.shape[1] == width else pad(x, (*inner, 0, width - x.shape[1])) for x in tensors
-    ]
-    return torch.cat(padded)
+    whole = []
+    for tensors in zip(*parts, strict=True):
+        width = max(x.shape[1] if x.dim() > 1 else 0 for x in tensors)
+        inner = (0, 0) * (tensors[0].dim() - 2)  # `pad` begins at the last axis
+        is_even = all(x.dim() < 2 or x.shape[1] == width for x in tensors)
+        padded = (pad(x, (*inner, 0, width - x.shape[1])) for x in tensors)
+        whole.append(torch.cat(tensors if is_even else list(padded)))
+    return tuple(whole)

@@ -111,12 +111,11 @@ def edited(params: Params) -> set[str]:
     return names
 
 
-def cell_digest(cell: Cell | Fusion, code: str = "") -> str:
-    """Of what decides a cell but for the bytes of its inputs and the versions of stages. `code` is
-    the digest of its method, where it is known."""
+def cell_digest(cell: Cell | Fusion) -> str:
+    """Of what decides a cell but for the bytes of its inputs and the versions of stages."""
     facts = cell.model_dump(mode="json", exclude=NO_DIGEST)
     if isinstance(cell, Cell):
-        facts["code"] = code or method_digest(cell.method)
+        facts["code"] = method_digest(cell.method)
     return _short(hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest())
 
 
@@ -133,9 +132,7 @@ def _contents(params: Params) -> dict[Path, dict]:
     folder, shared = SEASONS / params.season, shared_settings(params)
     pipelines = {folder / "dvc.yaml": _stages(params)}
     pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
-    codes = {method: method_digest(method) for method in {c.method for c in params.cells.values()}}
-    digests = {key: cell_digest(cell, codes[cell.method]) for key, cell in params.cells.items()}
-    digests |= {key: cell_digest(fusion) for key, fusion in params.fusions.items()}
+    digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
     own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
     return {
         SHARED: shared,
@@ -258,10 +255,12 @@ def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
 def _stages(params: Params) -> dict[str, dict]:
     name, folder = params.season, SEASONS / params.season
     own_files = [path for path in params.methods.values() if Path(path).is_file()]
-    reached = {file for path in own_files for file in code_files(Path(path))}
+    root, reached = Path.cwd().resolve(), {f for path in own_files for f in code_files(Path(path))}
     beside = reached - {Path(path).resolve() for path in own_files}  # and import each other
-    own_files += sorted(
-        _from_root(file) for file in beside if file.parent != methods.FOLDER.resolve()
+    own_files += sorted(  # as DVC names files: from the working folder where they lie in there
+        str(file.relative_to(root) if file.is_relative_to(root) else file)
+        for file in beside
+        if file.parent != methods.FOLDER.resolve()
     )
     stages = {
         "cells": {
@@ -321,25 +320,6 @@ def _stages(params: Params) -> dict[str, dict]:
     }
 
 
-def _from_root(path: Path) -> str:
-    """As DVC names a file: from the working folder where it lies in there."""
-    root = Path.cwd().resolve()
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
-
-
 def _in_git(path: Path | str, **more: str) -> dict:
     """An output that git keeps, and not DVC."""
     return {str(path): {"cache": False} | more}
-
-
-def _write(path: Path, content: dict) -> None:
-    """A YAML file that is made from others, unless it holds just this: DVC hashes a file again when
-    its time changes."""
-    style = {"default_flow_style": False}
-    if "stages" in content:  # short lists on one line
-        content = {"stages": {n: {"wdir": "../.."} | s for n, s in content["stages"].items()}}
-        style["default_flow_style"] = None
-    plain = json.loads(json.dumps(content))  # without anchors where the same list stands twice
-    text = WRITTEN + yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, width=100, **style)
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_text(path, text)

@@ -124,12 +124,9 @@ def _names(
     encoders = [(f"sentence_of.{key}", encoder) for key, encoder in season.sentence_of.items()]
     encoders += [(f"preset {p}", row.sentence) for p, (_, row) in known.items() if row.sentence]
     for name, settings in season.datasets.items():
-        encoders += [
-            (f"datasets.{name}.sentence.{encoder}", encoder) for encoder in settings.sentence
-        ]
-        encoders += [
-            (f"datasets.{name}.phrases.{encoder}", encoder) for encoder in settings.phrases
-        ]
+        for kind in ("sentence", "phrases"):
+            own = getattr(settings, kind)
+            encoders += [(f"datasets.{name}.{kind}.{encoder}", encoder) for encoder in own]
     valid = text_encoders()
     yield from ((where, encoder, valid) for where, encoder in encoders)
 

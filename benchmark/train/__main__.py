@@ -23,13 +23,6 @@ from benchmark.data import prepared_tables
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
-from benchmark.scoring.inputs import (
-    PhraseInputs,
-    SplitInputs,
-    image_features,
-    phrase_inputs,
-    split_inputs,
-)
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import ConfiguredMethod
@@ -157,7 +150,7 @@ def _trained(
 class TrainingData:
     """The training split, and how a model is validated."""
 
-    train: SplitInputs | PhraseInputs
+    train: inputs.SplitInputs | inputs.PhraseInputs
     validate: Callable[[nn.Module], dict[str, float]]  # recalls in percent and their sum, rsum
     sizes: Sizes
     vocabulary: Vocabulary | Dictionary | None = None  # None: the method takes vectors
@@ -174,15 +167,16 @@ def retrieval_data(
     else:
         vocabulary = inputs.vocabulary_for(data, cell, takes)
     train, validation = (
-        split_inputs(data, cell, takes, name, vocabulary, device) for name in ("train", "val")
+        inputs.split_inputs(data, cell, takes, name, vocabulary, device)
+        for name in ("train", "val")
     )
     classes = data.split("train").group_of_image
     if takes.clusters:  # k-means clusters of the images take the place of the groups
         count = round(takes.clusters * (int(classes.max()) + 1))
-        classes = cluster(image_features(data, cell, "pooled", "train"), count, cell.seed)
+        classes = cluster(inputs.image_features(data, cell, "pooled", "train"), count, cell.seed)
     image_size = train.images.shape[-1]
     if takes.image == "pixels":  # of what the image network makes of them
-        image_size = image_features(data, cell, "pooled", "train").shape[1]
+        image_size = inputs.image_features(data, cell, "pooled", "train").shape[1]
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
@@ -201,7 +195,9 @@ def retrieval_data(
 def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
     """Phrases and the proposals of their images. Raises as `retrieval_data`."""
     data = prepared_tables.read(cell.dataset)
-    train, validation = (phrase_inputs(data, cell, name, device) for name in ("train", "val"))
+    train, validation = (
+        inputs.phrase_inputs(data, cell, name, device) for name in ("train", "val")
+    )
     validation = validation.first_images(cell.validation_images)
 
     def validate(model: nn.Module) -> dict[str, float]:
@@ -236,15 +232,11 @@ def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
 
     Raises NotApplicableError where a part has other shapes or no part is shared.
     """
-    shapes: list[dict[str, dict]] = []  # part of a model -> name of a tensor -> its shape
-    for state in (model.state_dict(), start.state):
-        parts: dict[str, dict] = {}
-        for name, value in state.items():
-            parts.setdefault(name.split(".")[0], {})[name] = value.shape
-        shapes.append(parts)
-    own, given = shapes
-    shared = [part for part in own if part in given]
-    wrong = [part for part in shared if own[part] != given[part]]
+    own, given = ({k: v.shape for k, v in s.items()} for s in (model.state_dict(), start.state))
+    parts, of_start = ([name.split(".")[0] for name in names] for names in (own, given))
+    changed = {name.split(".")[0] for name, _ in own.items() ^ given.items()}
+    shared = [part for part in dict.fromkeys(parts) if part in of_start]
+    wrong = [part for part in shared if part in changed]
     if wrong or not shared:
         part = wrong[0] if wrong else "any part"
         raise NotApplicableError(
