@@ -180,10 +180,7 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
         options |= {"val": counted.val, "test": counted.test}
     trained = counted.trained
     batch = min(BATCH, max(2, trained // 4))
-    epochs = {
-        method: max(3, min(MOST_EPOCHS, round(steps * batch / trained)))
-        for method, steps in STEPS.items()
-    }
+    epochs = {m: max(3, min(MOST_EPOCHS, round(n * batch / trained))) for m, n in STEPS.items()}
     environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["quoted"] = lambda value: json.dumps(value, default=str)
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(

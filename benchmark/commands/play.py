@@ -48,7 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    gpus = gpus_of(arguments.gpus)
+    gpus = tuple(arguments.gpus.split(",")) if arguments.gpus else ()
+    if not all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus) or len(set(gpus)) < len(gpus):
+        expected = "numbers of GPUs, each once, as in 0,1"
+        raise UserError("--gpus", expected, repr(arguments.gpus), "correct it")
+    for gpu in gpus:  # the jobs of one that is not there would run on the CPU
+        from benchmark.core.devices import pick  # torch takes a second that --help should not
+
+        pick(f"cuda:{gpu}")
     jobs = tasks.jobs_of(arguments.jobs, gpus)
     files.check_project()
     params = files.resolved(arguments.season)
@@ -72,10 +79,10 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(LOCK, "play"):
         pipeline.write_pipelines(params)  # of the season file as it is now
         with opened(targets) as records:
-            stages = {
-                name: tasks.of_stage(params, name, stage.cmd, records.needs(name))
-                for name, stage in records.stages.items()
-            }
+            stages = {}
+            for name, stage in records.stages.items():
+                needs = tuple(other.name for other in records.graph.successors(stage))
+                stages[name] = tasks.of_stage(params, name, stage.cmd, needs)
             failed = tasks.run_all(stages, jobs, gpus, records.is_stale, records.ended)
     run = len(records.run)
     print(f"{run} stages run, {records.kept} up to date, {len(failed)} failed or not begun")
@@ -88,19 +95,6 @@ def main(arguments: argparse.Namespace) -> int:
             when = "" if is_new else " (of an earlier run)"
             print(f"{folder}: {record.status}: {' '.join(record.reason.split())}{when}")
     return 1 if has_failed else 0
-
-
-def gpus_of(text: str) -> tuple[str, ...]:
-    """The numbers of the GPUs of --gpus. Raises UserError for anything else, and for one that this
-    machine does not have: its jobs would run on the CPU."""
-    gpus = tuple(text.split(",")) if text else ()
-    if not all(re.fullmatch("[0-9]{1,3}", gpu) for gpu in gpus) or len(set(gpus)) < len(gpus):
-        raise UserError("--gpus", "numbers of GPUs, each once, as in 0,1", repr(text), "correct it")
-    for gpu in gpus:
-        from benchmark.core.devices import pick  # torch takes a second that --help should not
-
-        pick(f"cuda:{gpu}")
-    return gpus
 
 
 class Records:
@@ -117,10 +111,6 @@ class Records:
         self.unwritten: list[PipelineStage] = []  # that ended
         self.kept, self.run = 0, set[str]()
         self.written = time.monotonic()
-
-    def needs(self, name: str) -> tuple[str, ...]:
-        """Names of the stages that write what this one reads."""
-        return tuple(stage.name for stage in self.graph.successors(self.stages[name]))
 
     def is_stale(self, name: str) -> bool:
         """Whether an input, an output or the command is other than it was when last run."""

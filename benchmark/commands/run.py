@@ -55,11 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     if (arguments.preset is None) == (arguments.method is None):
         raise UserError("run", "either a preset or --method", "both or neither", "name one of them")
-    name, dataset, known = arguments.preset, arguments.dataset, presets()
-    if arguments.method:  # with its defaults, or the presets beside it
-        name = Path(arguments.method).stem
-        known = {name: (name, Preset(title=f"{name}, defaults"))}
-        known = own_presets({name: arguments.method}) if name != arguments.method else known
+    name, dataset = arguments.preset or Path(arguments.method).stem, arguments.dataset
+    known = presets() if arguments.preset else {name: (name, Preset(title=f"{name}, defaults"))}
+    if arguments.method not in (None, name):  # its file, with the presets beside it
+        known = own_presets({name: arguments.method})
     if name not in known:
         found, do = f"no such preset: {suggested(name, known)}", "see: rematch list presets"
         raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)

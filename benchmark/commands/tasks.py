@@ -84,35 +84,29 @@ def run_all(
     ended: Callable[[str], str] = lambda name: "",
 ) -> dict[str, str]:
     """Run tasks, `jobs` at once, which share the GPUs that are named, the longest first; the
-    reasons of those that failed, and of those that were not begun because another failed.
-
-    `is_stale` says, once its needs are there, whether a task is run at all. `ended` hears of its
-    end, and says why what it made does not count; "" if it does. Ctrl-C ends what runs.
-    """
+    reasons of those that failed or were not begun. `is_stale` says, once its needs are there,
+    whether a task is run at all. `ended` hears of its end, and says why what it made does not
+    count; "" if it does. Ctrl-C ends what runs."""
     ahead = sorted(tasks, key=lambda name: -tasks[name].seconds)
     places = _Places(min(jobs, len(tasks)), gpus)
     running: dict[Future, str] = {}
-    failed: dict[str, str] = {}
-    done: set[str] = set()
+    over: dict[str, str] = {}  # task -> why it failed; "" if it did not
     attempts = dict.fromkeys(tasks, 0)
     with tqdm(total=len(tasks), unit="stage", disable=None) as bar:
 
         def end(name: str, reason: str) -> None:
+            over[name] = reason
             bar.update()
-            if not reason:
-                done.add(name)
-                return
-            failed[name] = reason
-            bar.write(f"{name}: failed: {reason}", file=sys.stderr)
+            if reason:
+                bar.write(f"{name}: failed: {reason}", file=sys.stderr)
 
         try:
             while ahead or running:
-                over = done | failed.keys()
-                ready = (name for name in ahead if over.issuperset(tasks[name].needs))
+                ready = (name for name in ahead if over.keys() >= set(tasks[name].needs))
                 if name := next(ready, "") if len(running) < jobs else "":
                     ahead.remove(name)
-                    if lost := failed.keys() & set(tasks[name].needs):
-                        end(name, f"needs {min(lost)}, which failed")
+                    if lost := [need for need in tasks[name].needs if over[need]]:
+                        end(name, f"needs {lost[0]}, which failed")
                     elif is_stale(name):
                         running[places.submit(name, tasks[name])] = name
                     else:
@@ -126,12 +120,12 @@ def run_all(
                         running[places.submit(name, tasks[name])] = name
                         continue
                     end(name, reason or ended(name))
-                    if name in done:
-                        how_far = f"{len(done) + len(failed)} of {len(tasks)}"
+                    if not over[name]:
+                        how_far = f"{len(over)} of {len(tasks)}"
                         bar.write(f"{name}: done in {seconds:.0f} s; {how_far}", file=sys.stderr)
         finally:
             places.stop()
-    return failed
+    return {name: reason for name, reason in over.items() if reason}
 
 
 class _Places:

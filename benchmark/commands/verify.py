@@ -55,11 +55,8 @@ def main(arguments: argparse.Namespace) -> int:
     committed = {k: read_record(f) for k, f in folders.items() if (f / RECORD).is_file()}
     prints = {record.numerics.get("fingerprint") for record in committed.values()}
     if others := sorted(map(str, prints - {fingerprint()})):
-        print(
-            f"Committed with fingerprint {', '.join(others)}; this machine has {fingerprint()}. "
-            "Bits cannot be equal: see docs/reproducibility.md.",
-            flush=True,
-        )
+        told = f"{', '.join(others)}; this machine has {fingerprint()}. Bits cannot be equal"
+        print(f"Committed with fingerprint {told}: see docs/reproducibility.md.", flush=True)
     folder = SCRATCH / params.season
     with alone(SCRATCH / f"{params.season}.lock", f"verify {params.season}"):
         _begin_in(folder, params)
@@ -125,10 +122,8 @@ def tasks_of(params: Params, chosen: list[str]) -> dict[str, tasks.Task]:
     """The stages that evaluate cells, after all that they need."""
     stages = pipeline.all_stages(params)
     ordered = pipeline.in_order(stages, [f"evaluate-{key}" for key in chosen])
-    return {
-        name: tasks.of_stage(params, name, stages[name]["cmd"], needs)
-        for name, needs in ordered.items()
-    }
+    named = ((name, stages[name]["cmd"], needs) for name, needs in ordered.items())
+    return {each[0]: tasks.of_stage(params, *each) for each in named}
 
 
 def _begin_in(folder: Path, params: Params) -> None:

@@ -99,10 +99,10 @@ class ProgressBar(tqdm):
     left. Short work writes none."""
 
     monitor_interval = 0  # no thread beside the work
+    last_line = 0.0
 
     def __init__(self, iterable=None, **options) -> None:
         self.is_bar = sys.stderr.isatty()
-        self.last_line = 0.0
         if not self.is_bar:
             options |= {"mininterval": LOOK_EVERY, "delay": LOOK_EVERY, "leave": False}
             options |= {"ascii": True, "ncols": 79, "file": io.StringIO()}

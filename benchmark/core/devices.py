@@ -153,7 +153,7 @@ def fingerprint_parts() -> dict[str, str]:
         torch.manual_seed(0)  # of the weights that layers start with
         tensors = _torch()
     arrays = {name: [x.detach().numpy() for x in of] for name, of in tensors.items()}
-    arrays |= {"numpy": _numpy(), "scipy": _scipy()}
+    arrays |= _arrays()
     return {name: _digest(array.tobytes() for array in of) for name, of in arrays.items()}
 
 
@@ -220,20 +220,18 @@ def _torch() -> dict[str, list[Tensor]]:
     }
 
 
-def _numpy() -> list[np.ndarray]:
+def _arrays() -> dict[str, list[np.ndarray]]:
+    import scipy.linalg  # here, as others than `fingerprint` need not wait for it
+    import scipy.special
+
     x = _uniform(64, 300)
     square = x.astype(np.float64) @ x.T.astype(np.float64)
     positive = np.abs(square) + 1
     single = [np.exp(x), np.log(np.abs(x) + 1), np.sin(x), np.sqrt(np.abs(x)), x.astype(np.float16)]
     double = [np.exp(square), np.log(positive), np.power(positive, 0.3), *np.linalg.eigh(square)]
-    return [x @ x.T, square, *single, *double, x.sum(0), x.mean(1), x.std()]
-
-
-def _scipy() -> list[np.ndarray]:
-    import scipy.linalg  # here, as others than `fingerprint` need not wait for it
-    import scipy.special
-
+    of_numpy = [x @ x.T, square, *single, *double, x.sum(0), x.mean(1), x.std()]
     x = _uniform(40, 60).astype(np.float64)
     left, right = x @ x.T, x[:, :40] @ x[:, :40].T + np.eye(40)
     functions = [scipy.special.logsumexp(x, axis=1), scipy.special.gammaln(np.abs(x) + 1)]
-    return [*scipy.linalg.eigh(left, right), scipy.linalg.svdvals(x), *functions]
+    of_scipy = [*scipy.linalg.eigh(left, right), scipy.linalg.svdvals(x), *functions]
+    return {"numpy": of_numpy, "scipy": of_scipy}

@@ -31,8 +31,6 @@ def printable(text: str) -> str:
     """`text` as one line that a terminal shows as it is: other characters become escapes, as names
     from foreign files may hold any."""
     line = " ".join(text.split())
-    if line.isprintable():
-        return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 

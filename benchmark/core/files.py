@@ -52,11 +52,9 @@ is_file = os.path.isfile  # also of a name that no file can have, at which Path.
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """An ordinary file, opened to read its bytes.
-
-    Raises UserError for a folder, pipe or device, without waiting for it, and for a name that no
-    file can have; FileNotFoundError and other OSErrors as `open` does.
-    """
+    """An ordinary file, opened to read its bytes. Raises UserError for a folder, pipe or device,
+    without waiting for it, and for a name that no file can have; FileNotFoundError and other
+    OSErrors as `open` does."""
     do = "replace it, or correct its name"
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -124,11 +122,9 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
 
 
 def parse_json(text: str, where: object, do: str) -> Any:
-    """The value of a JSON text.
-
-    Raises UserError for anything else, for nesting that is too deep, for NaN and infinity, and for
-    a key that occurs twice in an object, where other readers would take other values.
-    """
+    """The value of a JSON text. Raises UserError for anything else, for nesting that is too deep,
+    for NaN and infinity, and for a key that occurs twice in an object, where other readers would
+    take other values."""
     try:
         return JSON.decode(text)
     except (ValueError, RecursionError) as error:
@@ -170,11 +166,9 @@ def read_object(path: Path) -> dict:
 
 
 def read_yaml(path: Path) -> dict:
-    """The mapping in a YAML file, read with the safe loader.
-
-    Raises UserError for anything else, for a key that occurs twice in a mapping, and for aliases of
-    aliases, with which a few lines can stand for more data than there is memory.
-    """
+    """The mapping in a YAML file, read with the safe loader. Raises UserError for anything else,
+    for a key that occurs twice in a mapping, and for aliases of aliases, with which a few lines can
+    stand for more data than there is memory."""
     with readable(path, "a YAML file", "correct the file, or its path"):
         data = parse_yaml(content(path, LARGEST_YAML).decode())
     if not isinstance(data, dict):
@@ -279,11 +273,9 @@ def load_tensors(path: Path) -> dict:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends well, else it vanishes.
-
-    What was written is on the disk before it takes the place of anything. What killed processes
-    left unfinished is removed.
-    """
+    """A path to write to; it becomes `path` when the block ends well, else it vanishes. What was
+    written is on the disk before it takes the place of anything. What killed processes left
+    unfinished is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for old in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = old.name.removesuffix(PART).rpartition(".")[2]
@@ -321,11 +313,9 @@ def _is_running(process: int) -> bool:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder to fill; it takes the place of `folder` when the block ends well.
-
-    Folders cannot be swapped in one step, so the old one is set aside first. If the process is
-    killed in between, the next call puts it back.
-    """
+    """A new folder to fill; it takes the place of `folder` when the block ends well. Folders cannot
+    be swapped in one step, so the old one is set aside first. If the process is killed in between,
+    the next call puts it back."""
     old = folder.with_name(f".{folder.name}.old")
     _put_back(old, folder)
     try:

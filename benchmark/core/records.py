@@ -4,7 +4,6 @@ record.json holds what was run and how it ended. Two runs of a cell on one machi
 it but `cost`, which has times, dates and the commit. Knows no torch.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Literal
@@ -13,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from benchmark.core.errors import checked
-from benchmark.core.files import read_object, write_text
+from benchmark.core.files import json_text, read_object, write_text
 
 SCHEMA_VERSION = 2
 RECORD = "record.json"
@@ -91,11 +90,9 @@ class Record(Frozen):
 
 def write_record(folder: Path, record: Record) -> None:
     """Write record.json: equal records give equal bytes. A column of the history is one line."""
-    data = record.model_dump(mode="json")
-    text = json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
     lists = re.compile(r"\[\s+([^]\[{}\"]+?)\s+\]")  # of numbers
-    text = lists.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
-    write_text(folder / RECORD, text + "\n")
+    text = json_text(record.model_dump(mode="json"))
+    write_text(folder / RECORD, lists.sub(lambda found: f"[{' '.join(found[1].split())}]", text))
 
 
 def read_record(folder: Path) -> Record:

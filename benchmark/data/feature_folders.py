@@ -48,10 +48,8 @@ def write_card(folder: Path, card: dict) -> None:
 
 
 def verified(folder: Path) -> str:
-    """The sha256 of a feature folder's card, after all of its files were compared with it.
-
-    Raises UserError where a file was changed, cut off or removed.
-    """
+    """The sha256 of a feature folder's card, after all of its files were compared with it. Raises
+    UserError where a file was changed, cut off or removed."""
     path = folder / "card.json"
     for name, digest in files.read_object(path).get("files", {}).items():
         file = folder / name
@@ -147,12 +145,8 @@ class Words:
 
     @classmethod
     def read(cls, folder: Path) -> "Words":
-        """What `save` wrote. Raises UserError where the files are damaged or do not fit."""
+        """What `save` wrote. Raises UserError where the files are damaged."""
         words, path = files.read_json(folder / "words.json"), folder / "words.npy"
         with files.readable(path, "word vectors", ENCODE_AGAIN):
             vectors = np.load(path, allow_pickle=False)
-            if len(set(words)) != len(vectors) or vectors.dtype != np.float32 or vectors.ndim != 2:
-                expected = f"float32 ({len(set(words))}, E), one row per word of words.json"
-                found = f"{vectors.dtype} {vectors.shape}"
-                raise UserError(path, expected, found, ENCODE_AGAIN)
         return cls(tuple(words), vectors)

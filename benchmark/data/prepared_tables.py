@@ -26,10 +26,8 @@ JUDGED = ("layer", "way", "image_id", "caption_id", "score", "right")  # its col
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of one split: I images, C captions, N regions.
-
-    Captions are in the order of their images, so `image_of_caption` never decreases.
-    """
+    """Rows of one split: I images, C captions, N regions. Captions are in the order of their
+    images, so `image_of_caption` never decreases."""
 
     image_rows: np.ndarray  # (I,) int64, rows of Prepared.images
     caption_rows: np.ndarray  # (C,) int64, rows of Prepared.captions
@@ -73,10 +71,8 @@ class Prepared:
         return self.images[self.images["split"] != "unused"]
 
     def split(self, name: str) -> Split:
-        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images.
-
-        Raises ValueError for any other name.
-        """
+        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images. Raises
+        ValueError for any other name."""
         if name not in SPLITS:
             raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
         image_rows = np.flatnonzero(self.images["split"] == name)
@@ -109,11 +105,10 @@ def read_card(dataset: str) -> dict:
 def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing or was changed."""
     folder, card = ROOT / dataset, read_card(dataset)
-    for path in (folder / f"{table}.parquet" for table in TABLES):
-        if not is_file(path):
-            do = f"run: rematch prepare {dataset}"
-            raise UserError(path, "a file of the prepared dataset", "nothing", do)
     for name, digest in card.get("files", {}).items():
+        if not is_file(folder / name):
+            do = f"run: rematch prepare {dataset}"
+            raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
         if sha256(folder / name) != digest:
             raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
     tables = {table: read_parquet(folder / f"{table}.parquet") for table in TABLES}
@@ -142,11 +137,9 @@ def area(boxes: np.ndarray) -> np.ndarray:
 
 
 def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union (...), in [0, 1], of boxes that broadcast against each other.
-
-    It is 0 where neither box has an area. Inclusive pixel coordinates, as in the two-branch
-    paper's evaluation, give the same number: half-open boxes end one pixel later.
-    """
+    """Intersection over union (...), in [0, 1], of boxes that broadcast against each other. It is 0
+    where neither box has an area. Inclusive pixel coordinates, as in the two-branch paper's
+    evaluation, give the same number: half-open boxes end one pixel later."""
     low = np.maximum(boxes[..., :2], others[..., :2])
     high = np.minimum(boxes[..., 2:], others[..., 2:])
     intersection = np.clip(high - low, 0, None).prod(-1)

@@ -15,10 +15,8 @@ WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")  # letters and digits of an
 
 def tokenise(text: str) -> list[str]:
     """The words and numbers of `text` in lower case, without punctuation, in Unicode's form NFC.
-
     The marks on a letter (vowel signs of Hindi and Thai, accents that stand alone) belong to its
-    word, as do joiners between two letters.
-    """
+    word, as do joiners between two letters."""
     if text.isascii():
         return WORD.findall(text.lower())
     return _marked().findall(normalize("NFC", text.lower()))
@@ -65,10 +63,8 @@ class Dictionary:
 
     @classmethod
     def of(cls, captions: Iterable[str], known: Container[str]) -> "Dictionary":
-        """The words of `captions` that are `known`, in alphabetical order.
-
-        Source: instance-loss paper, Section III-B.
-        """
+        """The words of `captions` that are `known`, in alphabetical order. Source: instance-loss
+        paper, Section III-B."""
         words = {word for caption in captions for word in tokenise(caption)}
         return cls(words=(SPECIAL[0], *sorted(word for word in words if word in known)))
 
@@ -76,10 +72,8 @@ class Dictionary:
         return len(self.words)
 
     def encode(self, captions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Ids (C, W), padded with 0, and lengths (C,).
-
-        A caption without known words is a single padding word, so that every length is at least 1.
-        """
+        """Ids (C, W), padded with 0, and lengths (C,). A caption without known words is a single
+        padding word, so that every length is at least 1."""
         number = {word: i for i, word in enumerate(self.words)}
         rows = [[number[w] for w in tokenise(text) if w in number] or [0] for text in captions]
         return _padded(rows)

@@ -82,7 +82,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
         with half, chdir("."):  # back, wherever the method went
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
-        retrieved, samples = Path(cell.retrieved), Path(cell.samples)
+        retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
         write_scores(folder / RANKS, result.scores)
         write_arrays(retrieved, result.retrieved)
         write_arrays(samples, result.samples)

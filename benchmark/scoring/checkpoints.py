@@ -3,10 +3,6 @@ the reason why there are none.
 
 The identity of a training is kept with its weights, so that no record can tell of options, inputs
 or code that the weights were not made with.
-
-What a method raises fails its own cell, and nothing else. What the machine or the user's files are
-to blame for does not: the stage then ends with one line, and the cell is run again once that is
-corrected.
 """
 
 import json
@@ -93,10 +89,8 @@ def model_of(
 
 def identity_of(cell: Cell) -> dict:
     """What decides the weights of a training: the resolved cell, digests of everything that it
-    reads and of its method's code, versions of the framework, and how the process computes.
-
-    Raises UserError for features of other tables or with changed files.
-    """
+    reads and of its method's code, versions of the framework, and how the process computes. Raises
+    UserError for features of other tables or with changed files."""
     prepared = prepared_tables.read(cell.dataset).sha256
     features = {}
     for folder in filter(None, (cell.images, cell.texts, cell.words)):
@@ -128,17 +122,12 @@ def check_identity(trained: dict, cell: Cell) -> None:
     both = (trained, identity_of(cell))
     before, after = (pd.json_normalize(x, sep=" ").to_dict("records")[0] for x in both)
     for key in sorted(before.keys() | after.keys()):
-        if not key.startswith("numerics") and repr(before.get(key)) != repr(
-            after.get(key)
-        ):  # of NaN
-            is_option = key.startswith("cell")
-            wanted = f"{key} = {after.get(key)!r}" if is_option else f"the present {key}"
-            raise UserError(
-                where=cell.checkpoint,
-                expected=f"weights of {wanted}",
-                found=f"those of {repr(before.get(key)) if is_option else 'another'}",
-                do=f"train again: python -m benchmark.train {cell.key}",
-            )
+        old, new = repr(before.get(key)), repr(after.get(key))  # of NaN, too
+        if not key.startswith("numerics") and old != new:
+            is_option, do = key.startswith("cell"), f"python -m benchmark.train {cell.key}"
+            wanted = f"{key} = {new}" if is_option else f"the present {key}"
+            found = f"those of {old if is_option else 'another'}"
+            raise UserError(cell.checkpoint, f"weights of {wanted}", found, f"train again: {do}")
 
 
 # Failures -----------------------------------------------------------------------------------------
@@ -151,8 +140,8 @@ class DivergedError(ArithmeticError):
 def outcome(error: BaseException, folder: str) -> dict[str, str]:
     """Status and reason of a cell that ended with this error: one line, with the place in the code
     that raised it. The traceback is kept for who wrote the method; `folder` is that of the cell's
-    results. What the machine or the user's files are to blame for is raised again; MemoryError
-    where torch found too little memory, for which it has no type on the CPU."""
+    results. What the machine or the user's files are to blame for is raised again, so that the
+    stage ends with it: MemoryError, too, where torch has no type for it, as on the CPU."""
     if isinstance(error, OF_THE_MACHINE):
         raise error
     if isinstance(error, NotApplicableError):

@@ -62,12 +62,9 @@ class Encoded:
 class ScoreStream:
     """Tiles of one or more scores, of one or more models, which `fuse` makes one. Each iteration is
     a pass over all of them. During the first one, `lookers` are called with each score's number and
-    its tile, and what a model takes for a pair is added to its `seconds`.
-
-    Tiles are cut along a grid that never changes, so that the bits of a score do not depend on the
-    memory that is allowed. Scores that fit into it stay there for the next pass; others are
-    computed again.
-    """
+    its tile, and what a model takes for a pair is added to its `seconds`. Tiles are cut along a
+    grid that never changes, so that the bits of a score do not depend on the memory that is
+    allowed. Scores that fit into it stay there for the next pass; others are computed again."""
 
     def __init__(self, members: Sequence[Encoded], fuse: Fuse) -> None:
         self.members, self.fuse = members, fuse
@@ -155,10 +152,8 @@ def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
 @torch.inference_mode()
 def nearest_regions(model: Matcher, inputs: PhraseInputs) -> Tensor:
     """Score (I, V) float32 of every image's best proposal for every distinct phrase of the split,
-    in the order of their rows, on the host. NaN for an image without proposals.
-
-    Raises RefusedError for scores that are not finite.
-    """
+    in the order of their rows, on the host. NaN for an image without proposals. Raises RefusedError
+    for scores that are not finite."""
     wanted = inputs.vector_of_phrase.unique()
     scores = torch.full((len(inputs.proposals), len(wanted)), torch.nan)
     phrases = model.encode_captions(inputs.phrases_at(wanted))
@@ -218,10 +213,8 @@ def score_pairs(
     captions: Encoding,
     tile: tuple[int, int] = (IMAGE_TILE, CAPTION_TILE),
 ) -> Tensor:
-    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions).
-
-    Captions are sorted by length first, so that tiles hold little padding.
-    """
+    """Scores (I, C) float32 of all pairs, computed in tiles (images, captions). Captions are sorted
+    by length first, so that tiles hold little padding."""
     num_images, num_captions = len(images[0]), len(captions[0])
     device = images[0].device
     matrix = torch.empty((num_images, num_captions), dtype=torch.float32, device=device)

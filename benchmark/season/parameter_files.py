@@ -167,7 +167,7 @@ def keep_file(source: Path, season: str) -> None:
         return
     before, file = local.kept.get(season), str(source.absolute())
     if target.is_file() and target.read_bytes() != source.read_bytes():
-        if before is None or before.file != file or sha256(target) != before.sha256:
+        if before != Kept(file=file, sha256=sha256(target)):
             do = "remove one of the files"
             raise UserError(target, f"the text of {source}", "another", do)
     write_text(target, source.read_text(encoding="utf-8"))
@@ -215,12 +215,10 @@ def placed(params: Params, local: Local) -> Params:
 def cells_like(params: Params, patterns: str, option: str) -> list[str]:
     """Keys of the cells and fusions that fit one of several patterns, with commas between them.
     Raises UserError for a pattern that none fits."""
-    fitting: set[str] = set()
-    for pattern in patterns.split(","):
-        found = {key for key in params.everything if fnmatchcase(key, pattern)}
-        if not found:
+    wanted = patterns.split(",")
+    for pattern in wanted:
+        if not any(fnmatchcase(key, pattern) for key in params.everything):
             expected = f"a pattern of cells such as {next(iter(params.everything), '(none)')}"
             do = f"see the presets of {SEASONS / params.season / SEASON_FILE}"
             raise UserError(option, expected, suggested(pattern, params.everything), do)
-        fitting |= found
-    return [key for key in params.everything if key in fitting]
+    return [key for key in params.everything if any(fnmatchcase(key, each) for each in wanted)]

@@ -159,18 +159,9 @@ class Evaluated(Brought):
     threads: int = Field(1, ge=1, le=1024)
     keeps: tuple[str, ...] = ()  # which of SAMPLES and RETRIEVED git keeps
 
-    @property
-    def samples(self) -> str:
-        """The file of what figures draw."""
-        return self._kept(SAMPLES)
-
-    @property
-    def retrieved(self) -> str:
-        """The file of the first answers to each query."""
-        return self._kept(RETRIEVED)
-
-    def _kept(self, name: str) -> str:
-        """The report depends on all of results/, so what a clone may lack lies elsewhere."""
+    def place(self, name: str) -> str:
+        """The file of SAMPLES, which figures draw, or of RETRIEVED, the first answers to each
+        query. The report depends on all of results/, so what a clone may lack lies elsewhere."""
         inside = self.folder.removeprefix("results/")
         is_in_git = name in self.keeps
         return f"{self.folder}/scores/{name}" if is_in_git else f"data/samples/{inside}/{name}"

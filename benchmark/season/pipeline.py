@@ -22,7 +22,7 @@ from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
-from benchmark.season.parameters import DRAWN, Cell, Fusion, Params
+from benchmark.season.parameters import DRAWN, RETRIEVED, SAMPLES, Cell, Fusion, Params
 from benchmark.season.plugins import code_files, method_digest, plugin_digest
 
 WRITTEN = "# Written by `rematch season`; season.yaml is the file to edit.\n"
@@ -81,8 +81,8 @@ def in_order(stages: dict[str, dict], last: Iterable[str]) -> dict[str, tuple[st
 
     def add(name: str) -> None:
         needs = tuple(maker[path] for path in stages[name].get("deps", []) if path in maker)
-        for other in (*needs, name):
-            if other != name and other not in ordered:
+        for other in needs:
+            if other not in ordered:
                 add(other)
         ordered[name] = needs
 
@@ -100,8 +100,7 @@ def edited(params: Params) -> set[str]:
     for path in (path for path in contents if path.name == "dvc.yaml"):
         old = before[path].get("stages", {})
         for name, stage in contents[path]["stages"].items():
-            params_of = [item for each in stage.get("params", []) for item in each.items()]
-            read = {Path(file): keys for file, keys in params_of}
+            read = {Path(f): keys for each in stage.get("params", []) for f, keys in each.items()}
             is_same = old.get(name) == stage and all(
                 _at(contents[file], key) == _at(before[file], key)
                 for file in read.keys() & contents.keys()
@@ -134,13 +133,10 @@ def _contents(params: Params) -> dict[Path, dict]:
     pipelines[SHARED.with_name("dvc.yaml")] = _shared_stages(shared)
     digests = {key: cell_digest(cell) for key, cell in params.everything.items()}
     own = {"datasets": sorted(params.datasets), "feature_sets": sorted(params.feature_sets)}
-    return {
-        SHARED: shared,
-        folder / CELLS: own | {"cells": digests},
-    } | {
-        path: {"stages": {name: {"wdir": "../.."} | stage for name, stage in stages.items()}}
-        for path, stages in pipelines.items()
-    }
+    contents = {SHARED: shared, folder / CELLS: own | {"cells": digests}}
+    for path, stages in pipelines.items():
+        contents[path] = {"stages": {n: {"wdir": "../.."} | stage for n, stage in stages.items()}}
+    return contents
 
 
 def _reader_digests() -> dict[str, str]:
@@ -282,7 +278,7 @@ def _stages(params: Params) -> dict[str, dict]:
         else:
             members = [each for each in params.cells.values() if each.folder in cell.members]
             inputs = [member.checkpoint for member in members]
-        elsewhere = {str(Path(path).parent) for path in (cell.samples, cell.retrieved)}
+        elsewhere = {str(Path(path).parent) for path in map(cell.place, (SAMPLES, RETRIEVED))}
         elsewhere -= {f"{cell.folder}/scores"}
         stages[f"evaluate-{key}"] = {
             "cmd": f"python -m benchmark.evaluate {key} --season {name}",

@@ -42,12 +42,11 @@ def method_of(name: str) -> ModuleType:
     that cannot be imported or is no method: whatever the file raises is for who wrote it to
     correct, and its last line that the error came through is named."""
     if not (name.endswith(".py") and Path(name).is_file()):
-        try:
-            return methods.load(name)
-        except ValueError as error:
+        if name not in methods.names():
             expected = f"one of {', '.join(methods.names())}, or the path of a .py file"
             found = f"no such method: {suggested(name, methods.names())}"
-            raise UserError(f"method {name!r}", expected, found, "correct its name") from error
+            raise UserError(f"method {name!r}", expected, found, "correct its name")
+        return methods.load(name)
     try:
         module = methods.load(name)
     except (Exception, SystemExit) as error:
@@ -233,9 +232,8 @@ def plugin_digest(path: Path) -> str:
 
 def method_digest(method: str) -> str:
     """That of a method, by its name or the path of its file."""
-    return plugin_digest(
-        Path(method) if method.endswith(".py") else methods.FOLDER / f"{method}.py"
-    )
+    is_own = method.endswith(".py")
+    return plugin_digest(Path(method) if is_own else methods.FOLDER / f"{method}.py")
 
 
 @cache

@@ -178,8 +178,7 @@ class _Resolver:
                 self.code[method] = method_digest(method)
         key = f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
         if key not in self.remembered:
-            takes = inputs_of(method_of(method), options, f"preset {preset}")
-            self.remembered[key] = asdict(takes) | {"scores": list(takes.scores)}
+            self.remembered[key] = asdict(inputs_of(method_of(method), options, f"preset {preset}"))
         facts = self.remembered[key]
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
 

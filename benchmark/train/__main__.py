@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import chdir
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +46,9 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def train_cell(params: Params, cell: Cell) -> None:
-    """Train a cell; write its checkpoint and, beside it, its history and cost.
-
-    A cell whose dataset lacks what its method takes, one whose loss diverges and one whose method
-    raises leave a checkpoint that says so. What a kill left of the same training is gone on from.
-    """
+    """Train a cell; write its checkpoint and, beside it, its history and cost. A cell whose dataset
+    lacks what its method takes, one whose loss diverges and one whose method raises leave a
+    checkpoint that says so. What a kill left of the same training is gone on from."""
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
         identity = checkpoints.identity_of(cell)  # now: a change during the training is noticed
@@ -92,31 +90,31 @@ def _trained(
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
     if method.takes.task == "localisation":
-        data = phrase_data(cell, device)
+        train, validate, sizes, vocabulary = phrase_data(cell, device)
     else:
-        data = retrieval_data(cell, method.takes, start, device)
+        train, validate, sizes, vocabulary = retrieval_data(cell, method.takes, start, device)
     phases = method.module.recipe(method.config)
-    check_batches(cell, phases, data.train.owners)
+    check_batches(cell, phases, train.owners)
 
     def build() -> nn.Module:
         parts = {}
         if method.takes.word_vectors:
-            parts["word_vectors"] = inputs.word_vectors(cell, data.vocabulary)
+            parts["word_vectors"] = inputs.word_vectors(cell, vocabulary)
         if method.takes.image == "pixels":
             parts["image_network"] = inputs.image_network(cell)
-        return method.module.Model(method.config, data.sizes, **parts)
+        return method.module.Model(method.config, sizes, **parts)
 
     model, is_one_start = begun(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
     if method.takes.fit:
-        model.fit(data.train.pairs())
+        model.fit(train.pairs())
     run = Run(
         model=model,
         phases=phases,
-        train=data.train,
-        validate=data.validate,
+        train=train,
+        validate=validate,
         seed=cell.seed,
         autocast=cell.precision == "bfloat16",
         scratch=scratch,
@@ -125,7 +123,7 @@ def _trained(
     ended = {}
     try:
         run.play()
-        reached = Checkpoint(sizes=data.sizes, state=run.best_state)
+        reached = Checkpoint(sizes=sizes, state=run.best_state)
         run.check_reloaded(checkpoints.model_of(reached, cell, method, device))
     except NotApplicableError:
         raise
@@ -133,8 +131,8 @@ def _trained(
         ended = checkpoints.outcome(error, cell.folder)
     checkpoint = Checkpoint(
         identity=identity,
-        words=data.vocabulary.words if data.vocabulary else None,
-        sizes=data.sizes,
+        words=vocabulary.words if vocabulary else None,
+        sizes=sizes,
         parameters=sum(x.numel() for x in run.model.parameters()),
         state=run.best_state,
         epoch=run.selected(),
@@ -146,14 +144,12 @@ def _trained(
 # Data ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingData:
-    """The training split, and how a model is validated."""
-
-    train: inputs.SplitInputs | inputs.PhraseInputs
-    validate: Callable[[nn.Module], dict[str, float]]  # recalls in percent and their sum, rsum
-    sizes: Sizes
-    vocabulary: Vocabulary | Dictionary | None = None  # None: the method takes vectors
+TrainingData = tuple[  # the training split, how a model is validated, sizes, a vocabulary if any
+    inputs.SplitInputs | inputs.PhraseInputs,
+    Callable[[nn.Module], dict[str, float]],
+    Sizes,
+    Vocabulary | Dictionary | None,
+]
 
 
 def retrieval_data(
@@ -184,12 +180,9 @@ def retrieval_data(
         return selection.retrieval_recalls(scores, validation.relevant, data.card["ways"])
 
     text_size = len(vocabulary) if vocabulary else train.captions.values.shape[1]
-    return TrainingData(
-        train=replace(train, class_of_image=torch.from_numpy(classes).to(device)),
-        validate=validate,
-        sizes=Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1),
-        vocabulary=vocabulary,
-    )
+    train = replace(train, class_of_image=torch.from_numpy(classes).to(device))
+    sizes = Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1)
+    return train, validate, sizes, vocabulary
 
 
 def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
@@ -205,7 +198,7 @@ def phrase_data(cell: Cell, device: torch.device) -> TrainingData:
         return selection.localisation_recalls(scores, validation.ious)
 
     sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
-    return TrainingData(train=train, validate=validate, sizes=sizes)
+    return train, validate, sizes, None
 
 
 def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
@@ -228,10 +221,8 @@ def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:
 
 def _load(model: nn.Module, start: Checkpoint, cell: Cell) -> None:
     """Load the weights of `start`. Whole parts may be new, as the image network of stage II, or
-    gone, as a classifier that the loss does not use.
-
-    Raises NotApplicableError where a part has other shapes or no part is shared.
-    """
+    gone, as a classifier that the loss does not use. Raises NotApplicableError where a part has
+    other shapes or no part is shared."""
     own, given = ({k: v.shape for k, v in s.items()} for s in (model.state_dict(), start.state))
     parts, of_start = ([name.split(".")[0] for name in names] for names in (own, given))
     changed = {name.split(".")[0] for name, _ in own.items() ^ given.items()}

@@ -40,12 +40,9 @@ class Progress:
 
 @dataclass(kw_only=True, eq=False)
 class Run:
-    """The training of one model by one recipe.
-
-    `play` trains, and resumes from `scratch` what was killed; then `best_state` holds the weights
-    of the best epoch by validation rsum, or of the last one if the recipe keeps that, and
-    `progress` the history.
-    """
+    """The training of one model by one recipe. `play` trains, and resumes from `scratch` what was
+    killed; then `best_state` holds the weights of the best epoch by validation rsum, or of the last
+    one if the recipe keeps that, and `progress` the history."""
 
     model: nn.Module  # on its device, with the weights that training starts from
     phases: list[Phase]
@@ -65,10 +62,8 @@ class Run:
         return [(n, phase, r) for n, phase in enumerate(self.phases) for r in phase.learning_rates]
 
     def play(self) -> None:
-        """Play all epochs that are not done yet; each ends with a saved state to resume from.
-
-        A recipe without epochs keeps the weights that it starts from. Raises DivergedError.
-        """
+        """Play all epochs that are not done yet; each ends with a saved state to resume from. A
+        recipe without epochs keeps the weights that it starts from. Raises DivergedError."""
         self._resume()
         if not self.schedule:
             self.best_state = self._weights()
@@ -217,10 +212,9 @@ class LossLog:
     DivergedError for a step that is not finite."""
 
     def __init__(self, epoch: int, rate: float) -> None:
-        self.epoch, self.rate = epoch, rate
+        self.epoch, self.rate, self.checked = epoch, rate, 0  # steps known to be finite
         self.terms: list[str] = []
         self.steps: list[Tensor] = []
-        self.checked = 0  # steps known to be finite
 
     def add(self, terms: dict[str, Tensor]) -> None:
         """The terms of a step."""
@@ -276,13 +270,10 @@ def begun(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, bool]:
 
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
     """The optimiser of a phase. Its groups have the `factor` of their parameters, which multiplies
-    the learning rate of each epoch.
-
-    A parameter whose factor is 0 is frozen, until a phase has another factor for it. What the
-    method froze itself gets no gradient and stays. Fused, a step reads and writes every number
-    once. Raises OptionError for a start of `rates` that fits neither a parameter nor a part that is
-    None.
-    """
+    the learning rate of each epoch. A parameter whose factor is 0 is frozen, until a phase has
+    another one for it; what the method froze itself stays. Fused, a step reads and writes every
+    number once. Raises OptionError for a start of `rates` that fits neither a parameter nor a part
+    that is None."""
     named = dict(model.named_parameters())
     for start, _ in phase.rates:
         is_none = getattr(model, start.split(".")[0], 0) is None  # a part that some options lack

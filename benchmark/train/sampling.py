@@ -13,13 +13,11 @@ from benchmark.contracts.methods import NotApplicableError
 def batches(
     image_of_caption: np.ndarray, batch_size: int, captions_per_image: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """One epoch: every caption is drawn once, in random order, `batch_size` at a time.
-
-    With captions_per_image > 1 each drawn caption is followed by other captions of its image, so
-    that there are captions_per_image rows per draw (two-branch paper, neighbourhood sampling). The
-    only caption of an image is repeated. The last batch may be smaller; one of a single drawn
-    caption is dropped, as it has no negative.
-    """
+    """One epoch: every caption is drawn once, in random order, `batch_size` at a time. With
+    captions_per_image > 1 each is followed by others of its image, so that there are
+    captions_per_image rows per draw (two-branch paper, neighbourhood sampling); the only caption of
+    an image is repeated. The last batch may be smaller; one of a single drawn caption is dropped,
+    as it has no negative."""
     by_image = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first = np.cumsum(count) - count
@@ -47,10 +45,8 @@ def batches(
 def image_batches(
     image_of_caption: np.ndarray, batch_size: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """One epoch: every image is drawn once, in random order, with one of its captions.
-
-    The last batch may be smaller; one of a single image is dropped, as it has no negative.
-    """
+    """One epoch: every image is drawn once, in random order, with one of its captions. The last
+    batch may be smaller; one of a single image is dropped, as it has no negative."""
     order = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first, images = np.cumsum(count) - count, rng.permutation(np.flatnonzero(count))
@@ -63,11 +59,9 @@ def image_batches(
 
 def cluster(features_IF: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Pseudo-classes: the k-means cluster of each image, numbered from 0 without gaps, (I,) int64.
-
     The baseline of the instance-loss paper (table 4): 3,000 and 10,000 clusters of 113,287 images.
-    Equal images can leave clusters empty; these get no number. Raises NotApplicableError for more
-    clusters than images.
-    """
+    Empty clusters, as of equal images, get no number. Raises NotApplicableError for more clusters
+    than images."""
     if not 1 <= count <= len(features_IF):
         raise NotApplicableError(
             f"k-means: expected 1 to {len(features_IF)} clusters, as many as there are training "

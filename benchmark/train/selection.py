@@ -30,16 +30,13 @@ def retrieval_recalls(
     the method. Raises NotFiniteError."""
     _check_finite(scores_IC)
     of_way = {"i2t": (scores_IC, relevant_IC), "t2i": (scores_IC.T, relevant_IC.T)}
-    ranks = {way: _ranks(*of_way[way]) for way in ways}
-    return _recalls(ranks)
+    return _recalls({way: _ranks(*of_way[way]) for way in ways})
 
 
 def localisation_recalls(scores_NP: Tensor, ious_NP: Tensor) -> dict[str, float]:
     """R@1, R@5, R@10 in percent of N phrases among the P proposals of their images, and their sum.
-
     A proposal is right if its IoU with the true box is `CORRECT_IOU` or more; a missing one has
-    NaN. A phrase without a right proposal counts as a miss at every cutoff.
-    """
+    NaN. A phrase without a right proposal counts as a miss at every cutoff."""
     is_there_NP = ~ious_NP.isnan()
     _check_finite(scores_NP[is_there_NP])
     right_NP = ious_NP >= CORRECT_IOU
