@@ -24,7 +24,7 @@ from benchmark.season.parameter_files import (
     write_brought,
     write_local,
 )
-from benchmark.season.parameters import Brought
+from benchmark.season.parameters import RETRIEVED, SAMPLES, Brought
 from seasons import ROOT, clone
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what DVC imports
@@ -297,12 +297,12 @@ def test_a_fusion_and_a_report_need_what_their_members_left(repository):
 def test_git_keeps_what_pages_show_and_dvc_the_rest(repository):
     cells = read_params("small").cells
     vse, scan = cells["shapes-vse-0"], cells["shapes-scan_t2i_avg-0"]
-    assert vse.samples == "results/small/shapes/vse/0/scores/samples.npz"
-    assert vse.retrieved == "data/samples/small/shapes/vse/0/retrieved.npz"
-    assert scan.samples == "data/samples/small/shapes/scan_t2i_avg/0/samples.npz"
-    assert scan.retrieved == "results/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
+    assert vse.place(SAMPLES) == "results/small/shapes/vse/0/scores/samples.npz"
+    assert vse.place(RETRIEVED) == "data/samples/small/shapes/vse/0/retrieved.npz"
+    assert scan.place(SAMPLES) == "data/samples/small/shapes/scan_t2i_avg/0/samples.npz"
+    assert scan.place(RETRIEVED) == "results/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
     written = pipeline.all_stages(read_params("small"))["evaluate-shapes-vse-0"]["outs"]
-    assert written == [{vse.folder: {"cache": False}}, str(Path(vse.retrieved).parent)]
+    assert written == [{vse.folder: {"cache": False}}, str(Path(vse.place(RETRIEVED)).parent)]
 
 
 # Seasons beside each other ----------------------------------------------------------------------
