@@ -33,7 +33,7 @@ from benchmark.data.results import read_retrieved, read_samples
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import model_scores
 from benchmark.scoring.inputs import split_inputs
-from benchmark.season.parameters import Cell
+from benchmark.season.parameters import RETRIEVED, SAMPLES, Cell
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_evaluating_twice_gives_the_same_bytes(kind):
     for _ in range(2):
         assert evaluated(cell).status == "ok"
         record = read_record(Path(cell.folder)).model_dump(exclude={"cost"})
-        files = (cell.folder + "/scores/ranks.npz", cell.retrieved, cell.samples)
+        files = (cell.folder + "/scores/ranks.npz", *map(cell.place, (RETRIEVED, SAMPLES)))
         runs.append([record, *(Path(path).read_bytes() for path in files)])
     assert runs[0] == runs[1]
 
