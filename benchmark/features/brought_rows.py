@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
 from benchmark.features import mat_files, weight_files
-from benchmark.readers import archives, npy_files
+from benchmark.readers import npy_files, packed_images
 
 # Names that ids have in files, apart from underscores and a plural s. Others may be of either.
 NAMES = {
@@ -250,12 +250,7 @@ def _mat(path: Path, what: str) -> Rows:
 
 
 def _npz(path: Path, what: str) -> Rows:
-    arrays = {}
-    with archives.unzipped(path) as archive:
-        for member in archive.infolist():
-            content = archives.read_member(archive, member, f"{path}: {member.filename}")
-            arrays[member.filename.removesuffix(".npy")] = npy_files.array_of(content)
-    return _chosen(path, arrays, what)
+    return _chosen(path, npy_files.arrays_of(path), what)
 
 
 def _safetensors(path: Path, what: str) -> Rows:
@@ -317,17 +312,15 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
 
 
 def parquet_table(path: Path) -> pa.Table:
-    """The table of a parquet file. Sizes are those of the metadata, before anything is unpacked. A
-    text that stands there often is unpacked once. Raises UserError for one that is too large."""
-    with files.opened(path) as file:
-        facts = pq.ParquetFile(file).metadata
-        groups, columns = range(facts.num_row_groups), range(facts.num_columns)
-        chunks = [facts.row_group(g).column(c) for g in groups for c in columns]
-        unpacked = sum(x.total_uncompressed_size + VALUE * x.num_values for x in chunks)
-        if unpacked > files.MOST:
+    """The table of a parquet file, of whose texts each is unpacked once. Raises UserError for one
+    that is too large."""
+    with packed_images.parquet(path) as table:
+        kinds = packed_images.leaves(table)
+        pages = packed_images.pages(path, table, kinds)
+        if sum(page.unpacked + VALUE * page.values for page in pages) > files.MOST:
             raise files.too_large(path, files.MOST)
-        texts = {x.path_in_schema for x in chunks if x.physical_type == "BYTE_ARRAY"}
-        return pq.ParquetFile(file, read_dictionary=sorted(texts)).read()
+        texts = [name for name, kind in kinds.items() if kind == "BYTE_ARRAY"]
+        return pq.ParquetFile(path, read_dictionary=texts).read()
 
 
 def _parquet(path: Path, what: str) -> Rows:
