@@ -11,7 +11,6 @@ are standardised, since mean and deviation of the training images come first.
 """
 
 import binascii
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +23,14 @@ import pandas as pd
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.files import opened, read_json, readable, replaced, reserve, too_large
-from benchmark.data.feature_folders import as_float16, card_of, sha256_of_items, write_card
+from benchmark.core.files import opened, read_json, readable, replaced, too_large
+from benchmark.data.feature_folders import (
+    array_at,
+    as_float16,
+    card_of,
+    sha256_of_items,
+    write_card,
+)
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.features.brought_rows import READERS, Rows, beside, forms_of, places, read_rows
@@ -75,7 +80,8 @@ def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset
             for name, part in _arrays(values).items():
                 if settings.standardise:
                     part = standardisers[name](part)
-                _write_rows(folder / f"{name}.npy", len(used), rows, as_float16(part))
+                shape = (len(used), *part.shape[1:])
+                array_at(folder / f"{name}.npy", shape, np.float16)[rows] = as_float16(part)
         # Where the features come from: by checksum, or by size if fetch has made no checksum.
         manifest = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
         known = {dataset.folder / file["name"]: file["sha256"] for file in manifest}
@@ -93,21 +99,6 @@ def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
     if values.ndim == 2:
         return {"pooled": values}
     return {"pooled": values.mean(1), "regions": values}
-
-
-def _write_rows(path: Path, total: int, rows: np.ndarray, values: np.ndarray) -> None:
-    """Write float16 values of some of the `total` rows of a .npy file, which is made if need be.
-
-    Written, not mapped: the pages of a map count as memory of the process.
-    """
-    if not path.is_file():
-        np.lib.format.open_memmap(path, "w+", np.float16, (total, *values.shape[1:]))
-        reserve(path, path.stat().st_size)
-    start = path.stat().st_size - total * math.prod(values.shape[1:]) * values.itemsize
-    with path.open("r+b") as file:
-        for row, value in zip(rows.tolist(), values, strict=True):
-            file.seek(start + row * value.nbytes)
-            file.write(value.data)
 
 
 def _aligned(

@@ -116,10 +116,8 @@ def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str,
     with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
         first = file.readline(LONGEST).replace("\t", " ").split()
         has_header = len(first) == 2 and all(map(str.isdecimal, first))
-        if has_header:
-            _check_size(path, size, int(first[1]))
-        else:
-            _check_size(path, size, len(first) - 1)
+        _check_size(path, size, int(first[1]) if has_header else len(first) - 1)
+        if not has_header:
             file.seek(0)
         lines = iter(partial(file.readline, LONGEST), "")
         for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):

@@ -118,12 +118,9 @@ def _ids(path: Path, images: int) -> list[str]:
     each = _per_image(len(ids), images, f"{_short(path)}: lines")
     seen: set[str] = set()
     for row, image_id in enumerate(ids):
-        if row % each == 0:
-            expected = "a number that no line before has"
-            is_right = image_id.isdigit() and image_id not in seen
-        else:
-            expected, is_right = repr(ids[row - 1]), image_id == ids[row - 1]
-        if not is_right:
+        is_first, before = row % each == 0, ids[row - 1]
+        if (not image_id.isdigit() or image_id in seen) if is_first else image_id != before:
+            expected = "a number that no line before has" if is_first else repr(before)
             raise UserError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
         seen.add(image_id)
     return ids[::each]
