@@ -5,6 +5,7 @@ import math
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import ir_measures
@@ -383,6 +384,33 @@ def test_half_of_a_layer_and_other_things_than_ids_are_refused(tmp_path):
     first.write_bytes(b"\xff\xfe{")
     with pytest.raises(UserError, match="cxc_image_to_caption.json"):
         module.layers(tmp_path, tables, options)
+
+
+def test_without_ids_of_captions_layers_that_nobody_asked_for_are_left_out(
+    tmp_path, monkeypatch, capsys
+):
+    """Files in the raw folder are asked for; those of an installed package are not."""
+    module, raw = datasets.load("mscoco"), tmp_path / "raw"
+    raw.mkdir()
+    listed = [{"filename": "1.jpg", "split": "test", "cocoid": 1, "sentences": [{"raw": "x"}]}]
+    (raw / "dataset_coco.json").write_text(json.dumps({"images": listed}))
+    package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "package")])
+    monkeypatch.setattr(module, "find_spec", lambda name: package)
+    options = module.Options(with_pictures=False)
+    tables = module.read(raw, options)
+    assert module.layers(raw, tables, options) == []
+    for folder in (tmp_path / "package/data", raw):
+        folder.mkdir(parents=True, exist_ok=True)
+        assert capsys.readouterr().err == ""
+        for what in module.JUDGED.values():
+            (folder / f"cxc_{what}.json").write_text('{"1": [1]}')
+        if folder != raw:
+            assert module.layers(raw, tables, options) == []
+            said = capsys.readouterr().err
+            assert said.startswith("rematch: dataset_coco.json: sentid: expected an id of each")
+            assert said.endswith("; layers are left out\n") and said.count("\n") == 1
+    with pytest.raises(UserError, match="sentid: expected an id of each caption"):
+        module.layers(raw, tables, options)
 
 
 def best_first(scores_QG: np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, name):
 @pytest.mark.parametrize("name", WRITERS)
 def test_another_size_is_refused_before_the_file_is_read(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
-    monkeypatch.setattr(word2vec, "_entries", None)
+    monkeypatch.setattr(word2vec.mmap, "mmap", None)
     error = refused(load, tmp_path / name, 300)
     assert (error.where, error.expected, error.found) == (name, "vectors of size 300", "2")
     assert error.do.startswith("set `size`")
@@ -124,11 +124,9 @@ def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:
     return f"{count} 2\n".encode() + b"".join(rows)
 
 
-@pytest.mark.parametrize("chunk", [6, 17, 1 << 20])
 @pytest.mark.parametrize("end", [b"\n", b""])
-def test_a_bin_is_read_alike_whatever_its_line_ends_and_chunks(tmp_path, monkeypatch, end, chunk):
+def test_a_bin_is_read_alike_whatever_its_line_ends(tmp_path, end):
     """The value 10.0 contains the byte of a space, and 8.625 that of a line end."""
-    monkeypatch.setattr(word2vec, "CHUNK", chunk)
     names = [*"abcdefghijk", "dog", "café", "dog"]
     (tmp_path / "some.bin").write_bytes(entries(14, *names, end=end))
     words, _ = load(tmp_path / "some.bin", keep=("dog", "café", "k", "lion"))

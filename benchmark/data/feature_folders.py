@@ -73,6 +73,17 @@ def as_float16(values: np.ndarray) -> np.ndarray:
     return np.clip(values, -largest, largest).astype(np.float16)
 
 
+def array_at(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The array at `path`, to be written to; a new one is filled with zeros. Raises UserError where
+    the disk has no room for it."""
+    if path.is_file():
+        return np.lib.format.open_memmap(path, mode="r+")
+    files.require_space(path, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    files.reserve(path, path.stat().st_size)
+    return array
+
+
 def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.ndarray:
     """The array `name` of a feature folder, memory-mapped, with one row per item of `ids`.
 

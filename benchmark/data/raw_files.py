@@ -92,13 +92,10 @@ class RawDataset:
             return None
         files, open_picture = self.read().images["file"], self.pictures()
         sizes = {open_picture(file).size for file in files[:: max(1, len(files) // SAMPLE)]}
-        varied = len(sizes) > 1
-        fitting = (
-            release
-            for release in self.releases
-            if (sizes == {release.pixels} if release.pixels else varied or not release.varied)
-        )
-        return next(fitting, None)
+        for of in self.releases:
+            if sizes == {of.pixels} if of.pixels else len(sizes) > 1 or not of.varied:
+                return of
+        return None
 
     @cached_property
     def reader_options(self) -> object:
@@ -139,11 +136,9 @@ class RawDataset:
 def raw_dataset(params: Any, name: str) -> RawDataset:
     """A dataset of a season. Raises UserError for an option that its reader cannot use."""
     settings = entry(params.datasets, name, "dataset")
-    reader = settings.reader or name
-    module, options = datasets.load(reader), dict(settings.options)
-    dataset = RawDataset(
-        name=name, reader=reader, options=options, source=settings.source, module=module
-    )
+    reader, options = settings.reader or name, dict(settings.options)
+    facts = {"name": name, "reader": reader, "options": options, "source": settings.source}
+    dataset = RawDataset(**facts, module=datasets.load(reader))
     _ = dataset.reader_options
     return dataset
 

@@ -4,14 +4,13 @@ A fixed network sees each image once. Arrays are filled chunk by chunk in a scra
 run can be resumed.
 """
 
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,8 +24,8 @@ from torchvision.ops import roi_align
 from benchmark import features
 from benchmark.core.command_line import ProgressBar, alone, lock_of
 from benchmark.core.devices import begin, fingerprint, kind
-from benchmark.core.files import read_json, replaced, require_space, reserve, write_json
-from benchmark.data.feature_folders import card_of, sha256_of_items, write_card
+from benchmark.core.files import read_json, replaced, write_json
+from benchmark.data.feature_folders import array_at, card_of, sha256_of_items, write_card
 from benchmark.data.prepared_tables import CORNERS, Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import faster_rcnn
@@ -38,7 +37,6 @@ from benchmark.season.plugins import versions
 
 CHUNK, CHUNK_OF_BOXES = 64, 16  # images encoded at once, and at most lost when a run is killed
 PROGRESS = "progress.json"  # with it a scratch folder is resumed
-Opened = TypeVar("Opened")
 BICUBIC = Image.Resampling.BICUBIC
 CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
 
@@ -81,7 +79,7 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
                 arrays["pixels"] = stacked(small, settings.pixels).numpy()
             for name, values in arrays.items():
                 shape = (len(files), *values.shape[1:])
-                scratch_array(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
+                array_at(scratch / f"{name}.npy", shape, values.dtype)[rows] = values
         counted = is_train if settings.standardise else None
         if settings.pixels:  # the network whose pooled output is what pooled.npy will hold
             size = np.load(scratch / "pooled.npy", mmap_mode="r").shape[1]
@@ -128,23 +126,6 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     if network is not detector:
         network = fused(network, device)
 
-    def looked_at(
-        seen: list[Image.Image], ids: list[str], truths: list[np.ndarray]
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Proposals (n, 4) of every image, and the features of these and then of its `truths`."""
-        views = faster_rcnn.views(detector, seen) if detector is not None else []
-        if settings.how == "rpn":
-            boxes = [view.proposed(settings.count) for view in views]
-        elif settings.how == "selective_search":
-            boxes = [selective_search(image, settings.count) for image in seen]
-        else:
-            folder, pairs = dataset.folder / settings.boxes, zip(ids, seen, strict=True)
-            boxes = [read_boxes(folder, key, image.size, settings.count) for key, image in pairs]
-        both = [np.concatenate(pair) for pair in zip(boxes, truths, strict=True)]
-        if network is detector:
-            return boxes, [view.described(b) for view, b in zip(views, both, strict=True)]
-        return boxes, aligned(network, settings.input_size, seen, both)
-
     ids, files = images["image_id"].tolist(), images["file"].tolist()
     card = card_of(feature_set, ids, data) | weights
     card |= {"regions_sha256": sha256_of_items(regions["phrase_id"].tolist())}
@@ -152,13 +133,26 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     rows_of = regions.groupby("image_id").indices
     with scratch_folder(feature_set, card, device) as scratch:
         shape = (len(ids), settings.count)
-        of_box = scratch_array(scratch / "boxes.npy", (*shape, 4), np.float32)
+        of_box = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
         for rows, seen in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES, "encode"):
             named = [rows_of.get(image_id, none) for image_id in ids[rows]]
-            found, values = looked_at(seen, ids[rows], [truths[each] for each in named])
+            views = faster_rcnn.views(detector, seen) if detector is not None else []
+            if settings.how == "rpn":
+                found = [view.proposed(settings.count) for view in views]
+            elif settings.how == "selective_search":
+                found = [selective_search(image, settings.count) for image in seen]
+            else:
+                folder, pairs = dataset.folder / settings.boxes, zip(ids[rows], seen, strict=True)
+                found = [read_boxes(folder, x, image.size, settings.count) for x, image in pairs]
+            pairs = zip(found, named, strict=True)
+            both = [np.concatenate([boxes, truths[own]]) for boxes, own in pairs]
+            if network is detector:
+                values = [view.described(x) for view, x in zip(views, both, strict=True)]
+            else:
+                values = aligned(network, settings.input_size, seen, both)
             width = values[0].shape[1]
-            of_proposal = scratch_array(scratch / "proposals.npy", (*shape, width), np.float16)
-            of_truth = scratch_array(scratch / "truths.npy", (len(regions), width), np.float16)
+            of_proposal = array_at(scratch / "proposals.npy", (*shape, width), np.float16)
+            of_truth = array_at(scratch / "truths.npy", (len(regions), width), np.float16)
             for row, own, boxes, described in zip(
                 range(rows.start, rows.stop), named, found, values, strict=True
             ):
@@ -212,8 +206,8 @@ def scratch_folder(feature_set: FeatureSet, card: dict, device: torch.device) ->
 
 
 def chunks(
-    scratch: Path, files: list[str], open_one: Callable[[str], Opened], size: int, name: str
-) -> Iterator[tuple[slice, list[Opened]]]:
+    scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int, name: str
+) -> Iterator[tuple[slice, list[Any]]]:
     """The slices of `files` that are not done yet, at most `size` long, and what `open_one` makes
     of each file.
 
@@ -238,17 +232,6 @@ def chunks(
                 bar.update(stop - start)
         finally:
             workers.shutdown(wait=True, cancel_futures=True)
-
-
-def scratch_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array at `path`, to be written to; a new one is filled with zeros. Raises UserError where
-    the disk has no room for it."""
-    if path.is_file():
-        return np.lib.format.open_memmap(path, mode="r+")
-    require_space(path, math.prod(shape) * np.dtype(dtype).itemsize)
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    reserve(path, path.stat().st_size)
-    return array
 
 
 # What networks make of images ---------------------------------------------------------------------

@@ -20,8 +20,7 @@ import glob
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -33,7 +32,7 @@ import pyarrow.parquet as pq
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
 from benchmark.features import mat_files, weight_files
-from benchmark.readers import archives, npy_files
+from benchmark.readers import npy_files, packed_images
 
 # Names that ids have in files, apart from underscores and a plural s. Others may be of either.
 NAMES = {
@@ -60,14 +59,14 @@ DECIMAL = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Rows:
     """Numbers (N, F), or (N, R, F) of regions, and what their rows belong to. The columns of scores
     have ids, too."""
 
     path: Path
     values: np.ndarray  # of single or double precision
-    ids: dict[str, list[str]]  # by the column, array or file in which they stand
+    ids: dict[str, list[str]] = field(default_factory=dict)  # by the column, array or file of them
     columns: list[str] | None = None  # the names of a table's
 
 
@@ -241,23 +240,6 @@ def _odd(names: Sequence[str]) -> str | None:
 # Formats ------------------------------------------------------------------------------------------
 
 
-def _npy(path: Path, what: str) -> Rows:
-    return Rows(path=path, values=npy_files.array_of(files.content(path)), ids={})
-
-
-def _mat(path: Path, what: str) -> Rows:
-    return Rows(path=path, values=mat_files.matrix(path, "feats", "(F, N)").T, ids={})
-
-
-def _npz(path: Path, what: str) -> Rows:
-    arrays = {}
-    with archives.unzipped(path) as archive:
-        for member in archive.infolist():
-            content = archives.read_member(archive, member, f"{path}: {member.filename}")
-            arrays[member.filename.removesuffix(".npy")] = npy_files.array_of(content)
-    return _chosen(path, arrays, what)
-
-
 def _safetensors(path: Path, what: str) -> Rows:
     """The format is a length, a header in JSON, and the bytes of the tensors."""
     content = files.content(path)
@@ -271,9 +253,7 @@ def _safetensors(path: Path, what: str) -> Rows:
         start, end = header[name]["data_offsets"]
         if kind not in TENSORS:
             raise ValueError(f"numbers of the kind {kind}")
-        size = prod(shape) * np.dtype(TENSORS[kind]).itemsize
-        is_there = 0 <= start <= end <= len(content) and end - start == size
-        if min(shape, default=0) < 0 or not is_there:
+        if min((start, *shape)) < 0:
             raise ValueError("a tensor that is not in the file")
         flat = np.frombuffer(content[start:end], TENSORS[kind])
         if kind == "BF16":  # the upper half of single precision
@@ -317,17 +297,15 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
 
 
 def parquet_table(path: Path) -> pa.Table:
-    """The table of a parquet file. Sizes are those of the metadata, before anything is unpacked. A
-    text that stands there often is unpacked once. Raises UserError for one that is too large."""
-    with files.opened(path) as file:
-        facts = pq.ParquetFile(file).metadata
-        groups, columns = range(facts.num_row_groups), range(facts.num_columns)
-        chunks = [facts.row_group(g).column(c) for g in groups for c in columns]
-        unpacked = sum(x.total_uncompressed_size + VALUE * x.num_values for x in chunks)
-        if unpacked > files.MOST:
+    """The table of a parquet file, of whose texts each is unpacked once. Raises UserError for one
+    that is too large."""
+    with packed_images.parquet(path) as table:
+        kinds = packed_images.leaves(table)
+        pages = packed_images.pages(path, table, kinds)
+        if sum(page.unpacked + VALUE * page.values for page in pages) > files.MOST:
             raise files.too_large(path, files.MOST)
-        texts = {x.path_in_schema for x in chunks if x.physical_type == "BYTE_ARRAY"}
-        return pq.ParquetFile(file, read_dictionary=sorted(texts)).read()
+        texts = [name for name, kind in kinds.items() if kind == "BYTE_ARRAY"]
+        return pq.ParquetFile(path, read_dictionary=texts).read()
 
 
 def _parquet(path: Path, what: str) -> Rows:
@@ -417,13 +395,13 @@ def _table(path: Path, columns: dict[str, np.ndarray], what: str) -> Rows:
 
 
 READERS = {
-    ".npy": _npy,
-    ".npz": _npz,
+    ".npy": lambda path, what: Rows(path, npy_files.array_of(files.content(path))),
+    ".npz": lambda path, what: _chosen(path, npy_files.arrays_of(path), what),
     ".parquet": _parquet,
     ".csv": _csv,
     ".tsv": _csv,
     ".safetensors": _safetensors,
     ".pt": _pt,
     ".pth": _pt,
-    ".mat": _mat,
+    ".mat": lambda path, what: Rows(path, mat_files.matrix(path, "feats", "(F, N)").T),
 }

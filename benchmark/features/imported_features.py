@@ -6,12 +6,11 @@
     .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
     .npz, .parquet, .csv, .safetensors, .mat        with ids in them or beside: brought_rows.py
 
-Only one block of the first two and of .npy is in memory at a time. A file is read twice if features
+Of the first two and of .npy, one block is read at a time. A file is read twice if features
 are standardised, since mean and deviation of the training images come first.
 """
 
 import binascii
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +23,14 @@ import pandas as pd
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.files import opened, read_json, readable, replaced, reserve, too_large
-from benchmark.data.feature_folders import as_float16, card_of, sha256_of_items, write_card
+from benchmark.core.files import opened, read_json, readable, replaced, too_large
+from benchmark.data.feature_folders import (
+    array_at,
+    as_float16,
+    card_of,
+    sha256_of_items,
+    write_card,
+)
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
 from benchmark.features.brought_rows import READERS, Rows, beside, forms_of, places, read_rows
@@ -51,8 +56,8 @@ class Source:
     """Features of images; every call of `blocks` reads them from the start."""
 
     files: list[Path]
-    key_of: Callable[[str, str], str]  # image_id and file name of an image -> its name in the files
     blocks: Callable[[], Iterator[Block]]
+    is_numbered: bool = False  # by the number in the name of an image's file, and not by its id
 
 
 def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset) -> None:
@@ -75,7 +80,8 @@ def import_features(feature_set: FeatureSet, data: Prepared, dataset: RawDataset
             for name, part in _arrays(values).items():
                 if settings.standardise:
                     part = standardisers[name](part)
-                _write_rows(folder / f"{name}.npy", len(used), rows, as_float16(part))
+                shape = (len(used), *part.shape[1:])
+                array_at(folder / f"{name}.npy", shape, np.float16)[rows] = as_float16(part)
         # Where the features come from: by checksum, or by size if fetch has made no checksum.
         manifest = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
         known = {dataset.folder / file["name"]: file["sha256"] for file in manifest}
@@ -95,21 +101,6 @@ def _arrays(values: np.ndarray) -> dict[str, np.ndarray]:
     return {"pooled": values.mean(1), "regions": values}
 
 
-def _write_rows(path: Path, total: int, rows: np.ndarray, values: np.ndarray) -> None:
-    """Write float16 values of some of the `total` rows of a .npy file, which is made if need be.
-
-    Written, not mapped: the pages of a map count as memory of the process.
-    """
-    if not path.is_file():
-        np.lib.format.open_memmap(path, "w+", np.float16, (total, *values.shape[1:]))
-        reserve(path, path.stat().st_size)
-    start = path.stat().st_size - total * math.prod(values.shape[1:]) * values.itemsize
-    with path.open("r+b") as file:
-        for row, value in zip(rows.tolist(), values, strict=True):
-            file.seek(start + row * value.nbytes)
-            file.write(value.data)
-
-
 def _aligned(
     source: Source, used: pd.DataFrame, title: str
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -119,7 +110,7 @@ def _aligned(
     methods need the same number of regions in every image, and for what float16 cannot hold.
     """
     pairs = zip(used["image_id"], used["file"], strict=True)
-    index = pd.Index([source.key_of(image_id, file) for image_id, file in pairs])
+    index = pd.Index([_number(file or x) if source.is_numbered else x for x, file in pairs])
     if not index.is_unique:
         key = index[index.duplicated()][0]
         first, second = used["image_id"][index == key].iloc[:2]
@@ -175,27 +166,26 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
     if path.is_dir():
         if any(path.glob("*_ims.npy")):
             parts = precomp.layout(path)  # checks that rows and ids agree
-            arrays = [(part.ims, _header(part.ims), part.ids) for part in parts]
-            return Source([part.ims for part in parts], _by_id, partial(_array_blocks, arrays))
+            arrays = [(part.ims, _mapped(part.ims), part.ids) for part in parts]
+            return Source([part.ims for part in parts], partial(_array_blocks, arrays))
         tables = sorted(file for file in path.iterdir() if TSV_NAME.fullmatch(file.name))
         if not tables:
             raise UserError(path, "*_ims.npy or *.tsv", "neither", "unpack them there")
-        return Source(tables, _by_number, partial(_table_blocks, tables))
+        return Source(tables, partial(_table_blocks, tables), is_numbered=True)
     if TSV_NAME.fullmatch(path.name):
-        return Source([path], _by_number, partial(_table_blocks, [path]))
+        return Source([path], partial(_table_blocks, [path]), is_numbered=True)
     if path.suffix not in READERS:
         found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
         raise UserError(path, f"a folder, .tsv, {', '.join(READERS)}", found, do)
     ids = beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        header, (sidecar,) = _header(path), ids or [f"{path.stem}_ids.txt"]
-        if len(ids.get(sidecar, ())) != header.shape[0]:
-            expected = f"{header.shape[0]} image ids, one per row of {path.name}"
-            found, do = len(ids.get(sidecar, ())), "write them in the order of the rows"
-            raise UserError(path.with_name(sidecar), expected, found, do)
-        values = np.memmap(path, header.dtype, "r", header.offset, header.shape)
-        rows = Rows(path=path, values=values, ids=ids)
+        rows = Rows(path=path, values=_mapped(path), ids=ids)
+        sidecar, of_rows = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
+        if len(of_rows) != len(rows.values):
+            expected = f"{len(rows.values)} image ids, one per row of {path.name}"
+            do = "write them in the order of the rows"
+            raise UserError(path.with_name(sidecar), expected, len(of_rows), do)
     elif path.suffix == ".mat" and not ids:
         rows, order = _in_karpathys_order(path, raw)
         files.append(order)
@@ -206,66 +196,47 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
         raise UserError(path, "an image id for each row", "none", do)
     keys = np.full(len(rows.values), "", object)  # of the used images, as these are called here
     keys[places(rows, forms_of(used), "images", do=OF_ALL)] = used["image_id"]
-    if path.suffix == ".npy":
-        return Source(files, _by_id, partial(_array_blocks, [(path, header, keys)]))
-    return Source(files, _by_id, partial(_blocks, path, keys, rows.values))
+    return Source(files, partial(_array_blocks, [(path, rows.values, keys)]))
 
 
-def _by_id(image_id: str, file: str) -> str:
-    return image_id
-
-
-def _by_number(image_id: str, file: str) -> str:
+def _number(file: str) -> str:
     """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
-    stem = PurePosixPath(file or image_id).stem
+    stem = PurePosixPath(file).stem
     digits = re.search(r"\d+$", stem)
     return str(int(digits[0])) if digits else stem
 
 
-def _header(path: Path) -> npy_files.Header:
-    """The header of an array of features whose file is as long as it says."""
-    with readable(path, "a .npy file", GET_AGAIN), opened(path) as file:
-        header = npy_files.read_header(file)
-    dtype, shape = header.dtype, header.shape
-    is_float = dtype.kind == "f" and dtype.itemsize in (2, 4, 8)
-    if not is_float or len(shape) not in (2, 3) or header.is_fortran or 0 in shape:
-        expected = "floating-point numbers (N, F) or (N, R, F)"
-        found = f"{dtype} {shape}" + " in Fortran's order" * header.is_fortran
+def _mapped(path: Path) -> np.ndarray:
+    """The features in a .npy file, of which nothing is read yet."""
+    with readable(path, "a .npy file", GET_AGAIN):
+        values = npy_files.mapped(path)
+    is_float = values.dtype.kind == "f" and values.dtype.itemsize in (2, 4, 8)
+    is_fortran = not values.flags.c_contiguous
+    if not is_float or values.ndim not in (2, 3) or is_fortran or not values.size:
+        found = f"{values.dtype} {values.shape}" + " in Fortran's order" * is_fortran
         do = "save it again as np.ascontiguousarray(x, np.float32)"
-        raise UserError(path, expected, found, do)
-    size = path.stat().st_size - header.offset
-    if size != header.size:
-        raise UserError(path, f"{header.size} bytes for {dtype} {shape}", size, GET_AGAIN)
-    return header
+        raise UserError(path, "floating-point numbers (N, F) or (N, R, F)", found, do)
+    return values
 
 
-def _array_blocks(arrays: list[tuple[Path, npy_files.Header, list[str]]]) -> Iterator[Block]:
+def _array_blocks(arrays: list[tuple[Path, np.ndarray, Sequence[str]]]) -> Iterator[Block]:
     """The rows of each array, with the ids of its images. Where there are several rows for each
     image, as VSE++ has one per caption, they must be equal."""
-    for path, header, ids in arrays:
-        rows_per_image = header.shape[0] // len(ids)
-        size = rows_per_image * math.prod(header.shape[1:])  # values per image
-        step = max(1, BLOCK // (size * header.dtype.itemsize))
+    for path, values, ids in arrays:
+        each = len(values) // len(ids)  # rows per image
+        step = max(1, BLOCK // (each * values[0].nbytes))
         for start in range(0, len(ids), step):
-            keys = ids[start : start + step]
-            offset = header.offset + start * size * header.dtype.itemsize
-            # Read, not mapped: the pages of a map count as memory of the process.
-            flat = np.fromfile(path, header.dtype, count=len(keys) * size, offset=offset)
-            values = flat.reshape(len(keys), rows_per_image, *header.shape[1:])
-            bits = values.view(f"u{values.dtype.itemsize}").reshape(len(keys), rows_per_image, -1)
-            differ = (bits[:, 1:] != bits[:, :1]).any(axis=(1, 2))
-            if differ.any():
-                where = f"{path}: image {keys[differ.argmax()]!r}"
-                expected = f"{rows_per_image} equal rows one after the other, one per caption"
-                raise UserError(where, expected, "different ones", "check the order of the file")
-            yield path, keys, values[:, 0]
-
-
-def _blocks(path: Path, keys: Sequence[str], values: np.ndarray) -> Iterator[Block]:
-    """Rows that are in memory."""
-    step = max(1, BLOCK // values[0].nbytes)
-    for start in range(0, len(keys), step):
-        yield path, keys[start : start + step], values[start : start + step]
+            keys, rows = ids[start : start + step], values[each * start : each * (start + step)]
+            if each > 1:
+                bits = rows.view(np.uint8).reshape(len(keys), each, -1)
+                differ = (bits != bits[:, :1]).any(axis=(1, 2))
+                if differ.any():
+                    where = f"{path}: image {keys[differ.argmax()]!r}"
+                    expected = f"{each} equal rows one after the other, one per caption"
+                    raise UserError(
+                        where, expected, "different ones", "check the order of the file"
+                    )
+            yield path, keys, rows[::each]
 
 
 def _table_blocks(paths: list[Path]) -> Iterator[Block]:
@@ -284,7 +255,7 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
                     do = f"keep these columns, or LXMERT's {LXMERT}"
                     raise UserError(where, fields_of, len(fields), do)
                 with readable(where, expected, GET_AGAIN):
-                    key, boxes = _by_number("", fields[0].decode()), int(fields[-3])
+                    key, boxes = _number(fields[0].decode()), int(fields[-3])
                     values = np.frombuffer(binascii.a2b_base64(fields[-1], strict_mode=True), "<f4")
                     if boxes < 1 or not len(values):
                         raise ValueError(f"{boxes} boxes with {len(values)} values")

@@ -57,13 +57,11 @@ def _check_unpacked(file: BinaryIO, path: Path) -> None:
         kind, size = struct.unpack(f"{order}II", tag)
         end = file.tell() + size
         if kind == COMPRESSED:
-            unpacker, left, ahead = zlib.decompressobj(), allowance(size, LARGEST), size
-            while ahead and not unpacker.eof:
-                packed = unpacker.unconsumed_tail or file.read(min(ahead, STEP))
-                if not packed:
-                    break  # cut off: the reader says so
+            unpacker, left = zlib.decompressobj(), allowance(size, LARGEST)
+            while not unpacker.eof and (
+                packed := unpacker.unconsumed_tail or file.read(min(end - file.tell(), STEP))
+            ):
                 left -= len(unpacker.decompress(packed, STEP))
-                ahead -= len(packed) - len(unpacker.unconsumed_tail)
                 if left < 0:
                     raise too_large(path, allowance(size, LARGEST))
         file.seek(end)

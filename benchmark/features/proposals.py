@@ -15,7 +15,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import is_file, readable
 from benchmark.data.prepared_tables import union
 from benchmark.features import mat_files
-from benchmark.readers import archives, npy_files
+from benchmark.readers import npy_files
 
 COUNT = 200  # proposals per image; two-branch paper, Section 4
 
@@ -120,13 +120,8 @@ def read_boxes(folder: Path, image_id: str, size: tuple[int, int], count: int) -
     name = names.inside(image_id, f"{folder}: {image_id!r:.200}", "give the image a plain id")
     path, other = folder / f"{name}.npz", folder / f"{name}.mat"
     if is_file(path):
-        arrays = {}
         with readable(path, "an .npz file of plain arrays", SAVE_AGAIN):
-            with archives.unzipped(path) as zipped:
-                for info in zipped.infolist():
-                    if (key := info.filename.removesuffix(".npy")) in ("boxes", "scores"):
-                        member = archives.read_member(zipped, info, f"{path}: {key}", LARGEST)
-                        arrays[key] = npy_files.array_of(member)
+            arrays = npy_files.arrays_of(path, ("boxes", "scores"), LARGEST)
         boxes = _numbers(f"{path}: boxes", arrays.get("boxes"), (4,))
         scores = _numbers(f"{path}: scores", arrays.get("scores", np.zeros(len(boxes))), ())
     elif is_file(other):

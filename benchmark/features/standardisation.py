@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from benchmark.core.files import reserve
-from benchmark.data.feature_folders import as_float16
+from benchmark.data.feature_folders import array_at, as_float16
 
 BLOCK = 1 << 22  # numbers read at once
 CONSTANT = 1e-6  # a channel with a smaller deviation is not scaled
@@ -65,8 +64,7 @@ def write_standardised(
         shutil.copyfile(source, target)
         return
     raw = np.load(source, mmap_mode="r", allow_pickle=False)
-    out = np.lib.format.open_memmap(target, mode="w+", dtype=np.float16, shape=raw.shape)
-    reserve(target, target.stat().st_size)
+    out = array_at(target, raw.shape, np.float16)
     for rows in _blocks(raw):
         values = standardiser(raw[rows])
         if kept is not None:

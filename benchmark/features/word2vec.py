@@ -10,7 +10,8 @@ lower-case entries are used. The papers match case, so names and sentence starts
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import mmap
+from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,9 +33,7 @@ TRAINING = {"sg": 1, "window": 5, "negative": 5, "min_count": 1}
 WORDS_SEEN, MOST_EPOCHS = 5_000_000, 100
 SEED = 0  # one fit per dataset: cells of different seeds share their features
 
-LONGEST_LINE = 1 << 20  # characters of a line of a .txt
-MOST_WORDS = 1 << 32  # in any file
-CHUNK = 1 << 20  # bytes of a .bin read at once; more than any word and its vector take
+LONGEST = 1 << 20  # characters of a line of a .txt, bytes of a word of a .bin
 
 
 def words(
@@ -87,32 +86,23 @@ def _binary(file: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, 
     word_of, vectors = {word.encode(): word for word in keep}, {}
     count, width = map(int, file.readline(100).split())
     _check_size(path, size, width)
-    if not 0 < count < MOST_WORDS:
-        raise ValueError(f"{count} vectors announced")
-    for written, values in _entries(file, count, 4 * width):
-        word = word_of.pop(written, None)  # if a word comes twice, its first vector counts
-        if word is not None:
-            vectors[word] = np.frombuffer(values, "<f4")
-    return vectors
-
-
-def _entries(file: BinaryIO, count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
-    """`count` words, each with the `width` bytes after its space; some files add a newline."""
-    ahead, at = b"", 0  # bytes that were read, and where the next word starts in them
-    for number in ProgressBar(range(count), desc="read word vectors", unit="word"):
-        end = ahead.find(b" ", at)
-        while end < 0 or len(ahead) <= end + width:
-            chunk = file.read(CHUNK)
-            if not chunk:
+    at = file.tell()
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if not 0 < count < len(content):
+            raise ValueError(f"{count} vectors announced")
+        for number in ProgressBar(range(count), desc="read word vectors", unit="word"):
+            space = content.find(b" ", at, at + LONGEST)
+            start, end = space + 1, space + 1 + 4 * width
+            if space < 0 or end > len(content):
                 raise EOFError(f"{count} vectors announced, {number} whole ones in it")
-            if end < 0 and len(ahead) - at > CHUNK:
-                raise ValueError(f"a word of more than {CHUNK} bytes")
-            ahead, at = ahead[at:] + chunk, 0
-            end = ahead.find(b" ")
-        yield ahead[at:end].lstrip(b"\n"), ahead[end + 1 : end + 1 + width]
-        at = end + 1 + width
-    if (ahead[at:] + file.read(2)).strip(b"\n"):
-        raise ValueError(f"{count} vectors announced, more in it")
+            # Some files have a newline before a word. If one comes twice, its first vector counts.
+            word = word_of.pop(content[at:space].lstrip(b"\n"), None)
+            if word is not None:
+                vectors[word] = np.frombuffer(content[start:end], "<f4")
+            at = end
+        if content[at : at + LONGEST].strip(b"\n"):
+            raise ValueError(f"{count} vectors announced, more in it")
+    return vectors
 
 
 def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str, np.ndarray]:
@@ -124,17 +114,15 @@ def _text(content: BinaryIO, path: Path, size: int, keep: set[str]) -> dict[str,
     vectors: dict[str, np.ndarray] = {}
     # Only \n ends a line: some tokens of GloVe are other separators.
     with TextIOWrapper(content, "utf-8", errors="replace", newline="\n") as file:
-        first = file.readline(LONGEST_LINE).replace("\t", " ").split()
+        first = file.readline(LONGEST).replace("\t", " ").split()
         has_header = len(first) == 2 and all(map(str.isdecimal, first))
-        if has_header:
-            _check_size(path, size, int(first[1]))
-        else:
-            _check_size(path, size, len(first) - 1)
+        _check_size(path, size, int(first[1]) if has_header else len(first) - 1)
+        if not has_header:
             file.seek(0)
-        lines = iter(partial(file.readline, LONGEST_LINE), "")
+        lines = iter(partial(file.readline, LONGEST), "")
         for line in ProgressBar(lines, desc=f"read {path.name}", unit="word"):
-            if len(line) == LONGEST_LINE:
-                raise ValueError(f"a line of {LONGEST_LINE} characters or more")
+            if len(line) == LONGEST:
+                raise ValueError(f"a line of {LONGEST} characters or more")
             line = line.replace("\t", " ")
             if line.partition(" ")[0] not in keep:
                 continue

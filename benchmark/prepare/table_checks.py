@@ -9,14 +9,33 @@ from benchmark.data.prepared_tables import CORNERS
 
 USED = SPLITS[:3]  # train, val, test
 SLACK = 1.0  # pixels by which a box may stick out: some annotations count from 0, some from 1
-EMPTY = "x0 < x1 and y0 < y1"  # is expected where a box has no area
 CORRECT = "correct the annotations and fetch again"
 
 
 def check_tables(tables: Tables, card: Card) -> None:
     """Raise UserError for the first fault that makes the tables unusable."""
     check_rows(tables)
-    check_splits(tables, card)
+    images, captions = tables.images, tables.captions
+    for name in USED:
+        if name not in set(images["split"]):
+            expected = "at least one image (a dataset for score alone has train and val, too)"
+            do = f"name {name} as the split of some images"
+            raise UserError(f"split {name}", expected, "none", do)
+    split_of = images.set_index("image_id")["split"]
+    for what, expected, splits in (
+        ("images", card.expected_images, images["split"]),
+        ("captions", card.expected_captions, captions["image_id"].map(split_of)),
+    ):
+        for name, count in expected.items():
+            if (found := int((splits == name).sum())) != count:
+                do = "fetch the complete dataset"
+                raise UserError(f"split {name}", f"{count} {what}", found, do)
+    groups = images[images["split"].isin(USED)].groupby("group", sort=False)["split"].unique()
+    torn = groups[groups.map(len) > 1]
+    if len(torn):
+        found = f"{' and '.join(torn.iloc[0])}{in_all(len(torn))}"
+        do = "correct the splits and fetch again"
+        raise UserError(f"group {torn.index[0]!r}", "one split per group", found, do)
 
 
 def check_rows(tables: Tables) -> None:
@@ -28,7 +47,8 @@ def check_rows(tables: Tables) -> None:
         (regions, "caption_id", {"phrase": LONGEST_TEXT, "chain": 2 * LONGEST_PATH}),
     ):
         for column, longest in columns.items():
-            _check_texts(table, key, column, longest)
+            for name, text in zip(table[key], table[column].astype(str), strict=True):
+                check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
 
     for table, key in ((images, "image_id"), (captions, "caption_id")):
         _refuse(table[table[key].duplicated()], key, key, "an id that occurs once", "a second row")
@@ -59,35 +79,6 @@ def check_rows(tables: Tables) -> None:
         _refuse(regions[torn], "phrase", "chain", f"one {what} per chain", "another one")
 
 
-def check_splits(tables: Tables, card: Card) -> None:
-    """The same for splits that lack, and for numbers that are not those of the card."""
-    images, captions = tables.images, tables.captions
-    for name in USED:
-        if name not in set(images["split"]):
-            expected = "at least one image (a dataset for score alone has train and val, too)"
-            do = f"name {name} as the split of some images"
-            raise UserError(f"split {name}", expected, "none", do)
-    split_of = images.set_index("image_id")["split"]
-    for what, expected, splits in (
-        ("images", card.expected_images, images["split"]),
-        ("captions", card.expected_captions, captions["image_id"].map(split_of)),
-    ):
-        for name, count in expected.items():
-            if (found := int((splits == name).sum())) != count:
-                do = "fetch the complete dataset"
-                raise UserError(f"split {name}", f"{count} {what}", found, do)
-
-    used = images[images["split"].isin(USED)]
-    pairs = used[["group", "split"]].drop_duplicates()
-    torn = pairs[pairs["group"].duplicated(keep=False)]
-    if len(torn):
-        first = torn["group"].iloc[0]
-        splits = " and ".join(torn[torn["group"] == first]["split"])
-        found = f"{splits}{in_all(torn['group'].nunique())}"
-        do = "correct the splits and fetch again"
-        raise UserError(f"group {first!r}", "one split per group", found, do)
-
-
 def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
     """Raise UserError for a box without area, and for one outside its image.
 
@@ -103,14 +94,9 @@ def check_boxes(regions: pd.DataFrame, images: pd.DataFrame) -> None:
         within = f"a box in its picture of {row['width']} x {row['height']}"
         where = f"image_id {row['image_id']!r}: phrase {row['phrase']!r}: box"
         found = f"{[float(row[c]) for c in CORNERS]}{in_all(int(is_bad.sum()))}"
-        expected = within if row["x1"] > row["x0"] and row["y1"] > row["y0"] else EMPTY
+        has_area = row["x1"] > row["x0"] and row["y1"] > row["y0"]
+        expected = within if has_area else "x0 < x1 and y0 < y1"
         raise UserError(where, expected, found, CORRECT)
-
-
-def _check_texts(table: pd.DataFrame, key: str, column: str, longest: int) -> None:
-    """Names and captions must be texts that files can hold, and of a length that one reads."""
-    for name, text in zip(table[key], table[column].astype(str), strict=True):
-        check_text(text, f"{key} {name!r:.200}: {column}", CORRECT, longest)
 
 
 def _refuse(offenders: pd.DataFrame, key: str, column: str, expected: str, found: str = "") -> None:

@@ -6,13 +6,13 @@ honest one of its size would unpack.
 
 import gzip
 import io
+import os
 import stat
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from benchmark.core import files
@@ -49,33 +49,29 @@ def lines(path: Path, member: str) -> list[str]:
 
 @contextmanager
 def unzipped(archive: Path) -> Iterator[ZipFile]:
-    """A zip archive whose names were checked. Raises as `checked_zip`."""
-    with files.opened(archive) as file, checked_zip(file, archive) as zipped:
-        yield zipped
-
-
-def checked_zip(file: BinaryIO, archive: Path) -> ZipFile:
-    """The zip archive in an open file.
+    """A zip archive.
 
     Raises UserError for a name outside the archive's own folder or that occurs twice, and for a
     member that is a link or encrypted.
     """
-    with readable(archive, "a whole zip archive", AGAIN):
-        zipped = ZipFile(file)
-        size = file.seek(0, io.SEEK_END)
-        for info in zipped.infolist():
-            if info.header_offset + info.compress_size > size:
-                raise BadZipFile(f"{info.filename!r:.200} reaches beyond its end")
-            _check_name(archive, info.filename)
-            if stat.S_ISLNK(info.external_attr >> 16):
-                raise UserError(archive, "no links", f"the link {info.filename!r:.200}", REFUSE)
-            if info.flag_bits & ENCRYPTED:
-                found = f"{info.filename!r:.200}, encrypted"
-                raise UserError(archive, "members without a password", found, REFUSE)
-    for name, count in Counter(zipped.namelist()).most_common(1):
-        if count > 1:
-            raise UserError(archive, "every name once", f"{name!r:.200} {count} times", REFUSE)
-    return zipped
+    with files.opened(archive) as file:
+        with readable(archive, "a whole zip archive", AGAIN):
+            zipped, size = ZipFile(file), os.fstat(file.fileno()).st_size
+            for info in zipped.infolist():
+                if info.header_offset + info.compress_size > size:
+                    raise BadZipFile(f"{info.filename!r:.200} reaches beyond its end")
+                _check_name(archive, info.filename)
+                if stat.S_ISLNK(info.external_attr >> 16):
+                    raise UserError(archive, "no links", f"the link {info.filename!r:.200}", REFUSE)
+                if info.flag_bits & ENCRYPTED:
+                    found = f"{info.filename!r:.200}, encrypted"
+                    raise UserError(archive, "members without a password", found, REFUSE)
+            for name, count in Counter(zipped.namelist()).most_common(1):
+                if count > 1:
+                    found = f"{name!r:.200} {count} times"
+                    raise UserError(archive, "every name once", found, REFUSE)
+        with zipped:
+            yield zipped
 
 
 def read_member(zipped: ZipFile, info: ZipInfo, where: object, most: int | None = None) -> bytes:
@@ -107,32 +103,18 @@ def _check_name(archive: Path, name: str) -> None:
 
 def _tarred(path: Path, member: str) -> bytes:
     """The member of that file name, in any folder of the archive."""
-    found = []
     with files.opened(path) as file, gzip.open(file) as unpacked:
-        stream = _Bounded(unpacked, files.allowance(path.stat().st_size), path)
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 16) as archive:
-            for info in archive:
-                _check_name(path, info.name)
-                if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
-                    special = f"{info.name!r:.200}, which is none"
-                    raise UserError(path, "plain files and folders", special, REFUSE)
-                if info.isfile() and PurePosixPath(info.name).name == member:
-                    found.append(files.bounded(archive.extractfile(info), stream.left, path))
+        content = files.bounded(unpacked, files.allowance(path.stat().st_size), path)
+    found = []
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        for info in archive:
+            _check_name(path, info.name)
+            if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
+                special = f"{info.name!r:.200}, which is none"
+                raise UserError(path, "plain files and folders", special, REFUSE)
+            if info.isfile() and PurePosixPath(info.name).name == member:
+                found.append(archive.extractfile(info).read())
     if len(found) != 1:
         number = f"{len(found)} of this name" if found else "nothing of this name"
         raise UserError(path, f"one {member}", number, REFUSE)
     return found[0]
-
-
-class _Bounded:
-    """An unpacked stream that may be read up to a number of bytes; then it is a UserError."""
-
-    def __init__(self, stream: BinaryIO, most: int, where: object) -> None:
-        self.stream, self.most, self.left, self.where = stream, most, most, where
-
-    def read(self, size: int) -> bytes:
-        data = self.stream.read(min(size, self.left + 1))
-        self.left -= len(data)
-        if self.left < 0:
-            raise files.too_large(self.where, self.most)
-        return data

@@ -68,7 +68,10 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
             if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
                 raise UserError(where, too_large, f"{width} x {height}", "make it smaller")
             image.load()
-            turn = UPRIGHT.get(_orientation(image))
+            try:
+                turn = UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+            except Exception:  # damaged EXIF does not make an image unusable: it says nothing
+                turn = None
             return _rgb(image if turn is None else image.transpose(turn), where)
     except UserError:
         raise
@@ -85,14 +88,6 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
     except Exception as error:  # Pillow raises many types, depending on what the bytes are
         found = f"one that cannot be decoded ({error or type(error).__name__})"
         raise UserError(where, WHOLE, found, REPLACE) from error
-
-
-def _orientation(image: Image.Image) -> object:
-    """As EXIF says, 1 to 8. Damaged EXIF does not make an image unusable: it says nothing."""
-    try:
-        return image.getexif().get(ExifTags.Base.Orientation)
-    except Exception:  # as above
-        return None
 
 
 def _rgb(image: Image.Image, where: object) -> Image.Image:

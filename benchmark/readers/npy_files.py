@@ -1,39 +1,28 @@
-"""NumPy's .npy, read without trust: its header may say anything, and objects in it are pickles."""
+"""NumPy's .npy and .npz, read without trust: a header may say anything, and objects are pickles."""
 
 import math
-from dataclasses import dataclass
+import mmap
+from collections.abc import Container
 from io import BytesIO
+from pathlib import Path
 from tokenize import TokenError
-from typing import BinaryIO
 
 import numpy as np
 
-from benchmark.core.files import DAMAGED
+from benchmark.core.files import DAMAGED, opened
+from benchmark.readers import archives
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+LONGEST = 1 << 16  # bytes of a header; NumPy refuses those of more than 10,000
 
 
-@dataclass(frozen=True)
-class Header:
-    """What a file says of its array; `offset` is where its first value stands, in bytes."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    is_fortran: bool
-    offset: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of all values."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-
-def read_header(file: BinaryIO) -> Header:
-    """The header of an open .npy file. Raises ValueError for anything else, and for objects, which
-    are pickles."""
+def array_of(content: bytes | mmap.mmap) -> np.ndarray:
+    """The array of a whole .npy file, which it shares. Raises ValueError for anything else, and for
+    objects, which are pickles."""
+    file = BytesIO(content[:LONGEST])
     try:
         version = np.lib.format.read_magic(file)
         if version not in HEADERS:
@@ -43,20 +32,30 @@ def read_header(file: BinaryIO) -> Header:
         reason = str(error.args[0] if error.args else type(error).__name__)
         # What NumPy could not evaluate follows, with a memory address.
         raise ValueError(reason.partition(": <")[0].partition("\n")[0]) from error
-    if dtype.hasobject or min(shape, default=0) < 0:
-        raise ValueError(
-            "objects, never unpickled: text as dtype str, numbers as float32"
-            if dtype.hasobject
-            else f"the shape {shape}"
-        )
-    return Header(dtype, shape, is_fortran, file.tell())
+    if dtype.hasobject:
+        raise ValueError("objects, never unpickled: text as dtype str, numbers as float32")
+    there = len(content) - file.tell()
+    if min(shape, default=0) < 0 or there != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"{there} bytes of values, where {dtype} {shape} has others")
+    flat = np.frombuffer(content, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if is_fortran else "C")
 
 
-def array_of(content: bytes) -> np.ndarray:
-    """The array of a whole .npy file. Raises ValueError as `read_header`."""
-    header = read_header(BytesIO(content))
-    if len(content) - header.offset != header.size:
-        found = len(content) - header.offset
-        raise ValueError(f"{found} bytes of values, where {header.dtype} {header.shape} has others")
-    flat = np.frombuffer(content, header.dtype, offset=header.offset)
-    return flat.reshape(header.shape, order="F" if header.is_fortran else "C")
+def mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, of which nothing is read yet. Raises as `array_of`."""
+    with opened(path) as file:
+        return array_of(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def arrays_of(
+    path: Path, names: Container[str] | None = None, most: int | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, or those of some names, each of at most so many bytes."""
+    arrays = {}
+    with archives.unzipped(path) as zipped:
+        for info in zipped.infolist():
+            name = info.filename.removesuffix(".npy")
+            if names is None or name in names:
+                member = archives.read_member(zipped, info, f"{path}: {name}", most)
+                arrays[name] = array_of(member)
+    return arrays

@@ -131,7 +131,7 @@ def _state(path: Path) -> tuple:
 
 def columns(path: Path) -> tuple[list[str], list[str]]:
     """The names of a parquet file's columns of images, and of the others."""
-    with _parquet(path) as table:
+    with parquet(path) as table:
         return _columns(table)
 
 
@@ -142,7 +142,7 @@ def parquet_records(
     the number of the row, from 0, "" where the file has no images. The column of images has the
     path of each, if there is one. Raises UserError for a file that is damaged or would unpack to
     too much, and for several columns of images."""
-    with _parquet(path) as table:
+    with parquet(path) as table:
         images, others = _columns(table)
         if len(images) > 1:
             found = ", ".join(images)
@@ -152,25 +152,21 @@ def parquet_records(
             found = ", ".join([*images, *others][:9]) or "none"
             do = "name the columns image and caption"
             raise UserError(path.name, "a column of captions", found, do)
-        paths = [leaf for name in images if (leaf := f"{name}.path") in _leaves(table)]
-        read = [
-            leaf for leaf in _leaves(table) if leaf.partition(".")[0] in wanted or leaf in paths
-        ]
-        pages = [page for g in range(table.num_row_groups) for page in _pages(path, table, g, read)]
-        size = path.stat().st_size
-        if sum(page.unpacked for page in pages) > (most := files.allowance(size)):
+        paths, size = [f"{name}.path" for name in images], path.stat().st_size
+        read = [x for x in leaves(table) if x.partition(".")[0] in wanted or x in paths]
+        read_pages = pages(path, table, read)
+        if sum(page.unpacked for page in read_pages) > (most := files.allowance(size)):
             raise files.too_large(path, most)
-        rows = max([table.metadata.num_rows, *(page.values for page in pages)])
+        rows = max([table.metadata.num_rows, *(page.values for page in read_pages)])
         if rows * ROW > size:
             found = f"{rows} in {size} bytes"
             raise UserError(path, "rows with an image or a caption of their own", found, REFUSE)
-        empty, row = dict.fromkeys([*images, *others]), 0
-        for batch in table.iter_batches(_many(pages), columns=[*wanted, *paths]):
-            for record in batch.to_pylist():
-                for name in images:
-                    record[name] = (record.get(name) or {}).get("path")
-                yield f"{path.name}: row {row}", empty | record, str(row) if images else ""
-                row += 1
+        batches = table.iter_batches(_many(read_pages), columns=read)
+        for row, record in enumerate(record for batch in batches for record in batch.to_pylist()):
+            for name in images:
+                record[name] = (record.get(name) or {}).get("path")
+            record = dict.fromkeys([*images, *others]) | record
+            yield f"{path.name}: row {row}", record, str(row) if images else ""
 
 
 def _columns(table: pq.ParquetFile) -> tuple[list[str], list[str]]:
@@ -189,8 +185,10 @@ def _is_image(kind: pa.DataType) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-def _leaves(table: pq.ParquetFile) -> list[str]:
-    return [table.schema.column(number).path for number in range(len(table.schema))]
+def leaves(table: pq.ParquetFile) -> dict[str, str]:
+    """The columns of numbers or texts, by their paths, and their physical types."""
+    columns = map(table.schema.column, range(len(table.schema)))
+    return {column.path: column.physical_type for column in columns}
 
 
 class Page(NamedTuple):
@@ -199,25 +197,28 @@ class Page(NamedTuple):
     values: int
 
 
-def _pages(path: Path, table: pq.ParquetFile, group: int, leaves: Container[str]) -> Iterator[Page]:
-    """The pages of columns of a row group, as their own headers have them: what reads them goes by
-    these, and not by the sums in the footer."""
-    row_group = table.metadata.row_group(group)
-    chunks = [row_group.column(number) for number in range(row_group.num_columns)]
+def pages(
+    path: Path, table: pq.ParquetFile, names: Container[str], group: int | None = None
+) -> list[Page]:
+    """The pages of some leaves, of one row group or of all, as their own headers have them: what
+    reads them goes by these, and not by the sums in the footer."""
+    found, groups = [], range(table.num_row_groups) if group is None else [group]
+    columns = range(table.metadata.num_columns)
+    chunks = [table.metadata.row_group(g).column(c) for g in groups for c in columns]
     with files.opened(path) as file:
-        for chunk in (chunk for chunk in chunks if chunk.path_in_schema in leaves):
+        for chunk in (chunk for chunk in chunks if chunk.path_in_schema in names):
             at = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
             end = at + chunk.total_compressed_size
             while at < end:
                 file.seek(at)
                 head = io.BytesIO(file.read(PAGE_HEADER))
-                facts = _thrift(head)
-                of_kind = next((facts[kind] for kind in (5, 7, 8) if kind in facts), {})
-                page = Page(facts[2], facts[3], of_kind.get(1, 0))
-                if min(page) < 0:
+                fields = _thrift(head)
+                of_kind = next((fields[kind] for kind in (5, 7, 8) if kind in fields), {})
+                found.append(Page(fields[2], fields[3], of_kind.get(1, 0)))
+                if min(found[-1]) < 0:
                     raise ValueError("a page of less than nothing")
-                yield page
-                at += head.tell() + page.packed
+                at += head.tell() + found[-1].packed
+    return found
 
 
 def _many(pages: Iterable[Page]) -> int:
@@ -251,7 +252,7 @@ def _varint(data: BinaryIO) -> int:
 
 
 @contextmanager
-def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
+def parquet(path: Path) -> Iterator[pq.ParquetFile]:
     with files.readable(path, "a whole parquet file", AGAIN), files.opened(path) as file:
         file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
         if int.from_bytes(file.read(4), "little") > FOOTER:
@@ -275,7 +276,7 @@ def _image_of_row(path: Path, row: int, where: str) -> bytes:
 @lru_cache(maxsize=4096)
 def _starts(path: Path, state: tuple) -> list[int]:
     """The first row of each row group."""
-    with _parquet(path) as table:
+    with parquet(path) as table:
         counts = [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
     return [0, *accumulate(counts)][:-1]
 
@@ -284,15 +285,15 @@ def _starts(path: Path, state: tuple) -> list[int]:
 def _row_group(path: Path, state: tuple, group: int) -> list[bytes | None]:
     """The images of a row group. Raises UserError for one that is too large to be held."""
     where = f"{path}: row group {group}"
-    with _parquet(path) as table:
+    with parquet(path) as table:
         (name,), _ = _columns(table)
-        leaf = leaf if (leaf := f"{name}.bytes") in _leaves(table) else name
-        pages = list(_pages(path, table, group, [leaf]))
-        unpacked = sum(page.unpacked for page in pages)
-        if unpacked > (most := files.allowance(sum(page.packed for page in pages))):
+        leaf = leaf if (leaf := f"{name}.bytes") in leaves(table) else name
+        read = pages(path, table, [leaf], group)
+        unpacked = sum(page.unpacked for page in read)
+        if unpacked > (most := files.allowance(sum(page.packed for page in read))):
             raise UserError(where, f"at most {most} bytes of images", unpacked, SMALLER)
         most, contents = files.ALWAYS + REPEATED * unpacked, []
-        for batch in table.iter_batches(_many(pages), [group], [leaf]):
+        for batch in table.iter_batches(_many(read), [group], [leaf]):
             if (most := most - batch.nbytes) < 0:
                 raise UserError(where, "images of their own", "one of them in many rows", REFUSE)
             column = batch.column(0)

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from benchmark.contracts.datasets import Needed, Tables, UserError
-from benchmark.core.files import opened, readable
+from benchmark.core.files import readable
 from benchmark.readers import archives, npy_files
 
 STEMS = {"train": "train", "val": "dev", "test": "test"}
@@ -119,19 +118,17 @@ def _ids(path: Path, images: int) -> list[str]:
     each = _per_image(len(ids), images, f"{_short(path)}: lines")
     seen: set[str] = set()
     for row, image_id in enumerate(ids):
-        if row % each == 0:
-            expected = "a number that no line before has"
-            is_right = image_id.isdigit() and image_id not in seen
-        else:
-            expected, is_right = repr(ids[row - 1]), image_id == ids[row - 1]
-        if not is_right:
+        is_first, before = row % each == 0, ids[row - 1]
+        if (not image_id.isdigit() or image_id in seen) if is_first else image_id != before:
+            expected = "a number that no line before has" if is_first else repr(before)
             raise UserError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
         seen.add(image_id)
     return ids[::each]
 
 
 def _rows_per_image(path: Path, images: int) -> int:
-    features = _mapped(path)
+    with readable(_short(path), "a whole NumPy array", "place a whole copy beside the captions"):
+        features = npy_files.mapped(path)
     if features.ndim not in (2, 3) or features.dtype.kind != "f":
         raise UserError(
             _short(path),
@@ -145,15 +142,6 @@ def _rows_per_image(path: Path, images: int) -> int:
             where, expected = f"{_short(path)}: row {first}", f"{each} equal rows per image"
             raise UserError(where, expected, "different rows", "place the features of the release")
     return each
-
-
-def _mapped(path: Path) -> np.ndarray:
-    """The array of a .npy file, of which nothing is read yet."""
-    with readable(_short(path), "a whole NumPy array", "place a whole copy beside the captions"):
-        with opened(path) as file:
-            header = npy_files.read_header(file)
-        order = "F" if header.is_fortran else "C"
-        return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
 
 
 def _per_image(count: int, images: int, where: str) -> int:

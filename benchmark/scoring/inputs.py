@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,14 +57,9 @@ def moved(values: Tensor, device: torch.device) -> Tensor:
 def ahead(gather: Callable, items: Iterable) -> Iterator:
     """What `gather` gives for each item; a thread gathers the next one while this one is used."""
     with ThreadPoolExecutor(max_workers=1) as worker:
-        coming = None
-        for item in items:
-            following = worker.submit(gather, item)
-            if coming is not None:
-                yield coming.result()
-            coming = following
-        if coming is not None:
-            yield coming.result()
+        coming = (worker.submit(gather, item) for item in items)
+        for this, _ in pairwise(chain(coming, [None])):  # by now, the next one is submitted
+            yield this.result()
 
 
 # Images and captions ------------------------------------------------------------------------------
@@ -408,6 +404,6 @@ def proposal_ious(boxes_IP4: np.ndarray, image_N: np.ndarray, truth_N4: np.ndarr
     for start in range(0, len(ious_NP), CHUNK):
         rows = slice(start, start + CHUNK)
         proposals = boxes_IP4[image_N[rows]]
-        of_boxes = iou(proposals, truth_N4[rows, None])
-        ious_NP[rows] = np.where(area(proposals) > 0, of_boxes, np.nan)
+        ious = iou(proposals, truth_N4[rows, None])
+        ious_NP[rows] = np.where(area(proposals) > 0, ious, np.nan)
     return ious_NP
