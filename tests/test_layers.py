@@ -12,6 +12,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 from benchmark.commands import score
 from benchmark.contracts import datasets
@@ -22,7 +23,7 @@ from benchmark.data.results import Ranks, read_scores, write_scores
 from benchmark.features.brought_rows import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
-from benchmark.scoring.relevance import Layer, Matrices, Relevance, layers_of, ranks_of
+from benchmark.scoring.relevance import LayerPairs, Matrices, Relevance, layers_of, ranks_of
 
 IMAGES, EACH = 30, 3
 WAYS = ("i2t", "t2i")
@@ -31,16 +32,16 @@ WAYS = ("i2t", "t2i")
 # What follows from pairs --------------------------------------------------------------------------
 
 
-def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarray) -> Layer:
+def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarray) -> LayerPairs:
     """Random judgements of half of the queries; `own` (Q,) is an item of each."""
     asked = np.sort(rng.choice(queries, queries // 2, replace=False))
-    kind = rng.choice(3, (len(asked), items), p=[0.7, 0.1, 0.2])  # unjudged, right, wrong
-    kind[np.arange(len(asked)), own[asked]] = 1
-    right, wrong = (np.argwhere(kind == of) for of in (1, 2))
-    return Layer(asked, right, wrong)
+    said = np.zeros((queries, items), np.int8)
+    said[asked] = rng.choice([0, 1, -1], (len(asked), items), p=[0.7, 0.1, 0.2])
+    said[asked, own[asked]] = 1
+    return LayerPairs(csr_array(said))
 
 
-def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer]]:
+def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, LayerPairs]]:
     """Scores (I, C) of `levels` values, `own`, and a layer of both directions."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(IMAGES), EACH)
@@ -58,11 +59,11 @@ def naive_ranks(scores: list[float], right: set[int]) -> list[int]:
     return [place for place, item in enumerate(order) if item in right]
 
 
-def of_layer(layer: Layer, scores_QG: np.ndarray) -> list[list[int]]:
+def of_layer(layer: LayerPairs, scores_QG: np.ndarray) -> list[list[int]]:
     """The ranks of each query of a layer, by loops."""
     found = []
-    for place, query in enumerate(layer.queries):
-        right = {int(item) for at, item in layer.right if at == place}
+    for query in layer.queries:
+        right = {int(item) for at, item in layer.right if at == query}
         found.append(naive_ranks(scores_QG[query].tolist(), right))
     return found
 
@@ -121,12 +122,8 @@ def test_the_first_answers_tell_recalls_and_what_was_judged(levels):
             assert (best == np.minimum(whole, 10)).all()
         said = layer[way].judged(retrieved)
         for place, query in enumerate(layer[way].queries):
-            right, wrong = (
-                {int(item) for at, item in of if at == place}
-                for of in (layer[way].right, layer[way].wrong)
-            )
-            answers = retrieved[query].tolist()
-            assert said[place].tolist() == [(a in right) - (a in wrong) for a in answers]
+            known = layer[way].said.toarray()[query]
+            assert said[place].tolist() == [known[answer] for answer in retrieved[query]]
 
 
 # Metrics of all relevant items --------------------------------------------------------------------
@@ -341,10 +338,9 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
     assert len(layers["eccv"]["t2i"].right) == 11279
     listed = sum(map(len, reference.eccv_gts["i2t"].values()))
     assert listed - len(layers["eccv"]["i2t"].right) == 2
-    counts = np.bincount(layers["eccv"]["i2t"].right[:, 0])
-    assert counts.max() == 48  # so deep have ranks to be kept for mAP@R
+    assert layers["eccv"]["i2t"].counts.max() == 48  # so deep have ranks to be kept for mAP@R
     judged, split = layers["cxc"]["t2i"], data.split("test")
-    kept = split.image_of_caption[judged.queries[judged.right[:, 0]]] == judged.right[:, 1]
+    kept = split.image_of_caption[judged.right[:, 0]] == judged.right[:, 1]
     assert 25000 - kept.sum() == 29  # original pairs that are not in CxC
 
 

@@ -11,8 +11,8 @@ from oracles import ranking, whole_matrices
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
 from benchmark.scoring.relevance import (
     BestItems,
+    LayerRanks,
     Matrices,
-    RankCounts,
     Relevance,
     Tile,
     of_direction,
@@ -150,17 +150,15 @@ def test_ties_count_both_ways_and_items_of_several_images_of_a_group_are_relevan
     groups["t2i"] = groups["i2t"][::-1]
     scores = rng.integers(0, 3, (6, 7)).astype(np.float32)
     tiles, relevant = in_disorder(tile, i2t=scores), relevance.matrix
-    seen = evaluation.overview(tiles, relevance, ["i2t", "t2i"])
-    assert list(zip(seen.images, seen.captions, strict=True)) == list(
-        zip(*np.nonzero(relevant), strict=True)
-    )
-    for way, query_M in (("i2t", seen.images), ("t2i", seen.captions)):
-        counts = RankCounts(query_M, seen.matched[way], len(groups[way][0]))
-        best = BestItems(*groups[way], 4)
+    for way in ("i2t", "t2i"):
+        own = relevance.own(way)
+        assert (own.said.toarray() == whole_matrices.by_query(way, relevant)).all()
+        counts, best = LayerRanks(way, own), BestItems(*groups[way], 4)
         for block in tiles:
-            of_way = of_direction(way, block, block.of(way))
-            counts.add(of_way[0], of_way[2])
-            best.add(*of_way)
+            counts.see(block)
+        for block in tiles:
+            counts.add(block)
+            best.add(*of_direction(way, block, block.of(way)))
         by_query = whole_matrices.by_query(way, scores), whole_matrices.by_query(way, relevant)
         assert counts.ranks.best.tolist() == whole_matrices.best_ranks(*by_query).tolist()
         assert counts.ranks.values.tolist() == all_ranks(*by_query)

@@ -15,7 +15,7 @@ validation chose (1 is the first), and its rsum (0 to 600).
 
 import fcntl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,9 +30,9 @@ from benchmark.core.records import RECORD, Provenance, Record, read_record
 from benchmark.data import prepared_tables, results
 from benchmark.data.results import Ranks, Scores
 from benchmark.papers.printed_tables import Paper, own_claims
-from benchmark.scoring import VERSION, has_sibling
+from benchmark.scoring import VERSION
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
-from benchmark.scoring.relevance import Layer, layers_of
+from benchmark.scoring.relevance import LayerPairs, images_of_queries, layers_of
 from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
 from benchmark.season.plugins import Preset, own_presets, presets
 
@@ -99,29 +99,26 @@ class Outcome:
         is_kept = results.kept(self.folder, results.RETRIEVED).is_file()
         return results.read_retrieved(self.folder) if is_kept else {}
 
-    def by(self, layer: Mapping[str, Layer], kept_as: str = "") -> "Outcome | None":
+    def by(self, layer: Mapping[str, LayerPairs], kept_as: str = "") -> "Outcome | None":
         """The outcome by a layer of relevance, by its directions: from the ranks of all right items
         where they are kept under the name of the layer, else from the first answers to each query,
         which tell R@K and rsum. None without both."""
         ranks, is_whole = {}, True
-        for way, judged in layer.items():
+        for way, pairs in layer.items():
             found = self.scores.ranks.get(results.of_layer(way, kept_as))
-            right = np.bincount(judged.right[:, 0], minlength=len(judged.queries))
-            if found is None or not np.array_equal(found.counts, right):  # of other judgements
-                if way not in self.retrieved:
+            if found is None or not np.array_equal(found.counts, pairs.counts[pairs.queries]):
+                if way not in self.retrieved:  # and what is kept is of other judgements
                     return None
-                found, is_whole = judged.first_right(self.retrieved[way]), False
+                found, is_whole = pairs.first_right(self.retrieved[way]), False
             ranks[way] = found
         return self._with(ranks, () if is_whole else (*rsum_terms(ranks), "rsum"))
 
-    def on(self, layer: Mapping[str, Layer]) -> "Outcome | None":
+    def on(self, layer: Mapping[str, LayerPairs]) -> "Outcome | None":
         """The outcome by `own`, on the queries of a layer alone. None without ranks of them."""
-        ranks = {}
-        for way, judged in layer.items():
-            if (found := self.scores.ranks.get(way)) is None:
-                return None
-            ranks[way] = found.at(np.isin(np.arange(len(found)), judged.queries))
-        return self._with(ranks)
+        if not layer.keys() <= self.scores.ranks.keys():
+            return None
+        ranks = self.scores.ranks
+        return self._with({way: ranks[way].at(of.counts > 0) for way, of in layer.items()})
 
     def _with(self, ranks: dict[str, Ranks], known: Sequence[str] = ()) -> "Outcome":
         """With the metrics that follow from other ranks, or those that are known of them."""
@@ -252,7 +249,7 @@ class Board:
     tried: dict[str, list[str]] = field(default_factory=dict)  # options of trials, by preset
     whole: "Board | None" = None  # of one task: that of all tasks
     missing: tuple[str, ...] = ()  # keys of declared cells that were not run
-    asked: Mapping[str, Layer] = field(default_factory=dict)  # the layer of relevance by
+    asked: Mapping[str, LayerPairs] = field(default_factory=dict)  # the layer of relevance by
     # direction; empty: `own`
 
     @property
@@ -272,23 +269,20 @@ class Board:
         return replace(self, rows=rows, whole=self.whole or self)
 
     @cached_property
-    def layers(self) -> dict[str, dict[str, Layer]]:
+    def layers(self) -> dict[str, dict[str, LayerPairs]]:
         """The layers of relevance beside `own`, by name and direction."""
         return layers_of(prepared_tables.read(self.dataset)) if self.card.get("layers") else {}
 
-    def under(self, name: str, is_own: bool = False, cut: float | None = None) -> "Board":
+    def under(self, name: str) -> "Board":
         """The rows of retrieval by a layer of relevance: its queries, their ranks, and the metrics
-        that follow from these. By `own` on these queries, or with another least score of a right
-        pair, if asked."""
-        layer, rows = self.layers[name], []
-        if cut is not None:
-            layer = layers_of(prepared_tables.read(self.dataset), cut)[name]
-        for row in self.retrieval.rows:
-            kept_as = name if cut is None else ""
-            outcomes = [o.on(layer) if is_own else o.by(layer, kept_as) for o in row.played]
-            if outcomes and all(outcomes):
-                rows.append(replace(row, outcomes=outcomes))
-        queries = {QUERIES[way]: len(judged.queries) for way, judged in layer.items()}
+        that follow from these."""
+        return self.judged(self.layers[name], lambda outcome, layer: outcome.by(layer, name))
+
+    def judged(self, layer: Mapping[str, LayerPairs], judge: Callable) -> "Board":
+        """The rows of retrieval whose outcomes all have one by a layer, as `judge` says."""
+        found = [(row, [judge(o, layer) for o in row.played]) for row in self.retrieval.rows]
+        rows = [replace(row, outcomes=of) for row, of in found if of and all(of)]
+        queries = {QUERIES[way]: len(pairs.queries) for way, pairs in layer.items()}
         counts = self.card["counts"] | {"test": self.card["counts"]["test"] | queries}
         card = self.card | {"ways": list(layer), "counts": counts}
         return replace(self, card=card, rows=rows, whole=None, asked=layer)
@@ -297,18 +291,9 @@ class Board:
     def groups(self) -> Groups:
         """Of the prepared tables."""
         data = prepared_tables.read(self.dataset)
-        split = data.split("test")
-        images = pd.Index(data.images["image_id"].iloc[split.image_rows])
-        of_caption = split.image_of_caption
-        image_of_query = {
-            "i2t": np.arange(len(images)),
-            "t2i": of_caption,
-            "s2s": of_caption[has_sibling(of_caption)],
-            "p2r": images.get_indexer(data.regions["image_id"].iloc[split.region_rows]),
-        }
-        for way, layer in self.asked.items():
-            image_of_query[way] = image_of_query[way][layer.queries]
-        return Groups(image_of_query, split.group_of_image)
+        images = images_of_queries(data)
+        images |= {way: images[way][layer.queries] for way, layer in self.asked.items()}
+        return Groups(images, data.split("test").group_of_image)
 
     @property
     def ways(self) -> tuple[str, ...]:

@@ -270,19 +270,14 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 
 # For the ledger -----------------------------------------------------------------------------------
 
-# (paper, claim) -> layer of relevance -> conclusions on its queries, by `own` and by it, and
-# whether the layer changes the verdict
-OfLayers = Mapping[tuple[str, str], dict[str, tuple[Conclusion, Conclusion, bool]]]
-
 
 def season_claims(
     params: Params,
     boards: Sequence[Board],
     verdicts: Mapping[str, Sequence[Verdict]],
-    layers: Mapping[str, OfLayers],
+    layers: Mapping[str, Sequence],
 ) -> SeasonClaims:
-    """What the boards of a season say, each with its verdicts by dataset, and what further layers
-    of relevance say on claims."""
+    """What the boards of a season say, with the verdicts and the BoardLayers of each dataset."""
     outcomes = [outcome for board in boards for outcome in board.outcomes]
     runs = [facts for outcome in outcomes for facts in (*outcome.trainings, outcome.scoring)]
     return SeasonClaims(
@@ -296,7 +291,7 @@ def season_claims(
     )
 
 
-def _measured(board: Board, verdicts: Sequence[Verdict], layers: OfLayers) -> Measured:
+def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.title,
@@ -313,7 +308,11 @@ def _measured(board: Board, verdicts: Sequence[Verdict], layers: OfLayers) -> Me
                 cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
                 parts=[compared(pair) for pair in verdict.pairs],
                 decisive=verdict.pairs.index(verdict.decisive) if verdict.pairs else None,
-                layers=layers.get((verdict.paper, verdict.claim.id), {}),
+                layers={
+                    layer.name: (of.own.conclusion, of.here.conclusion, of.is_changed)
+                    for layer in layers
+                    if (of := layer.judged_claims.get((verdict.paper, verdict.claim.id)))
+                },
             )
             for verdict in verdicts
         ],

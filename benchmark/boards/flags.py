@@ -266,7 +266,7 @@ def _near_chance(board: Board, row: Row) -> str:
     images = board.card["counts"]["test"]["images"]
     if board.asked:  # by a layer
         (layer, *_) = board.asked.values()
-        images *= len(layer.queries) / len(layer.right)
+        images *= len(layer.queries) / int(layer.counts.sum())
     elif ways == 1:  # only datasets that search one way have groups of images
         images = choices_of(board.groups.of_image)
     of_mean, ends = near_chance(rsum, ways, images), comparisons.interval(board, row, "rsum")

@@ -46,9 +46,10 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
     for layer, directions in layers_of(data).items():
         for way, of in directions.items():
             items = ids["t2i" if way == "i2t" else "i2t"]
-            both = np.concatenate([of.right, of.wrong])
-            judged = {"query": ids[way][of.queries[both[:, 0]]], "0": 0, "item": items[both[:, 1]]}
-            judged = pd.DataFrame(judged | {"1": np.arange(len(both)) < len(of.right)})
+            for_each = [np.transpose((of.said == value).nonzero()) for value in (1, -1)]
+            both = np.concatenate(for_each)
+            judged = {"query": ids[way][both[:, 0]], "0": 0, "item": items[both[:, 1]]}
+            judged = pd.DataFrame(judged | {"1": np.arange(len(both)) < len(for_each[0])})
             name = f"{_name(data.folder.name)}.{way}.{_name(layer)}.qrels"
             _write(folder / name, judged.astype({"1": int}))
     for outcome in outcomes:

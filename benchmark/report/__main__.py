@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claim_ledger, claims, truths
+from benchmark.boards import claim_ledger, claims
+from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board, read_boards
 from benchmark.core.command_line import add_season, run_stage
 from benchmark.core.files import write_json, write_text
@@ -46,7 +47,7 @@ def write_report(params: Params) -> Path:
     gc.freeze()  # what was read stays: no need to search it for garbage after each figure
     atexit.register(gc.unfreeze)  # else triton, which torch imports, would list it as leaked
     verdicts = {board.dataset: claims.verdicts(board) for board in boards}
-    layers = {board.dataset: truths.truths(board) for board in boards}
+    layers = {board.dataset: board_layers(board) for board in boards}
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, layers, figures)
@@ -59,8 +60,7 @@ def write_report(params: Params) -> Path:
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
     write_json(folder / "metrics.json", metrics(boards, verdicts))
-    of_layers = {dataset: truths.of_claims(of) for dataset, of in layers.items()}
-    of_claims = claims.season_claims(params, boards, verdicts, of_layers)
+    of_claims = claims.season_claims(params, boards, verdicts, layers)
     write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))
     return folder
 

@@ -17,11 +17,13 @@ pairs. Ranks of validation are counted on the device in benchmark/train/selectio
 both together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array, csr_array
 
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import Ranks, of_layer, test_queries
@@ -30,6 +32,7 @@ from benchmark.scoring.metrics import LARGEST_K
 CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Section 4)
 AT_ONCE = 255  # rows that bytes can count
 NO_ITEM = 2**62
+NO_RELEVANT = "every query needs at least one relevant item"
 
 
 class RefusedError(ValueError):
@@ -80,39 +83,53 @@ class Relevance:
         is_of_images = direction.startswith("i2t")
         return len(self.group_of_image if is_of_images else self.group_of_caption)
 
-    def pairs(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of the matched pairs among these images (r,) and captions (c,)."""
-        groups = self.group_of_image[rows]
-        order = groups.argsort(kind="stable")
-        of_columns = self.group_of_caption[columns]
-        first, last = (groups.searchsorted(of_columns, side, order) for side in ("left", "right"))
-        counts = last - first
-        matched = np.repeat(np.arange(len(counts)), counts)
-        nth = np.arange(len(matched)) - np.repeat(counts.cumsum() - counts, counts)
-        return order[first[matched] + nth], matched
-
     def in_fold(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether these images and captions are of one fold, (r, c) bool."""
         return np.equal.outer(self.fold_of_image[rows], self.fold_of_caption[columns])
 
+    def own(self, direction: str) -> "LayerPairs":
+        """What is right by `own`, in a direction or within its folds. Raises ValueError for a query
+        without a relevant item."""
+        both = self.group_of_image, self.group_of_caption
+        groups = 1 + max(int(of.max()) for of in both)
+        of_images, of_captions = (
+            csr_array((np.ones(len(of), np.int8), (np.arange(len(of)), of)), (len(of), groups))
+            for of in both
+        )
+        said = (of_images @ of_captions.T).tocoo()
+        if direction.endswith("_fold"):
+            said.data *= self.fold_of_image[said.row] == self.fold_of_caption[said.col]
+        pairs = LayerPairs((said if direction.startswith("i2t") else said.T).tocsr())
+        if not pairs.counts.all():
+            raise ValueError(NO_RELEVANT)
+        return pairs
+
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """What counts as right for some queries of a direction, and what people judged to be wrong."""
+class LayerPairs:
+    """A layer in one direction: what counts as right, and what people judged to be wrong."""
 
-    queries: np.ndarray  # (Q,) ascending, among those of the test split
-    right: np.ndarray  # (M, 2) int64: place in `queries`, item; by query
-    wrong: np.ndarray  # (N, 2) likewise; the other pairs are unjudged
+    said: csr_array  # (Q, G) int8 of all queries and items of the split: 1 where right, -1 where
+    # judged wrong; of a query without a right item, nothing
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """(Q,) how many items are right."""
+        return np.diff((self.said > 0).indptr)
+
+    @cached_property
+    def queries(self) -> np.ndarray:
+        """Those with a right item, ascending."""
+        return np.flatnonzero(self.counts)
+
+    @property
+    def right(self) -> np.ndarray:
+        """(M, 2) query and item, by query, then by item."""
+        return np.transpose((self.said > 0).nonzero())
 
     def judged(self, items_SK: np.ndarray) -> np.ndarray:
-        """Of the first items of each query of the split: 1 where right, -1 where judged wrong, 0
-        where unjudged, (Q, K) int8."""
-        items_QK = items_SK[self.queries]
-        size = 1 + max(int(of.max(initial=0)) for of in (items_QK, self.right, self.wrong))
-        keys_QK = np.arange(len(items_QK))[:, None] * size + items_QK
-        keys = (pairs[:, 0] * size + pairs[:, 1] for pairs in (self.right, self.wrong))
-        is_right_QK, is_wrong_QK = (np.isin(keys_QK, of) for of in keys)
-        return is_right_QK.astype(np.int8) - is_wrong_QK
+        """What was said of the first items of each query of the split, (Q, K), for `queries`."""
+        return self.said[self.queries[:, None], items_SK[self.queries]].toarray()
 
     def first_right(self, items_SK: np.ndarray) -> Ranks:
         """Of the best right item of each query among its first K; K where none of them is right."""
@@ -121,45 +138,50 @@ class Layer:
         return Ranks.of_best(best_Q)
 
 
-def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str, Layer]]:
+def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str, LayerPairs]]:
     """The layers of the test split beside `own`, by name and direction. Pairs with images or
     captions that are not of the split are left out, and queries that nothing is right for. With
     `least`, a pair is right if its score is no less."""
     split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
-    layers: dict[str, dict[str, Layer]] = {}
+    layers: dict[str, dict[str, LayerPairs]] = {}
     for (name, way), table in data.judged.groupby(["layer", "way"], sort=False):
-        sides = images.get_indexer(table["image_id"]), captions.get_indexer(table["caption_id"])
-        query_P, item_P = sides if way == "i2t" else sides[::-1]
-        is_here_P = (query_P >= 0) & (item_P >= 0)
-        is_right_P = table["right"] if least is None else table["score"] >= least
-        is_right_P = is_right_P.to_numpy(bool) & is_here_P
-        queries = np.unique(query_P[is_right_P])
-        is_asked_P = is_here_P & np.isin(query_P, queries)
-        pairs = np.c_[np.searchsorted(queries, query_P), item_P, is_right_P][is_asked_P]
-        pairs = np.unique(pairs, axis=0)
-        right, wrong = (pairs[pairs[:, 2] == of, :2] for of in (1, 0))
-        layers.setdefault(name, {})[way] = Layer(queries, right, wrong)
+        image_P = images.get_indexer(table["image_id"])
+        caption_P = captions.get_indexer(table["caption_id"])
+        said_P = np.where(table["right"] if least is None else table["score"] >= least, 1, -1)
+        is_here_P = (image_P >= 0) & (caption_P >= 0)
+        query_P = image_P if way == "i2t" else caption_P
+        is_here_P &= np.isin(query_P, query_P[is_here_P & (said_P > 0)])
+        image_P, caption_P, said_P = (of[is_here_P] for of in (image_P, caption_P, said_P))
+        shape = len(images), len(captions)
+        said = csr_array((said_P.astype(np.int8), (image_P, caption_P)), shape)
+        layers.setdefault(name, {})[way] = LayerPairs(said if way == "i2t" else said.T.tocsr())
     return layers
+
+
+def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
+    """The image of each test query by direction, (Q,) in [0, I)."""
+    split = data.split("test")
+    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    of_caption = split.image_of_caption
+    of = {
+        "i2t": np.arange(len(images)),
+        "t2i": of_caption,
+        "s2s": of_caption[has_sibling(of_caption)],
+    }
+    return of | {"p2r": images.get_indexer(data.regions["image_id"].iloc[split.region_rows])}
 
 
 def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
     """The test queries by the name of ranks, in their order: layer, direction, query (its id), and
     cluster, the image of the query, or the person or other group that the image belongs to."""
-    split, ids = data.split("test"), test_queries(data)
-    group_I = data.images["group"].iloc[split.image_rows].astype(str).to_numpy()
-    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
-    image_of = {"i2t": np.arange(len(images)), "t2i": split.image_of_caption}
-    image_of |= {f"{way}_fold": of_way for way, of_way in image_of.items()}
-    image_of["s2s"] = split.image_of_caption[has_sibling(split.image_of_caption)]
-    image_of["p2r"] = images.get_indexer(data.regions["image_id"].iloc[split.region_rows])
-    tables = {
-        way: pd.DataFrame(
-            {"layer": "own", "direction": way, "query": ids[way], "cluster": group_I[image_of[way]]}
-        )
-        for way in ids
-    }
+    group_I = data.images["group"].iloc[data.split("test").image_rows].astype(str).to_numpy()
+    image_of, tables = images_of_queries(data), {}
+    for way, ids in test_queries(data).items():
+        clusters = group_I[image_of[way.removesuffix("_fold")]]
+        columns = {"layer": "own", "direction": way, "query": ids, "cluster": clusters}
+        tables[way] = pd.DataFrame(columns)
     for layer, directions in layers_of(data).items():
         for way, of in directions.items():
             tables[of_layer(way, layer)] = tables[way].iloc[of.queries].assign(layer=layer)
@@ -223,86 +245,58 @@ def has_sibling(owner_C: np.ndarray) -> np.ndarray:
 # Ranks --------------------------------------------------------------------------------------------
 
 
-class RankCounts:
-    """Ranks of all relevant items of some queries, from blocks of scores.
-
-    `query_M` and `score_M` are the queries and scores of all matched pairs. Raises ValueError for a
-    query without a relevant item.
-    """
-
-    def __init__(self, query_M: np.ndarray, score_M: np.ndarray, queries: int) -> None:
-        self.relevant_Q = np.bincount(query_M, minlength=queries)
-        if not self.relevant_Q.all():
-            raise ValueError("every query needs at least one relevant item")
-        order = np.lexsort((-score_M, query_M))
-        nth_M = np.arange(len(order)) - (self.relevant_Q.cumsum() - self.relevant_Q)[query_M[order]]
-        self.score_QR = np.full((queries, self.relevant_Q.max()), np.inf, score_M.dtype)
-        self.score_QR[query_M[order], nth_M] = score_M[order]
-        self.reached_QR = np.zeros(self.score_QR.shape, np.int64)  # items that score as much
-        # The rank of the best relevant item if ties counted for the query.
-        self.optimistic = np.zeros(queries, np.int64)
-
-    def add(
-        self, queries: np.ndarray, scores_QG: np.ndarray, gallery_QG: np.ndarray | None = None
-    ) -> None:
-        """Scores of some queries with some items, one row a query. `gallery_QG` (bool) are the
-        items that a query is asked about; those of the others do not matter, and may be NaN."""
-        for n in range(self.relevant_Q[queries].max(initial=0)):
-            some, of_some, gallery = queries, scores_QG, gallery_QG
-            if not (has_nth := self.relevant_Q[queries] > n).all():
-                some, of_some = queries[has_nth], scores_QG[has_nth]
-                gallery = None if gallery_QG is None else gallery_QG[has_nth]
-            is_reached = of_some >= self.score_QR[some, n, None]
-            self.reached_QR[some, n] += _trues(is_reached, gallery)
-        is_above = scores_QG > self.score_QR[queries, 0, None]
-        self.optimistic[queries] += _trues(is_above, gallery_QG)
-
-    @property
-    def ranks(self) -> Ranks:
-        """After all blocks."""
-        is_there_QR = np.arange(self.score_QR.shape[1]) < self.relevant_Q[:, None]
-        ranks_QR = np.empty_like(self.reached_QR)
-        for n in range(ranks_QR.shape[1]):
-            is_own_QR = (self.score_QR >= self.score_QR[:, n, None]) & is_there_QR
-            ranks_QR[:, n] = self.reached_QR[:, n] - is_own_QR.sum(1) + n
-        return Ranks(ranks_QR[is_there_QR], self.relevant_Q)
-
-
 class LayerRanks:
-    """Ranks of the right items of a layer's queries, from tiles that pass twice: `see` all of them,
-    then `add` all."""
+    """Ranks of all right items of a layer's queries, from tiles that pass twice: `see` all of them,
+    then `add` all. `gallery` says which pairs of some images and captions count, (r, c) bool; the
+    scores of the others do not matter, and may be NaN."""
 
-    def __init__(self, way: str, layer: Layer) -> None:
-        self.way, self.layer = way, layer
-        self.score_M = np.full(len(layer.right), np.nan)
-        self.counts: RankCounts | None = None
+    def __init__(self, way: str, pairs: LayerPairs, gallery: Callable | None = None) -> None:
+        self.way, self.counts, self.gallery = way, pairs.counts, gallery
+        self.nth = (pairs.said > 0).astype(np.int64)  # of a query's right items, from 1
+        self.nth.data = 1 + np.arange(self.nth.nnz) - self.nth.indptr[:-1].repeat(self.counts)
+        self.is_there_QR = np.arange(self.counts.max(initial=0)) < self.counts[:, None]
+        self.score_QR = np.full(self.is_there_QR.shape, -np.inf)
+        self.reached_QR = np.zeros(self.is_there_QR.shape, np.int64)  # items that score as much
+        # The rank of the best right item if ties counted for the query.
+        self.optimistic = np.zeros(len(self.counts), np.int64)
+
+    def places(self, queries: np.ndarray, items: np.ndarray) -> coo_array:
+        """`nth` of some queries and items."""
+        return self.nth[queries][:, items].tocoo()
 
     def see(self, tile: Tile) -> None:
         """The first pass finds the scores of the right pairs."""
         queries, items, scores_QG = of_direction(self.way, tile, tile.of(self.way))
-        query_M, item_M = self.layer.queries[self.layer.right[:, 0]], self.layer.right[:, 1]
-        row_M, column_M = (
-            pd.Index(queries).get_indexer(query_M),
-            pd.Index(items).get_indexer(item_M),
-        )
-        is_here_M = (row_M >= 0) & (column_M >= 0)
-        self.score_M[is_here_M] = scores_QG[row_M[is_here_M], column_M[is_here_M]]
+        found = self.places(queries, items)
+        self.score_QR[queries[found.row], found.data - 1] = scores_QG[found.row, found.col]
 
-    def add(self, tile: Tile, dtype: np.dtype) -> None:
-        """The second one counts, in the precision of `own`."""
-        if self.counts is None:
-            query_M, count = self.layer.right[:, 0], len(self.layer.queries)
-            self.counts = RankCounts(query_M, self.score_M.astype(dtype), count)
-        queries, _, scores_QG = of_direction(self.way, tile, tile.of(self.way))
-        is_asked_Q = np.isin(queries, self.layer.queries)
-        places = np.searchsorted(self.layer.queries, queries[is_asked_Q])
-        self.counts.add(places, scores_QG[is_asked_Q].astype(dtype, copy=False))
+    def add(self, tile: Tile) -> None:
+        """The second one counts."""
+        scores = tile.of(self.way)
+        if self.gallery is not None:
+            scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
+        queries, _, scores_QG = of_direction(self.way, tile, scores)
+        for n in range(self.counts[queries].max(initial=0)):
+            has_nth = self.counts[queries] > n
+            some = slice(None) if has_nth.all() else has_nth  # without a copy
+            nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
+            self.reached_QR[queries[some], n] += _trues(scores_QG[some] >= nth_Q1)
+        best_Q1 = self.score_QR[queries].max(1, keepdims=True).astype(scores_QG.dtype)
+        self.optimistic[queries] += _trues(scores_QG > best_Q1)
+
+    @property
+    def ranks(self) -> Ranks:
+        """After all tiles."""
+        others_QR = np.where(self.is_there_QR, self.reached_QR, NO_ITEM)
+        for score_Q in self.score_QR.T:
+            others_QR -= score_Q[:, None] >= self.score_QR
+        others_QR.sort(1)  # the best first
+        ranks_QR = others_QR + np.arange(others_QR.shape[1])
+        return Ranks(ranks_QR[self.is_there_QR], self.counts[self.counts > 0])
 
 
-def _trues(mask_QG: np.ndarray, gallery_QG: np.ndarray | None) -> np.ndarray:
+def _trues(mask_QG: np.ndarray) -> np.ndarray:
     """How many are true in each row. Masks of transposed scores are counted by their columns."""
-    if gallery_QG is not None:
-        mask_QG = mask_QG & gallery_QG
     if mask_QG.flags.c_contiguous:
         return np.bitwise_count(np.packbits(mask_QG, axis=1)).sum(1, dtype=np.int64)
     mask_GQ = np.ascontiguousarray(mask_QG.T).view(np.uint8)
@@ -323,10 +317,14 @@ def ranks_of(
     if gallery_QG is not None:
         relevant_QG = relevant_QG & gallery_QG
     check_finite(scores_QG if gallery_QG is None else scores_QG[gallery_QG])
-    query_M, item_M = np.nonzero(relevant_QG)
-    counts = RankCounts(query_M, scores_QG[query_M, item_M], len(scores_QG))
-    counts.add(np.arange(len(scores_QG)), scores_QG, gallery_QG)
-    return counts.ranks
+    if not relevant_QG.any(1).all():
+        raise ValueError(NO_RELEVANT)
+    gallery = None if gallery_QG is None else lambda rows, columns: gallery_QG
+    ranks = LayerRanks("i2t", LayerPairs(csr_array(relevant_QG.astype(np.int8))), gallery)
+    tile = Tile(*map(np.arange, scores_QG.shape), {"i2t": scores_QG})
+    ranks.see(tile)
+    ranks.add(tile)
+    return ranks.ranks
 
 
 def sentence_ranks(scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarray) -> Ranks:

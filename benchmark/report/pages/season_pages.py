@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
+from benchmark.boards.board_layers import BoardLayer
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.claims import Verdict
 from benchmark.boards.flags import timed_alone
-from benchmark.boards.truths import Truth
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, paper_tables, result_tables
@@ -45,7 +45,7 @@ def season_pages(
     params: Params,
     boards: Sequence[Board],
     verdicts: Verdicts,
-    truths: Mapping[str, Sequence[Truth]],
+    layers: Mapping[str, Sequence[BoardLayer]],
     figures: FigureFolder,
 ) -> dict[str, str]:
     """The Markdown of every page by its path; saves the figures that the pages show. Verdicts and
@@ -59,14 +59,14 @@ def season_pages(
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables)
     ]
     pages = {
-        "README.md": _readme(params, boards, verdicts, truths, measured, figures),
+        "README.md": _readme(params, boards, verdicts, layers, measured, figures),
         "claims.md": _claims(boards, verdicts, figures),
     }
     for name in measured:
         pages[f"papers/{name}.md"] = _paper(name, boards, verdicts, figures)
     for board in boards:
         pages[f"datasets/{board.dataset}.md"] = dataset_page(params, board, figures)
-        if of := truths[board.dataset]:
+        if of := layers[board.dataset]:
             pages[f"datasets/{board.dataset}-relevance.md"] = relevance_page(board, of)
     return pages
 
@@ -75,7 +75,7 @@ def _readme(
     params: Params,
     boards: Sequence[Board],
     verdicts: Verdicts,
-    truths: Mapping[str, Sequence[Truth]],
+    layers: Mapping[str, Sequence[BoardLayer]],
     measured: Sequence[str],
     figures: FigureFolder,
 ) -> str:
@@ -95,7 +95,7 @@ def _readme(
         "readme.md.j2",
         params=params,
         shown=shown,
-        layered=[board for board in boards if truths[board.dataset]],
+        layered=[board for board in boards if layers[board.dataset]],
         papers={name: papers()[name].paper.title for name in measured},
         legend=legend(*tables),
     )

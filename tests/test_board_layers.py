@@ -14,9 +14,9 @@ from scipy.stats import kendalltau
 
 from benchmark.__main__ import main
 from benchmark.boards import comparisons
+from benchmark.boards.board_layers import Judged, board_layers
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claim_ledger import Finding, SeasonClaims
-from benchmark.boards.truths import Judged, of_claims, truths
 from benchmark.core.files import read_json, write_json
 from benchmark.data import results
 from benchmark.data.results import Ranks
@@ -90,7 +90,7 @@ def test_a_board_by_a_layer_has_its_recalls(board):
 def test_ranks_that_were_kept_under_a_layer_decide(board):
     """Cells that are played with the layer keep them; older ones have their first answers."""
     outcome, layer = board.row(FUSION).outcomes[0], board.layers["friends"]
-    counts = np.bincount(layer["t2i"].right[:, 0])
+    counts = layer["t2i"].counts[layer["t2i"].queries]
     places = np.concatenate([np.arange(count) + query for query, count in enumerate(counts)])
     kept = results.Scores(ranks=outcome.scores.ranks | {"t2i@friends": Ranks(places, counts)})
     found = replace(outcome, of_layer=kept).by(layer, "friends")
@@ -116,8 +116,8 @@ def test_intervals_resample_the_images_of_the_judged_queries(board):
 
 
 def test_bounds_count_unjudged_answers_as_wrong_and_as_right(board):
-    friends, everything = truths(board)
-    assert (friends.is_partial, everything.is_partial) == (True, False)
+    friends, everything = board_layers(board)
+    assert (friends.card["partial"], everything.card["partial"]) == (True, False)
     known = judged("friends")
     for row in friends.here.rows:
         for k in (1, 5):
@@ -149,26 +149,26 @@ def test_rows_that_change_their_order_are_named(season, board):
     seal(Path("data/prepared/open/card.json"), [path.name])
     (board,) = (board for board in read_boards(season) if board.dataset == "open")
     every = set()
-    for truth in truths(board):
+    for layer in board_layers(board):
         own, here = (
-            {row.preset: row.mean("t2i_r1") for row in of.rows} for of in (truth.own, truth.here)
+            {row.preset: row.mean("t2i_r1") for row in of.rows} for of in (layer.own, layer.here)
         )
         swapped = {
             frozenset(pair)
             for pair in combinations(own, 2)
             if (own[pair[0]] - own[pair[1]]) * (here[pair[0]] - here[pair[1]]) < 0
         }
-        found = truth.changes("t2i")
-        assert {frozenset((c.first.preset, c.second.preset)) for c in found} == swapped
-        assert all(change.own > 0 > change.layer for change in found)
+        found = layer.changes("t2i")
+        assert {frozenset((one.preset, two.preset)) for one, two, *_ in found} == swapped
+        assert all(by_own > 0 > by_layer for *_, by_own, by_layer in found)
         expected = kendalltau([*own.values()], [here[preset] for preset in own]).statistic
-        assert truth.agreement("t2i") == pytest.approx(expected)
+        assert layer.agreement("t2i") == pytest.approx(expected)
         every |= swapped
     assert every
 
 
 def test_own_on_the_same_queries_is_the_own_of_these(board):
-    own = truths(board)[0].own
+    own = board_layers(board)[0].own
     for row in own.rows:
         for outcome in row.played:
             whole = results.read_scores(outcome.folder).best("t2i")[list(ASKED)]
@@ -177,19 +177,17 @@ def test_own_on_the_same_queries_is_the_own_of_these(board):
 
 def test_claims_are_judged_by_each_layer_and_by_own_on_its_queries(board):
     """That on i2t is not told by the layers."""
-    for truth in truths(board):
-        assert [own.claim.id for own, *_ in truth.judged_claims] == ["own_1", "own_2"]
-        for own, here, (step,) in truth.judged_claims:
+    for layer in board_layers(board):
+        assert list(layer.judged_claims) == [("season", "own_1"), ("season", "own_2")]
+        for own, here, (step,) in layer.judged_claims.values():
             metric = own.claim.parts[0].metric
             gaps = [
                 of.row("scan_t2i_avg").mean(metric) - of.row("scan_i2t_lse").mean(metric)
-                for of in (truth.own, truth.here)
+                for of in (layer.own, layer.here)
             ]
             for verdict, gap in zip((own, here), gaps, strict=True):
                 assert verdict.pairs[0].difference == pytest.approx(gap)
             assert np.mean(step) == pytest.approx(gaps[1] - gaps[0]) and step[0] <= step[1]
-    said = of_claims(truths(board))
-    assert all(set(of) == {"friends", "all"} for of in said.values()) and len(said) == 2
 
 
 @pytest.mark.parametrize(
@@ -235,17 +233,17 @@ def test_judge_takes_presets_by_a_layer(season, board, capsys):
 
 
 def test_another_cut_has_other_right_pairs(board):
-    ((cut, pairs, other),) = truths(board)[0].other_cuts("t2i")
+    ((cut, pairs, other),) = board_layers(board)[0].other_cuts("t2i")
     table = pd.read_parquet("data/prepared/open/relevance.parquet")
     table = table[table["layer"] == "friends"]
     assert cut == 2.0 and pairs == (table["score"] >= 2).sum() > table["right"].sum()
-    here = truths(board)[0].here
+    here = board_layers(board)[0].here
     for row in other.rows:
         assert row.mean("t2i_r1") >= here.row(row.preset).mean("t2i_r1")
 
 
 def test_the_page_shows_layers_claims_and_rows_and_escapes_what_it_is_told(board):
-    page = relevance_page(board, truths(board))
+    page = relevance_page(board, board_layers(board))
     assert page.count("| Two-branch") >= 3 and "own, \\| and what friends like" in page
     rises = re.findall(r"R@1 rises by ([-\d.]+) to ([-\d.]+) points over (\d+) rows", page)
     assert len(rises) == 2 and all(float(low) <= float(high) for low, high, _ in rises)
