@@ -493,8 +493,8 @@ def lines(found: dict) -> list[str]:
     if found["low"] is not None:
         numbers.insert(1, f"95% interval [{found['low']:.4g}, {found['high']:.4g}]")
     if found["p"] is not None:
-        numbers.append(f"p {found['p']:.2g}")
-        numbers += [f"{found['adjusted_p']:.2g} by Holm"] * (found["pairs"] > 1)
+        by_holm = f"{found['adjusted_p']:.2g} by Holm" if found["pairs"] > 1 else ""
+        numbers += [f"p {found['p']:.2g}", by_holm or "not adjusted for other comparisons"]
     said += [", ".join(numbers), found["reason"]]
     if found["on_test_set"] != found["conclusion"]:
         said.append(f"for other trainings on these {unit}: {found['on_test_set']}")
