@@ -39,7 +39,7 @@ from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import content, is_file, readable, write_json, write_text
 from benchmark.data.results import DIRECTIONS, Ranks
 from benchmark.features import brought_rows
-from benchmark.features.brought_rows import MOST, NOWHERE
+from benchmark.features.brought_rows import MOST, NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
@@ -57,7 +57,6 @@ from benchmark.stats import comparisons, verdicts
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.verdicts import Flag, Pair, Rule
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
 SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # columns in which two results must agree
 COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset", *SAME)

@@ -60,6 +60,7 @@ VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
 ORDER = "score --items FOLDER writes the ids that are wanted, in order"
 BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or values
 SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
 DECIMAL = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
