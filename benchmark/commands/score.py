@@ -22,6 +22,7 @@ tool lists.
 import argparse
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from time import perf_counter
@@ -120,27 +121,34 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.out and arguments.out.suffix != ".parquet":
         raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
     if arguments.annotations:
-        score_alone(arguments)
-        return
-    params = read_params(arguments.season)
-    entry(params.datasets, arguments.dataset, "dataset")
-    data = prepared_tables.read(arguments.dataset)
-    if arguments.items:
-        given = [x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]]
-        if given:
-            do = "first --items, then the rest"
-            raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
-        write_items(params, data, arguments.items)
-        return
-    row = row_of(params, arguments)
+        for name in ("items", "season", "name"):
+            if getattr(arguments, name):
+                raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
+        data = annotated(arguments.dataset, arguments.annotations)
+    else:
+        params = read_params(arguments.season)
+        entry(params.datasets, arguments.dataset, "dataset")
+        data = prepared_tables.read(arguments.dataset)
+        if arguments.items:
+            given = [
+                x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]
+            ]
+            if given:
+                do = "first --items, then the rest"
+                raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
+            write_items(params, data, arguments.items)
+            return
+        row = row_of(params, arguments)
     external = judge(arguments, data)
+    show(data, external)
     if arguments.out:
         write_ranks(arguments, data, external)
-    folder = Path(row.folder)
-    print_summary(data, external)
+    if arguments.annotations:
+        return
     if "rsum" not in external.result.metrics:
         print("no row is written: leaderboards need R@10 of every query")
         return
+    folder = Path(row.folder)
     with alone(lock_of(row.folder), f"score {row.key}"):
         write_scores(folder / RANKS, external.result.scores)
         write_arrays(folder / RETRIEVED, external.result.retrieved)
@@ -149,29 +157,32 @@ def main(arguments: argparse.Namespace) -> None:
         write_brought(params.season, row)
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
     print(f"{folder}/record.json: external {external.given}{earlier}")
-    print_doubts(external, data)
     print(f"next: rematch report --season {params.season}, or dvc repro")
 
 
-def score_alone(arguments: argparse.Namespace) -> None:
-    """Print what follows from scores of annotations, with neither season nor images."""
-    for name in ("items", "season", "name"):
-        if getattr(arguments, name):
-            raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
-    data = annotated(arguments.dataset, arguments.annotations)
-    external = judge(arguments, data)
-    ranks, split = external.result.scores.ranks, data.split(SPLIT)
+def show(data: Prepared, external: External) -> None:
+    """Print the recalls of both directions by each layer of relevance, and their sum; then every
+    metric with its interval, S, and what a reader must know."""
+    metrics, ranks = external.result.metrics, external.result.scores.ranks
+    split, queries, every = data.split(SPLIT), queries_of(data), rsum_terms(("i2t", "t2i"))
+    partial = [name for name, of in data.card.get("layers", {}).items() if of["partial"]]
+    layers, rows = layers_of(data), []
     images, captions = len(split.image_rows), len(split.caption_rows)
     print(f"{data.card['title']}: {images} images, {captions} captions")
-    print_summary(data, external)
-    for note in data.card["notes"]:
-        print(note)
-    queries, layers, partial = queries_of(data), layers_of(data), data.card["partial"]
+    for end in dict.fromkeys(name[3:] for name in ranks):  # "", "_fold" or "@" and a layer
+        terms = [(n, METRICS[f"{n[:3]}_r{k}"]) for n in ranks if n[3:] == end for k in SUMMED_K]
+        known = [term for term in terms if end or term[1].name in metrics]
+        told = {of[1].name: f"{measured(queries, ranks, [of])[0]:.1f}" for of in known}
+        if known == terms:
+            told["rsum"] = "{:.1f} [{:.1f}, {:.1f}]".format(*measured(queries, ranks, terms))
+        rows.append([place_of(end, data), *(told.get(name, "-") for name in (*every, "rsum"))])
+    heads = ["", *(METRICS[name].heading for name in every), "rsum, 95% interval"]
+    print(pd.DataFrame(rows, columns=heads).to_string(index=False))
     for name, of_name in ranks.items():
         way, layer = name[:3], name.partition(LAYER)[2]
         print(f"{place_of(name, data)}: {way}, {len(of_name)} queries")
         for metric in (METRICS[f"{way}_{of.name}"] for of in (*RANK_METRICS, *ALL_RANKS)):
-            is_known = metric.name in external.result.metrics or of_name.knows_all or name != way
+            is_known = metric.name in metrics or of_name.knows_all or name != way
             is_told = not (metric.needs_all and (of_name.counts == 1).all())  # as R@1, or as MRR
             if metric.of_queries is None or not is_told or not is_known:
                 continue
@@ -183,36 +194,18 @@ def score_alone(arguments: argparse.Namespace) -> None:
                 line += f", at most {100 * (judged >= 0).any(1).mean():.2f}"
             print(line)
     print("intervals: 95%, had other images been drawn")
+    notes = [f"S: {metrics['overlap_s']:.2f}"] if "overlap_s" in metrics else []
+    notes += [*data.card.get("notes", ()), *external.notes]
     if not layers:
-        print("no layer beside own: nobody's judgements are there (docs/datasets.md, layers)")
+        notes.append(
+            "no layer beside own: nobody's judgements are there (docs/datasets.md, layers)"
+        )
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
-        print(f"{', '.join(partial)}: {told}")
-    if "rsum" in external.result.metrics:
-        print_doubts(external, data)
-    if arguments.out:
-        write_ranks(arguments, data, external)
-
-
-def print_summary(data: Prepared, external: External) -> None:
-    """The recalls of both directions by each layer of relevance, and their sum with its interval;
-    S, and what was taken for granted."""
-    metrics, ranks = external.result.metrics, external.result.scores.ranks
-    queries, rows, every = queries_of(data), [], rsum_terms(("i2t", "t2i"))
-    for end in dict.fromkeys(name[3:] for name in ranks):  # "", "_fold" or "@" and a layer
-        terms = [(n, METRICS[f"{n[:3]}_r{k}"]) for n in ranks if n[3:] == end for k in SUMMED_K]
-        known = [term for term in terms if end or term[1].name in metrics]
-        told = {of[1].name: f"{measured(queries, ranks, [of])[0]:.1f}" for of in known}
-        told["rsum"] = "-"
-        if known == terms:
-            told["rsum"] = "{:.1f} [{:.1f}, {:.1f}]".format(*measured(queries, ranks, terms))
-        rows.append([place_of(end, data), *(told.get(name, "-") for name in (*every, "rsum"))])
-    heads = ["", *(METRICS[name].heading for name in every), "rsum, 95% interval"]
-    print(pd.DataFrame(rows, columns=heads).to_string(index=False))
-    if "overlap_s" in metrics:
-        print(f"S: {metrics['overlap_s']:.2f}")
-    for note in external.notes:
-        print(note)
+        notes.append(f"{', '.join(partial)}: {told}")
+    if external.given == "ranks" and all(of.best.min() > 0 for of in ranks.values()):
+        notes.append(FROM_1)
+    print(*notes, *(doubts(external, data) if "rsum" in metrics else ()), sep="\n")
 
 
 def place_of(name: str, data: Prepared) -> str:
@@ -274,7 +267,8 @@ def annotated(dataset: str, path: Path) -> Prepared:
         images=images.assign(file=named),
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
-        card=facts | {"notes": notes, "partial": [layer.name for layer in layers if layer.partial]},
+        card=facts
+        | {"layers": {of.name: {"partial": of.partial} for of in layers}, "notes": notes},
         folder=Path(dataset),
         **({"judged": judged_table(layers)} if layers else {}),
     )
@@ -292,26 +286,22 @@ def write_ranks(arguments: argparse.Namespace, data: Prepared, external: Externa
     print(arguments.out)
 
 
-def print_doubts(external: External, data: Prepared) -> None:
+def doubts(external: External, data: Prepared) -> Iterator[str]:
     """What ties and twins cost, and what may be wrong with scores that are as random ones, or far
     worse."""
-    given, scores = external.given, external.result.scores
-    if given == "ranks" and all(ranks.best.min() > 0 for ranks in scores.ranks.values()):
-        print(FROM_1)
-    metrics, ways = external.result.metrics, len(data.card["ways"])
+    metrics, ways, hints = external.result.metrics, data.card["ways"], HINTS[external.given]
     if any((twins := data.card.get("twins", {})).values()):
-        print(f"twins in test: {twins['images']} images, {twins['captions']} captions")
-    for way in data.card["ways"]:
+        yield f"twins in test: {twins['images']} images, {twins['captions']} captions"
+    for way in ways:
         if gap := metrics.get(f"{way}_{TIE_GAP.name}"):
             right = metrics[f"{way}_r1"]
-            print(f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it")
-    rsum = metrics["rsum"]
+            yield f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it"
     images = choices_of(data.split(SPLIT).group_of_image)
-    by_chance = chance(ways, images)
+    rsum, by_chance = metrics["rsum"], chance(len(ways), images)
     if rsum < by_chance / NEAR_CHANCE:
-        print(f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {HINTS[given][1]}")
-    elif doubt := near_chance(rsum, ways, images):
-        print(f"near chance: {doubt}; check the order of the {HINTS[given][0]}")
+        yield f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {hints[1]}"
+    elif doubt := near_chance(rsum, len(ways), images):
+        yield f"near chance: {doubt}; check the order of the {hints[0]}"
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:
