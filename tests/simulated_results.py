@@ -54,7 +54,7 @@ class Shares(NamedTuple):
 def judged(setting: Setting, runs: int, seed: int) -> Shares:
     """How often the interval has the true difference, and equal results are told apart."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
-    arguments = argparse.Namespace(margin=0.0, less_is_better=False)
+    arguments = argparse.Namespace(margin=0.0)
     arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)
     for nth, step in enumerate((0.0, STEP[setting.kind])):
         true = truth(setting, step) - truth(setting, 0.0)

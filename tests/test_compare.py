@@ -50,7 +50,8 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     assert main(words) == 0
     told = capsys.readouterr().out
     assert f"{FIRST} against {SECOND} on open, t2i" in told
-    assert "rsum: +" in told and "95% interval" in told and " won, " in told
+    assert " by rsum: " in told and "difference +" in told and "95% interval" in told
+    assert " won, " in told
     assert ", p " in told and ", not adjusted for other comparisons" in told
     assert len(pd.read_parquet("all.parquet")) == CAPTIONS
     assert told.isascii() and "\x1b" not in told
@@ -59,8 +60,9 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     once = season.model_copy(update={"cells": cells, "fusions": fusions})
     monkeypatch.setattr(compare, "read_params", lambda name: once)
     assert main(words) == 0
-    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("rsum: ")]
-    assert line.endswith("]; nothing is known of other trainings") and ", p " not in line
+    told = capsys.readouterr().out
+    assert "]," in told and "1 seed, and no other preset tells how far trainings lie apart" in told
+    assert ", p " not in told and f"{FIRST} beats {SECOND} by rsum: undecided" in told
 
 
 def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
@@ -69,9 +71,9 @@ def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
     first, twin = made_ranks.played("a", 1.0), made_ranks.played("b", 1.0)
     once = made_ranks.played("c", 2.0, (7,))
     board = builders.board(first, twin, once)
-    told = [compare.difference(board, first, other) for other in (twin, once)]
-    assert told[0] == "rsum: identical results, to the last rank"
-    assert told[1].endswith("; seeds 0, 1 and 2 of a against seed 7 of c")
+    told = [compare.verdict(board, first, other) for other in (twin, once)]
+    assert "undecided" in told[0] and "identical results" in told[0]
+    assert "seeds 0, 1 and 2 of a against seed 7 of c" in told[1]
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ def experiments(rule, difference, images, seeds, known, *, claims=1, others=0, r
     return held / runs
 
 
-def known(*words: str) -> plan.Known:
-    parser = argparse.ArgumentParser()
-    plan.configure(parser)
-    return plan.given(parser.parse_args([*SPREAD, *words]))
+def known(interaction: float = 0.0, error: float = 4.0) -> plan.Known:
+    """What SPREAD says; of which `interaction` is the part that other images would change."""
+    images = error**2 - 2 * interaction**2  # SE is of one training of each
+    return plan.given(2.1, error, MEASURED)._replace(images=images, interaction=interaction**2)
 
 
 PLANS = {
@@ -84,7 +84,7 @@ PLANS = {
 def compared(name: str, runs: int, **drawing) -> tuple[float, float]:
     """What is planned, and what happens."""
     kind, margin, difference, seeds, images, claims, others, interaction = PLANS[name]
-    spread = known("--interaction", str(interaction))._replace(freedom=2 * others)
+    spread = known(interaction)._replace(freedom=2 * others)
     rule = Rule(kind=kind, margin=margin)
     planned = power(rule, difference, spread.doubt(seeds, images), claims)
     facts = {"claims": claims, "others": others, "runs": runs} | drawing
@@ -124,10 +124,10 @@ def printed(capsys, *words: str) -> tuple[list[str], list[list[str]], str]:
 
 
 def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
-    words = (*SPREAD, "--difference", "12", "--interaction", "1.5")
+    words = (*SPREAD, "--difference", "12")
     heads, rows, sentence = printed(capsys, *words, "--seeds", "1", "2", "--images", "1000")
     assert heads == ["seeds of each row", "1,000 images", "images for 80%"]
-    rule, spread = Rule(kind="ordered", margin=6), known("--interaction", "1.5")
+    rule, spread = Rule(kind="ordered", margin=6), known()
     exact = power(rule, 12, spread.doubt(2, 1000))
     assert rows[0] == ["1", "-", "no number"]  # nothing would be known of other trainings
     assert rows[1][:2] == ["2", f"{exact:.0%}"]
@@ -138,14 +138,14 @@ def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
 
 
 def test_the_sentence_has_the_fewest_seeds(capsys):
-    words = (*SPREAD, "--difference", "11", "--interaction", "1.5")
+    words = (*SPREAD, "--difference", "13")
     _, _, sentence = printed(capsys, *words)
-    seeds = int(sentence.partition("takes ")[2].split()[0])
-    rule, spread = Rule(kind="ordered", margin=5.5), known("--interaction", "1.5")
-    powers = [power(rule, 11, spread.doubt(n, MEASURED)) for n in (seeds - 1, seeds)]
+    seeds = int(sentence.partition("it takes ")[2].split()[0])
+    rule, spread = Rule(kind="ordered", margin=6), known()
+    powers = [power(rule, 13, spread.doubt(n, MEASURED)) for n in (seeds - 1, seeds)]
     assert powers[0] < 0.8 <= powers[1]
-    _, rows, sentence = printed(capsys, *words[:-4], "--difference", "2")
-    assert "100 seeds do not suffice" in sentence
+    _, rows, sentence = printed(capsys, *SPREAD, "--difference", "2")
+    assert "it needs more than 100 seeds of each row" in sentence
     assert len(rows) == len(plan.SEEDS)
 
 
@@ -153,9 +153,22 @@ def test_more_images_can_leave_fewer_degrees_of_freedom(capsys):
     """With two seeds the spread of seeds is then all that is left; what suffices is still found."""
     _, rows, _ = printed(capsys, *SPREAD[:3], "3.5", *SPREAD[4:], "--difference", "10")
     needed = int(rows[1][-1].replace(",", ""))
-    rule, spread = Rule(kind="ordered", margin=5), known("--se-images", "3.5")
+    rule, spread = Rule(kind="ordered", margin=5), known(error=3.5)
     powers = [power(rule, 10, spread.doubt(2, n)) for n in (2 * needed // 3, needed, 10**6)]
     assert powers[0] < 0.8 <= powers[1] and powers[2] < 0.8
+
+
+@pytest.mark.parametrize("margin", [None, 5.0])
+def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin):
+    words = () if margin is None else ("--margin", str(margin))
+    _, rows, sentence = printed(capsys, *SPREAD, *words, "--seeds", "1", "3", "--images", "4000")
+    assert rows[0] == ["1", "-"] and "The smallest true differences" in sentence
+    least, doubt = float(rows[1][1]), known().doubt(3, 4000)
+    powers = [
+        power(Rule(kind="ordered", margin=margin or min(6, d / 2)), d, doubt)
+        for d in (0.95 * least, least)
+    ]
+    assert powers[0] < 0.8 <= powers[1] and least > (margin or 0)
 
 
 def test_what_never_varies_by_its_trainings_needs_one_seed(capsys):
@@ -177,8 +190,7 @@ def test_what_never_varies_by_its_trainings_needs_one_seed(capsys):
         ((*SPREAD, "--kind", "far", "--difference", "9"), "what the first is better by"),
         ((*SPREAD, "--difference", "9", "--seeds", "3", "0"), "1 or more"),
         ((*SPREAD, "--difference", "9", "--images", "99"), "100 or more"),
-        ((*SPREAD, "--difference", "9", "--claims", "0"), "1 or more"),
-        ((*SPREAD, "--difference", "9", "--interaction", "2.2"), "deviations that are not all 0"),
+        (("--sd-seeds", "0", "--se-images", "0", *SPREAD[4:], "--difference", "9"), "not all 0"),
         ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"), "deviations"),
         ((*SPREAD[:4], "--of-images", "1", "--difference", "9"), "2 or more"),
     ],

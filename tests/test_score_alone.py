@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from benchmark.__main__ import main
+from benchmark.stats.significance import score_interval
 
 IMAGES, EACH = 40, 5
 OWNER = np.repeat(np.arange(IMAGES), EACH)
@@ -76,6 +77,19 @@ def naive() -> dict[str, list[int]]:
     return ranks
 
 
+def expected_interval(ranks: dict[str, list[int]], cuts: list) -> tuple[float, float]:
+    """Of the sum of recalls: Wilson's, with the variance over images by a loop over them."""
+    left = np.zeros(IMAGES)
+    for way, k in cuts:
+        hits = [100 * (rank < k) for rank in ranks[way]]
+        owners = range(IMAGES) if way == "i2t" else OWNER
+        for owner, hit in zip(owners, hits, strict=True):
+            left[owner] += (hit - np.mean(hits)) / len(hits)
+    value = sum(100 * np.mean(np.array(ranks[way]) < k) for way, k in cuts)
+    variance = IMAGES / (IMAGES - 1) * float((left**2).sum())
+    return score_interval(value, variance, 100.0 * len(cuts), IMAGES)
+
+
 @pytest.mark.parametrize("split", ["test", None])
 def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
     own(split)
@@ -92,6 +106,13 @@ def test_the_ranks_are_those_of_loops_and_are_kept(capsys, split):
         shown = re.search(rf"{way} R@1 +([\d.]+)  \[([\d.]+), ([\d.]+)\]", told)
         value, low, high = map(float, shown.groups())
         assert value == pytest.approx(recall, abs=0.005) and low < value < high
+    own_row = next(line for line in told.splitlines() if line.strip().startswith("own  "))
+    *recalls, rsum, low, high = (float(x) for x in re.findall(r"[\d.]+", own_row))
+    cuts = [(way, k) for way in ("i2t", "t2i") for k in (1, 5, 10)]
+    exact = [100 * np.mean(np.array(expected[way]) < k) for way, k in cuts]
+    assert recalls == pytest.approx(exact, abs=0.05) and rsum == pytest.approx(sum(exact), abs=0.06)
+    ends = expected_interval(expected, cuts)
+    assert (low, high) == pytest.approx(ends, abs=0.06) and low < rsum < high
     captions = table[table["direction"] == "t2i"]
     assert captions["cluster"].tolist() == [f"{number}.jpg" for number in OWNER]
     assert not Path("results").exists() and not Path("data").exists()
@@ -168,7 +189,9 @@ def test_ranks_tell_what_they_reach_and_no_more(capsys):
         of_way = table[table["direction"] == way]["rank"]
         recall = 100 * ((of_way >= 0) & (of_way < 5)).mean()
         assert f"{way} R@5 {recall:15.2f}" in re.sub(" +", " ", told) or f"{recall:.2f}" in told
-    assert "R@10" not in told and "MRR" not in told and "mAP" not in told
+    cells = told.splitlines()[2].split()  # own, three recalls of each direction, rsum
+    assert [cells[n] for n in (0, 3, 6, 7)] == ["own", "-", "-", "-"] and float(cells[5]) > 0
+    assert told.count("R@10") == 2 and "MRR" not in told and "mAP" not in told
     kept = pd.read_parquet("r.parquet")
     assert kept["rank"].tolist() == table["rank"].tolist()
 

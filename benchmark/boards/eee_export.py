@@ -10,7 +10,7 @@ says for what it is. What a metric's range does not bound is "Infinity", as the 
 import hashlib
 import json
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
 from uuid import UUID
@@ -44,26 +44,17 @@ def write_eee(board: Board, season: str, folder: Path) -> list[Path]:
 def _log(board: Board, row: Row, season: str) -> dict:
     """Everything but the time."""
     record, card, model = row.record, board.card, f"{NAME}/{row.preset}"
-    try:
-        release = version("rematch-benchmark")
-    except PackageNotFoundError:
-        release = "unknown"
-    of_model = {
-        "deployment_type": "unknown" if row.is_external else "self_deployed",
-        "model_availability": "unknown",
-        "method": record.method,
-        "options": json.dumps(record.options, sort_keys=True),
-        "options_set_by_the_season": json.dumps(record.scaled),
-        "deviations_from_the_paper": json.dumps(record.deviations),
-        "seeds": json.dumps([outcome.record.seed for outcome in row.played]),
-    }
-    commits = sorted({facts.git_commit for facts in row.costs})
-    of_library = {"protocol": str(record.protocol_version), "commits": json.dumps(commits)}
+    deployed = "unknown" if row.is_external else "self_deployed"
+    of_model = {"deployment_type": deployed, "model_availability": "unknown"}
+    of_model |= {"method": record.method, "options": json.dumps(record.options, sort_keys=True)}
+    of_model["deviations_from_the_paper"] = json.dumps(record.deviations)
+    of_model["seeds"] = json.dumps([outcome.record.seed for outcome in row.played])
+    commits = json.dumps(sorted({facts.git_commit for facts in row.costs}))
+    of_library = {"protocol": str(record.protocol_version), "commits": commits}
     relation = "other" if row.is_external else "first_party" if row.is_own else "third_party"
     engine = record.cost.scoring.packages.get("torch", "unknown")
     of_data = {key: str(card[key]) for key in ("source", "licence", "split", "manifest")}
-    of_data |= {name: str(count) for name, count in card["counts"]["test"].items()}
-    source_data = {"dataset_name": board.title, "source_type": "other"}
+    source = {"dataset_name": board.title, "source_type": "other", "additional_details": of_data}
     metrics = [METRICS[n] for n in row.means() if n in METRICS and METRICS[n].in_tables]
     return {
         "schema_version": SCHEMA,
@@ -73,9 +64,12 @@ def _log(board: Board, row: Row, season: str) -> dict:
             "source_type": "evaluation_run",
             "source_organization_name": "Rematch",
             "evaluator_relationship": relation,
-            "additional_details": {"season": season},
         },
-        "eval_library": {"name": NAME, "version": release, "additional_details": of_library},
+        "eval_library": {
+            "name": NAME,
+            "version": version("rematch-benchmark"),
+            "additional_details": of_library,
+        },
         "model_info": {
             "name": row.title,
             "id": model,
@@ -87,7 +81,7 @@ def _log(board: Board, row: Row, season: str) -> dict:
             {
                 "evaluation_result_id": f"{board.dataset}.{metric.name}",
                 "evaluation_name": f"{board.dataset}.{record.task}",
-                "source_data": source_data | {"additional_details": of_data},
+                "source_data": source,
                 "metric_config": _config(metric),
                 "score_details": _score(board, row, metric.name),
             }
@@ -98,9 +92,7 @@ def _log(board: Board, row: Row, season: str) -> dict:
 
 
 def _config(metric: Metric) -> dict:
-    low, high = (
-        end if isfinite(end) else f"{end}".replace("inf", "Infinity") for end in metric.range
-    )
+    ends = (end if isfinite(end) else f"{end}".replace("inf", "Infinity") for end in metric.range)
     return {
         "evaluation_description": metric.formula,
         "metric_id": f"{NAME}.{metric.name}",
@@ -108,8 +100,7 @@ def _config(metric: Metric) -> dict:
         "metric_unit": UNITS.get(metric.unit, metric.unit),
         "lower_is_better": metric.less_is_better,
         "score_type": "continuous",
-        "min_score": low,
-        "max_score": high,
+        **dict(zip(("min_score", "max_score"), ends, strict=True)),
     }
 
 

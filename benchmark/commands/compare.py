@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Row, read_boards
+from benchmark.commands import judge
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.core.files import atomic
 from benchmark.data import prepared_tables, results
@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> None:
         with atomic(arguments.out) as part:
             queries.to_parquet(part, index=False)
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
-    print(difference(board, first, second))
+    print(verdict(board, first, second))
     steps = queries["step"]
     won, lost = (steps > 0).sum(), (steps < 0).sum()
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {len(queries) - won - lost} equal")
@@ -57,6 +57,13 @@ def main(arguments: argparse.Namespace) -> None:
     order = steps.sort_values(kind="stable").index
     for query in queries.loc[[*order[::-1][:SHOWN], *order[:SHOWN]]].itertuples():
         print(f"{1 + query.first:8.1f} {1 + query.second:8.1f}  {printable(query.text)[:LONGEST]}")
+
+
+def verdict(board: Board, first: Row, second: Row) -> str:
+    """What `judge` says of two rows."""
+    asked = argparse.Namespace(metric=None, kind="ordered", margin=None)
+    (found,) = judge.told([judge.of_season((board, first), (board, second), asked)])
+    return judge.shown(found)
 
 
 def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataFrame:
@@ -81,25 +88,3 @@ def changes(data: Prepared, first: Row, second: Row, direction: str) -> pd.DataF
     for name, outcomes in zip(("first", "second"), zip(*pairs, strict=True), strict=True):
         queries[name] = np.mean([outcome.ranks(direction) for outcome in outcomes], axis=0)
     return queries.assign(step=np.log1p(queries["second"]) - np.log1p(queries["first"]))
-
-
-def difference(board: Board, first: Row, second: Row) -> str:
-    """The difference of rsum, its interval, and p where anything is known of other trainings."""
-    compared = comparisons.compare(board, first, second, "rsum")
-    if compared is None:
-        return "rsum: not comparable"
-    told = f"rsum: {compared.difference:+.1f}"
-    if compared.estimate:
-        low, high = compared.estimate.interval
-        told += f", 95% interval [{low:.1f}, {high:.1f}]"
-        if not compared.is_of_these_trainings:
-            told += f", p {compared.estimate.p():.2g}, not adjusted for other comparisons"
-    if compared.is_of_these_trainings:
-        told += "; nothing is known of other trainings"
-    if board.is_small(first.task):
-        told += "; too few test queries for a conclusion"
-    if flags.is_identical(first, second):
-        return "rsum: identical results, to the last rank"
-    if seeds := flags.unlike_seeds(first, second):
-        told += f"; {seeds}"
-    return told

@@ -13,19 +13,17 @@ TREC run. Either is one file, or one per seed with commas between; FILE:PRESET i
 that `export --queries` wrote, whose other rows tell how far trainings lie apart. Else it is
 SEASON:PRESET, with all its seeds.
 
-Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC".
+Claims are "A > B", the default, "A = B", and "A not better than B", and may end with "by METRIC";
+where less is better, claim "B > A".
 Every further --pair is asked the same, and p is adjusted for all of them by Holm.
 """
 
 import argparse
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from numbers import Number
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +36,10 @@ from benchmark.boards.boards import Row as BoardRow
 from benchmark.boards.claims import DIGITS, margin_of
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
-from benchmark.core.files import content, is_file, parse_json, readable, write_json, write_text
-from benchmark.core.names import LONGEST_PATH
+from benchmark.core.files import content, is_file, readable, write_json, write_text
 from benchmark.data.results import DIRECTIONS, Ranks
-from benchmark.features.brought_rows import parquet_table, separator_of
+from benchmark.features import brought_rows
+from benchmark.features.brought_rows import MOST, NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
@@ -59,21 +57,19 @@ from benchmark.stats import comparisons, verdicts
 from benchmark.stats.comparisons import Comparison, Sample
 from benchmark.stats.verdicts import Flag, Pair, Rule
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
 SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # columns in which two results must agree
 COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset", *SAME)
 KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
-CLAIM = re.compile(r"(.+?)\s+(>|=|not better than)\s+(.+?)(?:\s+by\s+(\S.*?))?")
+CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 DECLARED = {name.removeprefix(f"{of.direction}_") for name, of in METRICS.items() if of.direction}
 VALUE, R1 = "value", "r1"  # what is judged of values, and of ranks in one direction
 ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
-MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
-NOWHERE = 10**9  # the rank of what was not found
 KEY = ["direction", "query"]
 LONGEST = 600  # letters of a note
 DO = "correct the file"
 Row = tuple[Board, BoardRow]  # of a preset
+table_of = cache(brought_rows.table_of)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +91,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--claim", default="A > B", help="such as 'A not better than B by rsum'")
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
     parser.add_argument("--margin", type=float, metavar="X", help="the largest difference of none")
-    parser.add_argument("--less-is-better", action="store_true", help="of the column value")
     parser.add_argument("--layer", default=OWN, help="of relevance")
     parser.add_argument("--qrels", type=Path, metavar="FILE", help="the results are TREC runs")
     parser.add_argument("--dataset", help="of presets; default: the only one that has them")
@@ -112,23 +107,22 @@ def main(arguments: argparse.Namespace) -> None:
     asked = [[arguments.first, arguments.second], *arguments.pair]
     if twice := [first for first, second in asked if first == second]:
         raise UserError("judge", "two results", f"{twice[0]} twice", "name another one")
-    is_swapped = read_claim(arguments, asked[0])
+    if read_claim(arguments):
+        asked = [names[::-1] for names in asked]
     table_of.cache_clear()  # files may have changed
     given = {name: read(name, arguments) for name in dict.fromkeys(sum(asked, []))}
-    kinds, put = {type(of) for of in given.values()}, []
-    everything = [*given.values(), *(read(name, arguments) for name in beside(given))]
+    kinds, others = {type(of) for of in given.values()}, [read(x, arguments) for x in beside(given)]
     of_presets = {"--season": arguments.season, "--dataset": arguments.dataset}
-    others = {"--less-is-better": arguments.less_is_better}
-    unused = [name for name, of in (of_presets if Result in kinds else others).items() if of]
+    unused = [name for name, of in of_presets.items() if of and Result in kinds]
     if len(kinds) > 1 or unused:
         found = unused[0] if unused else "one of each"
         raise UserError("judge", "files, or presets, and options of these", found, "choose")
-    for names in asked:
-        both = [given[name] for name in (names[::-1] if is_swapped else names)]
-        more = (everything, arguments) if Result in kinds else (arguments,)
-        put.append((of_files if Result in kinds else of_season)(*both, *more))
-    judged = verdicts.judge([[pair] for pair, *_ in put])
-    found = [told(*pair, *facts, len(asked)) for pair, (_, *facts) in zip(judged, put, strict=True)]
+    everything = [*given.values(), *others]
+    put = [
+        of_files(*both, everything, arguments) if Result in kinds else of_season(*both, arguments)
+        for both in ([given[name] for name in names] for names in asked)
+    ]
+    found = told(put)
     for path in arguments.out:
         if path.suffix == ".json":
             write_json(path, found)
@@ -136,24 +130,21 @@ def main(arguments: argparse.Namespace) -> None:
         texts = [[*map(escaped, lines(of))] for of in found]
         pages = ["\n- ".join([f"## {head}\n", *of]) for head, *of in texts]
         write_text(path, "\n\n".join(pages) + "\n")
-    print("\n\n".join("\n  ".join(map(printable, lines(of))) for of in found))
+    print("\n\n".join(map(shown, found)))
 
 
-def read_claim(arguments: argparse.Namespace, names: Sequence[str]) -> bool:
+def read_claim(arguments: argparse.Namespace) -> bool:
     """Whether the claim names B first; its kind and metric become arguments. Raises UserError for
-    what is no claim on A and B, or on what these are called."""
-    match = CLAIM.fullmatch(arguments.claim.strip())
+    what is no claim on A and B."""
+    match = CLAIM.fullmatch(arguments.claim)
     first, sign, second, by = match.groups() if match else [None] * 4
-    called = [{name, Path(name).stem, name.rpartition(":")[2]} for name in names]
-    places = dict.fromkeys(called[0] - called[1], 0) | dict.fromkeys(called[1] - called[0], 1)
-    places |= {"A": 0, "B": 1}
-    if {places.get(first), places.get(second)} != {0, 1}:
-        expected, do = "a claim on A and B, or on their names", f"say one of {', '.join(KINDS)}"
-        raise UserError("--claim", expected, short(arguments.claim), do)
+    if first == second:  # or no claim at all
+        do = f"say one of {', '.join(KINDS)}"
+        raise UserError("--claim", "a claim on A and B", short(arguments.claim), do)
     if by and arguments.metric not in (None, by):
         raise UserError("--metric", f"{by}, as the claim says", arguments.metric, "name one")
     arguments.kind, arguments.metric = KINDS[sign], by or arguments.metric
-    return places[first] == 1
+    return first == "B"
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -165,7 +156,7 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
         return read_runs(name, arguments.qrels)
     if arguments.qrels:
         raise UserError("--layer", "a table that has it", "--qrels, which are one", "choose")
-    if Path(name).suffix.lower() in TABLES or preset_of(name):
+    if Path(name).suffix.lower() in TABLES or parts_of(name)[1]:
         return read_table(name, arguments.layer, arguments.metric)
     if is_file(name):
         do = f"name it {', '.join(TABLES)} as what it is, or add --qrels to a TREC run"
@@ -185,29 +176,26 @@ def read(name: str, arguments: argparse.Namespace) -> Result | Row:
     return first
 
 
-def preset_of(name: str) -> str:
-    """The preset that FILE:PRESET names; "" of other names."""
+def parts_of(name: str) -> tuple[list[str], str]:
+    """The files of a name, one or one per seed, and the preset that FILE:PRESET names, or ""."""
     file, _, preset = name.rpartition(":")
-    return preset if Path(file).suffix.lower() in TABLES else ""
-
-
-def files_of(name: str) -> list[str]:
-    """A file, or one per seed with commas between."""
-    return [name] if is_file(name) else name.split(",")
+    if Path(file).suffix.lower() not in TABLES:
+        file, preset = name, ""
+    return [file] if is_file(file) else file.split(","), preset
 
 
 def is_trained(name: str) -> bool:
     """Whether a result has trainings of its own, as far as its preset tells."""
-    _, declared = presets().get(preset_of(name), (None, None))
+    _, declared = presets().get(parts_of(name)[1], (None, None))
     return declared is None or not declared.fuse and declared.options.get("trains", True) is True
 
 
 def beside(names: Iterable[str]) -> list[str]:
     """The other presets of files that `export --queries` wrote, which tell how far trainings lie
     apart: those with trainings of their own."""
-    given = dict.fromkeys(name.rpartition(":")[0] for name in names if preset_of(name))
-    first = {name: table_of(Path(files_of(name)[0])) for name in given}
-    every = [f"{name}:{preset}" for name, of in first.items() for preset in of["preset"].unique()]
+    files = dict.fromkeys(name.rpartition(":")[0] for name in names if parts_of(name)[1])
+    first = {file: table_of(Path(parts_of(file)[0][0])) for file in files}
+    every = [f"{file}:{preset}" for file, of in first.items() for preset in of["preset"].unique()]
     return [name for name in every if name not in names and is_trained(name)]
 
 
@@ -220,25 +208,24 @@ def boards_of(season: str | None, layer: str) -> list[Board]:
 
 def read_table(name: str, layer: str, metric: str | None) -> Result:
     """A table with a value or a rank for each query, in the direction of the metric."""
-    with readable(name, f"a table as {Path(name).suffix}", "save it again, or correct the path"):
-        preset = preset_of(name)
-        files = files_of(name.removesuffix(f":{preset}") if preset else name)
+    files, preset = parts_of(name)
+    ending = Path(files[0]).suffix
+    with readable(name, f"a table as {ending}", "save it again, or correct the path"):
         of_seed = [table_of(Path(file)) for file in files]
         if len(files) > 1:  # one per seed
             of_seed = [of.assign(seed=n) for n, of in enumerate(of_seed)]
         table = pd.concat(of_seed)
         heads = list(table)
-        if (
-            preset
-            and not (is_of_preset := table.get("preset", pd.Series(dtype=str)) == preset).any()
-        ):
-            raise UserError(name, f"rows of the preset {preset}", "none", DO)
-        table = table[is_of_preset] if preset else table
         numbers = [head for head in (VALUE, "rank") if head in heads]
         if "query" not in heads or len(numbers) != 1 or len(set(heads)) < len(heads):
             expected = "the columns query and value, or query and rank, each once"
             raise UserError(name, expected, ", ".join(heads), "name them so")
-        rows = table[[head for head in COLUMNS if head in heads]].astype(object).map(_text)
+        if preset:
+            table = table[table["preset"] == preset] if "preset" in heads else table[:0]
+            if not len(table):
+                raise UserError(name, f"rows of the preset {preset}", "none", DO)
+        rows = table[[head for head in COLUMNS if head in heads]].astype(object)
+        rows = rows.map(brought_rows.text_of)
     rows, others = rows.rename(columns={numbers[0]: "number"}), [*set(heads) - set(COLUMNS)]
     notes = [f"{name}: not used: the columns {', '.join(sorted(others))}"] if others else []
     layers = sorted(set(rows.get("layer", [OWN])))
@@ -256,48 +243,6 @@ def read_table(name: str, layer: str, metric: str | None) -> Result:
     if "direction" in rows and (is_of_metric := rows["direction"].isin(ways)).any():
         rows = rows[is_of_metric]
     return _result(name, rows, numbers == ["rank"], notes)
-
-
-@cache
-def table_of(path: Path) -> pd.DataFrame:
-    """A table with plain names of its columns. Raises what `readable` makes a UserError of."""
-    table = _table(path)
-    return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
-
-
-def _table(path: Path) -> pd.DataFrame:
-    """A table as it is."""
-    ending = path.suffix.lower()
-    if ending == ".parquet":
-        return parquet_table(path).to_pandas(ignore_metadata=True)
-    text = content(path, MOST).decode("utf-8-sig")
-    if ending == ".jsonl":
-        filled = enumerate(filter(str.strip, text.split("\n")), 1)
-        rows = [parse_json(line, f"{path}: row {n}", DO) for n, line in filled]
-        if any(not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows):
-            raise ValueError("rows that are not objects with the same keys")
-        return pd.DataFrame.from_records(rows)
-    separator = "\t" if ending == ".tsv" else separator_of(text)
-    rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
-    return _framed(next(rows, []), rows)
-
-
-def _text(cell: object) -> str:
-    """A cell as text, "" where nothing is. Raises ValueError for other things."""
-    if cell is None or cell != cell:
-        return ""
-    text = str(int(cell) if isinstance(cell, bool | np.bool_) else cell)
-    if not isinstance(cell, str | Number | np.bool_) or len(text) > LONGEST_PATH:
-        raise ValueError(f"no number, and no text of {LONGEST_PATH} letters: {text}")
-    return text.strip()
-
-
-def _framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
-    """A table of rows, but for empty ones. Raises ValueError for one of another length."""
-    rows = [row for row in rows if row]
-    if wrong := [row for row in rows if len(row) != len(heads)]:
-        raise ValueError(f"{len(wrong[0])} cells in a row, and {len(heads)} columns")
-    return pd.DataFrame(rows, columns=list(heads))
 
 
 def read_runs(name: str, qrels: Path) -> Result:
@@ -331,7 +276,7 @@ def _trec(path: Path, form: str) -> pd.DataFrame:
     """The query, item and number of each line of a TREC file."""
     with readable(path, f"lines of {form}", "correct the path, or the file"):
         lines = content(path, MOST).decode("utf-8-sig").split("\n")
-        table = _framed(form.split(), map(str.split, lines))
+        table = brought_rows.framed(form.split(), map(str.split, lines))
         number = pd.to_numeric(table["number"], errors="coerce")
         is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
         if is_wrong.any():
@@ -369,13 +314,12 @@ def _result(
     number = pd.to_numeric(rows["number"], errors="coerce").astype(float)
     kind = "hits" if number.isin([0, 1]).all() or number.isin([0, 100]).all() else "values"
     if is_ranks:
-        kind, is_lost = "ranks", rows["number"].isin(["", "-1", "-1.0"])
-        is_right = (number >= 0) & (number < NOWHERE) & (number % 1 == 0)
-        check(is_lost | is_right, "number", "a rank, whole and from 0, or nothing if not found")
-        number = number.mask(is_lost, np.inf)
+        kind, number = "ranks", brought_rows.ranks_of(rows["number"])
+        is_lost, what = np.isinf(number), "a rank, whole and from 0, or nothing if not found"
+        check(number.notna(), "number", what)
         if is_lost.any():
             lists = [rows["direction"], rows["seed"]]
-            ends = number.where(is_right, -1.0).groupby(lists).max() + 1
+            ends = number.mask(is_lost, -1.0).groupby(lists).max() + 1
             depth = depth or int(ends[is_lost.groupby(lists).any()].min())
             few = f"{is_lost.sum()} of {len(rows)} not found, as {rows['query'][is_lost].iloc[0]!r}"
             notes = [*notes, f"{name}: {few}; ranks are known below {depth}"]
@@ -423,14 +367,14 @@ def of_files(
     how far trainings lie apart. Raises UserError for two that cannot be compared."""
     if error := unlike(first, second):
         raise error
-    less, terms, shown = arguments.less_is_better, [], VALUE
+    less, terms, shown = False, [], VALUE
     metric = {"hits": f"{ONE_WAY}_{R1}"}.get(first.kind, "")  # whose unit and margin it has
     if first.kind == "ranks":
         ways = list(first.table.index.unique("direction"))
         shown = arguments.metric or (R1 if len(ways) == 1 else "rsum")
         metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
-        if metric not in METRICS or less:
-            found = "--less-is-better" if less else suggested(shown, {*DECLARED, *METRICS})
+        if metric not in METRICS:
+            found = suggested(shown, {*DECLARED, *METRICS})
             raise UserError("--metric", "a metric of ranks alone", found, "correct it")
         terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
         lacks = not {term.ranks for term in terms} <= set(ways)
@@ -439,7 +383,7 @@ def of_files(
             raise UserError(f"{first.name}: {shown}", expected, "another", "name another --metric")
         less = METRICS[metric].less_is_better
     names, both = [first.name, second.name], (first, second)
-    samples = {of.name: sample_of(of, terms) for of in given if not unlike(first, of)}
+    samples = {of.name: sampled(of, terms) for of in given if not unlike(first, of)}
     spread = comparisons.spread(samples, [*filter(is_trained, samples)])
     facts = {"less_is_better": less, "metric": shown, "titles": names}
     comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
@@ -482,7 +426,7 @@ def unlike(first: Result, second: Result) -> UserError | None:
     return None
 
 
-def sample_of(result: Result, terms: Sequence[Metric]) -> Sample:
+def sampled(result: Result, terms: Sequence[Metric]) -> Sample:
     """The mean of each seed. Raises UserError for a metric beyond the ranks that are known."""
     codes, means = pd.Series(pd.factorize(result.facts["cluster"])[0], result.facts.index), []
     for term in terms:
@@ -497,7 +441,7 @@ def sample_of(result: Result, terms: Sequence[Metric]) -> Sample:
                 raise UserError(f"{result.name}: {heading}", "ranks to its K", found, do)
         means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
     values = {seed: column.to_numpy() for seed, column in result.table.items()}
-    return comparisons.sample_of(means or [(codes.to_numpy(), values)])
+    return comparisons.sample_of_queries(means or [(codes.to_numpy(), values)])
 
 
 def _rule(metric: str, of: Comparison, is_half: bool, arguments: argparse.Namespace) -> Rule:
@@ -514,41 +458,54 @@ def _rule(metric: str, of: Comparison, is_half: bool, arguments: argparse.Namesp
 # Telling ------------------------------------------------------------------------------------------
 
 
-def told(pair: Pair, unit: str, queries: int, notes: list[str], pairs: int) -> dict:
-    """A verdict as data; numbers have DIGITS significant digits, as in claims.json."""
-    of, doubt, limit = pair.comparison, pair.comparison.doubt, pair.limit
-    whole = doubt.images + doubt.main
-    numbers = dict(zip(("low", "high"), of.interval or (None, None), strict=True))
-    numbers |= {"difference": of.difference, "margin": pair.margin}
-    numbers |= {"p": pair.p, "adjusted_p": pair.adjusted_p}
-    # What other trainings would change on other queries as well counts as theirs.
-    numbers["share_of_trainings"] = (doubt.interaction + doubt.main) / whole if whole else None
-    found = {"first": of.first, "second": of.second, "kind": pair.rule.kind, "metric": of.metric}
-    found |= {"conclusion": pair.conclusion, "on_test_set": pair.on_test_set}
-    found |= {key: x if x is None else float(f"{x:.{DIGITS}g}") for key, x in numbers.items()}
-    found |= {"queries": queries, "unit": unit, "units": doubt.image_count, "seeds": of.trainings}
-    found |= {"is_of_these_trainings": of.is_of_these_trainings, "reason": pair.reason}
-    found |= {"limit": limit and limit._asdict(), "decides": limit and limited(limit, unit)}
-    return found | {"pairs": pairs, "notes": [note[:LONGEST] for note in notes]}
+def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
+    """The verdicts on pairs as data, with Holm's p over them; numbers have DIGITS significant
+    digits, as in claims.json."""
+    found = []
+    judged = verdicts.judge([[pair] for pair, *_ in put])
+    for (pair,), (_, unit, queries, notes) in zip(judged, put, strict=True):
+        of, doubt, limit = pair.comparison, pair.comparison.doubt, pair.limit
+        low, high = of.interval or (None, None)
+        numbers = {"difference": of.difference, "low": low, "high": high, "margin": pair.margin}
+        numbers |= {"p": pair.p, "adjusted_p": pair.adjusted_p}
+        # What other trainings would change on other queries as well counts as theirs.
+        parts = [doubt.interaction + doubt.main, doubt.images + doubt.main]
+        numbers["share_of_trainings"] = parts[0] / parts[1] if parts[1] else None
+        facts = {"first": of.first, "second": of.second, "kind": pair.rule.kind}
+        facts |= {"metric": of.metric, "conclusion": pair.conclusion, "reason": pair.reason}
+        facts |= {key: n if n is None else float(f"{n:.{DIGITS}g}") for key, n in numbers.items()}
+        facts |= {"queries": queries, "unit": unit, "units": doubt.image_count}
+        facts |= {"seeds": of.trainings, "is_of_these_trainings": of.is_of_these_trainings}
+        facts |= {"on_test_set": pair.on_test_set, "limit": limit and limit._asdict()}
+        facts |= {"decides": limit and limited(limit, unit), "pairs": len(put)}
+        found.append(facts | {"notes": [note[:LONGEST] for note in notes]})
+    return found
 
 
 def lines(found: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full stops."""
-    claim = f"{found['first']} {SIGNS[found['kind']]} {found['second']} by {found['metric']}"
-    numbers, share = f"difference {found['difference']:+.4g}", found["share_of_trainings"]
+    first, second, unit, share = (
+        found[of] for of in ("first", "second", "unit", "share_of_trainings")
+    )
+    said = [f"{first} {SIGNS[found['kind']]} {second} by {found['metric']}: {found['conclusion']}"]
+    numbers = [f"difference {found['difference']:+.4g}", f"margin {found['margin']:.4g}"]
     if found["low"] is not None:
-        numbers += f", 95% interval [{found['low']:.4g}, {found['high']:.4g}]"
-    numbers += f", margin {found['margin']:.4g}"
+        numbers.insert(1, f"95% interval [{found['low']:.4g}, {found['high']:.4g}]")
     if found["p"] is not None:
-        numbers += f", p {found['p']:.2g}"
-        numbers += f", {found['adjusted_p']:.2g} by Holm" * (found["pairs"] > 1)
-    said = [f"{claim}: {found['conclusion']}", numbers, found["reason"]]
+        by_holm = f"{found['adjusted_p']:.2g} by Holm" if found["pairs"] > 1 else ""
+        numbers += [f"p {found['p']:.2g}", by_holm or "not adjusted for other comparisons"]
+    said += [", ".join(numbers), found["reason"]]
     if found["on_test_set"] != found["conclusion"]:
-        said.append(f"for other trainings on these {found['unit']}: {found['on_test_set']}")
+        said.append(f"for other trainings on these {unit}: {found['on_test_set']}")
     if found["decides"]:
         said.append(f"{found['decides']} would decide it, if the difference stays")
     seeds = " and ".join(map(str, found["seeds"]))
-    said.append(f"{found['queries']} queries, {found['units']} {found['unit']}, seeds: {seeds}")
+    said.append(f"{found['queries']} queries, {found['units']} {unit}, seeds: {seeds}")
     if share is not None and not found["is_of_these_trainings"]:
-        said.append(f"limited by {found['unit']} to {1 - share:.0%}, by trainings to {share:.0%}")
+        said.append(f"limited by {unit} to {1 - share:.0%}, by trainings to {share:.0%}")
     return [*said, *found["notes"]]
+
+
+def shown(found: dict) -> str:
+    """The same for a terminal."""
+    return "\n  ".join(map(printable, lines(found)))

@@ -5,18 +5,22 @@ rematch plan --season flickr8k --difference 3 --like vse vse_official     ... or
 rematch plan --difference 10 --sd-seeds 2.1 --se-images 3.5 --of-images 1000
                                                              from what varied elsewhere
 rematch plan --season flickr8k --difference 10 --seeds 3 --images 1000    the power of one plan
+rematch plan --season flickr8k --seeds 3 --images 1000       the smallest difference that it shows
 
 A claim is that the first row is better than the second (ordered), better by more than the margin
 (far), that they differ by less than the margin (alike), or that the first is not better by more
 than it (not_better). Its power is the probability that it holds for other images and trainings, by
-the rules of verdicts, if the true difference is the given one. A dash stands where nothing would be
-known of other trainings.
+the rules of verdicts, if the true difference is the given one; without --difference, the smallest
+one that is shown with this power is told. A dash stands where nothing would be known of other
+trainings.
 """
 
 import argparse
+from bisect import bisect, bisect_left
+from functools import partial
 from itertools import combinations
 from math import ceil, inf, isfinite
-from statistics import fmean, median, quantiles
+from statistics import fmean, median
 from typing import NamedTuple
 
 from benchmark.boards import comparisons
@@ -34,7 +38,7 @@ from benchmark.stats.verdicts import DENIED, MOST_SEEDS, Rule, power, two_digits
 KINDS = ("ordered", "far", "alike", "not_better")
 SEEDS = (1, 2, 3, 5, 10)
 IMAGES = [two_digits(ceil(MIN_TEST_QUERIES * 1.05**step)) for step in range(190)]  # to a million
-MANY = 10  # pairs of rows, of which a range is told
+DIFFERENCES = [*sorted({float(f"{0.01 * 1.02**n:.2g}") for n in range(556)}), inf]
 
 
 class Known(NamedTuple):
@@ -61,11 +65,10 @@ class Known(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--difference", type=float, default=0.0, metavar="D", help="the true one; default: 0")
+    add("--difference", type=float, metavar="D", help="the true one; of what denies one, 0")
     add("--kind", choices=KINDS, default="ordered", help="of the claim; default: ordered")
     add("--metric", default="rsum", help="such as t2i_r1; default: rsum")
     add("--margin", type=float, help="default: as in verdicts, if the paper prints D")
-    add("--claims", type=int, default=1, help="that are judged together (Holm); default: 1")
     add("--power", type=float, default=0.8, metavar="P", help="to reach; default: 0.8")
     add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
     add("--images", type=int, nargs="+", metavar="N", help="test images")
@@ -78,87 +81,87 @@ def configure(parser: argparse.ArgumentParser) -> None:
     se = "standard error over images of the difference of two trainings: its 95%% interval reaches "
     add("--se-images", type=float, metavar="SE", help=f"{se} 1.96 of it to each side")
     add("--of-images", type=int, metavar="N", help="how many images gave SE")
-    part = "part of --sd-seeds that other images would change; default: 0, which asks for the most"
-    add("--interaction", type=float, default=0.0, metavar="SD", help=part)
 
 
 def main(arguments: argparse.Namespace) -> None:
-    rule = rule_of(arguments)
+    kind, difference = arguments.kind, arguments.difference
+    difference = 0.0 if difference is None and kind in DENIED else difference
+    rule = rule_of(arguments, difference)
     three = (arguments.sd_seeds, arguments.se_images, arguments.of_images)
-    if three != (None,) * 3 and (
-        None in three or arguments.season or arguments.like or arguments.dataset
-    ):
+    is_given = three != (None,) * 3
+    if is_given and (None in three or arguments.season or arguments.like or arguments.dataset):
         expected = "--sd-seeds, --se-images and --of-images, or a season"
         raise UserError("plan", expected, "parts of both, or of one", "give all of one")
-    known = of_season(arguments) if None in three else given(arguments)
-    shown = {max(MIN_TEST_QUERIES, known.image_count * n // 2) for n in (1, 2, 4, 10)}
+    known = given(*three) if is_given else of_season(arguments)
+    here, goal = known.image_count, f"{arguments.power:.0%}"
+    shown = {max(MIN_TEST_QUERIES, here * n // 2) for n in (1, 2, 4, 10)}
     seeds, images = arguments.seeds or SEEDS, arguments.images or sorted(shown)
-    counts = {"seeds": (seeds, 1), "images": (images, MIN_TEST_QUERIES)}
-    for option, (numbers, least) in (counts | {"claims": ([arguments.claims], 1)}).items():
+    for option, numbers, least in (("seeds", seeds, 1), ("images", images, MIN_TEST_QUERIES)):
         if min(numbers) < least:
             raise UserError(f"--{option}", f"{least} or more", min(numbers), "correct it")
 
-    def power_of(seeds: int, images: int) -> float | None:
+    def suffices(seeds: int, images: int, true: float | None = difference) -> bool:
         doubt = known.doubt(seeds, images)
-        return doubt and power(rule, arguments.difference, doubt, arguments.claims)
+        return bool(doubt) and power(rule_of(arguments, true), true, doubt) >= arguments.power
 
-    def suffices(seeds: int, images: int) -> bool:
-        return (power_of(seeds, images) or 0.0) >= arguments.power
+    def cell(seeds: int, images: int) -> str:
+        if (doubt := known.doubt(seeds, images)) is None:
+            return "-"
+        if difference is not None:
+            return f"{power(rule, difference, doubt):.0%}"
+        ends = bisect(DIFFERENCES, arguments.margin or 0.0), len(DIFFERENCES) - 1
+        found = bisect_left(DIFFERENCES, True, *ends, key=partial(suffices, seeds, images))
+        return f"{DIFFERENCES[found]:g}"
 
-    rows, goal = [], f"{arguments.power:.0%}"
-    for each in seeds:
-        # One after the other: with few seeds, more images can leave fewer degrees of freedom.
-        needed = next((f"{count:,}" for count in IMAGES if suffices(each, count)), "no number")
-        powers = [power_of(each, count) for count in images]
-        rows.append([str(each), *("-" if p is None else f"{p:.0%}" for p in powers), needed])
-    heads = ["seeds of each row", *(f"{n:,} images" for n in images), f"images for {goal}"]
-    print(pipe_table(heads, rows, "r" * len(heads)))
-    tried, here = range(1, MOST_SEEDS + 1), known.image_count
-    enough = next((count for count in tried if suffices(count, here)), None)
-    told = (
-        f"it takes {enough} seeds of each row" if enough else f"{MOST_SEEDS} seeds do not suffice"
-    )
-    print(
-        f"\nOn {here:,} images {told} for a power of {goal} ({rule.kind}, {arguments.metric}: true "
-        f"difference {arguments.difference:g}, margin {rule.margin:.3g}, claims judged together: "
-        f"{arguments.claims}). {known.source}"
-    )
+    heads = ["seeds of each row", *(f"{n:,} images" for n in images)]
+    rows = [[str(each), *(cell(each, count) for count in images)] for each in seeds]
+    told, what = f"with a power of {goal}", f"({kind}, {arguments.metric}"
+    if difference is None:
+        told = f"The smallest true differences that are shown {told} {what})."
+    else:
+        heads.append(f"images for {goal}")
+        for each, row in zip(seeds, rows, strict=True):
+            # One after the other: with few seeds, more images can leave fewer degrees of freedom.
+            row.append(next((f"{n:,}" for n in IMAGES if suffices(each, n)), "no number"))
+        enough = next((n for n in range(1, MOST_SEEDS + 1) if suffices(n, here)), None)
+        needed = f"takes {enough}" if enough else f"needs more than {MOST_SEEDS}"
+        told = f"On {here:,} images it {needed} seeds of each row {told} {what}: true difference "
+        told += f"{difference:g}, margin {rule.margin:.3g})."
+    print(f"{pipe_table(heads, rows, 'r' * len(heads))}\n\n{told} {known.source}")
 
 
-def rule_of(arguments: argparse.Namespace) -> Rule:
+def rule_of(arguments: argparse.Namespace, difference: float | None) -> Rule:
     """The rule of the claim. Raises UserError for one that is not true of the difference: no number
     of seeds and images would let it hold."""
-    kind, difference, margin = arguments.kind, arguments.difference, arguments.margin
+    kind, margin = arguments.kind, arguments.margin
     if arguments.metric not in METRICS:
         found = suggested(arguments.metric, METRICS)
         raise UserError("--metric", "a metric of records, such as rsum", found, "correct it")
     if margin is None and kind == "far":
         raise UserError("--margin", "what the first is better by", "nothing", "give it")
     if margin is None:
-        printed = None if kind in DENIED else (difference, 0.0)
+        printed = None if kind in DENIED else (difference or 0.0, 0.0)
         margin = margin_of(Part(kind=kind, metric=arguments.metric), printed)
-    if not (isfinite(difference) and 0 <= margin < inf and 0 < arguments.power < 1):
+    if not (isfinite(difference or 0.0) and 0 <= margin < inf and 0 < arguments.power < 1):
         expected = "finite numbers, a margin of 0 or more and a power between 0 and 1"
-        found = f"{difference:g}, {margin:g} and {arguments.power:g}"
-        raise UserError("plan", expected, found, "correct them")
+        raise UserError("plan", expected, f"{difference}, {margin:g} and {arguments.power:g}")
     size = abs(difference) if kind == "alike" else difference
-    if size >= margin if kind in DENIED else size <= margin:
+    if size is not None and (size >= margin if kind in DENIED else size <= margin):
         expected = f"{'less' if kind in DENIED else 'more'} than the margin of {margin:.3g}"
         raise UserError(f"--difference, {kind}", expected, f"{difference:g}", "change one of them")
     return Rule(kind=kind, margin=margin)
 
 
-def given(arguments: argparse.Namespace) -> Known:
-    """From the command line."""
-    sd, error, luck = arguments.sd_seeds, arguments.se_images, arguments.interaction
-    images = error**2 - 2 * luck**2  # SE is of one training of each
-    if not (0 <= luck <= sd < inf and 0 <= images < inf and sd + images > 0):
-        expected = "deviations that are not all 0, --interaction at most SD and 0.7 of SE"
-        raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}, {luck:g}", "correct them")
-    if arguments.of_images < 2:
-        raise UserError("--of-images", "2 or more", arguments.of_images, "correct it")
+def given(sd: float, error: float, image_count: int) -> Known:
+    """From the command line. No part of the spread of trainings is that of images, which asks for
+    the most."""
+    if not (0 <= sd < inf and 0 <= error < inf and sd + error > 0):
+        expected = "deviations that are not all 0"
+        raise UserError("plan", expected, f"SD {sd:g}, SE {error:g}", "correct them")
+    if image_count < 2:
+        raise UserError("--of-images", "2 or more", image_count, "correct it")
     source = "It is assumed that nothing but these trainings will tell the spread of trainings."
-    return Known(images, arguments.of_images, sd**2, luck**2, 0.0, source)
+    return Known(error**2, image_count, sd**2, 0.0, 0.0, source)
 
 
 def of_season(arguments: argparse.Namespace) -> Known:
@@ -184,13 +187,11 @@ def of_season(arguments: argparse.Namespace) -> Known:
         do = "choose others, or give --sd-seeds, --se-images and --of-images"
         raise UserError(where, f"{expected} on {board.dataset}", "none", do)
     seeds, luck = (fmean(getattr(part, of) for part in parts) for of in ("variance", "interaction"))
-    told = f"{median(of_images) ** 0.5:.2g} from the images"
-    if len(of_images) >= MANY:
-        low, *_, high = quantiles(of_images, n=10)
-        told += (
-            f" (the median of {len(of_images):,} pairs of rows, most of which have {low**0.5:.2g}"
-        )
-        told += f" to {high**0.5:.2g}: rows that are alike need fewer images, see --like)"
-    source = f"Standard deviations on {board.dataset}: {seeds**0.5:.2g} between trainings, {told}."
+    images = median(of_images)
+    of_pairs = (
+        " (a median: rows that are alike have less, see --like)" if len(of_images) > 1 else ""
+    )
+    told = f"{seeds**0.5:.2g} between trainings, {images**0.5:.2g} from the images{of_pairs}"
     count, freedom = board.card["counts"]["test"]["images"], min(part.freedom for part in parts)
-    return Known(median(of_images), count, seeds, luck, freedom, source)
+    source = f"Standard deviations on {board.dataset}: {told}."
+    return Known(images, count, seeds, luck, freedom, source)

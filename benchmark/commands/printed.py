@@ -1,32 +1,30 @@
 """Find a printed number in the papers' tables, and what was measured here in its place.
 
-rematch printed 58.6             also 58,6 or 58.60 %; where no table prints it, the nearest number
-rematch printed scan             every row of a paper; scan/4: of one of its tables
+rematch printed 58.6             also 58,6 or 58.60 %
+rematch printed scan             rows of a paper, those with a preset; scan/4: of one of its tables
 rematch printed scan_t2i_avg     the rows of a preset; "VSE++": those of a label, or of a part of it
 
-Below a row stand the means over the seeds of each season in reports/, with their 95% intervals; the
-standard deviation of the seeds where the prepared data that intervals need are not there.
+Below the first row of each preset and place stand the means over the seeds of each season in
+reports/, with their 95% intervals where the prepared data that these need are there.
 """
 
 import argparse
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claims import FOLDED
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import read_json, read_object
-from benchmark.core.records import RECORD
-from benchmark.data.results import RESULTS
+from benchmark.core.files import read_json
 from benchmark.papers.printed_tables import Row, as_printed, papers
 from benchmark.report.__main__ import ROOT
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
-from benchmark.report.tables import NO_BREAK, Number, mean
+from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_params
 
@@ -48,19 +46,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    seen = set()
     for line in found(" ".join(arguments.wanted.split())):
         told = [f"{METRICS[m].heading} {as_printed(n, m)}" for m, n in line.numbers.items()]
         names = filter(None, (line.table, line.place, line.row.label, line.row.setting))
         preset = f" ({line.row.preset})" if line.row.preset else ""
         print(f"{', '.join(names)}{preset}: {', '.join(told)}")
         for measured in here(line):
-            print(f"    {measured}")
+            if (key := (line.row.preset, line.place, measured)) not in seen:
+                print(f"    {measured}")
+            seen.add(key)
 
 
 def found(wanted: str) -> list[Line]:
-    """The rows that are asked for; of a number, those that print it, each with it alone. Where none
-    does, rounded like it, the nearest ones, and this is told. Raises UserError for what is in no
-    table."""
+    """The rows that are asked for; of a number, those that print it, or one that it is rounded to,
+    each with it alone. Raises UserError for what is in no table."""
     lines = [
         Line(f"{name}/{number}", place, row, {m: n for m, n in numbers.items() if n is not None})
         for name, paper in papers().items()
@@ -72,12 +72,12 @@ def found(wanted: str) -> list[Line]:
     if number := NUMBER.fullmatch(wanted):
         whole, decimals = number[1], number[2] or ""
         value, half = float(f"{whole}.{decimals}"), 0.5 * 10.0 ** -len(decimals)
-        least = min(abs(n - value) for line in lines for n in line.numbers.values())
-        if least > half + SLACK:
-            print(f"rematch: no table prints {wanted}; nearest to it is:", file=sys.stderr)
-        room = max(half, least) + SLACK
+        printed = {number for line in lines for number in line.numbers.values()}
+        if all(abs(number - value) > half + SLACK for number in printed):
+            nearest = min(printed, key=lambda number: abs(number - value))
+            raise UserError("printed", "a printed number", f"{wanted}; nearest is {nearest:g}")
         for place, line in enumerate(lines):
-            near = {m: n for m, n in line.numbers.items() if abs(n - value) <= room}
+            near = {m: n for m, n in line.numbers.items() if abs(n - value) <= half + SLACK}
             lines[place] = line._replace(numbers=near)
         return [line for line in lines if line.numbers]
     key, names = wanted.casefold(), []
@@ -90,7 +90,7 @@ def found(wanted: str) -> list[Line]:
         expected = "a printed number, or a paper, table, preset or label of the papers' tables"
         near = suggested(wanted, [name for of in names for name in of])
         raise UserError("printed", expected, near, "see: rematch list presets")
-    return named
+    return [line for line in named if line.row.preset or key not in papers()]
 
 
 def here(line: Line) -> Iterator[str]:
@@ -100,32 +100,22 @@ def here(line: Line) -> Iterator[str]:
         season = path.parent.name
         for dataset, presets in read_json(path).items():
             means, told = presets.get(line.row.preset, {}), []
-            keys = {m: folds + m if folds + m in means else m for m in line.numbers}
-            for metric, key in keys.items():
-                if key in means:
-                    number = str(_measured(season, dataset, line.row.preset, key, means[key]))
-                    told.append(f"{METRICS[metric].heading} {number.replace(NO_BREAK, ' ')}")
+            board = boards_of(season).get(dataset) if means else None
+            row = board and board.row(line.row.preset)
+            for metric in line.numbers:
+                if (key := folds + metric if folds + metric in means else metric) in means:
+                    ends = row and interval_of(board, row, key)
+                    number = replace(ends or Number(), value=means[key])
+                    told.append(f"{METRICS[metric].heading} {number}".replace(NO_BREAK, " "))
             if told:
-                board = _boards(season).get(dataset)
-                row = board and board.row(line.row.preset)
                 paper = papers()[line.table.partition("/")[0]]
                 differs = obstacles(paper, board, row, line.place) if row else ()
                 beside = f" (not comparable: {', '.join(differs)})" if differs else ""
                 yield f"here, {season}, {dataset}{beside}: {', '.join(told)}"
 
 
-def _measured(season: str, dataset: str, preset: str, metric: str, value: float) -> Number:
-    board = _boards(season).get(dataset)
-    row = board and board.row(preset)
-    if row and (ends := interval_of(board, row, metric)):
-        return Number(value=value, low=ends.low, high=ends.high, note=ends.note)
-    records = sorted(Path(RESULTS, season, dataset, preset).glob(f"*/{RECORD}"))
-    values = [read_object(record)["metrics"].get(metric) for record in records]
-    return mean([number for number in values if number is not None], 1) or Number(value=value)
-
-
 @cache
-def _boards(season: str) -> dict[str, Board]:
+def boards_of(season: str) -> dict[str, Board]:
     """The boards of a season, which intervals need; none where its data are not prepared."""
     try:
         return {board.dataset: board for board in read_boards(read_params(season))}

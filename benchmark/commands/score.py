@@ -22,8 +22,8 @@ tool lists.
 import argparse
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import fields, replace
-from io import StringIO
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -35,12 +35,11 @@ import torch
 from benchmark import scoring
 from benchmark.boards.boards import OWN_IMAGES
 from benchmark.boards.flags import NEAR_CHANCE, chance, choices_of, near_chance
-from benchmark.commands.run import print_metrics
 from benchmark.contracts import datasets
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked, entry
-from benchmark.core.files import atomic, content, is_file, readable, sha256, write_text
+from benchmark.core.files import atomic, is_file, readable, sha256, write_text
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared, Split, judged_table
@@ -55,7 +54,7 @@ from benchmark.data.results import (
     write_scores,
 )
 from benchmark.features import brought_rows
-from benchmark.features.brought_rows import ORDER, SEVERAL, Rows, places, read_rows
+from benchmark.features.brought_rows import ORDER, SEVERAL, TABLES, Rows, places, read_rows
 from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
@@ -67,6 +66,7 @@ from benchmark.scoring.metrics import (
     RANK_METRICS,
     SUMMED_K,
     TIE_GAP,
+    Metric,
     rank_metrics,
     retrieval_metrics,
     rsum_terms,
@@ -75,20 +75,19 @@ from benchmark.scoring.relevance import Matrices, Relevance, layers_of, queries_
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
-from benchmark.stats.significance import deviations, score_interval
+from benchmark.stats.comparisons import sample_of_queries
+from benchmark.stats.significance import score_interval
 
 CLAIMS = "claims"  # in metrics.json, beside the presets: their counts
 SPLIT = "test"
-SHUFFLED = {  # what to check where scores are as random ones
-    "embeddings": f"the order of the rows, or give ids ({ORDER})",
-    "scores": f"the order of the rows (images) and columns (captions), or give ids ({ORDER})",
-    "ranks": "the ranks and their queries",
-}
 FROM_1 = "no rank is 0: are these positions, from 1? Ranks count from 0"
-FAR_BELOW = {  # and where they are far worse
-    "embeddings": "are the vectors of one file negated?",
-    "scores": "are these distances? The best item must have the greatest score",
-    "ranks": "is the rank of the best item 0?",
+HINTS = {  # what to check where scores are as random ones, and where they are far worse
+    "embeddings": (f"rows, or give ids ({ORDER})", "are the vectors of one file negated?"),
+    "scores": (
+        f"rows (images) and columns (captions), or give ids ({ORDER})",
+        "are these distances? The best item must have the greatest score",
+    ),
+    "ranks": ("queries", "is the rank of the best item 0?"),
 }
 
 
@@ -122,29 +121,34 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.out and arguments.out.suffix != ".parquet":
         raise UserError("--out", "a .parquet file", arguments.out.name, "name it so")
     if arguments.annotations:
-        score_alone(arguments)
-        return
-    params = read_params(arguments.season)
-    entry(params.datasets, arguments.dataset, "dataset")
-    data = prepared_tables.read(arguments.dataset)
-    if arguments.items:
-        given = [x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]]
-        if given:
-            do = "first --items, then the rest"
-            raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
-        write_items(params, data, arguments.items)
-        return
-    row = row_of(params, arguments)
+        for name in ("items", "season", "name"):
+            if getattr(arguments, name):
+                raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
+        data = annotated(arguments.dataset, arguments.annotations)
+    else:
+        params = read_params(arguments.season)
+        entry(params.datasets, arguments.dataset, "dataset")
+        data = prepared_tables.read(arguments.dataset)
+        if arguments.items:
+            given = [
+                x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]
+            ]
+            if given:
+                do = "first --items, then the rest"
+                raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
+            write_items(params, data, arguments.items)
+            return
+        row = row_of(params, arguments)
     external = judge(arguments, data)
+    show(data, external)
     if arguments.out:
         write_ranks(arguments, data, external)
-    folder, metrics = Path(row.folder), external.result.metrics
-    for note in external.notes:
-        print(note)
-    if "rsum" not in metrics:
-        print_metrics(metrics)
+    if arguments.annotations:
+        return
+    if "rsum" not in external.result.metrics:
         print("no row is written: leaderboards need R@10 of every query")
         return
+    folder = Path(row.folder)
     with alone(lock_of(row.folder), f"score {row.key}"):
         write_scores(folder / RANKS, external.result.scores)
         write_arrays(folder / RETRIEVED, external.result.retrieved)
@@ -153,74 +157,89 @@ def main(arguments: argparse.Namespace) -> None:
         write_brought(params.season, row)
     earlier = ", in the place of the row of this name and seed" * (row.key in params.brought)
     print(f"{folder}/record.json: external {external.given}{earlier}")
-    print_metrics(metrics)
-    print_doubts(external, data)
     print(f"next: rematch report --season {params.season}, or dvc repro")
 
 
-def score_alone(arguments: argparse.Namespace) -> None:
-    """Print what follows from scores of annotations, with neither season nor images."""
-    for name in ("items", "season", "name"):
-        if getattr(arguments, name):
-            raise UserError(f"--{name}", "no --annotations", "both", "leave one out")
-    data = annotated(arguments.dataset, arguments.annotations)
-    external = judge(arguments, data)
-    result, split = external.result, data.split(SPLIT)
-    print(
-        f"{data.card['title']}: {len(split.image_rows)} images, {len(split.caption_rows)} captions"
-    )
-    for note in (*data.card["notes"], *external.notes):
-        print(note)
-    queries, layers, partial = queries_of(data), layers_of(data), data.card["partial"]
-    for name, ranks in result.scores.ranks.items():
-        way, _, layer = name.partition(LAYER)
-        direction = way.removesuffix("_fold")
-        group_Q, groups = pd.factorize(queries[name]["cluster"])
-        folds = f", mean of {data.card['folds']} folds" * way.endswith("_fold")
-        print(f"{layer or 'own'}{folds}: {direction}, {len(ranks)} queries")
-        found = rank_metrics(direction, ranks, (*RANK_METRICS, *ALL_RANKS))
-        for key, value in found.items():
-            metric = METRICS[key]
-            is_known = layer or way != direction or key in result.metrics or ranks.knows_all
-            is_told = not (metric.needs_all and (ranks.counts == 1).all())  # as R@1, or as MRR
+def show(data: Prepared, external: External) -> None:
+    """Print the recalls of both directions by each layer of relevance, and their sum; then every
+    metric with its interval, S, and what a reader must know."""
+    metrics, ranks = external.result.metrics, external.result.scores.ranks
+    split, queries, every = data.split(SPLIT), queries_of(data), rsum_terms(("i2t", "t2i"))
+    partial = [name for name, of in data.card.get("layers", {}).items() if of["partial"]]
+    layers, rows = layers_of(data), []
+    images, captions = len(split.image_rows), len(split.caption_rows)
+    print(f"{data.card['title']}: {images} images, {captions} captions")
+    for end in dict.fromkeys(name[3:] for name in ranks):  # "", "_fold" or "@" and a layer
+        terms = [(n, METRICS[f"{n[:3]}_r{k}"]) for n in ranks if n[3:] == end for k in SUMMED_K]
+        known = [term for term in terms if end or term[1].name in metrics]
+        told = {of[1].name: f"{measured(queries, ranks, [of])[0]:.1f}" for of in known}
+        if known == terms:
+            told["rsum"] = "{:.1f} [{:.1f}, {:.1f}]".format(*measured(queries, ranks, terms))
+        rows.append([place_of(end, data), *(told.get(name, "-") for name in (*every, "rsum"))])
+    heads = ["", *(METRICS[name].heading for name in every), "rsum, 95% interval"]
+    print(pd.DataFrame(rows, columns=heads).to_string(index=False))
+    for name, of_name in ranks.items():
+        way, layer = name[:3], name.partition(LAYER)[2]
+        print(f"{place_of(name, data)}: {way}, {len(of_name)} queries")
+        for metric in (METRICS[f"{way}_{of.name}"] for of in (*RANK_METRICS, *ALL_RANKS)):
+            is_known = metric.name in metrics or of_name.knows_all or name != way
+            is_told = not (metric.needs_all and (of_name.counts == 1).all())  # as R@1, or as MRR
             if metric.of_queries is None or not is_told or not is_known:
                 continue
-            variance = float(
-                np.square(deviations(metric.of_queries(ranks), group_Q, len(groups))).sum()
-            )
-            low, high = score_interval(value, variance, metric.range[1], len(groups))
+            value, low, high = measured(queries, ranks, [(name, metric)])
             line = f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]"
-            if layer in partial and (recall := re.fullmatch(r"..._r(\d+)", key)):
-                judged = layers[layer][way].judged(result.retrieved[way])[:, : int(recall[1])]
+            if layer in partial and (recall := re.fullmatch(r"..._r(\d+)", metric.name)):
+                first = external.result.retrieved[way]
+                judged = layers[layer][way].judged(first)[:, : int(recall[1])]
                 line += f", at most {100 * (judged >= 0).any(1).mean():.2f}"
             print(line)
-    for key in ("rsum", "fold_rsum", "overlap_s"):
-        if key in result.metrics:
-            print(f"{METRICS[key].heading}: {result.metrics[key]:.2f}")
     print("intervals: 95%, had other images been drawn")
+    notes = [f"S: {metrics['overlap_s']:.2f}"] if "overlap_s" in metrics else []
+    notes += [*data.card.get("notes", ()), *external.notes]
     if not layers:
-        print("no layer beside own: nobody's judgements are there (docs/datasets.md, layers)")
+        notes.append(
+            "no layer beside own: nobody's judgements are there (docs/datasets.md, layers)"
+        )
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
-        print(f"{', '.join(partial)}: {told}")
-    if "rsum" in result.metrics:
-        print_doubts(external, data)
-    if arguments.out:
-        write_ranks(arguments, data, external)
+        notes.append(f"{', '.join(partial)}: {told}")
+    if external.given == "ranks" and all(of.best.min() > 0 for of in ranks.values()):
+        notes.append(FROM_1)
+    print(*notes, *(doubts(external, data) if "rsum" in metrics else ()), sep="\n")
+
+
+def place_of(name: str, data: Prepared) -> str:
+    """The layer of relevance of some ranks, and the gallery where that is not the whole split."""
+    folds = f", mean of {data.card['folds']} folds" * name.endswith("_fold")
+    return f"{name.partition(LAYER)[2] or 'own'}{folds}"
+
+
+def measured(
+    queries: dict[str, pd.DataFrame], ranks: dict[str, Ranks], terms: list[tuple[str, Metric]]
+) -> tuple[float, float, float]:
+    """A sum of means over queries, and its 95% interval, had other images been drawn. Terms are
+    metrics of ranks by their names."""
+    groups = pd.Index(pd.concat([queries[name]["cluster"] for name, _ in terms]).unique())
+    means = [
+        (groups.get_indexer(queries[name]["cluster"]), {0: metric.of_queries(ranks[name])})
+        for name, metric in terms
+    ]
+    sample, span = sample_of_queries(means), sum(metric.range[1] for _, metric in terms)
+    variance = float(np.square(sample.noise[0]).sum())
+    return sample.mean, *score_interval(sample.mean, variance, span, sample.units)
 
 
 def annotated(dataset: str, path: Path) -> Prepared:
     """The test split of annotations that were made elsewhere, as if prepared; of a folder that
     names no splits, all of it. Raises UserError for what cannot be read."""
     module, raw = datasets.load(dataset), path.parent
-    known = {field.name for field in fields(module.Options)}
     if not is_file(path):
         raise UserError(path, "a file of annotations", "nothing", "correct the path")
-    given = {"with_pictures": False} if "with_pictures" in known else {}
-    given |= {"captions": path.name} if "captions" in known else {}
-    if "annotations" in known and path.name.startswith("dataset_"):  # Karpathy's files
+    given = {"with_pictures": False, "captions": path.name}
+    if path.name.startswith("dataset_"):  # Karpathy's files
         given["annotations"] = "karpathy"
-    options = module.Options(**given)
+    known = {field.name for field in fields(module.Options)}
+    options = module.Options(**{name: of for name, of in given.items() if name in known})
     if dataset != OWN_IMAGES and path not in (files := module.inventory(raw, options)):
         expected = ", ".join(file.name for file in files)
         raise UserError(path, f"annotations as {expected}", path.name, "name the file so")
@@ -248,7 +267,8 @@ def annotated(dataset: str, path: Path) -> Prepared:
         images=images.assign(file=named),
         captions=captions,
         regions=of_test.regions.assign(phrase_id=""),
-        card=facts | {"notes": notes, "partial": [layer.name for layer in layers if layer.partial]},
+        card=facts
+        | {"layers": {of.name: {"partial": of.partial} for of in layers}, "notes": notes},
         folder=Path(dataset),
         **({"judged": judged_table(layers)} if layers else {}),
     )
@@ -266,26 +286,22 @@ def write_ranks(arguments: argparse.Namespace, data: Prepared, external: Externa
     print(arguments.out)
 
 
-def print_doubts(external: External, data: Prepared) -> None:
+def doubts(external: External, data: Prepared) -> Iterator[str]:
     """What ties and twins cost, and what may be wrong with scores that are as random ones, or far
     worse."""
-    given, scores = external.given, external.result.scores
-    if given == "ranks" and all(ranks.best.min() > 0 for ranks in scores.ranks.values()):
-        print(FROM_1)
-    metrics, ways = external.result.metrics, len(data.card["ways"])
+    metrics, ways, hints = external.result.metrics, data.card["ways"], HINTS[external.given]
     if any((twins := data.card.get("twins", {})).values()):
-        print(f"twins in test: {twins['images']} images, {twins['captions']} captions")
-    for way in data.card["ways"]:
+        yield f"twins in test: {twins['images']} images, {twins['captions']} captions"
+    for way in ways:
         if gap := metrics.get(f"{way}_{TIE_GAP.name}"):
             right = metrics[f"{way}_r1"]
-            print(f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it")
-    rsum = metrics["rsum"]
+            yield f"ties: {way} R@1 {right:.2f} as they count against it, {right + gap:.2f} for it"
     images = choices_of(data.split(SPLIT).group_of_image)
-    by_chance = chance(ways, images)
+    rsum, by_chance = metrics["rsum"], chance(len(ways), images)
     if rsum < by_chance / NEAR_CHANCE:
-        print(f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {FAR_BELOW[given]}")
-    elif doubt := near_chance(rsum, ways, images):
-        print(f"near chance: {doubt}; check {SHUFFLED[given]}")
+        yield f"far below chance: rsum {rsum:.1f}, random {by_chance:.1f}; {hints[1]}"
+    elif doubt := near_chance(rsum, len(ways), images):
+        yield f"near chance: {doubt}; check the order of the {hints[0]}"
 
 
 def write_items(params: Params, data: Prepared, folder: Path) -> None:
@@ -414,22 +430,18 @@ def of_matrix(path: Path, data: Prepared) -> External:
 def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     """Of the best relevant items. Where some were not found, metrics that reach beyond the ranks
     that are known, or listed, are left out."""
-    if (ending := path.suffix.lower()) not in (".csv", ".tsv", ".parquet"):
+    if path.suffix.lower() not in TABLES:
         do = "of a TREC run take the rank of each query's best relevant item"
-        raise UserError(path, "ranks as .csv, .tsv or .parquet", ending or "no ending", do)
+        raise UserError(path, f"ranks as {', '.join(TABLES)}", path.suffix or "no ending", do)
+    heads = ["direction", "query", "rank"]
     with readable(path, "a table of ranks", "save it again, or correct the path"):
-        if ending == ".parquet":
-            table = brought_rows.parquet_table(path).to_pandas()
-        else:
-            text = content(path).decode("utf-8-sig")
-            options = {"sep": brought_rows.separator_of(text), "keep_default_na": False}
-            table = pd.read_csv(StringIO(text), dtype=str, **options)
-    table = table.rename(columns=lambda name: str(name).strip().casefold())
-    if not {"direction", "query", "rank"} <= set(table) or not table.columns.is_unique:
-        found = ", ".join(map(str, table.columns))
-        raise UserError(path, "the columns direction, query, rank", found, "name them so")
+        table = brought_rows.table_of(path)
+        if not set(heads) <= set(table) or not table.columns.is_unique:
+            expected = "the columns direction, query, rank"
+            raise UserError(path, expected, ", ".join(table.columns), "name them so")
+        table = table[heads].astype(object).map(brought_rows.text_of)
     notes = []
-    for way, count in table["direction"].value_counts(dropna=False).items():
+    for way, count in table["direction"].value_counts().items():
         if way not in ("i2t", "t2i"):
             found = f"{way!r} in {count} rows"
             raise UserError(f"{path}: direction", "i2t or t2i", found, "name them so")
@@ -441,7 +453,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     for way in data.card["ways"]:
         of_way, queries = table[table["direction"] == way], names[way][0]
         named = "image_id" if way == "i2t" else "caption_id"
-        at = brought_rows.found(of_way["query"].astype(str).tolist(), named, names[way])
+        at = brought_rows.found(of_way["query"].tolist(), named, names[way])
         if (at < 0).any() or len(of_way) != len(queries):
             expected = f"one row for each of the {len(queries)} test queries"
             lacking = f", none for {queries[(at < 0).argmax()]!r}" * bool((at < 0).any())
@@ -450,9 +462,9 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
             found = f"{len(of_way)} rows{lacking}{twice}"
             raise UserError(f"{path}: {way}", expected, found, ORDER)
         given = of_way["rank"].iloc[at]
-        values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
-        is_lost = (values == -1) | given.isna().to_numpy() | (given.astype(str) == "").to_numpy()
-        wrong = ~((values >= 0) & (values < items[way]) & (values % 1 == 0) | is_lost)
+        values = brought_rows.ranks_of(given).to_numpy()
+        is_lost = np.isinf(values)
+        wrong = ~(is_lost | (values < items[way]))
         if wrong.any() or is_lost.all():
             query, value = queries[wrong.argmax()], given.iloc[wrong.argmax()]
             expected = f"whole ranks from 0 below {items[way]}"

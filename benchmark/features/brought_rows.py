@@ -16,11 +16,13 @@ that counts rows would leak their order into the scores.
 N = rows, F = numbers of a row.
 """
 
+import csv
 import glob
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -31,6 +33,7 @@ import pyarrow.parquet as pq
 
 from benchmark.core import files
 from benchmark.core.errors import UserError, short
+from benchmark.core.names import LONGEST_PATH
 from benchmark.features import mat_files, weight_files
 from benchmark.readers import npy_files, packed_images
 
@@ -50,10 +53,13 @@ ARRAYS = {  # how their names begin, where a file has several
 }
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
 LONGEST_HEADER = 1 << 24  # bytes
+MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
+NOWHERE = 10**9  # the rank of what was not found
 VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
 ORDER = "score --items FOLDER writes the ids that are wanted, in order"
 BESIDE = "_ids.txt"  # end of the name of a file of ids
 LISTS = (".txt", ".json", ".jsonl", ".lst")  # endings of files of ids under other names
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")  # endings of tables of ranks or values
 SEVERAL = (".npz", ".safetensors", ".pt", ".pth")  # files that may hold several arrays
 DECIMAL = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 DO = "name ids image_id or caption_id, numbers x0, x1, ..., and leave out what is neither"
@@ -306,6 +312,52 @@ def parquet_table(path: Path) -> pa.Table:
             raise files.too_large(path, files.MOST)
         texts = [name for name, kind in kinds.items() if kind == "BYTE_ARRAY"]
         return pq.ParquetFile(path, read_dictionary=texts).read()
+
+
+def table_of(path: Path) -> pd.DataFrame:
+    """A table, .parquet, .jsonl, .csv or .tsv, with plain names of its columns. Raises UserError
+    for one that is too large, and ValueError for rows that do not fit it."""
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        table = parquet_table(path).to_pandas(ignore_metadata=True)
+    elif ending == ".jsonl":
+        lines = enumerate(files.content(path, MOST).decode("utf-8-sig").split("\n"), 1)
+        do = "correct the file"
+        rows = [files.parse_json(x, f"{path}: row {n}", do) for n, x in lines if x.strip()]
+        if any(not isinstance(row, dict) or row.keys() != rows[0].keys() for row in rows):
+            raise ValueError("rows that are not objects with the same keys")
+        table = pd.DataFrame.from_records(rows)
+    else:
+        text = files.content(path, MOST).decode("utf-8-sig")
+        separator = "\t" if ending == ".tsv" else separator_of(text)
+        rows = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+        table = framed(next(rows, []), rows)
+    return table.set_axis([str(head).strip().casefold() for head in table], axis=1)
+
+
+def framed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
+    """A table of rows, but for empty ones. Raises ValueError for one of another length."""
+    rows = [row for row in rows if row]
+    if wrong := [row for row in rows if len(row) != len(heads)]:
+        raise ValueError(f"{len(wrong[0])} cells in a row, and {len(heads)} columns")
+    return pd.DataFrame(rows, columns=list(heads))
+
+
+def text_of(cell: object) -> str:
+    """A cell as text, "" where nothing is. Raises ValueError for other things."""
+    if cell is None or cell != cell:
+        return ""
+    text = str(int(cell) if isinstance(cell, bool | np.bool_) else cell)
+    if not isinstance(cell, str | Number | np.bool_) or len(text) > LONGEST_PATH:
+        raise ValueError(f"no number, and no text of {LONGEST_PATH} letters: {text}")
+    return text.strip()
+
+
+def ranks_of(texts: pd.Series) -> pd.Series:
+    """Whole ranks from 0; infinity where nothing, or -1, says "not found"; NaN for what is none."""
+    number = pd.to_numeric(texts, errors="coerce").astype(float)
+    is_rank = (number >= 0) & (number < NOWHERE) & (number % 1 == 0)
+    return number.where(is_rank).mask((texts == "") | (number == -1), np.inf)
 
 
 def _parquet(path: Path, what: str) -> Rows:

@@ -133,7 +133,7 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
     )
 
 
-def sample_of(means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]]) -> Sample:
+def sample_of_queries(means: Sequence[tuple[np.ndarray, Mapping[int, np.ndarray]]]) -> Sample:
     """The sum of means over queries, from values of single queries.
 
     `means` has for each of them the cluster of its queries, (Q,) whole numbers from 0 that the
