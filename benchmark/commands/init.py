@@ -185,8 +185,7 @@ def count(folder: Path, captions: str | None) -> Counted:
 
 
 def offers(weights_dir: Path) -> list[str]:
-    """Settings of strong encoders whose weights and libraries are there, and what they cost; the
-    rates are those of docs/methods.md."""
+    """Settings of strong encoders whose weights and libraries are there, and what they cost."""
     lines = []
     with suppress(UserError):
         timm_cnn.whereabouts(STRONG, weights_dir)

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
-from torch.fx.proxy import TraceError
 from torchvision.models.detection import FasterRCNN
 from torchvision.ops import roi_align
 
@@ -268,7 +267,7 @@ def stacked(images: Sequence[Image.Image], size: int) -> Tensor:
 
 def fused(network: nn.Module, device: torch.device) -> nn.Module:
     """The same function with every batch norm folded into its convolution: 2.5 times faster."""
-    with suppress(TraceError):  # much of timm: it stays as it is
+    with suppress(torch.fx.proxy.TraceError):  # much of timm: it stays as it is
         network = fuse(network.eval())
     return network.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)
 

@@ -2,9 +2,8 @@
 
 A sentence vector is the mean of the last layer over the real tokens, those that frame a text among
 them: Reimers and Gurevych, Sentence-BERT, EMNLP 2019, and what sentence-transformers does, before
-its normalisation. Vectors of the tokens themselves are what VSE-infinity's BERT branch feeds its
-pooling (Chen et al., CVPR 2021, Section 3.3), frozen here. Nothing is downloaded, unpickled or run
-from the folder.
+its normalisation. Vectors of the tokens themselves are what VSE-infinity's BERT branch pools (Chen
+et al., CVPR 2021); it trains BERT, which is frozen here. Nothing is downloaded, unpickled or run.
 
 Texts of one length in tokens are computed together, always BATCH of them, on one CPU thread with
 the plain attention. So no text is padded, and its bytes do not hang on those beside it.
@@ -25,7 +24,7 @@ from benchmark.data.feature_folders import Words
 from benchmark.season.parameters import SentenceEncoder
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
-BATCH = 32  # texts; the fastest of 8 to 128 on one core
+BATCH = 32  # texts; on one core about as fast as any number from 16 to 128
 LONGEST = 256  # tokens; a longer text is cut, as by sentence-transformers with all-MiniLM-L6-v2
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
 
@@ -48,10 +47,8 @@ def encode(
     return vectors, facts
 
 
-def contexts(
-    texts: Sequence[str], settings: SentenceEncoder
-) -> tuple[np.ndarray, int, Iterator[tuple[np.ndarray, Tensor]], dict]:
-    """Vectors of tokens: ends (C,), F, blocks, and facts for the card.
+def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
+    """Vectors of tokens: ends (C,), F, an iterator of blocks, and facts for the card.
 
     Those of text c are L = ends[c] - ends[c - 1] rows of all. Each block is (rows (n,) of texts,
     their vectors (n, L, F) float32); a text without tokens has one row, and is in no block. Raises
@@ -80,10 +77,8 @@ def whereabouts(settings: SentenceEncoder) -> Path:
     """The folder of the weights. Raises UserError for a missing library or file, or no folder."""
     folder = Path(settings.weights or "")
     if lost := [folder / name for name in FILES if not (folder / name).is_file()]:
-        do = (
-            "name the folder in the season, and the one it is in: rematch season NAME --weights-dir"
-        )
-        raise UserError(lost[0], f"an encoder: {', '.join(FILES)}", "nothing", f"{do} DIR")
+        do = "place it there, or name the folder above: rematch season NAME --weights-dir DIR"
+        raise UserError(lost[0], f"an encoder: {', '.join(FILES)}", "nothing", do)
     if find_spec("transformers") is None:
         do = 'run: pip install "rematch-benchmark[transformers]"'
         raise UserError("transformer", "the library transformers", "none", do)
