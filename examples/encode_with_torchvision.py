@@ -3,7 +3,8 @@
     python examples/encode_with_torchvision.py squeezenet1_1 weights/squeezenet1_1.pth \\
         raw/pictures.zip raw/squeezenet1_1.npy
 
-`rematch encode` knows five networks; with this file a season reads the features of another one:
+The season `squeezenet` reads features that were made so. By now `rematch encode` makes those of all
+these networks itself; the file shows how to bring features of any other one:
 
     image: {network: squeezenet1_1, features: squeezenet1_1.npy, standardise: true}
 

@@ -99,7 +99,7 @@ def test_a_mistake_in_the_file_names_its_line(capsys):
 
 
 def test_a_preset_names_an_encoder_of_sentences(capsys):
-    assert text_encoders() == ["bilstm_max", "hglmm", "mean_words", "tfidf"]
+    assert text_encoders() == ["bilstm_max", "hglmm", "mean_words", "tfidf", "transformer"]
     Path("mine.yaml").write_text("mine_wide:\n  title: W\n  sentence: mean_wrds\n")
     status, lines = checked(capsys)
     assert status == 1

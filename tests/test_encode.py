@@ -335,7 +335,7 @@ def encode(captions, is_train, words, settings):
 def test_a_text_encoder_is_dropped_in_by_one_file(tmp_path, monkeypatch):
     (tmp_path / "letters.py").write_text(LETTERS)
     monkeypatch.setattr(features, "__path__", [*features.__path__, str(tmp_path)])
-    known = ["bilstm_max", "hglmm", "letters", "mean_words", "tfidf"]
+    known = ["bilstm_max", "hglmm", "letters", "mean_words", "tfidf", "transformer"]
     assert features.text_encoders() == known
     encode_captions("sentences", "letters", write_words(), sentence=SentenceEncoder())
     vectors = read_array(FOLDER, "sentence", "tiny", ["b", "a", "c", "d"])

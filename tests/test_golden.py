@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 import raw_formats
 import tiny_cells
+import tiny_networks
 import torch
 from PIL import Image
 from torch import nn
@@ -203,6 +204,23 @@ def golden_of_text_encoders(folder: Path) -> Values:
         yield name, module.encode(texts, is_train, words, settings)[0]
 
 
+def golden_of_transformer(folder: Path) -> Values:
+    """Of a tiny BERT, with weights that every version of its library has alike."""
+    bert = tiny_networks.bert(folder)
+    from safetensors.torch import load_file, save_file
+
+    from benchmark.features import transformer
+    from benchmark.season.parameters import SentenceEncoder
+
+    state = sorted(load_file(bert / "model.safetensors").items())
+    drawn = {name: numbers(n, *value.shape) for n, (name, value) in enumerate(state)}
+    tensors = {name: torch.from_numpy(value) for name, value in drawn.items()}
+    save_file(tensors, bert / "model.safetensors", {"format": "pt"})
+    texts, settings = captions(60), SentenceEncoder(weights=str(bert))
+    yield "sentences", transformer.encode(texts, np.ones(60, bool), None, settings)[0]
+    yield "ends of tokens", transformer.contexts(texts, settings)[0]
+
+
 def golden_of_image_encoders(folder: Path) -> Values:
     from benchmark.encode.images import aligned, describer, stacked
     from benchmark.features import drawn_cnn, faster_rcnn, torchvision_cnn
@@ -213,7 +231,7 @@ def golden_of_image_encoders(folder: Path) -> Values:
     images = [drawn(number) for number in range(4)]
     yield "pixels", stacked(images, 32)
     networks = {"drawn_cnn": (drawn_cnn.Network(width=16), 64)}
-    for name in torchvision_cnn.NETWORKS[:2]:
+    for name in ("mobilenet_v2", "resnet50"):
         networks[f"torchvision_cnn: {name}"] = (torchvision_cnn.structure(name, 1), 64)
     for name, (network, side) in networks.items():
         fill(network)
@@ -617,6 +635,7 @@ PARTS = {  # name -> what makes its values, and the stage whose version a change
     "readers": (golden_of_readers, "prepare"),
     "drawings": (golden_of_drawings, "prepare"),
     "text encoders": (golden_of_text_encoders, "encode"),
+    "transformer": (golden_of_transformer, "encode"),
     "image encoders": (golden_of_image_encoders, "encode"),
     "presets": (golden_of_presets, "train"),
     "training": (golden_of_training, "train"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_networks
 import torch
 from PIL import Image
 from torchvision import models
@@ -128,4 +129,15 @@ def test_weights_are_checked_before_anything_is_written(capsys):
     assert "found those of another network" in refused(capsys, *given)
     weights = models.get_model("mobilenet_v2", weights=None).state_dict()
     torch.save(weights, "w/mobilenet_v2-1.pth")
+    pytest.importorskip("timm")
+    Path("w/efficientnet_lite2.pth").touch()
+    tiny_networks.bert(Path("w/a-bert"))
+    capsys.readouterr()
     assert main(["init", *given]) == 0 and read_params().weights_dir == "w"
+    told, written = capsys.readouterr().out, Path("seasons/my_pets/season.yaml").read_text()
+    for offer in (
+        "image: {network: timm_tf_efficientnet_lite2, input_size: 260, grid: 6, standardise: true}",
+        "sentence: {transformer: {weights: a-bert}}",
+    ):
+        assert f"stronger, see the season file: {offer}  # " in told
+        assert f"    # Stronger: {offer}  # " in written

@@ -143,8 +143,8 @@ def test_feature_sets_are_those_that_the_cells_read():
         (SentenceEncoder(size=6000), "6000"),
         (SentenceEncoder(centres=8, standardise=True), "c8_std"),
         (SentenceEncoder(hidden=512), "h512"),
-        (SentenceEncoder(weights="infersent.pkl"), "loaded"),
-        (SentenceEncoder(weights="infersent.pkl", masked=False), "loaded_unmasked"),
+        (SentenceEncoder(weights="infersent1.pkl"), "infersent1-pkl"),
+        (SentenceEncoder(weights="x/MiniLM-L6-v2", masked=False), "minilm-l6-v2_unmasked"),
     ],
 )
 def test_other_settings_have_another_folder(settings, slug):
@@ -316,7 +316,7 @@ def test_an_encoder_that_is_none_is_refused():
     for where, wrong in tried.items():
         error = refused(wrong)
         assert error.where == f"season try: {where}" and "(did you mean hglmm?)" in error.found
-        assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf"
+        assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
 
 
 def test_a_fusion_is_of_the_scores_that_its_members_have_here():

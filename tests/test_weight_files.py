@@ -1,13 +1,17 @@
 """Files of pretrained weights: found, loaded, and refused if they are anything but tensors."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 from torchvision import models
+from torchvision.ops import StochasticDepth
 
 from benchmark.core.errors import UserError
 from benchmark.encode.images import fused
 from benchmark.features import torchvision_cnn
+from benchmark.features.torchvision_cnn import WHICH
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +56,7 @@ def test_missing_or_ambiguous_weights_are_refused(tmp_path):
     assert caught.value.found == "mobilenet_v2-1.pth, mobilenet_v2-2.pth"
     with pytest.raises(UserError) as caught:
         torchvision_cnn.load("resnet51", tmp_path)
-    assert caught.value.found == "'resnet51'" and "resnet50" in caught.value.expected
+    assert caught.value.found == "'resnet51' (did you mean resnet50?)"
 
 
 def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):
@@ -80,13 +84,46 @@ def _column(values: list[float]) -> torch.Tensor:
     return torch.tensor(values).view(1, 3, 1, 1)
 
 
-@pytest.mark.parametrize("name", torchvision_cnn.NETWORKS)
+SMALL = (  # one of each family
+    *("convnext_tiny", "densenet121", "efficientnet_b0", "mobilenet_v3_small", "regnet_y_400mf"),
+    *("resnet18", "squeezenet1_1"),
+)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_map_is_what_torchvisions_classifier_takes(name, tmp_path):
+    torch.manual_seed(0)
+    whole = models.get_model(name, weights=None).eval()
+    torch.save(whole.state_dict(), tmp_path / Path(models.get_model_weights(name)[WHICH].url).name)
+    network, _ = torchvision_cnn.load(name, tmp_path)
+    pixels, seen = torch.rand(2, 3, 64, 64), []
+    behind = whole.avgpool if hasattr(whole, "avgpool") else whole.classifier
+    behind.register_forward_pre_hook(lambda layer, given: seen.append(given[0]))
+    with torch.no_grad():
+        pooled, maps = network(pixels)
+        whole((pixels - _column(torchvision_cnn.MEAN)) / _column(torchvision_cnn.STD))
+        folded = fused(network, torch.device("cpu"))(pixels)
+    expected = maps if seen[0].dim() == 4 else pooled
+    torch.testing.assert_close(expected, seen[0])
+    torch.testing.assert_close(pooled, maps.mean((2, 3)))
+    torch.testing.assert_close(folded[1], maps, rtol=1e-3, atol=1e-4)
+
+
+def test_every_network_has_weights_of_the_same_name():
+    assert {"alexnet", "resnet152", "vgg16", "wide_resnet50_2"} < set(torchvision_cnn.NETWORKS)
+    assert not {"vit_b_16", "swin_t", "googlenet"} & set(torchvision_cnn.NETWORKS)
+    for name in torchvision_cnn.NETWORKS:
+        assert torchvision_cnn.whereabouts(name, None).startswith("to be downloaded from https")
+
+
+@pytest.mark.parametrize("name", ("mobilenet_v2", "resnet50", "vgg16", "vgg19", "efficientnet_b0"))
 def test_a_network_to_be_trained_has_no_dropout_and_torchvisions_names(name):
     with torch.device("meta"):
         network = torchvision_cnn.structure(name, 4)
         whole = models.get_model(name, weights=None)
     parts = list(network.modules())
     assert not any(isinstance(part, nn.Dropout) for part in parts)
+    assert not any(part.p for part in parts if isinstance(part, StochasticDepth))
     if name.startswith("vgg"):
         assert any(isinstance(part, nn.Dropout) for part in whole.modules())
         names = {key.removeprefix("classifier.") for key in whole.state_dict() if "fier" in key}

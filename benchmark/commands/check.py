@@ -11,7 +11,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -119,15 +119,19 @@ class Trial:
         return _random(1, count, *shape)
 
     def captions(self, count: int) -> Captions:
-        """Vectors (C, F), or word ids (C, W) of 2 to W words."""
+        """Vectors (C, F), or word ids (C, W) or vectors (C, W, F) of 2 to W words."""
         if self.takes.text in VECTORS:
             values = _random(2, count, SIZES.text)
             return Captions(values=values, lengths=torch.ones(count, dtype=torch.int64))
         generator = torch.Generator().manual_seed(2)
         lengths = torch.randint(2, WORDS + 1, (count,), generator=generator)
         lengths[0] = WORDS
+        is_word = torch.arange(WORDS) < lengths[:, None]
+        if self.takes.text == "contextual":
+            values = _random(2, count, WORDS, SIZES.text) * is_word[:, :, None]
+            return Captions(values=values, lengths=lengths)
         values = torch.randint(1, SIZES.text, (count, WORDS), generator=generator)
-        return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+        return Captions(values=values * is_word, lengths=lengths)
 
     def batch(self, groups: list[int], phases: list[Phase]) -> Batch | RegionBatch:
         """Rows of these groups, each a class, with a pool where a phase asks for one. Of regions,
@@ -240,7 +244,8 @@ def _try_scores(trial: Trial) -> None:
         _check_again(trial, model)
     if takes.text not in VECTORS:
         with trial.promise("padding changes no score, and a caption without words does no harm"):
-            wider = torch.nn.functional.pad(captions.values, (0, 9))
+            behind = (0, 9) if captions.values.dim() == 2 else (0, 0, 0, 9)
+            wider = torch.nn.functional.pad(captions.values, behind)
             again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
             _check_equal(again, whole, "scores of wider captions")
             captions.values[3], captions.lengths[3] = 0, 1
@@ -372,9 +377,14 @@ def _check_again(trial: Trial, model: nn.Module) -> None:
     file that is loaded anew, in other batches and another order."""
     other = Trial(method_of(trial.module.__file__), trial.options, trial.row).model(seed=7)
     other.load_state_dict(model.state_dict())
+    captions, contexts = trial.captions(CAPTIONS), None
+    if trial.takes.text == "contextual":
+        contexts = captions.values.flatten(0, 1)
+        captions = replace(captions, values=torch.arange(len(contexts)).view(CAPTIONS, WORDS))
     inputs = SplitInputs(
         images=trial.images(IMAGES),
-        captions=trial.captions(CAPTIONS),
+        captions=captions,
+        contexts=contexts,
         image_of_caption=torch.arange(CAPTIONS) % IMAGES,
         group_of_image=torch.arange(IMAGES),
         device=torch.device("cpu"),

@@ -11,10 +11,10 @@ from benchmark.core import numerics
 from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError
 from benchmark.data import raw_files
-from benchmark.features import faster_rcnn
+from benchmark.features import faster_rcnn, transformer
 from benchmark.features import load as load_encoder
 from benchmark.season.parameter_files import check_project, read_params
-from benchmark.season.parameters import DETECTORS, FeatureSet, Params
+from benchmark.season.parameters import DETECTORS, TRANSFORMER, FeatureSet, Params
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 GIB = 2**30
@@ -103,9 +103,11 @@ def features_lack(params: Params, features: FeatureSet) -> str:
     if features.proposals and features.proposals.how == "rpn" and features.encoder != DETECTORS:
         networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
     weights = Path(params.weights_dir) if params.weights_dir else None
-    for encoder, network in networks:
-        try:
+    try:
+        if features.encoder == TRANSFORMER:
+            transformer.whereabouts(features.sentence)
+        for encoder, network in networks:
             load_encoder(encoder).whereabouts(network, weights)
-        except UserError as error:
-            return f"MISSING: {error}"
+    except UserError as error:
+        return f"MISSING: {error}"
     return ""

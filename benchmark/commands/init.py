@@ -16,8 +16,8 @@ import argparse
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +34,12 @@ from benchmark.core.files import is_file, read_json, write_text
 from benchmark.core.names import LONGEST
 from benchmark.data import prepared_tables
 from benchmark.data.raw_files import HASHED, raw_dataset
+from benchmark.features import timm_cnn, transformer
 from benchmark.fetch.__main__ import fetch
 from benchmark.prepare.__main__ import prepare
 from benchmark.season import parameter_files as files
 from benchmark.season.parameter_files import SEASON_FILE, SEASONS
-from benchmark.season.parameters import Season, module_of
+from benchmark.season.parameters import Season, SentenceEncoder, module_of
 from benchmark.season.resolving import resolve
 
 TEMPLATE = Path(__file__).with_name("init_season.yaml.j2")
@@ -48,6 +49,7 @@ BATCH, MOST_EPOCHS = 64, 60
 LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
 NETWORK = "mobilenet_v2"
+STRONG = "timm_tf_efficientnet_lite2"
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,9 @@ def main(arguments: argparse.Namespace) -> None:
             raise reader.missing(folder, image.relative_to(folder).as_posix())
     print(f"{folder}: {counted.images} images, {counted.captions} captions")
     print(counted.told)
-    text = season_text(name, folder, captions, counted)
+    stronger = offers(Path(weights_dir)) if weights_dir else []
+    print("\n".join(f"stronger, see the season file: {offer}" for offer in stronger))
+    text = season_text(name, folder, captions, counted, stronger)
     params = resolve(name, checked(Season, yaml.safe_load(text), str(path)))
     dataset = raw_dataset(params, name)
     written = [dataset.manifest, dataset.folder, HASHED / f"{name}.json", path.parent]
@@ -171,7 +175,24 @@ def count(folder: Path, captions: str | None) -> Counted:
     return Counted(len(images), texts, False, val, test)
 
 
-def season_text(name: str, folder: Path, captions: str | None, counted: Counted) -> str:
+def offers(weights_dir: Path) -> list[str]:
+    """Settings of strong encoders whose weights and libraries are there, and what they cost."""
+    lines = []
+    with suppress(UserError):
+        timm_cnn.whereabouts(STRONG, weights_dir)
+        settings = f"{{network: {STRONG}, input_size: 260, grid: 6, standardise: true}}"
+        lines.append(f"image: {settings}  # 6 images a second on one core")
+    for path in sorted(weights_dir.glob("*/model.safetensors")):
+        with suppress(UserError):
+            folder = transformer.whereabouts(SentenceEncoder(weights=str(path.parent))).name
+            lines.append(f"sentence: {{transformer: {{weights: {folder}}}}}")
+            lines[-1] += "  # with sentence_of; some 85 captions a second on one core"
+    return lines
+
+
+def season_text(
+    name: str, folder: Path, captions: str | None, counted: Counted, stronger: Sequence[str] = ()
+) -> str:
     """The season file, with comments: the papers' recipes, scaled where there are few captions."""
     options: dict[str, object] = {"captions": captions} if captions else {}
     if counted.val_is_taken:
@@ -189,6 +210,7 @@ def season_text(name: str, folder: Path, captions: str | None, counted: Counted)
         options=options,
         counted=counted,
         network=NETWORK,
+        stronger=stronger,
         vector_size=max(2, min(256, trained // SHARE_OF_VECTORS)),
         batch=batch,
         epochs=epochs if trained < LARGE else {},

@@ -18,7 +18,7 @@ from benchmark.contracts.methods import Captions
 from benchmark.core.devices import make_deterministic, pick
 from benchmark.core.errors import UserError, entry, printable
 from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import Words
+from benchmark.data.feature_folders import Words, as_float16
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.data.vocabularies import tokenise
@@ -28,7 +28,7 @@ from benchmark.features.standardisation import CONSTANT, Standardiser
 from benchmark.readers.image_files import Folder
 from benchmark.scoring import model_scores
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Cell, FeatureSet, Params
+from benchmark.season.parameters import TRANSFORMER, Cell, FeatureSet, Params
 
 SPLIT = "test"
 SAMPLE = 32  # training images that are encoded again, for the statistics of a standardisation
@@ -107,15 +107,18 @@ def score_text(
 ) -> Tensor:
     """Scores (I,) of the split's images for a text. Raises UserError for one without a known
     word."""
+    words = tokenise(text)
     if on_split.vocabulary is None:
         feature_set = _feature_set(params, trained.cell.texts)
-        known = Words.read(Path(feature_set.source))
-        values, lengths = sentence_vector(feature_set, data, text), torch.ones(1, dtype=torch.int64)
+        values = sentence_vector(feature_set, data, text)
+        lengths = torch.tensor([values.shape[1] if values.dim() == 3 else 1])
+        of_parts = feature_set.encoder == TRANSFORMER  # it knows parts of words
+        known = words if of_parts else Words.read(Path(feature_set.source))
     else:
         known = on_split.vocabulary.words
         values, lengths = map(torch.from_numpy, on_split.vocabulary.encode([text]))
-    unknown = [word for word in tokenise(text) if word not in known]
-    if len(unknown) == len(tokenise(text)):
+    unknown = [word for word in words if word not in known]
+    if len(unknown) == len(words):
         raise UserError("query", "a text with a known word", repr(text), "use words of captions")
     if unknown:
         print(f"not known: {printable(', '.join(unknown))}")
@@ -148,13 +151,19 @@ def _feature_set(params: Params, folder: str) -> FeatureSet:
 
 
 def sentence_vector(feature_set: FeatureSet, data: Prepared, text: str) -> Tensor:
-    """(1, F) float32, as the feature folder would have it for a caption of another split: the
-    encoder is fitted again to the training captions."""
+    """(1, F) float32, or (1, W, F) of tokens, as the feature folder would have it for a caption of
+    another split: the encoder is fitted again to the training captions."""
     captions = data.captions[data.captions["split"] == "train"]["text"]
+    encoder, settings = features.load(feature_set.encoder), feature_set.sentence
+    if feature_set.kind == "contexts":
+        ((_, vectors),) = encoder.contexts([text], settings)[2]
+        return torch.from_numpy(as_float16(vectors.numpy())).float()
+    fits = feature_set.encoder != TRANSFORMER
+    words = Words.read(Path(feature_set.source)) if fits else None
+    captions = captions if fits or settings.standardise else []
     texts = [*captions, text]
     is_train = np.arange(len(texts)) < len(captions)
-    encoder, settings = features.load(feature_set.encoder), feature_set.sentence
-    vectors, _ = encoder.encode(texts, is_train, Words.read(Path(feature_set.source)), settings)
+    vectors, _ = encoder.encode(texts, is_train, words, settings)
     if settings.standardise:
         vectors = Standardiser.of(vectors, is_train)(vectors)
     return torch.from_numpy(vectors[-1:].astype(np.float16)).float()

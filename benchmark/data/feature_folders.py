@@ -14,7 +14,7 @@ from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
 
-DTYPES = {"pixels": np.uint8, "boxes": np.float32}  # of the arrays that are not features
+DTYPES = {"pixels": np.uint8, "boxes": np.float32, "ends": np.int64}  # of what is no feature
 FRAME = ("<s>", "</s>")  # marks that a sentence encoder may put around a caption
 ENCODE_AGAIN = "delete the folder and run `dvc repro` again"
 
@@ -29,11 +29,13 @@ def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
     set of a season has one of four kinds of them."""
     settings = (
         feature_set.image or feature_set.words or feature_set.sentence or feature_set.proposals
-    )
+    ).model_dump()
+    if settings.get("weights"):  # wherever the folder of weights lies on this machine
+        settings["weights"] = Path(settings["weights"]).name
     return {
         "dataset": feature_set.dataset,
         "encoder": Path(feature_set.folder).name,
-        "settings": settings.model_dump(),
+        "settings": settings,
         "items": len(ids),
         "items_sha256": sha256_of_items(ids),
         "prepared_sha256": data.sha256,

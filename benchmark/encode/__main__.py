@@ -21,7 +21,7 @@ from benchmark.data.vocabularies import tokenise
 from benchmark.encode import images
 from benchmark.features.standardisation import Standardiser
 from benchmark.season.parameter_files import read_shared
-from benchmark.season.parameters import FeatureSet, Params
+from benchmark.season.parameters import TRANSFORMER, FeatureSet, Params
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +66,22 @@ def sentences(feature_set: FeatureSet, data: Prepared) -> None:
     _encode(feature_set, data, "sentence", texts, ids, is_train)
 
 
+def contexts(feature_set: FeatureSet, data: Prepared) -> None:
+    """Write contextual.npy (N, F), the vectors of the tokens of all captions in the order of their
+    table, and ends.npy (C,) int64: how many rows there are up to the last one of each caption."""
+    texts, ids = data.captions["text"].tolist(), data.captions["caption_id"].tolist()
+    encoder = features.load(feature_set.encoder)
+    ends, size, blocks, facts = encoder.contexts(texts, feature_set.sentence)
+    with replaced(Path(feature_set.folder)) as folder:
+        array = images.scratch_array(folder / "contextual.npy", (int(ends[-1]), size), np.float16)
+        for rows, vectors_nLF in blocks:
+            length = vectors_nLF.shape[1]
+            array[ends[rows, None] + np.arange(-length, 0)] = as_float16(vectors_nLF.numpy())
+        array.flush()
+        np.save(folder / "ends.npy", ends)
+        write_card(folder, card_of(feature_set, ids, data) | facts)
+
+
 def phrases(feature_set: FeatureSet, data: Prepared) -> None:
     """Write phrase.npy (V, F): the distinct phrases by first appearance in the region table.
 
@@ -91,13 +107,15 @@ def _encode(
     Encoder and standardisation are fitted to the training texts; without any, each vector is a
     single zero, and training reports what it lacks.
     """
-    source = Path(of.source)
-    made_of = read_json(source / "card.json")["vectors"]
-    facts = {"words_sha256": verified(source), "vectors": made_of}
+    source, facts, words = Path(of.source), {}, None
+    if of.encoder != TRANSFORMER:
+        made_of = read_json(source / "card.json")["vectors"]
+        facts = {"words_sha256": verified(source), "vectors": made_of}
+        words = Words.read(source)
     vectors = np.zeros((len(texts), 1))
     if is_train.any():
         encoder, settings = features.load(of.encoder), of.sentence
-        vectors, more = encoder.encode(texts, is_train, Words.read(source), settings)
+        vectors, more = encoder.encode(texts, is_train, words, settings)
         facts |= more
         if settings.standardise:
             vectors = Standardiser.of(vectors, is_train)(vectors)
@@ -106,7 +124,7 @@ def _encode(
         write_card(folder, card_of(of, ids, data) | facts)
 
 
-TEXTS = {"words": words, "sentences": sentences, "phrases": phrases}
+TEXTS = {"words": words, "sentences": sentences, "contexts": contexts, "phrases": phrases}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -250,8 +250,9 @@ def stacked(images: Sequence[Image.Image], size: int) -> Tensor:
 
 def fused(network: nn.Module, device: torch.device) -> nn.Module:
     """The same function with every batch norm folded into its convolution: 2.5 times faster."""
-    network = fuse(network.eval()).requires_grad_(False)
-    return network.to(device, memory_format=torch.channels_last)
+    with suppress(torch.fx.proxy.TraceError):  # much of timm: it stays as it is
+        network = fuse(network.eval())
+    return network.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)
 
 
 def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Tensor:

@@ -79,7 +79,7 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
         told = evenly(len(on_split.texts), WORD_CAPTIONS)
         drops = _padded([_drops(on_split, int(row)) for row in told])
         arrays |= {"words_captions": told.astype(np.int32), "words_drop": drops}
-    if on_split.takes.attention and on_split.grid_positions is not None:
+    if on_split.vocabulary and on_split.takes.attention and on_split.grid_positions is not None:
         firsts = first_captions(on_split.inputs.owners)
         told = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
         weights = _padded([_grid_attention(on_split, int(row)) for row in told])

@@ -30,7 +30,7 @@ SPLIT = "test"  # the split that is evaluated
 POSITIONS = "positions.npy"  # of regions on a grid
 RANDOM_WEIGHTS = "random weights"  # as the card of sentence vectors has it
 NAMED = {"encoder", "settings", "weights"}  # of a card of image features, in records
-VECTORS = ("sentence", "phrase")  # texts that come as feature folders
+VECTORS = ("sentence", "contextual", "phrase")  # texts that come as feature folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,8 @@ def _deviations(member: TrainedCell) -> list[str]:
         lines.append(f"word vectors: {_card(member.cell.words)['vectors']}")
     if takes.text in VECTORS:
         card, kind = _card(member.cell.texts), takes.text
-        lines.append(f"{kind} vectors: word vectors {card['vectors']}")
+        of = f"word vectors {card['vectors']}" if "vectors" in card else card["weights"]
+        lines.append(f"{kind} vectors: {of}")
         if card.get("weights") == RANDOM_WEIGHTS:
             lines.append(f"{kind} vectors: random LSTM weights instead of published ones")
         if card["settings"]["standardise"]:

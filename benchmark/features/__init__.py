@@ -5,8 +5,8 @@ A module that encodes images has
     load(network, weights_dir) -> (network, facts)      the network in evaluation mode
     whereabouts(network, weights_dir) -> str            where its weights are or come from
 
-drawn_cnn and torchvision_cnn load networks from pixels (B, 3, S, S) in [0, 1] to a pooled vector
-(B, F) and a feature map (B, F', h, w). To train from pixels, they have as well
+drawn_cnn, torchvision_cnn and timm_cnn load networks from pixels (B, 3, S, S) in [0, 1] to a pooled
+vector (B, F) and a feature map (B, F', h, w). To train from pixels, they have as well
 
     structure(network, size) -> network                 without weights; `size` is F
 
@@ -18,6 +18,9 @@ A module that encodes texts has
 
 where `is_train` (C,) marks the texts that may be fitted to, `words` are `Words`, and `settings` a
 `SentenceEncoder`. A text without known words is zero, from which hglmm subtracts its mean.
+transformer needs no words, and has as well
+
+    contexts(texts, settings) -> (ends (C,), F, blocks of vectors of tokens, facts)
 
 word2vec makes these words, with `settings` a `WordVectors`:
 

@@ -1,9 +1,9 @@
 """torchvision's ImageNet classifiers as fixed feature extractors.
 
-A network gives a pooled vector and a feature map. The pooled vector is the mean of the map for the
-ResNets and MobileNet, and fc7 before its ReLU for the VGGs, as in the two-branch paper and in Klein
-et al. A network that is trained on has no dropout inside: torchvision's VGGs have it between fc6
-and fc7, the instance-loss paper's image CNN has none (Section III-A).
+A network gives a pooled vector and a feature map. The pooled vector is the mean of the map, but for
+the VGGs fc7 before its ReLU, as in the two-branch paper and in Klein et al. A network that is
+trained on has no dropout inside: torchvision's VGGs have it between fc6 and fc7, EfficientNet and
+ConvNeXt drop whole layers, the instance-loss paper's image CNN has none (Section III-A).
 """
 
 from pathlib import Path
@@ -11,12 +11,24 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torchvision import models
+from torchvision.ops import StochasticDepth
 
 from benchmark.core.files import sha256
 from benchmark.features import weight_files
 
 WHICH = "IMAGENET1K_V1"  # of torchvision's weights
-NETWORKS = ("mobilenet_v2", "resnet50", "resnet152", "vgg16", "vgg19")
+RESIDUAL = ("resnet", "resnext", "wide_resnet", "regnet")  # whose last two layers are no map's
+WITH_FEATURES = (
+    "alexnet",
+    "convnext",
+    "densenet",
+    "efficientnet",
+    "mobilenet",
+    "squeezenet",
+    "vgg",
+)
+LISTED = models.list_models(models, exclude="regnet_y_128gf")  # which lacks WHICH
+NETWORKS = tuple(name for name in LISTED if name.startswith(RESIDUAL + WITH_FEATURES))
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB values in [0, 1]
 STD = (0.229, 0.224, 0.225)
 
@@ -89,8 +101,13 @@ def whereabouts(network: str, weights_dir: Path | None) -> str:
 
 def _parts(name: str, model: nn.Module) -> tuple[nn.Module, nn.Module | None]:
     """The layers up to the feature map, and those from there to the pooled vector, if any."""
-    if name.startswith("resnet"):
+    for layer in model.modules():
+        if isinstance(layer, StochasticDepth):
+            layer.p = 0.0
+    if name.startswith(RESIDUAL):
         return nn.Sequential(*list(model.children())[:-2]), None
+    if name.startswith("densenet"):  # whose forward has this ReLU behind `features`
+        return nn.Sequential(model.features, nn.ReLU()), None
     if name.startswith("vgg"):
         to_fc7 = model.classifier[:4]
         to_fc7[2] = nn.Identity()  # in the place of dropout, so that weights keep their names

@@ -7,13 +7,14 @@ import os
 import pickle
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torchvision.models import get_model_weights
 
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import allowance, opened, readable, too_large
 
 LARGEST = 1 << 36  # bytes of weights
@@ -23,8 +24,9 @@ NAME_FOLDER = "name the folder of the weights with: rematch season NAME --weight
 def url_of(network: str, known: tuple[str, ...], which: str) -> str:
     """The address of torchvision's weights of a network. Raises UserError if it is not `known`."""
     if network not in known:
-        expected = f"one of {', '.join(known)}"
-        raise UserError("network", expected, repr(network), "choose one of these")
+        some = f"one of {', '.join(known)}" if len(known) <= 30 else "a known network"
+        do = "choose one of docs/datasets.md"
+        raise UserError("network", some, suggested(network, known), do)
     return get_model_weights(network)[which].url
 
 
@@ -35,17 +37,22 @@ def locate(url: str, weights_dir: Path | None) -> Path:
     """
     name = Path(url).name
     if weights_dir:
-        pattern = Path(url).stem.rpartition("-")[0] + "-*.pth"
-        paths = sorted(weights_dir.glob(pattern))
-        if len(paths) != 1:
-            found = ", ".join(path.name for path in paths) or "none"
-            raise UserError("weights_dir", f"exactly one file {pattern}", found, NAME_FOLDER)
-        return paths[0]
+        return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
     with readable(name, f"to download it from {url}", f"place it in a folder and {NAME_FOLDER}"):
         torch.hub.load_state_dict_from_url(
             url, map_location="cpu", check_hash=True, weights_only=True
         )
     return Path(torch.hub.get_dir()) / "checkpoints" / name
+
+
+def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
+    """The one file of the folder that fits any pattern. Raises UserError for none and several."""
+    fitting = {path for pattern in patterns if weights_dir for path in weights_dir.glob(pattern)}
+    if len(fitting) != 1:
+        found = ", ".join(sorted(path.name for path in fitting)) or "none"
+        expected = f"exactly one file {' or '.join(patterns)}"
+        raise UserError("weights_dir", expected, found, NAME_FOLDER)
+    return fitting.pop()
 
 
 def whereabouts(url: str, weights_dir: Path | None) -> str:
@@ -59,6 +66,13 @@ def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
     """The tensor that torch saved, or the tensors by name. Raises UserError for anything else."""
     expected = "plain tensors"
     do = "save it with torch.save(model.state_dict(), path)"
+    if path.suffix == ".safetensors":
+        from safetensors import torch as safetensors  # timm and transformers come with it
+
+        try:
+            return safetensors.load_file(path)
+        except Exception as error:
+            raise UserError(path.name, expected, f"others ({error})", "get it again") from error
     with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
         if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
@@ -95,13 +109,15 @@ def read_state(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def fill(model: nn.Module, path: Path, optional: tuple[str, ...] = ()) -> None:
-    """Load the state dict at `path` into `model`.
+def fill(
+    model: nn.Module, path: Path, optional: tuple[str, ...] = (), renamed: Callable = dict
+) -> None:
+    """Load the state dict at `path` into `model`, with the names that `renamed` gives it.
 
     Tensors whose names start with one of `optional` may be missing. Raises UserError for weights
     of another network, and as `read_state`.
     """
-    state = read_state(path)
+    state = renamed(read_state(path))
     try:
         problems = model.load_state_dict(state, strict=False)
         missing = [name for name in problems.missing_keys if not name.startswith(optional)]

@@ -71,11 +71,12 @@ class SplitInputs:
     vectors of captions. Images that do not fit the device stay on the host."""
 
     images: Tensor  # (I, F), (I, R, F) or (I, 3, S, S)
-    captions: Captions
+    captions: Captions  # with `contexts`, the numbers of their rows instead of vectors
     image_of_caption: Tensor  # (C,) int64, in [0, I)
     group_of_image: Tensor  # (I,) int64
     device: torch.device
     class_of_image: Tensor | None = None  # (I,) int64, of the training split
+    contexts: Tensor | None = None  # (N, F) vectors of the tokens of all captions
 
     def batches(
         self, rows: list[np.ndarray], pool_rows: list[np.ndarray | None]
@@ -134,13 +135,19 @@ class SplitInputs:
         return images.float() if images.is_floating_point() else images
 
     def captions_at(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
-        """Vectors as float32, words up to the longest caption. `on_host` is the same index there,
-        where it is known."""
+        """Vectors as float32, words and tokens up to the longest caption. `on_host` is the same
+        index there, where it is known."""
         captions = self._captions(index, on_host)
         values = captions.values
         if values.is_floating_point():
             return replace(captions, values=values.float())
-        return replace(captions, values=values[:, : int(captions.counts.max())])
+        values = values[:, : int(captions.counts.max())]
+        if self.contexts is not None:
+            places = torch.arange(values.shape[1], device=self.device)
+            is_padding = places >= captions.lengths[:, None]
+            vectors = moved(self.contexts[values.to(self.contexts.device)], self.device)
+            values = vectors.float().masked_fill(is_padding[:, :, None], 0)
+        return replace(captions, values=values)
 
     def _captions(self, index: Tensor | slice, on_host: Tensor | None = None) -> Captions:
         there = index.cpu() if isinstance(index, Tensor) and on_host is None else on_host
@@ -172,7 +179,7 @@ class SplitInputs:
 
 
 def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
-    """Words of the training captions only; None for methods that take sentence vectors."""
+    """Words of the training captions only; None for methods that take vectors."""
     texts = data.captions["text"].iloc[data.split("train").caption_rows]
     if takes.text == "tokens":
         return Vocabulary.of(texts, takes.min_count)
@@ -202,14 +209,22 @@ def split_inputs(
     split = data.split(name)
     if not len(split.caption_rows):
         raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
-    images = torch.from_numpy(image_features(data, cell, takes.image, name))
+    images, contexts = torch.from_numpy(image_features(data, cell, takes.image, name)), None
+    rows, ids = consecutive(split.caption_rows), data.captions["caption_id"].tolist()
     if vocabulary:
         texts = data.captions["text"].iloc[split.caption_rows].tolist()
         values, lengths = (torch.from_numpy(array) for array in vocabulary.encode(texts))
+    elif takes.text == "contextual":
+        ends = torch.from_numpy(read_array(Path(cell.texts), "ends", cell.dataset, ids))
+        vectors = np.load(Path(cell.texts) / "contextual.npy", mmap_mode="c", allow_pickle=False)
+        lengths = ends.diff(prepend=ends.new_zeros(1))[rows]
+        ends, start = ends[rows], int(ends[rows][0] - lengths[0])
+        contexts = resident(torch.from_numpy(vectors[start : ends[-1]]), device)
+        places = torch.arange(int(lengths.max())).minimum(lengths[:, None] - 1)
+        values = (ends - lengths - start)[:, None] + places
     else:
-        ids = data.captions["caption_id"].tolist()
         vectors = read_array(Path(cell.texts), "sentence", cell.dataset, ids)
-        values = torch.from_numpy(vectors[consecutive(split.caption_rows)])
+        values = torch.from_numpy(vectors[rows])
         lengths = torch.ones(len(values), dtype=torch.int64)
     return SplitInputs(
         images=images if takes.image == "pixels" else resident(images, device),
@@ -219,6 +234,7 @@ def split_inputs(
         image_of_caption=torch.from_numpy(split.image_of_caption).to(device),
         group_of_image=torch.from_numpy(split.group_of_image).to(device),
         device=device,
+        contexts=contexts,
     )
 
 

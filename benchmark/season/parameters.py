@@ -14,6 +14,7 @@ Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what the
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 BROUGHT = "brought"  # family of rows that `score` added
 DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
+TRANSFORMER = "transformer"  # the text encoder that needs no word vectors
 SAMPLES, RETRIEVED = "samples.npz", "retrieved.npz"  # files of a cell's results
 AS_IN_PAPER = "as in paper"  # for a network: the one that the preset's paper feeds it
 Network = Literal["as in paper"] | Name
@@ -23,7 +24,13 @@ def module_of(network: str) -> str:
     """The module of benchmark/features/ that provides an image network."""
     if network == DRAWN:
         return DRAWN
+    if network.startswith("timm_"):
+        return "timm_cnn"
     return DETECTORS if network.startswith("fasterrcnn") else "torchvision_cnn"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
 class Strict(BaseModel):
@@ -79,7 +86,7 @@ class WordVectors(Strict):
 
     @property
     def slug(self) -> str:
-        origin = re.sub(r"[^a-z0-9]+", "-", Path(self.vectors).stem.lower()) if self.vectors else ""
+        origin = _plain(Path(self.vectors).stem) if self.vectors else ""
         return f"words_{origin or 'trained'}{self.size}"
 
 
@@ -89,7 +96,7 @@ class SentenceEncoder(Strict):
     size: int | None = Field(None, ge=2, le=1_000_000)  # of the vectors; None: the encoder's own
     centres: int = Field(30, ge=1, le=10_000)  # hglmm: mixture components
     hidden: int = Field(2048, ge=1, le=100_000)  # bilstm_max: units a direction
-    weights: str | None = None  # bilstm_max: published weights; None: random ones
+    weights: str | None = None  # bilstm_max: published weights, None: random; transformer: folder
     words: WordVectors | None = None  # its own; None: those of the dataset
     masked: bool = True  # bilstm_max: padding is left out of the maximum
     standardise: bool = False  # per dimension, with the training captions' mean and deviation
@@ -99,8 +106,9 @@ class SentenceEncoder(Strict):
         marks = [str(self.size)] if self.size else []
         marks += [f"c{self.centres}"] * (self.centres != 30)
         marks += [f"h{self.hidden}"] * (self.hidden != 2048)
-        marks += ["loaded"] * bool(self.weights) + ["unmasked"] * (not self.masked)
-        return "_".join(marks + ["std"] * self.standardise)
+        marks += [_plain(Path(self.weights).name)] if self.weights else []
+        marks += ["unmasked"] * (not self.masked) + ["std"] * self.standardise
+        return "_".join(marks)
 
 
 class DatasetSettings(Strict):
@@ -122,7 +130,7 @@ class FeatureSet(Strict):
 
     dataset: Name
     reader: Name  # module of datasets/
-    kind: Literal["pictures", "words", "sentences", "phrases", "proposals"]
+    kind: Literal["pictures", "words", "sentences", "contexts", "phrases", "proposals"]
     encoder: Name  # module of benchmark/features/
     folder: str
     source: str  # what is encoded: the prepared dataset, or the word vectors that sentences use
@@ -178,7 +186,7 @@ class Cell(Evaluated):
     network: str | None = None  # image network that the paper feeds the preset
     images: str  # feature folder
     backbone: Name | None = None  # module of benchmark/features/ with the image network, for pixels
-    texts: str | None = None  # feature folder, for methods that take vectors of captions or phrases
+    texts: str | None = None  # feature folder, for methods that take vectors of texts or tokens
     words: str | None = None  # feature folder of word vectors, for methods that take words
     start: str | None = None  # checkpoint that training goes on from
 

@@ -18,6 +18,7 @@ from benchmark.season.parameters import (
     AS_IN_PAPER,
     RETRIEVED,
     SAMPLES,
+    TRANSFORMER,
     Brought,
     Cell,
     FeatureSet,
@@ -41,7 +42,8 @@ from benchmark.season.plugins import (
 )
 
 Value = TypeVar("Value")
-VECTORS = {"sentence": "sentences", "phrase": "phrases"}  # what a method takes -> kind of features
+# What a method takes -> kind of features.
+VECTORS = {"sentence": "sentences", "phrase": "phrases", "contextual": "contexts"}
 
 
 def resolve(
@@ -225,6 +227,7 @@ class _Resolver:
         if takes.text in VECTORS:
             chosen = self._set_for(preset, self.season.sentence_of)
             encoder = [row.sentence or "mean_words", *chosen][-1]
+            encoder = TRANSFORMER if takes.text == "contextual" else encoder
             texts = self._vectors(dataset, VECTORS[takes.text], encoder)
         return {
             "method": method,
@@ -299,10 +302,20 @@ class _Resolver:
         return row.network if chosen == AS_IN_PAPER else chosen
 
     def _vectors(self, dataset: str, kind: str, encoder: str) -> str:
-        """Of captions, or of phrases."""
+        """Of captions, of their tokens, or of phrases."""
         chosen = self.season.datasets[dataset]
         by_encoder = chosen.phrases if kind == "phrases" else chosen.sentence
         settings = by_encoder.get(encoder, SentenceEncoder())
+        if encoder == TRANSFORMER:
+            if not settings.weights:
+                where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
+                do = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
+                raise UserError(where, "the folder of its weights", "none", do)
+            if kind == "contexts":
+                settings = SentenceEncoder(weights=settings.weights)
+            slug = f"{encoder}_{settings.slug}"
+            slug = {"phrases": f"phrases_{slug}", "contexts": f"{slug}_tokens"}.get(kind, slug)
+            return self._encoding(dataset, kind, encoder, {"sentence": settings}, slug)
         words = settings.words or chosen.words
         source = self._encoding(dataset, "words", "word2vec", {"words": words})
         marks = ["phrases"] * (kind == "phrases") + [encoder, settings.slug, words.slug]

@@ -179,7 +179,8 @@ def retrieval_data(
         scores = model_scores.score(model, validation)
         return selection.retrieval_recalls(scores, validation.relevant, data.card["ways"])
 
-    text_size = len(vocabulary) if vocabulary else train.captions.values.shape[1]
+    vectors = train.captions.values if train.contexts is None else train.contexts
+    text_size = len(vocabulary) if vocabulary else vectors.shape[1]
     train = replace(train, class_of_image=torch.from_numpy(classes).to(device))
     sizes = Sizes(image=image_size, text=text_size, classes=int(classes.max()) + 1)
     return train, validate, sizes, vocabulary
