@@ -119,7 +119,7 @@ class Trial:
         return _random(1, count, *shape)
 
     def captions(self, count: int) -> Captions:
-        """Vectors (C, F), or word ids (C, W) of 2 to W words."""
+        """Vectors (C, F), or word ids (C, W) or vectors (C, W, F) of 2 to W words."""
         if self.takes.text in VECTORS:
             values = _random(2, count, SIZES.text)
             return Captions(values=values, lengths=torch.ones(count, dtype=torch.int64))
@@ -127,7 +127,10 @@ class Trial:
         lengths = torch.randint(2, WORDS + 1, (count,), generator=generator)
         lengths[0] = WORDS
         values = torch.randint(1, SIZES.text, (count, WORDS), generator=generator)
-        return Captions(values=values * (torch.arange(WORDS) < lengths[:, None]), lengths=lengths)
+        there = torch.arange(WORDS) < lengths[:, None]
+        if self.takes.text == "contextual":
+            values, there = _random(2, count, WORDS, SIZES.text), there[..., None]
+        return Captions(values=values * there, lengths=lengths)
 
     def batch(self, groups: list[int], phases: list[Phase]) -> Batch | RegionBatch:
         """Rows of these groups, each a class, with a pool where a phase asks for one. Of regions,
@@ -245,7 +248,8 @@ def _try_scores(trial: Trial) -> None:
         _check_again(trial, model)
     if takes.text not in VECTORS:
         with trial.promise("padding changes no score, and a caption without words does no harm"):
-            wider = torch.nn.functional.pad(captions.values, (0, 9))
+            last = (0, 0) * (captions.values.dim() - 2)
+            wider = torch.nn.functional.pad(captions.values, (*last, 0, 9))
             again = _scored(trial, model, Captions(values=wider, lengths=captions.lengths))
             _check_equal(again, whole, "scores of wider captions")
             captions.values[3], captions.lengths[3] = 0, 1

@@ -89,7 +89,8 @@ class Inputs:
     are features of boxes where something may be, for localisation.
     text: "tokens", word ids (C, W) with 0 for padding, framed by <start> and <end>, rare words as
     <unk>; "words", ids of the words that have a vector and no others; "sentence" vectors (C, F);
-    "phrase" vectors (C, F), for localisation.
+    "contextual" vectors of words (C, W, F), zeros for padding; "phrase" vectors (C, F), for
+    localisation.
     min_count: with tokens, how often a word occurs in the training captions to be no rare word.
     word_vectors: Model gets a keyword `word_vectors`, (V, E), row v for word id v.
     clusters: 0, or the number of k-means clusters of the images per group; they replace the groups
@@ -100,7 +101,7 @@ class Inputs:
 
     task: Literal["retrieval", "localisation"] = "retrieval"
     image: Literal["pooled", "regions", "pixels", "proposals"]
-    text: Literal["tokens", "words", "sentence", "phrase"]
+    text: Literal["tokens", "words", "sentence", "contextual", "phrase"]
     min_count: int = 1
     word_vectors: bool = False
     clusters: float = 0.0
@@ -122,7 +123,7 @@ class Inputs:
 class Sizes:
     """Sizes that the data decides.
 
-    image: size of an image feature. text: size of the vocabulary, or of a sentence vector.
+    image: size of an image feature. text: size of the vocabulary, or of a text vector.
     classes: how many classes the training images have.
     """
 
@@ -133,7 +134,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Captions:
-    """Text of C captions: `values` is (C, W) word ids or (C, F) vectors.
+    """Text of C captions: `values` is (C, W) word ids, (C, F) vectors or (C, W, F) words' vectors.
 
     `lengths` (C,) counts the words of each row, 1 or more (a row without known words is one
     padding); for vectors it is all ones. `lengths_on_host` are the same numbers there, where they
