@@ -137,8 +137,8 @@ def softmax_pairs(scores_BB: Tensor, negative_BB: Tensor, t: Tensor) -> tuple[Te
 
 @in_float32
 def sigmoid_pairs(scores_BB: Tensor, negative_BB: Tensor, t: Tensor, b: Tensor) -> Tensor:
-    """SigLIP, Eq. 1: -log sigmoid(z (t x . y + b)) of all pairs, summed, over the rows; label z is 1
-    on the diagonal and -1 for negatives."""
+    """SigLIP's loss: -log sigmoid(z (t x . y + b)) of all pairs, summed, over the rows; the label z
+    is 1 on the diagonal and -1 for negatives."""
     logits_BB = t.exp() * scores_BB + b
     right = F.softplus(-logits_BB.diagonal()).sum()
     return (right + (F.softplus(logits_BB) * negative_BB).sum()) / len(scores_BB)
