@@ -392,7 +392,10 @@ def text_of(takes: methods.Inputs, count: int, seed: int = 2) -> methods.Caption
     rng = np.random.default_rng(seed)
     lengths = rng.integers(2, 8, count)
     lengths[0] = 7
-    words = rng.integers(1, SIZES.text, (count, 7)) * (np.arange(7) < lengths[:, None])
+    there = np.arange(7) < lengths[:, None]
+    words = rng.integers(1, SIZES.text, (count, 7)) * there
+    if takes.text == "contextual":
+        words = numbers(seed, count, 7, SIZES.text) * there[..., None]
     return methods.Captions(values=torch.from_numpy(words), lengths=torch.from_numpy(lengths))
 
 

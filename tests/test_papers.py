@@ -45,6 +45,7 @@ TABLES = {  # rows and printed numbers of every table, counted in the papers by 
     },
     "scan": {"1": (13, 72), "2": (21, 110), "3": (6, 34), "4": (6, 36), "5": (7, 68)},
 }
+ABSTRACTS = ("siglip", "vse_infinity", "vse_plus_plus")  # no more of these papers is at hand
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2000, "venue": "V", "source": "S"},
     "tables": {
@@ -99,12 +100,13 @@ def test_every_table_is_there_with_all_its_rows_and_numbers():
         }
         for name, paper in papers().items()
     }
-    assert counted == TABLES
+    assert counted == TABLES | dict.fromkeys(ABSTRACTS, {})
 
 
 def test_every_figure_is_there_once_with_its_place_or_a_reason():
     """Counted in the papers' captions; 6.1 of 003 is the one table without results."""
     counts = {"instance_loss": 15, "two_branch": 2, "cyclematch": 8, "scan": 13}
+    counts |= dict.fromkeys(ABSTRACTS, 0)
     for name, paper in papers().items():
         listed = [number for key in paper.figures for number in key.split(", ")]
         chapter = "6." if name == "cyclematch" else ""

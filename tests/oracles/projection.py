@@ -1,0 +1,44 @@
+"""The losses of `projection` that no other oracle has, by loops over pairs.
+
+s[i][c] is the score of image i and caption c, ids[i] the image that row i shows. Another caption of
+the same image is left out: it is neither right nor wrong.
+"""
+
+import math
+
+
+def info_nce(s, ids, scale):
+    """(of images, of captions): halves of CLIP's loss, each the mean over the rows of minus the log
+    of the probability that a softmax gives to what belongs together."""
+    count, halves = len(s), []
+    for score in (lambda a, b: s[a][b], lambda a, b: s[b][a]):
+        total = 0.0
+        for a in range(count):
+            powers = 0.0
+            for b in range(count):
+                if b == a or ids[b] != ids[a]:
+                    powers += math.exp(scale * score(a, b))
+            total -= math.log(math.exp(scale * score(a, a)) / powers)
+        halves.append(total / count / 2)
+    return halves
+
+
+def sigmoid(s, ids, scale, bias):
+    """SigLIP: every pair is right or wrong for itself; the sum of all pairs over the rows."""
+    total = 0.0
+    for i in range(len(s)):
+        for c in range(len(s)):
+            if i == c or ids[i] != ids[c]:
+                label = 1 if i == c else -1
+                total -= math.log(1 / (1 + math.exp(-label * (scale * s[i][c] + bias))))
+    return total / len(s)
+
+
+def perceptron(x, w1, b1, w2, b2):
+    """Linear, ReLU, linear, then unit length."""
+    hidden = [max(0.0, b + sum(w * v for w, v in zip(row, x, strict=True)))
+              for row, b in zip(w1, b1, strict=True)]  # fmt: skip
+    out = [b + sum(w * v for w, v in zip(row, hidden, strict=True))
+           for row, b in zip(w2, b2, strict=True)]  # fmt: skip
+    length = math.sqrt(sum(v * v for v in out))
+    return [v / length for v in out]
