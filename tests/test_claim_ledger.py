@@ -12,6 +12,8 @@ from benchmark.boards.claim_ledger import (
     UNPLAYABLE,
     UNTRAINED,
     Group,
+    SeasonClaims,
+    judged_again,
     ledger,
     read_seasons,
     untested_reasons,
@@ -155,6 +157,38 @@ def test_a_claim_that_drawings_alone_decide_is_known():
 
 def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
+
+
+@pytest.mark.parametrize(
+    ("weak", "strong", "outcome"),
+    [
+        ("holds", "holds", "kept"),
+        ("holds", "undecided", "undecided now"),
+        ("holds", "reversed", "changed"),
+        ("undecided", "no difference beyond the margin", "decided now"),
+        ("undecided", "undecided", "still undecided"),
+    ],
+)
+def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak, strong, outcome):
+    """The best row tells which features are stronger, not the order or the names of seasons."""
+    levels = {"z": (strong, 290.0), "a": ("reversed", 150.0), "m": (weak, 250.0)}
+    seasons = [at_level(name, *of) for name, of in levels.items()]
+    seasons.append(season("drawn", judged("reversed"), title="Photos", split="drawn"))
+    seasons.append(season("other", judged("reversed"), title="Other photos"))
+    (again,) = judged_again(ledger(seasons))
+    assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
+    assert again.outcome == outcome
+
+
+def at_level(name: str, verdict: str, level: float) -> SeasonClaims:
+    """A season whose best row in retrieval has this level."""
+    told = season(name, judged(verdict), title="Photos")
+    (data,) = told.datasets
+    (leader,) = data.leaders
+    best = leader.places[0].model_copy(update={"mean": level})
+    leader = leader.model_copy(update={"places": [best, *leader.places[1:]]})
+    data = data.model_copy(update={"leaders": [leader]})
+    return told.model_copy(update={"datasets": [data]})
 
 
 def test_a_file_that_is_none_names_itself(tmp_path):

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -30,6 +31,7 @@ UNPLAYABLE = "about what nothing here can measure"
 ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
+OUTCOMES = ("changed", "undecided now", "decided now", "kept", "still undecided")
 
 # A season's claims.json ---------------------------------------------------------------------------
 
@@ -73,6 +75,8 @@ class Finding(Strict):
     # changes the verdict
     place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
     is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
+    title: str = Field("", exclude=True)  # in the ledger: the dataset
+    level: float = Field(0.0, exclude=True)  # in the ledger: of the best row in retrieval
 
     @property
     def compared(self) -> Compared:
@@ -122,6 +126,7 @@ class Measured(Strict, extra="ignore"):
     title: str
     split: str  # its name; two may have as many test images
     images: int  # of the test split
+    features: str = ""  # what rows are fed: the image network, and the encoders of sentences
     leaders: list[Leader]
     claims: list[Finding]
 
@@ -289,6 +294,8 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
     for season in seasons:
         for data in season.datasets:
             where = {"place": f"{data.title} ({season.season})", "is_drawn": data.split == DRAWN}
+            levels = [leader.best.mean for leader in data.leaders if leader.task == "retrieval"]
+            where |= {"title": data.title, "level": max(levels, default=0.0)}
             for finding in data.claims:
                 row = rows.get((finding.paper, finding.id))
                 if row and finding.parts:
@@ -298,6 +305,39 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
                     row.lacks[finding.reason].append(season.season)
     order = list(Group)
     return sorted(rows.values(), key=lambda row: order.index(row.group))
+
+
+class Again(NamedTuple):
+    """A claim that was tested twice on the same photographs."""
+
+    row: LedgerRow
+    weak: Finding  # on the features whose best row is lower
+    strong: Finding
+
+    @property
+    def outcome(self) -> str:
+        """What becomes of the verdict."""
+        weak, strong = (of.conclusion for of in (self.weak, self.strong))
+        if Conclusion.UNDECIDED in (weak, strong):
+            alike = "still undecided" if weak == strong else "undecided now"
+            return "decided now" if weak == Conclusion.UNDECIDED != strong else alike
+        return "kept" if weak == strong else "changed"
+
+
+def judged_again(rows: Sequence[LedgerRow]) -> list[Again]:
+    """The claims with tests on several features of the same photographs: of these tests the one on
+    the strongest features, and that on the next weaker ones. The strength of features is the level
+    of the best row on them."""
+    found = []
+    for row in rows:
+        if row.group == Group.UNCOUNTED:
+            continue
+        on_photographs = [finding for finding in row.findings if not finding.is_drawn]
+        for title in dict.fromkeys(finding.title for finding in on_photographs):
+            tests = [finding for finding in on_photographs if finding.title == title]
+            if len(tests) > 1:
+                found.append(Again(row, *sorted(tests, key=lambda of: of.level)[-2:]))
+    return sorted(found, key=lambda again: OUTCOMES.index(again.outcome))
 
 
 def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:

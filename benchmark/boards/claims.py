@@ -43,7 +43,7 @@ from benchmark.papers.printed_tables import (
     sides,
 )
 from benchmark.scoring import METRICS
-from benchmark.season.parameters import Params
+from benchmark.season.parameters import DatasetSettings, Params
 from benchmark.stats import verdicts as rules
 from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
 
@@ -286,17 +286,26 @@ def season_claims(
         commits=sorted({facts.git_commit for facts in runs}),
         versions=sorted({facts.packages["torch"] for facts in runs}),
         datasets=[
-            _measured(board, verdicts[board.dataset], layers[board.dataset]) for board in boards
+            _measured(
+                board,
+                params.datasets[board.dataset],
+                verdicts[board.dataset],
+                layers[board.dataset],
+            )
+            for board in boards
         ],
     )
 
 
-def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Measured:
+def _measured(
+    board: Board, settings: DatasetSettings, verdicts: Sequence[Verdict], layers: Sequence
+) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.title,
         split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
+        features=", ".join([settings.image.network, *settings.sentence]),
         leaders=[_leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
         claims=[
             Finding(

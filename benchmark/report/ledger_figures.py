@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchmark.boards.claim_ledger import Finding, Group, LedgerRow
+from benchmark.boards.claim_ledger import Again, Finding, Group, LedgerRow, judged_again
 from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import ReportFigure
 from benchmark.report.figure_style import (
@@ -81,6 +81,13 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
             "interval per test, from the opposite of what is printed over no effect to twice as "
             "printed.",
         )
+    if again := judged_again(rows):
+        yield ReportFigure(
+            name="features",
+            figure=features_figure(again),
+            alt=f"{len(again)} claims on weaker and on stronger features of the same photographs, "
+            "each with its 95% intervals, by what becomes of the verdict.",
+        )
 
 
 def _counted(rows: Sequence[LedgerRow]) -> str:
@@ -125,6 +132,20 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     counts = Counter(row.group for row in rows)
     tested = [row for row in rows if row.findings and row.group != Group.UNCOUNTED]
     lines = [ledger_line(row, markers, counts[row.group]) for row in tested]
+    legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
+    legend += [PRINTED, NO_SCALE, *LOOKS.values()]
+    return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
+
+
+def features_figure(again: Sequence[Again]) -> Figure:
+    """A line per claim that was tested on two sets of features, the weaker above the stronger."""
+    places = sorted({finding.place for of in again for finding in (of.weak, of.strong)})
+    markers = dict(zip(places, MARKERS, strict=False))
+    lines = []
+    for of in again:
+        row = replace(of.row, findings=[of.weak, of.strong])
+        line = ledger_line(row, markers, len(again))
+        lines.append(replace(line, panel=of.outcome.capitalize(), beside=""))
     legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
     return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)

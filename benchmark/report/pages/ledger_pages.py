@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from benchmark.boards import flags
 from benchmark.boards.claim_ledger import (
     FAILED,
+    OUTCOMES,
     Compared,
     Finding,
     Group,
     LedgerRow,
     SeasonClaims,
+    judged_again,
     untested_for,
     untested_reasons,
 )
@@ -32,6 +34,7 @@ def ledger_page(
     """reports/README.md; `figures` are the Markdown of papers and ledger."""
     by_group = {group: [row for row in rows if row.group == group] for group in Group}
     failing = [row for group in FAILING for row in by_group[group]]
+    again = judged_again(rows)
     failing.sort(key=lambda row: -sum(f.conclusion in FAILED for f in row.findings))
     return filled(
         "ledger.md.j2",
@@ -51,6 +54,9 @@ def ledger_page(
         group=Group,
         blocking={flags.NAMES[letter]: why for letter, why in flags.BLOCKING.items()},
         leaders=leaders(seasons),
+        again=again,
+        outcomes=[(of, [a for a in again if a.outcome == of]) for of in OUTCOMES],
+        on_features=claim_table({a.row: [a.weak, a.strong] for a in again}),
         layers=of_layers(seasons),
         surprises=failing,
         rows=rows,
@@ -97,6 +103,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
         {
             "board": f"{data.title} ({season.season}), {leader.task}",
             "test images": data.images,
+            "features": data.features,
             "best row": leader.best.title,
             "metric": leader.metric,
             "level, 95% interval": Number(value=leader.best.mean, low=leader.low, high=leader.high),
