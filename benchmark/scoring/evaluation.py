@@ -123,7 +123,7 @@ def of_retrieval(
         if way in ways
     }
     seen = overview(tiles, relevance, names, of_layers.values())
-    counts = {name: _rank_counts(name, seen, relevance) for name in names}
+    counts = {name: rank_counts(name, seen, relevance) for name in names}
     best = {way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways}
     matched_M, dtype = seen.matched["i2t"].astype(seen.dtype("i2t")), seen.dtype("i2t")
     distributions = Distributions(matched_M, seen.ranges["i2t"], relevance.size)
@@ -164,7 +164,7 @@ def of_retrieval(
     return Evaluation(metrics=found, scores=kept, retrieved=retrieved)
 
 
-def _rank_counts(name: str, seen: Overview, relevance: Relevance) -> RankCounts:
+def rank_counts(name: str, seen: Overview, relevance: Relevance) -> RankCounts:
     """Of a direction, or within the folds of the test split."""
     scores_M = seen.matched[name].astype(seen.dtype(name))
     query_M = seen.images if name.startswith("i2t") else seen.captions

@@ -12,6 +12,7 @@ Option = bool | int | float | str | None
 Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+Correction = Literal["nnn", "inverted_softmax", "qb_norm", "dual_softmax"]  # scoring/corrections.py
 BROUGHT = "brought"  # family of rows that `score` added
 DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
 SAMPLES, RETRIEVED = "samples.npz", "retrieved.npz"  # files of a cell's results
@@ -209,9 +210,10 @@ class Cell(Evaluated):
 
 
 class Fusion(Evaluated):
-    """A cell without a training of its own: scores of trained cells as one score."""
+    """A cell without a training of its own: scores of trained cells as one score, their mean where
+    it is corrected."""
 
-    how: Literal["average", "adaptive", "weighted"]
+    how: Literal["average", "adaptive", "weighted"] | Correction
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
 
@@ -252,6 +254,7 @@ class Season(Strict):
     datasets: dict[Name, DatasetSettings]  # by name
     methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
     presets: list[Name] | Literal["all"]  # what they are made of is added
+    corrections: dict[Correction, list[Name]] = {}  # of scores: rows PRESET_CORRECTION of presets
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds  # three for verdicts
     seeds_of: dict[str, Seeds] = {}  # seeds instead of these
@@ -264,6 +267,11 @@ class Season(Strict):
     options: dict[str, dict[str, Option]] = {}  # the budget's changes
     pages: list[str] = ["*"]  # presets whose samples of the first seed git keeps, for figures
     answers: list[str] = ["*"]  # presets whose first answers to each query git keeps
+
+    @property
+    def corrected(self) -> dict[str, tuple[str, Correction]]:
+        """Each row of corrected scores -> its preset, and how."""
+        return {f"{of}_{how}": (of, how) for how, those in self.corrections.items() for of in those}
 
 
 class Params(Strict):
@@ -278,6 +286,7 @@ class Params(Strict):
     cells: dict[str, Cell] = {}
     fusions: dict[str, Fusion] = {}
     methods: dict[Name, MethodFile] = {}  # own ones
+    corrected: dict[str, tuple[str, Correction]] = {}
     claims: list[OwnClaim] = []
     brought: dict[str, Brought] = {}  # `score` wrote their records
 

@@ -32,6 +32,7 @@ from benchmark.season.parameters import (
 from benchmark.season.plugins import (
     Known,
     Preset,
+    corrected_presets,
     inputs_of,
     method_digest,
     method_of,
@@ -62,7 +63,9 @@ def resolve(
     fits nothing.
     """
     known = (presets() if known is None else known) | own_presets(season.methods)
+    corrected = corrected_presets(season.corrected, known)
     named = list(known) if season.presets == "all" else season.presets
+    known, named = known | corrected, [*named, *corrected]
     needed = [each for preset in named if preset in known for each in needs(preset, known)]
     season = season.model_copy(update={"presets": list(dict.fromkeys([*named, *needed]))})
     rows = {row.preset for row in (brought or {}).values()}
@@ -98,6 +101,7 @@ def resolve(
         cells=resolver.cells,
         fusions=resolver.fusions,
         methods=season.methods,
+        corrected=season.corrected,
         claims=season.claims,
         brought=brought or {},
     )
@@ -151,14 +155,19 @@ class _Resolver:
         self.fusions: dict[str, Fusion] = {}
 
     def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are run on a dataset."""
+        """Those of the season that are run on a dataset; a correction where its preset is."""
         patterns = self.season.datasets[dataset].presets
         wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
         unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-        return [p for p in self.season.presets if _fits(p, wanted) and not _fits(p, unwanted)]
+        of = {preset: self._corrects(preset) for preset in self.season.presets}
+        return [p for p in of if _fits(of[p], wanted) and not _fits(of[p], unwanted)]
 
     def seeds(self, preset: str) -> list[int]:
+        preset = self._corrects(preset)
         return [self.season.seeds, *self._set_for(preset, self.season.seeds_of)][-1]
+
+    def _corrects(self, preset: str) -> str:
+        return self.season.corrected.get(preset, (preset,))[0]
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
         """What is set for a preset: for its method, then for patterns, in their order."""
