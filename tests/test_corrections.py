@@ -1,7 +1,6 @@
 """Corrections of scores for hubs: against loops, where they change nothing, and as rows."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -17,7 +16,7 @@ from benchmark.data import prepared_tables
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import RefusedError, corrections, model_scores
-from benchmark.scoring.corrections import GRIDS, Asked, Corrected, chosen, correction
+from benchmark.scoring.corrections import GRIDS, Asked, Corrected, chosen
 from benchmark.scoring.inputs import split_inputs
 from benchmark.scoring.relevance import Matrices, Relevance, ranks_of
 from benchmark.season.parameters import Correction
@@ -35,16 +34,14 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
 def asked(how: str, way: str, scores: np.ndarray, bank: np.ndarray, size=(4, 5)) -> list[Asked]:
     """The split and the bank, one row per query."""
     matrices = [scores, scores if how == "dual_softmax" else bank]
-    tiles = [Matrices(size, i2t=m if way == "i2t" else m.T) for m in matrices]
-    return [Asked(way, *m.shape, of) for m, of in zip(matrices, tiles, strict=True)]
+    turned = matrices if way == "i2t" else [matrix.T for matrix in matrices]
+    return [Asked(way, *matrix.shape, Matrices(size, i2t=matrix)) for matrix in turned]
 
 
 def corrected(how: str, way: str, scores: np.ndarray, bank: np.ndarray, given: dict, size=(4, 5)):
     """Corrected scores, one row per query, from tiles of `size`."""
-    split, of_bank = asked(how, way, scores, bank, size)
-    by = partial(correction(how, split, of_bank, [given]), given)
     found = np.full((scores if way == "i2t" else scores.T).shape, np.nan)
-    for tile in Corrected(split.tiles, {way: by}):
+    for tile in Corrected(how, {way: asked(how, way, scores, bank, size)}, {way: given}):
         found[np.ix_(tile.rows, tile.columns)] = tile.of(way)
     return found if way == "i2t" else found.T
 
@@ -213,7 +210,7 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
 def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
     cell = cell_of("two_branch")
     train_cell(cell)
-    monkeypatch.setattr(evaluate, "BANK", 3)
+    monkeypatch.setattr(corrections, "BANK", 3)
     rows = [fusion_of(cell, how="nnn").model_copy(update={"seed": seed}) for seed in (0, 0, 1)]
     scores = [scored(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
     assert (scores[0] == scores[1]).all() and not (scores[0] == scores[2]).all()
@@ -239,16 +236,16 @@ def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
     original = corrections.chosen
 
     def chosen(how, split, bank, relevance):
-        asked_of.append((split.queries, split.items, bank.queries, bank.items))
+        asked_of.append([(of.way, of.images, of.captions) for of in (split, bank)])
         return original(how, split, bank, relevance)
 
     monkeypatch.setattr(corrections, "chosen", chosen)
     evaluated(fusion_of(cell, how="qb_norm"), cell)
     data = prepared_tables.read("tiny")
     val, train = data.split("val"), data.split("train")
-    images, captions = len(val.image_rows), len(val.caption_rows)
-    of_bank = len(train.image_rows), len(train.caption_rows)
+    sizes = [(len(of.image_rows), len(of.caption_rows)) for of in (val, train)]
+    (images, captions), of_bank = sizes
     assert asked_of == [
-        (images, captions, of_bank[0], captions),
-        (captions, images, of_bank[1], images),
+        [("i2t", images, captions), ("i2t", of_bank[0], captions)],
+        [("t2i", images, captions), ("t2i", images, of_bank[1])],
     ]

@@ -45,6 +45,7 @@ from benchmark.features.brought_rows import parquet_table, separator_of
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
+from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import (
     FOLDED,
     METRICS,
@@ -198,7 +199,10 @@ def files_of(name: str) -> list[str]:
 
 def is_trained(name: str) -> bool:
     """Whether a result has trainings of its own, as far as its preset tells."""
-    _, declared = presets().get(preset_of(name), (None, None))
+    preset = preset_of(name)
+    if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
+        return False
+    _, declared = presets().get(preset, (None, None))
     return declared is None or not declared.fuse and declared.options.get("trains", True) is True
 
 

@@ -61,8 +61,6 @@ from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
-BANK = 2000  # training images, and training captions, that corrections know: drawn by the seed
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cell", help="a trained cell or a fusion")
@@ -226,34 +224,32 @@ def _corrected(
     validation chose for each direction. The cost of the row has neither in it."""
     device, how, val = models[0].inputs.device, cell.how, data.split("val")
     on_val, banks = [], []
-    for each in models:
-        of = model_on_split(each.trained, data, "val", device)
+    for trained in (each.trained for each in models):
+        of = model_on_split(trained, data, "val", device)
         on_val.append(model_scores.encoded(of.model, of.inputs, of.parts))
         if how != "dual_softmax":
-            of, rng = model_on_split(each.trained, data, "train", device), default_rng(cell.seed)
+            of, rng = model_on_split(trained, data, "train", device), default_rng(cell.seed)
             sizes = len(of.inputs.images), len(of.inputs.owners)
-            drawn = (torch.from_numpy(rng.permutation(size)[:BANK]) for size in sizes)
+            drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
             banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), of.parts))
     of_val = Relevance.of(val.group_of_image, val.image_of_caption)
-    val_stream = ScoreStream(on_val, fusion.mean)
-    told, by = {"how": how, "bank": {}}, {}
+    asked, given = _asked(ScoreStream(on_val, fusion.mean), banks), {}
     for way in data.card["ways"]:
-        told[way] = corrections.chosen(how, *_asked(way, val_stream, banks), of_val)
-        split, bank = _asked(way, stream, banks)
-        told["bank"][way] = bank.queries
-        by[way] = partial(corrections.correction(how, split, bank, [told[way]]), told[way])
-    return Corrected(stream, by), told
+        given[way] = corrections.chosen(how, *asked[way], of_val)
+    asked = {way: of for way, of in _asked(stream, banks).items() if way in given}
+    sizes = {way: bank.queries for way, (_, bank) in asked.items()}
+    return Corrected(how, asked, given), {"how": how, "bank": sizes} | given
 
 
-def _asked(way: str, stream: ScoreStream, banks: list[Encoded]) -> list[Asked]:
-    """The scores of a split with its own queries, and with those of the bank, if there is one."""
-    asking = ("images", "image_order") if way == "i2t" else ("captions", "caption_order")
-    pairs = zip(stream.members, banks, strict=bool(banks))
-    mixed = [replace(m, seconds={}, **{name: vars(b)[name] for name in asking}) for m, b in pairs]
-    found = []
-    for each in (stream, ScoreStream(mixed, fusion.mean) if mixed else stream):
-        sizes = len(each.members[0].image_order), len(each.members[0].caption_order)
-        found.append(Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each))
+def _asked(stream: ScoreStream, banks: list[Encoded]) -> dict[str, list[Asked]]:
+    """By direction the scores of a split with its own queries, and with those of the bank."""
+    found = {}
+    for way, kinds in (("i2t", ("images", "image_order")), ("t2i", ("captions", "caption_order"))):
+        pairs = zip(stream.members, banks, strict=bool(banks))
+        mixed = [replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs]
+        streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
+        firsts = [(each.members[0], each) for each in streams]
+        found[way] = [Asked(way, len(m.image_order), len(m.caption_order), of) for m, of in firsts]
     return found
 
 

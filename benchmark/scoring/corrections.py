@@ -17,115 +17,101 @@ An inverted softmax is written as its logarithm over beta: the order of a query'
 The gallery is the whole split, within folds too. G = gallery, Q = queries.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from benchmark.scoring.evaluation import overview, rank_counts
 from benchmark.scoring.metrics import retrieval_metrics
-from benchmark.scoring.relevance import Relevance, Tile, check_finite, of_direction
+from benchmark.scoring.relevance import BestItems, Relevance, Tile, check_finite, of_direction
 
+BANK = 2000  # images, and captions, of the training split, drawn by the seed
 BETAS = [{"beta": beta} for beta in (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)]  # QB-Norm's: 20
-GRIDS = {  # correction -> what is tried on validation
-    # Some of the paper's, alpha from 0.25 to 1.5 and k from 1 to 512.
+GRIDS = {  # correction -> what is tried on validation; of nnn some of what its paper tries
     "nnn": [{"k": k, "alpha": a} for k in (1, 4, 16, 64, 256) for a in (0.25, 0.5, 0.75, 1.0, 1.5)],
-    "inverted_softmax": BETAS,
-    "qb_norm": BETAS,
-    "dual_softmax": BETAS,
+    **dict.fromkeys(("inverted_softmax", "qb_norm", "dual_softmax"), BETAS),
 }
-LEAST = float(np.finfo(np.float32).min)
+Given = Mapping[str, float]  # k and alpha, or beta
 
 
 class Asked(NamedTuple):
-    """The scores of `queries` queries of a split or a bank with `items` items, in a direction."""
+    """Scores of the queries of a split, or of a bank, with the gallery of a split."""
 
     way: str
-    queries: int
-    items: int
+    images: int
+    captions: int
     tiles: Iterable[Tile]
+
+    @property
+    def queries(self) -> int:
+        return self.images if self.way == "i2t" else self.captions
 
 
 class Hubs:
-    """What queries tell of the items of a gallery, in one pass over their scores. Raises
-    RefusedError for scores that are not finite."""
+    """What queries tell of the items of a gallery, in one pass over their scores: the largest ones
+    of each item, log sum exp(beta s), and the best item of each query. Raises RefusedError for
+    scores that are not finite."""
 
-    def __init__(self, asked: Asked, tried: Sequence[Mapping[str, float]]) -> None:
-        self.betas = sorted({each["beta"] for each in tried if "beta" in each})
-        depth = min(max(each.get("k", 1) for each in tried), asked.queries)
-        self.largest_GK = np.full((asked.items, depth), LEAST)  # scores, the largest one last
-        self.sums = np.zeros((len(self.betas), asked.items))  # of exp(beta (s - the largest s))
-        self.best_Q, self.item_Q = np.full(asked.queries, -np.inf), np.full(asked.queries, -1)
+    def __init__(self, asked: Asked, tried: Iterable[Given]) -> None:
+        queries, items = asked.queries, asked.images + asked.captions - asked.queries
+        depth = max(each.get("k", 1) for each in tried)
+        self.nearest = BestItems(np.zeros(items), np.ones(queries), min(depth, queries))
+        self.best = BestItems(np.zeros(queries), np.ones(items), 1)
+        self.logs = {each["beta"]: np.full(items, -np.inf) for each in tried if "beta" in each}
         for tile in asked.tiles:
             scores = tile.of("i2t").astype(np.float64)
             check_finite(scores)
-            self._add(*of_direction(asked.way, tile, scores))
+            rows, columns, scores_QG = of_direction(asked.way, tile, scores)
+            self.nearest.add(columns, rows, scores_QG.T)
+            self.best.add(rows, columns, scores_QG)
+            for beta, log_G in self.logs.items():
+                log_G[columns] = np.logaddexp(log_G[columns], logsumexp(beta * scores_QG, axis=0))
 
-    def _add(self, queries: np.ndarray, items: np.ndarray, scores_QG: np.ndarray) -> None:
-        before = self.largest_GK[items].T
-        largest = np.sort(np.vstack([before, scores_QG]), axis=0)[-len(before) :]
-        for beta, sum_G in zip(self.betas, self.sums, strict=True):
-            sum_G[items] *= np.exp(beta * (before[-1] - largest[-1]))
-            sum_G[items] += np.exp(beta * (scores_QG - largest[-1])).sum(0)
-        self.largest_GK[items] = largest.T
-        best, value_Q = items[scores_QG.argmax(1)], scores_QG.max(1)
-        is_better = value_Q > self.best_Q[queries]
-        self.best_Q[queries[is_better]] = value_Q[is_better]
-        self.item_Q[queries[is_better]] = best[is_better]
-
-    def bias(self, items: np.ndarray, given: Mapping[str, float]) -> np.ndarray:
+    def bias(self, items: np.ndarray, given: Given) -> np.ndarray:
         """What is subtracted from the scores of some items, (G,)."""
-        if "k" in given:
-            return given["alpha"] * self.largest_GK[items, -given["k"] :].mean(1)
-        sum_G = self.sums[self.betas.index(given["beta"]), items]
-        return self.largest_GK[items, -1] + np.log(sum_G) / given["beta"]
+        if "beta" in given:
+            return self.logs[given["beta"]][items] / given["beta"]
+        return given["alpha"] * self.nearest.scores[items, : given["k"]].mean(1)
 
 
-def correction(
-    how: str, split: Asked, bank: Asked, tried: Sequence[Mapping[str, float]]
-) -> Callable[[Mapping[str, float], Tile], np.ndarray]:
-    """What corrects the scores of a tile of the split, (r, c) float64, with some of the parameters
-    of `tried`. The bank of a dual softmax is the split."""
-    hubs, own = Hubs(bank, tried), Hubs(split, tried) if how == "qb_norm" else None
-
-    def corrected(given: Mapping[str, float], tile: Tile) -> np.ndarray:
-        scores = tile.of("i2t").astype(np.float64)
-        queries, items, scores_QG = of_direction(split.way, tile, scores)
-        bias_G = hubs.bias(items, given)
-        if how == "dual_softmax":
-            found = scores_QG * np.exp(given["beta"] * (scores_QG - bias_G))
-        elif how == "qb_norm":
-            is_active_Q = np.isin(own.item_Q[queries], hubs.item_Q)
-            found = scores_QG - is_active_Q[:, None] * bias_G
-        else:
-            found = scores_QG - bias_G
-        return found if split.way == "i2t" else found.T
-
-    return corrected
-
-
-@dataclass(frozen=True)
 class Corrected:
-    """Tiles with corrected scores, by names that begin with their direction, and with i2t as it is
-    where it is not among them."""
+    """Tiles of corrected scores, float64, under the names of `parameters`, which begin with their
+    direction, and of i2t as it is if that is none of them. `asked` has the split and the bank of a
+    direction; the bank of a dual softmax is the split."""
 
-    tiles: Iterable[Tile]
-    by: Mapping[str, Callable[[Tile], np.ndarray]]
+    def __init__(
+        self, how: str, asked: Mapping[str, tuple[Asked, Asked]], parameters: Mapping[str, Given]
+    ) -> None:
+        self.how, self.parameters, tried = how, parameters, list(parameters.values())
+        self.tiles = next(iter(asked.values()))[0].tiles
+        self.hubs = {way: Hubs(bank, tried) for way, (_, bank) in asked.items()}
+        self.own = {w: Hubs(split, tried) for w, (split, _) in asked.items() if how == "qb_norm"}
 
     def __iter__(self) -> Iterator[Tile]:
         for tile in self.tiles:
-            scores = {name: corrected(tile) for name, corrected in self.by.items()}
+            scores = {name: self._scores(name, tile) for name in self.parameters}
             yield Tile(tile.rows, tile.columns, {"i2t": tile.of("i2t")} | scores)
 
+    def _scores(self, name: str, tile: Tile) -> np.ndarray:
+        scores, way, given = tile.of("i2t").astype(np.float64), name[:3], self.parameters[name]
+        queries, items, scores_QG = of_direction(way, tile, scores)
+        bias_G = self.hubs[way].bias(items, given)
+        found = scores_QG - bias_G
+        if self.how == "dual_softmax":
+            found = scores_QG * np.exp(given["beta"] * found)
+        if self.how == "qb_norm":
+            is_active_Q = np.isin(self.own[way].best.items[queries], self.hubs[way].best.items)
+            found = np.where(is_active_Q, found, scores_QG)
+        return found if way == "i2t" else found.T
 
-def chosen(how: str, split: Asked, bank: Asked, relevance: Relevance) -> dict[str, float]:
+
+def chosen(how: str, split: Asked, bank: Asked, relevance: Relevance) -> Given:
     """Of GRIDS the parameters with the highest rsum of a direction of the validation split, the
     first of equals."""
     grid = {f"{split.way} {number}": given for number, given in enumerate(GRIDS[how])}
-    of = correction(how, split, bank, GRIDS[how])
-    tiles = Corrected(split.tiles, {name: partial(of, given) for name, given in grid.items()})
+    tiles = Corrected(how, {split.way: (split, bank)}, grid)
     seen = overview(tiles, relevance, grid)
     counts = {name: rank_counts(name, seen, relevance) for name in grid}
     for tile in tiles:
