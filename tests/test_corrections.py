@@ -7,19 +7,26 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
+from builders import board, outcome, standing
 from oracles import corrections as naive
 from oracles import ranking
 from tiny_cells import cell_of, enter, evaluated, fusion_of, scored, train_cell
 
+from benchmark.boards import flags
+from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
 from benchmark.evaluate import __main__ as evaluate
 from benchmark.evaluate.trained_cells import trained_cell
+from benchmark.report.pages import result_tables
 from benchmark.scoring import RefusedError, corrections, model_scores
 from benchmark.scoring.corrections import GRIDS, Asked, Corrected, chosen
 from benchmark.scoring.inputs import split_inputs
 from benchmark.scoring.relevance import Matrices, Relevance, ranks_of
-from benchmark.season.parameters import Correction
+from benchmark.season import pipeline
+from benchmark.season.parameters import Correction, Params
+from benchmark.season.resolving import resolve
+from seasons import FUSION, SCAN, TWO_BRANCH, season, with_dataset
 
 IMAGES, CAPTIONS, BANK = 6, 11, 9
 OWNERS = np.sort(np.r_[np.arange(IMAGES), np.arange(CAPTIONS - IMAGES)])
@@ -35,7 +42,8 @@ def asked(how: str, way: str, scores: np.ndarray, bank: np.ndarray, size=(4, 5))
     """The split and the bank, one row per query."""
     matrices = [scores, scores if how == "dual_softmax" else bank]
     turned = matrices if way == "i2t" else [matrix.T for matrix in matrices]
-    return [Asked(way, *matrix.shape, Matrices(size, i2t=matrix)) for matrix in turned]
+    tiles = [Matrices(size, i2t=matrix) for matrix in turned]
+    return [Asked(way, *of.shape, each) for of, each in zip(matrices, tiles, strict=True)]
 
 
 def corrected(how: str, way: str, scores: np.ndarray, bank: np.ndarray, given: dict, size=(4, 5)):
@@ -236,7 +244,7 @@ def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
     original = corrections.chosen
 
     def chosen(how, split, bank, relevance):
-        asked_of.append([(of.way, of.images, of.captions) for of in (split, bank)])
+        asked_of.append([(of.way, of.queries, of.items) for of in (split, bank)])
         return original(how, split, bank, relevance)
 
     monkeypatch.setattr(corrections, "chosen", chosen)
@@ -247,5 +255,62 @@ def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
     (images, captions), of_bank = sizes
     assert asked_of == [
         [("i2t", images, captions), ("i2t", of_bank[0], captions)],
-        [("t2i", images, captions), ("t2i", images, of_bank[1])],
+        [("t2i", captions, images), ("t2i", of_bank[1], images)],
     ]
+
+
+# Seasons ------------------------------------------------------------------------------------------
+
+
+def corrected_season(**changes: object) -> Params:
+    """Of two presets and a fusion on one of two datasets."""
+    rows = {"nnn": [SCAN, FUSION], "dual_softmax": [TWO_BRANCH]}
+    tried = season(presets=[SCAN, TWO_BRANCH, FUSION, "scan_i2t_lse"], corrections=rows, **changes)
+    return resolve("try", with_dataset(tried, "folder", presets=["scan_*"]))
+
+
+def test_a_row_is_run_where_its_preset_is_with_its_seeds():
+    params = corrected_season(seeds_of={TWO_BRANCH: [5]})
+    found = {key: of for key, of in params.fusions.items() if of.how in GRIDS}
+    keys = [
+        f"{d}-{of}_nnn-{s}" for d in ("drawn", "folder") for of in (SCAN, FUSION) for s in (0, 3)
+    ]
+    assert found.keys() == {*keys, f"drawn-{TWO_BRANCH}_dual_softmax-5"}
+    of_fusion = found[f"folder-{FUSION}_nnn-3"]
+    members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
+    assert (of_fusion.how, of_fusion.members, of_fusion.parts) == ("nnn", members, ["", ""])
+    assert of_fusion.folder == f"results/try/folder/{FUSION}_nnn/3"
+
+
+def test_its_stage_depends_on_the_checkpoints_as_that_of_a_fusion_does():
+    params = corrected_season()
+    stage = pipeline.all_stages(params)[f"evaluate-drawn-{SCAN}_nnn-0"]
+    assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]
+    assert stage["params"][1] == {"seasons/try/cells.yaml": [f"cells.drawn-{SCAN}_nnn-0"]}
+    kinds = (params.fusions[f"drawn-{FUSION}{of}-0"] for of in ("", "_nnn"))
+    assert len({pipeline.cell_digest(each) for each in kinds}) == 2
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        ("vsee", "a preset with a score of its own"),
+        ("cyclematch_adaptive", "a preset with a score of its own, or an average"),
+        ("cca_phrases", "presets of retrieval for how: nnn"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused(preset, expected):
+    with pytest.raises(UserError) as error:
+        resolve("try", season(corrections={"nnn": [preset]}))
+    assert expected in error.value.expected and preset in str(error.value)
+
+
+def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    letters = []
+    for how in GRIDS:
+        metrics = {"correction": {"how": how, "i2t": {"beta": 5.0}}}
+        row = standing("a", [outcome("a", seed, metrics=metrics) for seed in range(3)])
+        letters.append([flag.letter for flag in flags.row_flags(board(row), row)])
+        assert ("correction", "i2t beta=5.0") in result_tables._remarks(board(row), row)
+    assert letters == [["4"] if how == "dual_softmax" else [] for how in GRIDS]

@@ -360,7 +360,7 @@ def read_boards(params: Params) -> list[Board]:
         told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
         print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
     boards, known, trials = [], presets() | own_presets(params.methods), read_trials(params.season)
-    known |= corrected_presets(params.corrected, known)
+    known |= corrected_presets(params.corrections, known)
     for dataset in params.datasets:
         of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
         if of_dataset.keys() <= set(missing):

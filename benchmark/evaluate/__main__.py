@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from numpy.random import default_rng
 
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
@@ -164,16 +163,14 @@ def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
         samples = curves.arrays(weights)
-    tiles, chosen = stream, {}
-    if how in corrections.GRIDS:
-        tiles, chosen["correction"] = _corrected(stream, models, cell, data)
+    tiles = _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
     found = _evaluated(tiles, data)
+    told = found.metrics | ({"correction": tiles.facts} if tiles is not stream else {})
     named = [(each, part) for each in models for part in each.parts]
     for (each, part), first in zip(named, groups, strict=True):
         score_checks.check_retrieval(each.again(), each.inputs, part, first)
     seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
-    told = {"samples": found.samples | samples, "metrics": found.metrics | chosen}
-    return replace(found, **told, seconds=seconds)
+    return replace(found, metrics=told, samples=found.samples | samples, seconds=seconds)
 
 
 def _relevance(data: Prepared) -> Relevance:
@@ -219,37 +216,40 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
 
 def _corrected(
     stream: ScoreStream, models: list[ModelOnSplit], cell: Fusion, data: Prepared
-) -> tuple[Corrected, dict]:
-    """Tiles of corrected scores, and what decided them: how many queries the bank has, and what
-    validation chose for each direction. The cost of the row has neither in it."""
+) -> Corrected:
+    """With a bank of training queries that the seed draws, and for each direction what validation
+    chooses. The cost of the row has neither in it."""
     device, how, val = models[0].inputs.device, cell.how, data.split("val")
     on_val, banks = [], []
     for trained in (each.trained for each in models):
         of = model_on_split(trained, data, "val", device)
         on_val.append(model_scores.encoded(of.model, of.inputs, of.parts))
         if how != "dual_softmax":
-            of, rng = model_on_split(trained, data, "train", device), default_rng(cell.seed)
+            rng, of = (
+                np.random.default_rng(cell.seed),
+                model_on_split(trained, data, "train", device),
+            )
             sizes = len(of.inputs.images), len(of.inputs.owners)
             drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
             banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), of.parts))
     of_val = Relevance.of(val.group_of_image, val.image_of_caption)
-    asked, given = _asked(ScoreStream(on_val, fusion.mean), banks), {}
-    for way in data.card["ways"]:
-        given[way] = corrections.chosen(how, *asked[way], of_val)
-    asked = {way: of for way, of in _asked(stream, banks).items() if way in given}
-    sizes = {way: bank.queries for way, (_, bank) in asked.items()}
-    return Corrected(how, asked, given), {"how": how, "bank": sizes} | given
+    asked = _asked(data.card["ways"], ScoreStream(on_val, fusion.mean), banks)
+    given = {way: corrections.chosen(how, *of, of_val) for way, of in asked.items()}
+    return Corrected(how, _asked(data.card["ways"], stream, banks), given)
 
 
-def _asked(stream: ScoreStream, banks: list[Encoded]) -> dict[str, list[Asked]]:
+def _asked(ways: list[str], stream: ScoreStream, banks: list[Encoded]) -> dict[str, list[Asked]]:
     """By direction the scores of a split with its own queries, and with those of the bank."""
     found = {}
-    for way, kinds in (("i2t", ("images", "image_order")), ("t2i", ("captions", "caption_order"))):
+    for way in ways:
+        kinds = ("images", "image_order") if way == "i2t" else ("captions", "caption_order")
         pairs = zip(stream.members, banks, strict=bool(banks))
         mixed = [replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs]
         streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
-        firsts = [(each.members[0], each) for each in streams]
-        found[way] = [Asked(way, len(m.image_order), len(m.caption_order), of) for m, of in firsts]
+        found[way] = []
+        for each in streams:
+            sizes = len(each.members[0].image_order), len(each.members[0].caption_order)
+            found[way].append(Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each))
     return found
 
 

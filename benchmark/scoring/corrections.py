@@ -1,6 +1,6 @@
 """Corrections of scores for hubs, items that score high with every query. Knows no torch.
 
-s(q, g) is the score of query q with gallery item g, and s(b, g) that of query b of a bank:
+s(q, g) is the score of query q with item g of the gallery, s(b, g) that of query b of a bank.
 
 nnn               s(q, g) - alpha * mean of the k largest s(b, g). Chowdhury et al., Nearest
                   Neighbor Normalization Improves Multimodal Retrieval, EMNLP 2024
@@ -37,16 +37,12 @@ Given = Mapping[str, float]  # k and alpha, or beta
 
 
 class Asked(NamedTuple):
-    """Scores of the queries of a split, or of a bank, with the gallery of a split."""
+    """Scores of so many queries, of a split or of a bank, with the items of a split."""
 
     way: str
-    images: int
-    captions: int
+    queries: int
+    items: int
     tiles: Iterable[Tile]
-
-    @property
-    def queries(self) -> int:
-        return self.images if self.way == "i2t" else self.captions
 
 
 class Hubs:
@@ -55,15 +51,15 @@ class Hubs:
     scores that are not finite."""
 
     def __init__(self, asked: Asked, tried: Iterable[Given]) -> None:
-        queries, items = asked.queries, asked.images + asked.captions - asked.queries
-        depth = max(each.get("k", 1) for each in tried)
-        self.nearest = BestItems(np.zeros(items), np.ones(queries), min(depth, queries))
+        way, queries, items, tiles = asked
+        depth = min(max(each.get("k", 1) for each in tried), queries)
+        self.nearest = BestItems(np.zeros(items), np.ones(queries), depth)
         self.best = BestItems(np.zeros(queries), np.ones(items), 1)
         self.logs = {each["beta"]: np.full(items, -np.inf) for each in tried if "beta" in each}
-        for tile in asked.tiles:
+        for tile in tiles:
             scores = tile.of("i2t").astype(np.float64)
             check_finite(scores)
-            rows, columns, scores_QG = of_direction(asked.way, tile, scores)
+            rows, columns, scores_QG = of_direction(way, tile, scores)
             self.nearest.add(columns, rows, scores_QG.T)
             self.best.add(rows, columns, scores_QG)
             for beta, log_G in self.logs.items():
@@ -85,6 +81,8 @@ class Corrected:
         self, how: str, asked: Mapping[str, tuple[Asked, Asked]], parameters: Mapping[str, Given]
     ) -> None:
         self.how, self.parameters, tried = how, parameters, list(parameters.values())
+        sizes = {way: bank.queries for way, (_, bank) in asked.items()}
+        self.facts = {"how": how, "bank": sizes, **parameters}  # for records
         self.tiles = next(iter(asked.values()))[0].tiles
         self.hubs = {way: Hubs(bank, tried) for way, (_, bank) in asked.items()}
         self.own = {w: Hubs(split, tried) for w, (split, _) in asked.items() if how == "qb_norm"}

@@ -268,11 +268,6 @@ class Season(Strict):
     pages: list[str] = ["*"]  # presets whose samples of the first seed git keeps, for figures
     answers: list[str] = ["*"]  # presets whose first answers to each query git keeps
 
-    @property
-    def corrected(self) -> dict[str, tuple[str, Correction]]:
-        """Each row of corrected scores -> its preset, and how."""
-        return {f"{of}_{how}": (of, how) for how, those in self.corrections.items() for of in those}
-
 
 class Params(Strict):
     """A season spelt out, with the folders of this machine."""
@@ -286,7 +281,7 @@ class Params(Strict):
     cells: dict[str, Cell] = {}
     fusions: dict[str, Fusion] = {}
     methods: dict[Name, MethodFile] = {}  # own ones
-    corrected: dict[str, tuple[str, Correction]] = {}
+    corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []
     brought: dict[str, Brought] = {}  # `score` wrote their records
 

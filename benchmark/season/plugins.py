@@ -176,18 +176,18 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
     return by_name
 
 
-def corrected_presets(rows: Mapping[str, tuple[str, Correction]], known: Known) -> Known:
+def corrected_presets(corrections: Mapping[Correction, list[str]], known: Known) -> Known:
     """Those of a season's corrections. Raises UserError for a preset that cannot be corrected."""
     by_name: Known = {}
     able = [of for of, (_, row) in known.items() if not row.fuse or row.fuse.how == "average"]
-    for name, (of, how) in rows.items():
-        if of not in able or name in known:
-            expected = f"a preset with a score of its own, or an average; and no preset {name}"
+    for of, how in ((of, how) for how, those in corrections.items() for of in those):
+        if of not in able or f"{of}_{how}" in known:
+            expected = f"a preset with a score of its own, or an average; and no preset {of}_{how}"
             raise UserError(f"corrections.{how}", expected, suggested(of, able), "correct it")
         method, row = known[of]
         fuse = Fuse(how=how, of=row.fuse.of if row.fuse else [of])
         title = f"{row.title}, {how.replace('_', ' ')}"
-        by_name[name] = method, row.model_copy(update={"title": title, "fuse": fuse})
+        by_name[f"{of}_{how}"] = method, row.model_copy(update={"title": title, "fuse": fuse})
     return by_name
 
 

@@ -63,7 +63,7 @@ def resolve(
     fits nothing.
     """
     known = (presets() if known is None else known) | own_presets(season.methods)
-    corrected = corrected_presets(season.corrected, known)
+    corrected = corrected_presets(season.corrections, known)
     named = list(known) if season.presets == "all" else season.presets
     known, named = known | corrected, [*named, *corrected]
     needed = [each for preset in named if preset in known for each in needs(preset, known)]
@@ -101,7 +101,7 @@ def resolve(
         cells=resolver.cells,
         fusions=resolver.fusions,
         methods=season.methods,
-        corrected=season.corrected,
+        corrections=season.corrections,
         claims=season.claims,
         brought=brought or {},
     )
@@ -167,7 +167,10 @@ class _Resolver:
         return [self.season.seeds, *self._set_for(preset, self.season.seeds_of)][-1]
 
     def _corrects(self, preset: str) -> str:
-        return self.season.corrected.get(preset, (preset,))[0]
+        """The preset that a correction is of; itself, if it is none."""
+        fuse = self.known[preset][1].fuse
+        is_one = fuse and fuse.how in self.season.corrections
+        return preset.removesuffix(f"_{fuse.how}") if is_one else preset
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
         """What is set for a preset: for its method, then for patterns, in their order."""
