@@ -479,7 +479,7 @@ OWNERS = np.repeat(np.arange(20), [1, 3, 2, 5, 2] * 4)  # of captions
 def golden_of_scoring(folder: Path) -> Values:
     from oracles import whole_matrices
 
-    from benchmark.scoring import fusion, metrics
+    from benchmark.scoring import corrections, fusion, metrics
     from benchmark.scoring.relevance import (
         CORRECT_IOU,
         Matrices,
@@ -530,6 +530,15 @@ def golden_of_scoring(folder: Path) -> Values:
     yield "fusion: distances", [far, regions]
     mixed = [fusion.weighted(far, regions, alpha) for alpha in fusion.ALPHAS]
     yield "fusion: weighted", [{"i2t": scores, "t2i": scores.T} for scores in mixed]
+    split = corrections.Asked("i2t", 20, len(OWNERS), Matrices((7, 9), i2t=parts[0]))
+    bank = corrections.Asked(
+        "i2t", 9, len(OWNERS), Matrices((4, 9), i2t=numbers(10, 9, len(OWNERS)))
+    )
+    for how, grid in corrections.GRIDS.items():
+        given = {f"i2t {number}": each for number, each in enumerate(grid)}
+        asked = {"i2t": (split, split if how == "dual_softmax" else bank)}
+        tiles = list(corrections.Corrected(how, asked, given))
+        yield f"correction: {how}", rounded([tile.of(name) for tile in tiles for name in given])
 
 
 def made_scores(seed: int) -> np.ndarray:

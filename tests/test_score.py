@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from oracles import corrections as naive
 from refusals import refusal, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS, README, draw_nothing, enter_played_season
 
@@ -433,3 +434,61 @@ def test_a_small_table_of_ranks_that_unpacks_to_much_is_refused(season, capsys, 
     assert Path("r.parquet").stat().st_size < 4000
     assert score("--ranks", "r.parquet") == 2
     assert "at most 1048576 bytes, found more" in capsys.readouterr().err
+
+
+# Corrections ---
+
+
+@pytest.mark.parametrize(
+    ("how", "given"),
+    [
+        ("nnn", ("--k", 2, "--alpha", 0.5)),
+        ("inverted_softmax", ("--beta", 3)),
+        ("qb_norm", ("--beta", 3)),
+        ("dual_softmax", ("--beta", 3)),
+    ],
+)
+def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
+    images, captions = embeddings(noise=1.0)
+    bank = (
+        np.random.default_rng(1).normal(size=(9, 5)) + 1,
+        np.random.default_rng(2).normal(size=(7, 5)),
+    )
+    for name, vectors in zip(("c.npy", "d.npy"), bank, strict=True):
+        np.save(name, vectors)
+    files = ("--bank-images", "c.npy", "--bank-captions", "d.npy")
+    files = () if how == "dual_softmax" else files
+    assert score(*save_pair(images, captions), "--correct", how, *given, *files) == 0
+    units = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (images, captions, *bank)]
+    numbers = {name[2:]: value for name, value in zip(given[::2], given[1::2], strict=True)}
+    relevant = np.equal.outer(np.arange(IMAGES), OWNERS)
+    kept = read_scores(Path("results/try/open/clip/0"))
+    for way, queries, items, asking, right in (
+        ("i2t", units[0], units[1], units[2], relevant),
+        ("t2i", units[1], units[0], units[3], relevant.T),
+    ):
+        banks = () if how == "dual_softmax" else (asking @ items.T,)
+        loops = getattr(naive, how)(queries @ items.T, *banks, **numbers)
+        assert kept.best(way).tolist() == naive_ranks(np.array(loops), right)
+    made = record()
+    sizes = {"i2t": 9, "t2i": 7} if files else {"i2t": IMAGES, "t2i": CAPTIONS}
+    assert made.metrics["correction"] == {"how": how, "bank": sizes, "i2t": numbers, "t2i": numbers}
+    assert len(made.options["files"]) == 2 + len(files) // 2
+    assert made.image_features["weights"]["file"] == "a.npy"
+    assert made.text_features["vectors"].startswith("b.npy")
+
+
+def test_a_correction_without_what_it_needs_is_refused(season, capsys):
+    pair = save_pair(*embeddings())
+    np.save("c.npy", np.ones((4, 6)))
+    files = ("--bank-images", "c.npy", "--bank-captions", "c.npy")
+    for words, expected in (
+        ((*pair, "--correct", "nnn", "--k", 2, "--alpha", 1), "--bank-images, --bank-captions"),
+        ((*pair, "--correct", "nnn", "--k", 2, *files), "--k above 0 with --alpha"),
+        ((*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files), "--k above 0 with --alpha"),
+        ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta above 0"),
+        ((*pair, "--correct", "qb_norm", "--beta", 1, *files), "rows of 5 numbers"),
+        (("--matrix", "c.npy", "--correct", "nnn"), "--images with --captions"),
+    ):
+        assert score(*words) == 2
+        assert expected in capsys.readouterr().err

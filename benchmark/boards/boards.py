@@ -34,7 +34,7 @@ from benchmark.scoring import VERSION
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
 from benchmark.scoring.relevance import LayerPairs, images_of_queries, layers_of
 from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
-from benchmark.season.plugins import Preset, own_presets, presets
+from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
 
 RANKED_BY = {"retrieval": "rsum", "localisation": "p2r_r1"}  # task -> metric
 TASKS = tuple(RANKED_BY)
@@ -345,6 +345,7 @@ def read_boards(params: Params) -> list[Board]:
         told = f"{len(missing)} of {len(cells)} cells were not run, and are left out: {some}"
         print(f"rematch: season {params.season}: {told}; run: {do}", file=sys.stderr)
     boards, known, trials = [], presets() | own_presets(params.methods), read_trials(params.season)
+    known |= corrected_presets(params.corrections, known)
     for dataset in params.datasets:
         of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
         if of_dataset.keys() <= set(missing):

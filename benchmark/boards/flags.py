@@ -38,6 +38,7 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "V": "nearly perfect",
     "T": "random text encoder",
     "X": "extra input",
+    "4": "other test queries",
     "W": "other release of the data",
     "C": "not converged",
     "J": "seeds alike",
@@ -78,8 +79,8 @@ BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers
     "O": "nothing varies",
     "2": "it would be against the paper, and no other set-up says the same",
 }
-GRAVE = "NVTXWCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
-OF_ROWS = "NVDTGXCEAJ"  # letters of rows that count against a verdict on them
+GRAVE = "NVTX4WCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
+OF_ROWS = "NVDTGX4CEAJ"  # letters of rows that count against a verdict on them
 FROM_PAPER = "FG"  # not of own methods: there is no paper
 
 
@@ -139,11 +140,13 @@ def _of_record(row: Row) -> dict[str, str]:
     reads_phrases = any(name.rpartition("/")[2].startswith("phrases_") for name in fed)
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
     is_extra = reads_phrases and record.task == "retrieval"
+    is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
     return {
         "F": "; ".join(dict.fromkeys(features)),
         "T": "; ".join(random),
         "G": f"sentence vectors: {other}, in the paper {row.declared.sentence}" if other else "",
         "X": "phrases that are annotated in the test captions" if is_extra else "",
+        "4": "its scores hang on the other test queries, as no search can" if is_dual else "",
     }
 
 

@@ -43,6 +43,7 @@ from benchmark.features.brought_rows import MOST, NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
+from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import (
     FOLDED,
     METRICS,
@@ -186,7 +187,10 @@ def parts_of(name: str) -> tuple[list[str], str]:
 
 def is_trained(name: str) -> bool:
     """Whether a result has trainings of its own, as far as its preset tells."""
-    _, declared = presets().get(parts_of(name)[1], (None, None))
+    preset = parts_of(name)[1]
+    if preset.endswith(tuple(f"_{how}" for how in GRIDS)):  # a season's correction
+        return False
+    _, declared = presets().get(preset, (None, None))
     return declared is None or not declared.fuse and declared.options.get("trains", True) is True
 
 

@@ -10,6 +10,9 @@ The last one needs neither pictures nor a season: of the test split that the ann
 folder without splits, of all), with intervals and with each layer of relevance whose files are
 there; no row is written. --out FILE.parquet keeps the rank of every query, for `rematch judge`.
 
+--correct HOW corrects cosines for hubs, with --bank-images and --bank-captions of training and with
+--k and --alpha, or --beta, as validation chose them.
+
 Nothing is trained. Arrays are .npy, .npz, .parquet, .csv, .safetensors, .pt or .mat: embeddings
 (N, F) of the test images and captions, or scores (images, captions); of a re-ranker two matrices in
 one file, named i2t and t2i. Rows belong to ids where the file has some (a column or array image_id,
@@ -59,6 +62,7 @@ from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
 from benchmark.scoring.checkpoints import computed
+from benchmark.scoring.corrections import BANK, GRIDS, Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
     ALL_RANKS,
@@ -109,6 +113,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="what the row is called")
     parser.add_argument("--images", type=Path, metavar="FILE", help="embeddings of the test images")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
+    parser.add_argument("--correct", choices=sorted(GRIDS), help="the cosines, for hubs")
+    for name in ("bank-images", "bank-captions"):
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help="of --correct")
+    for name, kind in (("k", int), ("alpha", float), ("beta", float)):
+        parser.add_argument(f"--{name}", type=kind, help="of --correct")
     parser.add_argument("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
     parser.add_argument("--ranks", type=Path, metavar="FILE", help="of a tool that has only those")
     parser.add_argument("--depth", type=int, default=0, help="how many items had --ranks listed")
@@ -344,6 +353,8 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
         expected = "--images with --captions, or --matrix, or --ranks"
         found = "several kinds" if sum(kinds) > 1 else f"{len(pair) or 'none'} of them"
         raise UserError("score", expected, found, "name the files of one kind")
+    if arguments.correct and not pair:
+        raise UserError("--correct", "--images with --captions", "none", "bring embeddings")
     if arguments.depth and not arguments.ranks:
         raise UserError("--depth", "--ranks, of which it tells", "none", "remove --depth")
     try:
@@ -351,14 +362,16 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
             return of_ranks(arguments.ranks, data, arguments.depth)
         if arguments.matrix:
             return of_matrix(arguments.matrix, data)
-        return of_embeddings(*pair, data)
+        return of_embeddings(*pair, data, arguments)
     except scoring.RefusedError as error:
         where = ", ".join(map(str, pair)) or arguments.matrix
         raise UserError(where, "scores that can be ranked", error, "compute them again") from error
 
 
-def of_embeddings(images: Path, captions: Path, data: Prepared) -> External:
-    """By their cosines; other scores are given as a matrix."""
+def of_embeddings(
+    images: Path, captions: Path, data: Prepared, to: argparse.Namespace | None = None
+) -> External:
+    """By their cosines, corrected if `to` says how; other scores are given as a matrix."""
     roles, split, notes = ("images", "captions"), data.split(SPLIT), []
     given, wanted, vectors = [*map(read_rows, (images, captions), roles)], _names(data), []
     if not any(map(_fits, given, wanted)) and all(map(_fits, given, wanted[::-1])):
@@ -394,8 +407,37 @@ def of_embeddings(images: Path, captions: Path, data: Prepared) -> External:
     started = perf_counter()
     matrix = first @ second.T
     seconds = {"per_pair": (perf_counter() - started) / matrix.size}
-    result = _evaluated(data, i2t=matrix)
-    return External("embeddings", [images, captions], result, seconds, notes)
+    tiles, told, files = Matrices(i2t=matrix), {}, []
+    if to and to.correct:
+        tiles, files = _corrected(first, second, data.card["ways"], to)
+        told["correction"] = tiles.facts
+    result = _evaluated(data, tiles)
+    result = replace(result, metrics=result.metrics | told)
+    return External("embeddings", [images, *files, captions], result, seconds, notes)
+
+
+def _corrected(
+    x: np.ndarray, y: np.ndarray, ways: list[str], given: argparse.Namespace
+) -> tuple[Corrected, list[Path]]:
+    """As a season's row is, with parameters that are given; and the files of the bank."""
+    how, drawn = given.correct, [x, y]
+    known = {name: vars(given)[name] for name in (("k", "alpha") if how == "nnn" else ("beta",))}
+    files = [given.bank_images, given.bank_captions] if how != "dual_softmax" else []
+    if None in (*files, *known.values()) or known.get("k", 1) < 1 or known.get("beta", 1) <= 0:
+        expected = "--bank-images, --bank-captions and --k above 0 with --alpha, or --beta above 0"
+        raise UserError(f"--correct {how}", expected, "less", "name them")
+    for side, rows in enumerate(map(read_rows, files, ("images", "captions"))):
+        if (found := rows.values.shape)[1:] != x.shape[1:]:
+            raise UserError(rows.path, f"rows of {x.shape[1]} numbers", found, "embed it alike")
+        at = np.random.default_rng(given.seed).permutation(len(rows.values))[:BANK]
+        drawn[side] = _units(rows.values[at], rows.path, list(map(str, at)))
+    pairs = {"i2t": ((x, y), (drawn[0], y)), "t2i": ((x, y), (x, drawn[1]))}
+    asked = {}
+    for way in ways:
+        scores = [a @ b.T for a, b in pairs[way]]
+        sizes = [each.shape if way == "i2t" else each.T.shape for each in scores]
+        asked[way] = [Asked(way, *n, Matrices(i2t=of)) for n, of in zip(sizes, scores, strict=True)]
+    return Corrected(how, asked, dict.fromkeys(ways, known)), files
 
 
 def of_matrix(path: Path, data: Prepared) -> External:
@@ -424,7 +466,7 @@ def of_matrix(path: Path, data: Prepared) -> External:
         given.append(rows.values)
         if path.suffix.lower() not in SEVERAL:
             break
-    return External("scores", [path], _evaluated(data, **matrices), notes=notes)
+    return External("scores", [path], _evaluated(data, Matrices(**matrices)), notes=notes)
 
 
 def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
@@ -492,10 +534,9 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     return External("ranks", [path], result, notes=notes, lost=lost)
 
 
-def _evaluated(data: Prepared, **matrices: np.ndarray) -> Evaluation:
+def _evaluated(data: Prepared, tiles: Matrices | Corrected) -> Evaluation:
     split, card = data.split(SPLIT), data.card
     relevance = Relevance.of(split.group_of_image, split.image_of_caption, card["folds"])
-    tiles = Matrices(**matrices)
     return evaluation.of_retrieval(tiles, relevance, card["ways"], layers=layers_of(data))
 
 

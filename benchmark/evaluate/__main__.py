@@ -1,6 +1,6 @@
 """Stage: one cell -> its record. The only stage that sees the test split.
 
-A cell is a training, or a fusion: scores of trainings as one score.
+A cell is a training, or a fusion: scores of trainings as one score, or a correction of it.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from benchmark.evaluate.trained_cells import (
 )
 from benchmark.scoring import (
     checkpoints,
+    corrections,
     evaluation,
     fusion,
     metrics,
@@ -42,9 +43,10 @@ from benchmark.scoring import (
     score_checks,
 )
 from benchmark.scoring.checkpoints import OF_A_METHOD
+from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
-from benchmark.scoring.model_scores import ScoreStream
+from benchmark.scoring.model_scores import Encoded, ScoreStream
 from benchmark.scoring.relevance import (
     Matrices,
     Relevance,
@@ -121,8 +123,8 @@ def _result(
             return _of_localisation(members[0], data, device)
         models = [model_on_split(member, data, SPLIT, device) for member in members]
         if isinstance(cell, Fusion):
-            return _streamed(models, cell.how, data)
-        return _of_model(models[0], data)
+            return _streamed(models, cell, data)
+        return _of_model(models[0], cell, data)
     except OF_A_METHOD as error:
         return Evaluation(**checkpoints.outcome(error, cell.folder))
 
@@ -130,9 +132,9 @@ def _result(
 # Images and captions ------------------------------------------------------------------------------
 
 
-def _of_model(on_split: ModelOnSplit, data: Prepared) -> Evaluation:
+def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     """Scored by one model."""
-    result = _streamed([on_split], "average", data)
+    result = _streamed([on_split], cell, data)
     if on_split.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -142,10 +144,10 @@ def _of_model(on_split: ModelOnSplit, data: Prepared) -> Evaluation:
     return replace(result, samples=result.samples | figure_samples.of_model(on_split))
 
 
-def _streamed(models: list[ModelOnSplit], how: str, data: Prepared) -> Evaluation:
+def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -> Evaluation:
     """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes one more
     pass, which finds its weights."""
-    relevance = _relevance(data)
+    relevance, how = _relevance(data), cell.how if isinstance(cell, Fusion) else "average"
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
     members = [model_scores.encoded(each.model, each.inputs, each.parts) for each in models]
     stream = ScoreStream(members, fusion.mean)
@@ -161,12 +163,14 @@ def _streamed(models: list[ModelOnSplit], how: str, data: Prepared) -> Evaluatio
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
         samples = curves.arrays(weights)
-    found = _evaluated(stream, data)
+    tiles = _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
+    found = _evaluated(tiles, data)
+    told = found.metrics | ({"correction": tiles.facts} if tiles is not stream else {})
     named = [(each, part) for each in models for part in each.parts]
     for (each, part), first in zip(named, groups, strict=True):
         score_checks.check_retrieval(each.again(), each.inputs, part, first)
     seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
-    return replace(found, samples=found.samples | samples, seconds=seconds)
+    return replace(found, metrics=told, samples=found.samples | samples, seconds=seconds)
 
 
 def _relevance(data: Prepared) -> Relevance:
@@ -205,6 +209,48 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     order = query.argsort(kind="stable")
     counts = np.bincount(query, minlength=len(owners))
     return Ranks(np.concatenate(values)[order], counts[has_sibling(owners)])
+
+
+# Corrections --------------------------------------------------------------------------------------
+
+
+def _corrected(
+    stream: ScoreStream, models: list[ModelOnSplit], cell: Fusion, data: Prepared
+) -> Corrected:
+    """With a bank of training queries that the seed draws, and for each direction what validation
+    chooses. The cost of the row has neither in it."""
+    device, how, val = models[0].inputs.device, cell.how, data.split("val")
+    on_val, banks = [], []
+    for trained in (each.trained for each in models):
+        of = model_on_split(trained, data, "val", device)
+        on_val.append(model_scores.encoded(of.model, of.inputs, of.parts))
+        if how != "dual_softmax":
+            rng, of = (
+                np.random.default_rng(cell.seed),
+                model_on_split(trained, data, "train", device),
+            )
+            sizes = len(of.inputs.images), len(of.inputs.owners)
+            drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
+            banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), of.parts))
+    of_val = Relevance.of(val.group_of_image, val.image_of_caption)
+    asked = _asked(data.card["ways"], ScoreStream(on_val, fusion.mean), banks)
+    given = {way: corrections.chosen(how, *of, of_val) for way, of in asked.items()}
+    return Corrected(how, _asked(data.card["ways"], stream, banks), given)
+
+
+def _asked(ways: list[str], stream: ScoreStream, banks: list[Encoded]) -> dict[str, list[Asked]]:
+    """By direction the scores of a split with its own queries, and with those of the bank."""
+    found = {}
+    for way in ways:
+        kinds = ("images", "image_order") if way == "i2t" else ("captions", "caption_order")
+        pairs = zip(stream.members, banks, strict=bool(banks))
+        mixed = [replace(m, seconds={}, **{k: vars(b)[k] for k in kinds}) for m, b in pairs]
+        streams = stream, ScoreStream(mixed, fusion.mean) if mixed else stream
+        found[way] = []
+        for each in streams:
+            sizes = len(each.members[0].image_order), len(each.members[0].caption_order)
+            found[way].append(Asked(way, *(sizes if way == "i2t" else sizes[::-1]), each))
+    return found
 
 
 # Phrases and proposals ----------------------------------------------------------------------------

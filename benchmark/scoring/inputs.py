@@ -158,9 +158,10 @@ class SplitInputs:
         )
 
     def chosen(self, images: Tensor, captions: Tensor) -> "SplitInputs":
-        """Some images with some of their captions: which row comes first, second and so on, on the
-        host."""
-        place = images.argsort().to(self.device)
+        """Some images and some captions: which row comes first, second and so on, on the host. The
+        image of a caption is -1 where it is not among them."""
+        place = torch.full((len(self.images),), -1, device=self.device)
+        place[images.to(self.device)] = torch.arange(len(images), device=self.device)
         return replace(
             self,
             images=self.images[images.to(self.images.device)],

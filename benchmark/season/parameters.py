@@ -12,6 +12,7 @@ Option = bool | int | float | str | None
 Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+Correction = Literal["nnn", "inverted_softmax", "qb_norm", "dual_softmax"]  # scoring/corrections.py
 BROUGHT = "brought"  # family of rows that `score` added
 DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
 TRANSFORMER = "transformer"  # the text encoder that needs no word vectors
@@ -208,9 +209,10 @@ class Cell(Evaluated):
 
 
 class Fusion(Evaluated):
-    """A cell without a training of its own: scores of trained cells as one score."""
+    """A cell without a training of its own: scores of trained cells as one score, their mean where
+    it is corrected."""
 
-    how: Literal["average", "adaptive", "weighted"]
+    how: Literal["average", "adaptive", "weighted"] | Correction
     members: list[str]  # folders of trained cells
     parts: list[str]  # the named score of each member; "": its similarity
 
@@ -251,6 +253,7 @@ class Season(Strict):
     datasets: dict[Name, DatasetSettings]  # by name
     methods: dict[Name, MethodFile] = {}  # own ones: name -> file, its presets beside it
     presets: list[Name] | Literal["all"]  # what they are made of is added
+    corrections: dict[Correction, list[Name]] = {}  # of scores: rows PRESET_CORRECTION of presets
     claims: list[OwnClaim] = []  # own ones, beside those of the papers
     seeds: Seeds  # three for verdicts
     seeds_of: dict[str, Seeds] = {}  # seeds instead of these
@@ -277,6 +280,7 @@ class Params(Strict):
     cells: dict[str, Cell] = {}
     fusions: dict[str, Fusion] = {}
     methods: dict[Name, MethodFile] = {}  # own ones
+    corrections: dict[Correction, list[Name]] = {}
     claims: list[OwnClaim] = []
     brought: dict[str, Brought] = {}  # `score` wrote their records
 

@@ -24,7 +24,7 @@ from benchmark.contracts import HOME, methods
 from benchmark.core.errors import UserError, checked, suggested, unfit
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
-from benchmark.season.parameters import Cell, Option, Strict
+from benchmark.season.parameters import Cell, Correction, Option, Strict
 
 PACKAGE_ROOT = HOME  # where methods/, datasets/ and seasons/ lie
 CONTRACTS = "benchmark.contracts"
@@ -118,9 +118,10 @@ _checker = cache(TypeAdapter)  # a season has hundreds of cells of few methods
 
 
 class Fuse(Strict):
-    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one score."""
+    """Late fusion: scores of presets, or named parts of them ("preset:score"), as one score; or
+    their mean, corrected."""
 
-    how: Literal["average", "adaptive", "weighted"]
+    how: Literal["average", "adaptive", "weighted"] | Correction
     of: list[str] = Field(min_length=1, max_length=3)
 
     @property
@@ -171,6 +172,21 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
             where = f"methods.{name}: preset {min(taken)!r}"
             raise UserError(where, "a name that no preset has", "one", "give it another name")
         by_name |= {row: (file, preset) for row, preset in rows.items()}
+    return by_name
+
+
+def corrected_presets(corrections: Mapping[Correction, list[str]], known: Known) -> Known:
+    """Those of a season's corrections. Raises UserError for a preset that cannot be corrected."""
+    by_name: Known = {}
+    able = [of for of, (_, row) in known.items() if not row.fuse or row.fuse.how == "average"]
+    for of, how in ((of, how) for how, those in corrections.items() for of in those):
+        if of not in able or f"{of}_{how}" in known:
+            expected = f"a preset with a score of its own, or an average; and no preset {of}_{how}"
+            raise UserError(f"corrections.{how}", expected, suggested(of, able), "correct it")
+        method, row = known[of]
+        fuse = Fuse(how=how, of=row.fuse.of if row.fuse else [of])
+        title = f"{row.title}, {how.replace('_', ' ')}"
+        by_name[f"{of}_{how}"] = method, row.model_copy(update={"title": title, "fuse": fuse})
     return by_name
 
 

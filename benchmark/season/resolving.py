@@ -33,6 +33,7 @@ from benchmark.season.parameters import (
 from benchmark.season.plugins import (
     Known,
     Preset,
+    corrected_presets,
     inputs_of,
     method_digest,
     method_of,
@@ -64,7 +65,9 @@ def resolve(
     fits nothing.
     """
     known = (presets() if known is None else known) | own_presets(season.methods)
+    corrected = corrected_presets(season.corrections, known)
     named = list(known) if season.presets == "all" else season.presets
+    known, named = known | corrected, [*named, *corrected]
     needed = [each for preset in named if preset in known for each in needs(preset, known)]
     season = season.model_copy(update={"presets": list(dict.fromkeys([*named, *needed]))})
     rows = {row.preset for row in (brought or {}).values()}
@@ -100,6 +103,7 @@ def resolve(
         cells=resolver.cells,
         fusions=resolver.fusions,
         methods=season.methods,
+        corrections=season.corrections,
         claims=season.claims,
         brought=brought or {},
     )
@@ -150,14 +154,22 @@ class _Resolver:
         self.fusions: dict[str, Fusion] = {}
 
     def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are run on a dataset."""
+        """Those of the season that are run on a dataset; a correction where its preset is."""
         patterns = self.season.datasets[dataset].presets
         wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
         unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-        return [p for p in self.season.presets if _fits(p, wanted) and not _fits(p, unwanted)]
+        of = {preset: self._corrects(preset) for preset in self.season.presets}
+        return [p for p in of if _fits(of[p], wanted) and not _fits(of[p], unwanted)]
 
     def seeds(self, preset: str) -> list[int]:
+        preset = self._corrects(preset)
         return [self.season.seeds, *self._set_for(preset, self.season.seeds_of)][-1]
+
+    def _corrects(self, preset: str) -> str:
+        """The preset that a correction is of; itself, if it is none."""
+        fuse = self.known[preset][1].fuse
+        is_one = fuse and fuse.how in self.season.corrections
+        return preset.removesuffix(f"_{fuse.how}") if is_one else preset
 
     def _set_for(self, preset: str, values: dict[str, Value]) -> list[Value]:
         """What is set for a preset: for its method, then for patterns, in their order."""

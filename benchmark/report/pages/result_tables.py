@@ -11,7 +11,7 @@ from statistics import fmean, median
 import pandas as pd
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import RANKED_BY, Board, Row
+from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
 from benchmark.boards.flags import time_settings
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
@@ -225,6 +225,9 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
         pairs.append(("fusion", f"weight of the second score: {weights}, chosen on validation"))
+    told = [outcome.record.metrics.get("correction", {}) for outcome in row.played]
+    told = [", ".join(f"{way} {spelt(of[way])}" for way in QUERIES if way in of) for of in told]
+    pairs += [("correction", parameters) for parameters in dict.fromkeys(filter(None, told))]
     if declared.start:
         pairs.append(("start", f"continues from {declared.start}"))
     pairs += [("deviation", line) for line in record.deviations if not row.is_own]
