@@ -63,7 +63,7 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
         other = f"to take another release, delete {dataset.manifest}"
         # The addresses of the card have the published release.
         expected = {} if before and before.departs else recorded
-        found = raw_files.digests(dataset, _raw_files(dataset, expected), dataset.folder)
+        found = raw_files.digests(dataset, _raw_files(dataset, expected))
         release = dataset.release_found()
         for file, digest in found.items() if before in (None, release) else ():
             if digest != recorded.get(file, digest):
