@@ -157,17 +157,15 @@ def download(remote: RemoteFile, target: Path, *, attempts: int = 5, pause: floa
         while failures < attempts:
             try:
                 _attempt(url, part, remote.sha256)
-            except (_AttemptError, requests.RequestException) as error:
-                last = error
-                if not isinstance(error, _AttemptError):  # its message holds a memory address
-                    what = type(error).__name__
-                    last = _AttemptError(f"no connection, or an interrupted one ({what})")
-                failures = 1 if _size(part) > furthest else failures + 1
-                furthest = max(furthest, _size(part))
-            else:
                 _release_file(part).unlink(missing_ok=True)
-                os.replace(part, target)
-                return
+                return os.replace(part, target)
+            except _AttemptError as error:
+                last = error
+            except requests.RequestException as error:  # its message holds a memory address
+                what = type(error).__name__
+                last = _AttemptError(f"no connection, or an interrupted one ({what})")
+            failures = 1 if _size(part) > furthest else failures + 1
+            furthest = max(furthest, _size(part))
             if last.is_final:
                 break
             if failures < attempts:
