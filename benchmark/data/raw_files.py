@@ -23,7 +23,6 @@ from benchmark.core.files import is_file, json_text, read_json, read_yaml, sha25
 
 HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
 SAMPLE = 30  # images that tell a release
-Option = str | int | float | bool | None
 
 
 class Release(BaseModel, extra="forbid"):
@@ -48,7 +47,7 @@ class RawDataset:
 
     name: str
     reader: str
-    options: dict[str, Option]  # those that the season sets
+    options: dict[str, Any]  # those that the season sets
     source: str | None  # folder the season takes the raw files from
     module: datasets.Dataset
 
@@ -146,19 +145,18 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
 # What is there ----------------------------------------------------------------------------------
 
 
-def digests(dataset: RawDataset, paths: list[Path], folder: Path) -> dict[str, str]:
-    """name below `folder` -> sha256 of each file, in the order of names. Files whose size and times
-    are those of before are not read again."""
+def digests(dataset: RawDataset, paths: list[Path]) -> dict[str, str]:
+    """name in the raw folder -> sha256 of each file, in the order of names. Files whose size and
+    times are those of before are not read again."""
     memory = HASHED / f"{dataset.name}.json"
     known = read_json(memory) if memory.is_file() else {}
     seen = {}
     for path in ProgressBar(sorted(set(paths)), desc=f"hashing {dataset.name}", unit="file"):
-        facts = path.stat()
+        facts, name = path.stat(), path.relative_to(dataset.folder).as_posix()
         identity = [facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
-        name = path.relative_to(folder).as_posix()
-        old = known.get(name, {})
-        digest = old["sha256"] if old.get("identity") == identity else sha256(path)
-        seen[name] = {"identity": identity, "sha256": digest}
+        seen[name] = known.get(name, {})
+        if seen[name].get("identity") != identity:
+            seen[name] = {"identity": identity, "sha256": sha256(path)}
     if seen != known:
         write_json(memory, seen)
     return {name: facts["sha256"] for name, facts in seen.items()}
@@ -200,7 +198,7 @@ def check_manifest(dataset: RawDataset) -> None:
             raise UserError(f"{dataset.manifest}: {key}", expected, repr(manifest[key]), fetch)
     listed = {file["name"]: file["sha256"] for file in manifest["files"]}
     paths = present(dataset, "a file that is in the manifest", fetch)
-    for name, found in digests(dataset, paths, dataset.folder).items():
+    for name, found in digests(dataset, paths).items():
         if listed.get(name) != found:
             known = f"sha256 {listed.get(name)} as in the manifest"
             expected = known if name in listed else "only files that are in the manifest"

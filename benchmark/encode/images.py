@@ -7,8 +7,9 @@ run can be resumed.
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,6 @@ CHUNK, CHUNK_OF_BOXES = 64, 16  # images encoded at once, and at most lost when 
 PROGRESS = "progress.json"  # with it a scratch folder is resumed
 BICUBIC = Image.Resampling.BICUBIC
 CELLS = 2  # grid cells of a box, per side; chosen on validation scenes of `shapes`, against 1
-
-Describe = Callable[[list[Image.Image]], dict[str, np.ndarray]]  # arrays by the name of their file
 
 
 def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
@@ -90,9 +89,8 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
             torch.save(state | scale, scratch / "network.pt")  # `|=` would keep torch's metadata
         with replaced(Path(feature_set.folder)) as folder:
             for name in ("pooled.npy", "regions.npy"):
-                write_standardised(
-                    scratch / name, folder / name, _measured(scratch / name, counted)
-                )
+                measured = _measured(scratch / name, counted)
+                write_standardised(scratch / name, folder / name, measured)
             (scratch / PROGRESS).unlink()  # from here on, a killed run cannot be resumed
             for name in ("positions.npy", "pixels.npy", "network.pt"):
                 if (scratch / name).is_file():
@@ -216,18 +214,16 @@ def chunks(
     """
     progress, total = read_json(scratch / PROGRESS), len(files)
     done = progress["done"]
-    coming: dict[int, Future] = {}
+    starts = range(done, total, size)
     with (
         ProgressBar(total=total, initial=done, unit="image", desc=name) as bar,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers,
     ):
         try:
-            for start in range(done, total, size):
-                stop = min(start + size, total)
-                for row in range(start, min(stop + size, total)):
-                    if row not in coming:
-                        coming[row] = workers.submit(open_one, files[row])
-                yield slice(start, stop), [coming.pop(row).result() for row in range(start, stop)]
+            coming = ([workers.submit(open_one, x) for x in files[at : at + size]] for at in starts)
+            for start, (these, _) in zip(starts, pairwise(chain(coming, [None])), strict=True):
+                stop = start + len(these)
+                yield slice(start, stop), [future.result() for future in these]
                 write_json(scratch / PROGRESS, progress | {"done": stop})
                 bar.update(stop - start)
         finally:
@@ -261,18 +257,19 @@ def _pixels(network: nn.Module, images: Sequence[Image.Image], size: int) -> Ten
     return (pixels.float() / 255).to(memory_format=torch.channels_last)
 
 
-def describer(network: nn.Module, settings: ImageEncoder, device: torch.device) -> Describe:
+def describer(
+    network: nn.Module, settings: ImageEncoder, device: torch.device
+) -> Callable[[list[Image.Image]], dict[str, np.ndarray]]:
     """A function from B images to `pooled` (B, F) and `regions` (B, R, F), float16.
 
     Regions are a detector's boxes by falling score, as many as the grid would have, or the cells of
     the grid by falling norm, with their `positions` (B, R), int16.
     """
     if isinstance(network, FasterRCNN):
-        network.transform.min_size = (settings.input_size,)
-        detector = network.to(device)
+        network.to(device).transform.min_size = (settings.input_size,)
 
         def detected(images: list[Image.Image]) -> dict[str, np.ndarray]:
-            views = faster_rcnn.views(detector, images)
+            views = faster_rcnn.views(network, images)
             regions = np.stack([view.regions(settings.grid**2)[0] for view in views])
             pooled, regions = regions.mean(1).astype(np.float16), regions.astype(np.float16)
             return {"pooled": pooled, "regions": regions}

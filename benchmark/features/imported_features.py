@@ -36,7 +36,7 @@ from benchmark.data.raw_files import RawDataset
 from benchmark.features.brought_rows import READERS, Rows, beside, forms_of, places, read_rows
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
-from benchmark.readers import archives, karpathy, npy_files, precomp
+from benchmark.readers import karpathy, npy_files, precomp
 from benchmark.season.parameters import FeatureSet
 
 LARGEST = float(np.finfo(np.float16).max)  # number that a feature folder can hold
@@ -275,7 +275,7 @@ def _in_karpathys_order(path: Path, raw: Path) -> tuple[Rows, Path]:
         expected = "one dataset*.json beside it, for the order of its columns"
         do = f"place it there, or write the image ids into {path.stem}_ids.txt"
         raise UserError(path, expected, len(orders), do)
-    entries = karpathy.parse(archives.text(orders[0], orders[0].name), str(orders[0]))
+    entries = karpathy.read(orders[0], orders[0].name)
     if len(entries) != feats.shape[1] or not feats.size:
         expected = f"{len(entries)} columns, one per image of {orders[0].name}"
         do = "place the JSON that belongs to it beside it"

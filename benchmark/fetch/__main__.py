@@ -63,7 +63,7 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
         other = f"to take another release, delete {dataset.manifest}"
         # The addresses of the card have the published release.
         expected = {} if before and before.departs else recorded
-        found = raw_files.digests(dataset, _raw_files(dataset, expected), dataset.folder)
+        found = raw_files.digests(dataset, _raw_files(dataset, expected))
         release = dataset.release_found()
         for file, digest in found.items() if before in (None, release) else ():
             if digest != recorded.get(file, digest):
@@ -157,17 +157,15 @@ def download(remote: RemoteFile, target: Path, *, attempts: int = 5, pause: floa
         while failures < attempts:
             try:
                 _attempt(url, part, remote.sha256)
-            except (_AttemptError, requests.RequestException) as error:
-                last = error
-                if not isinstance(error, _AttemptError):  # its message holds a memory address
-                    what = type(error).__name__
-                    last = _AttemptError(f"no connection, or an interrupted one ({what})")
-                failures = 1 if _size(part) > furthest else failures + 1
-                furthest = max(furthest, _size(part))
-            else:
                 _release_file(part).unlink(missing_ok=True)
-                os.replace(part, target)
-                return
+                return os.replace(part, target)
+            except _AttemptError as error:
+                last = error
+            except requests.RequestException as error:  # its message holds a memory address
+                what = type(error).__name__
+                last = _AttemptError(f"no connection, or an interrupted one ({what})")
+            failures = 1 if _size(part) > furthest else failures + 1
+            furthest = max(furthest, _size(part))
             if last.is_final:
                 break
             if failures < attempts:

@@ -58,10 +58,10 @@ def check_rows(tables: Tables) -> None:
     strangers = regions[~regions["caption_id"].isin(captions["caption_id"])]
     _refuse(strangers, "phrase", "caption_id", "a caption of the table of captions")
 
-    unknown = ~images["split"].isin(SPLITS)
-    _refuse(images[unknown], "image_id", "split", f"one of {', '.join(SPLITS)}")
-    blank = captions["text"].str.strip() == ""
-    _refuse(captions[blank], "caption_id", "text", "a caption that is not blank")
+    unknown = images[~images["split"].isin(SPLITS)]
+    _refuse(unknown, "image_id", "split", f"one of {', '.join(SPLITS)}")
+    blank = captions[captions["text"].str.strip() == ""]
+    _refuse(blank, "caption_id", "text", "a caption that is not blank")
     silent = images["split"].isin(USED) & ~images["image_id"].isin(captions["image_id"])
     expected = "at least one caption or the split unused, as "
     expected += "each image is a query, too (no gallery-only images)"

@@ -29,12 +29,8 @@ def captions(path: Path, name: str) -> pd.DataFrame:
     for number, line in enumerate(archives.lines(path, name), start=1):
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
-            raise UserError(
-                f"{name}:{number}",
-                "name#k, a tab and a caption",
-                f"{line!r:.80}",
-                "place an unchanged copy",
-            )
+            where, do = f"{name}:{number}", "place an unchanged copy"
+            raise UserError(where, "name#k, a tab and a caption", f"{line!r:.80}", do)
         rows.append(match.groupdict())
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
 
@@ -56,15 +52,10 @@ def tables(split_of: dict[str, str], captions: pd.DataFrame, notes: list[str]) -
     captions  as `captions` returns them
     """
     images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
-    images["image_id"] = images["file"].map(_image_id)
-    images["group"] = images["image_id"]
-    captions = captions.assign(image_id=captions["file"].map(_image_id))
+    ids = images["file"].str.removesuffix(".jpg")
+    captions = captions.assign(image_id=captions["file"].str.removesuffix(".jpg"))
     return Tables(
-        images=images[["image_id", "file", "split", "group"]],
+        images=images.assign(image_id=ids, group=ids)[["image_id", "file", "split", "group"]],
         captions=captions[["caption_id", "image_id", "text"]],
         notes=tuple(notes),
     )
-
-
-def _image_id(file: str) -> str:
-    return file.removesuffix(".jpg")

@@ -61,12 +61,8 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
     Raises UserError for a file in no known format, and for an image that is damaged, has more than
     PIL.Image.MAX_IMAGE_PIXELS, or holds numbers that are no colours.
     """
-    too_large = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
     try:
         with Image.open(file, formats=FORMATS) as image:
-            width, height = image.size
-            if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
-                raise UserError(where, too_large, f"{width} x {height}", "make it smaller")
             image.load()
             try:
                 turn = UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
@@ -84,7 +80,8 @@ def upright_rgb(file: BinaryIO, where: object) -> Image.Image:
         do = "save it as JPEG or PNG" if kind and kind[0].isupper() else REPLACE
         raise UserError(where, formats, found, do) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise UserError(where, too_large, f"more ({error})", "make it smaller") from error
+        most = f"at most {Image.MAX_IMAGE_PIXELS} pixels"
+        raise UserError(where, most, f"more ({error})", "make it smaller") from error
     except Exception as error:  # Pillow raises many types, depending on what the bytes are
         found = f"one that cannot be decoded ({error or type(error).__name__})"
         raise UserError(where, WHOLE, found, REPLACE) from error
@@ -130,11 +127,11 @@ class Folder:
 
     def __call__(self, file: str) -> Image.Image:
         path = self.path_of(file)
-        with files.readable(path, WHOLE, "place it there and fetch again"):
-            with files.opened(path) as content:
-                if os.fstat(content.fileno()).st_size > LARGEST:
-                    raise files.too_large(path, LARGEST)
-                return upright_rgb(content, path)
+        do = "place it there and fetch again"
+        with files.readable(path, WHOLE, do), files.opened(path) as content:
+            if os.fstat(content.fileno()).st_size > LARGEST:
+                raise files.too_large(path, LARGEST)
+            return upright_rgb(content, path)
 
 
 class Archive:

@@ -43,31 +43,6 @@ def find(raw: Path, name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def read(path: Path, name: str, splits: tuple[str, ...]) -> list[Entry]:
-    """The images of the JSON called `name`, in its order.
-
-    Raises UserError for a file that occurs twice, a split that is not one of `splits`, and a blank
-    caption.
-    """
-    entries = parse(archives.text(path, name), path.name)
-    if not entries:
-        raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
-    seen = set()
-    for entry in entries:
-        if entry.split not in splits:
-            expected = f"one of {', '.join(splits)}"
-            raise UserError(f"{entry.where}: split", expected, repr(entry.split), UNCHANGED)
-        if entry.file in seen:
-            found = f"{entry.file!r} a second time"
-            raise UserError(f"{entry.where}: filename", "every file once", found, UNCHANGED)
-        seen.add(entry.file)
-        for row, caption in enumerate(entry.captions):
-            if not caption.strip():
-                where = f"{entry.where}.sentences[{row}]: raw"
-                raise UserError(where, "a caption", f"{caption!r:.60}", UNCHANGED)
-    return entries
-
-
 class _Sentence(BaseModel):
     raw: str
     sentid: int | None = None
@@ -86,17 +61,33 @@ class _File(BaseModel):
     images: list[_Image]
 
 
-def parse(text: str, where: str) -> list[Entry]:
-    """The images of a Karpathy JSON, in its order; `where` starts every error message."""
-    entries = []
-    for row, image in enumerate(checked(_File, parse_json(text, where, UNCHANGED), where).images):
-        place = f"{where}: images[{row}]"
+def read(path: Path, name: str, splits: tuple[str, ...] | None = None) -> list[Entry]:
+    """The images of the JSON called `name`, in its order.
+
+    Raises UserError for a file that occurs twice, a split that is not one of `splits`, and a blank
+    caption.
+    """
+    data = parse_json(archives.text(path, name), path.name, UNCHANGED)
+    entries, seen = [], set()
+    for row, image in enumerate(checked(_File, data, path.name).images):
+        where = f"{path.name}: images[{row}]"
+        for number, sentence in enumerate(image.sentences):
+            place = f"{where}.sentences[{number}]: raw"
+            check_text(sentence.raw, place, UNCHANGED)
+            if not sentence.raw.strip():
+                raise UserError(place, "a caption", f"{sentence.raw!r:.60}", UNCHANGED)
         file = f"{image.filepath}/{image.filename}" if image.filepath else image.filename
+        file = inside(file, f"{where}: filename", UNCHANGED)
+        if splits and image.split not in splits:
+            expected = f"one of {', '.join(splits)}"
+            raise UserError(f"{where}: split", expected, repr(image.split), UNCHANGED)
+        if file in seen:
+            found = f"{file!r} a second time"
+            raise UserError(f"{where}: filename", "every file once", found, UNCHANGED)
+        seen.add(file)
         captions = [sentence.raw for sentence in image.sentences]
-        sentids = tuple(sentence.sentid for sentence in image.sentences)
-        for number, caption in enumerate(captions):
-            check_text(caption, f"{place}.sentences[{number}]: raw", UNCHANGED)
-        file = inside(file, f"{place}: filename", UNCHANGED)
-        numbers = image.imgid, image.cocoid, sentids
-        entries.append(Entry(place, file, image.split, captions, *numbers))
+        numbers = image.imgid, image.cocoid, tuple(s.sentid for s in image.sentences)
+        entries.append(Entry(where, file, image.split, captions, *numbers))
+    if not entries:
+        raise UserError(f"{path.name}: images", "at least one", "none", UNCHANGED)
     return entries

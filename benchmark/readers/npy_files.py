@@ -12,10 +12,6 @@ import numpy as np
 from benchmark.core.files import DAMAGED, opened
 from benchmark.readers import archives
 
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 LONGEST = 1 << 16  # bytes of a header; NumPy refuses those of more than 10,000
 
 
@@ -24,10 +20,11 @@ def array_of(content: bytes | mmap.mmap) -> np.ndarray:
     objects, which are pickles."""
     file = BytesIO(content[:LONGEST])
     try:
-        version = np.lib.format.read_magic(file)
-        if version not in HEADERS:
-            raise ValueError(f"version {version} of the format")
-        shape, is_fortran, dtype = HEADERS[version](file)
+        major, minor = np.lib.format.read_magic(file)
+        read = getattr(np.lib.format, f"read_array_header_{major}_{minor}", None)
+        if read is None:
+            raise ValueError(f"version {major}.{minor} of the format")
+        shape, is_fortran, dtype = read(file)
     except (*DAMAGED, TokenError) as error:  # NumPy takes headers for Python
         reason = str(error.args[0] if error.args else type(error).__name__)
         # What NumPy could not evaluate follows, with a memory address.

@@ -34,8 +34,7 @@ class Part:
     split: str  # train, val, test
     ims: Path  # features, .npy
     captions: list[str]  # five consecutive ones per image
-    ids: list[str]  # one per image: `image_id` in `Tables`
-    rows_per_image: int  # in ims: 1 or 5; five rows of an image are equal
+    ids: list[str]  # one per image: `image_id` in `Tables`; ims has one row each, or five
 
 
 def files(folder: Path) -> list[Path]:
@@ -52,7 +51,7 @@ def needed(folder: str, stems: Iterable[str]) -> list[Needed]:
 
 
 def layout(folder: Path) -> list[Part]:
-    """Train, val and test of a folder; only headers and a few rows of the features are read.
+    """Train, val and test of a folder; only headers of the features are read.
 
     Raises UserError for a file that is missing or cut, for counts that disagree, and for an id
     that occurs twice.
@@ -68,7 +67,11 @@ def layout(folder: Path) -> list[Part]:
                 where, found = f"{folder.name}: id {image_id!r}", f"{seen[image_id]} and {split}"
                 raise UserError(where, "one split per image", found, AGAIN)
             seen[image_id] = split
-        parts.append(Part(split, ims, captions, ids, _rows_per_image(ims, images)))
+        do = "place a whole copy beside the captions"
+        with readable(_short(ims), "a whole NumPy array", do):
+            rows = len(npy_files.mapped(ims))
+        _per_image(rows, images, f"{_short(ims)}: rows")
+        parts.append(Part(split, ims, captions, ids))
     return parts
 
 
@@ -124,24 +127,6 @@ def _ids(path: Path, images: int) -> list[str]:
             raise UserError(f"{_short(path)}:{row + 1}", expected, f"{image_id!r:.80}", AGAIN)
         seen.add(image_id)
     return ids[::each]
-
-
-def _rows_per_image(path: Path, images: int) -> int:
-    with readable(_short(path), "a whole NumPy array", "place a whole copy beside the captions"):
-        features = npy_files.mapped(path)
-    if features.ndim not in (2, 3) or features.dtype.kind != "f":
-        raise UserError(
-            _short(path),
-            "floating-point features (rows, values) or (rows, regions, values)",
-            f"{features.dtype} {features.shape}",
-            "place the features of the release",
-        )
-    each = _per_image(len(features), images, f"{_short(path)}: rows")
-    for first in (0, (images - 1) * each):  # all would take minutes
-        if any((features[first] != row).any() for row in features[first + 1 : first + each]):
-            where, expected = f"{_short(path)}: row {first}", f"{each} equal rows per image"
-            raise UserError(where, expected, "different rows", "place the features of the release")
-    return each
 
 
 def _per_image(count: int, images: int, where: str) -> int:

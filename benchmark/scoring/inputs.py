@@ -316,13 +316,11 @@ class PhraseInputs:
             seen = ahead(lambda part: self._on_device(proposals[torch.from_numpy(part)]), images)
         for n, of_images in enumerate(seen):
             index, on_host = sent_rows[n], torch.from_numpy(rows[n])
-            ones = torch.ones(len(on_host), dtype=torch.int64)
             vectors = near["vectors"][near["vector_of_phrase"][index]].float()
-            ones_there = torch.ones_like(index)
-            phrases = Captions(values=vectors, lengths=ones_there, lengths_on_host=ones)
+            ones, there = torch.ones_like(on_host), torch.ones_like(index)
             yield RegionBatch(
                 regions=near["truths"][index].float(),
-                phrases=phrases,
+                phrases=Captions(values=vectors, lengths=there, lengths_on_host=ones),
                 proposals=of_images,
                 image_of_row=sent_places[n],
                 ious=near["ious"][index],
