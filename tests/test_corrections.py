@@ -6,13 +6,16 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import report_seasons
 import torch
 from builders import board, outcome, standing
 from oracles import corrections as naive
 from oracles import ranking
 from tiny_cells import cell_of, enter, evaluated, fusion_of, scored, train_cell
 
-from benchmark.boards import flags
+from benchmark.boards import comparisons, flags
+from benchmark.boards.boards import read_boards
+from benchmark.commands import judge
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables
@@ -24,9 +27,11 @@ from benchmark.scoring.corrections import GRIDS, Asked, Corrected, chosen
 from benchmark.scoring.inputs import split_inputs
 from benchmark.scoring.relevance import Matrices, Relevance, ranks_of
 from benchmark.season import pipeline
+from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Correction, Params
+from benchmark.season.plugins import corrected_presets, presets
 from benchmark.season.resolving import resolve
-from seasons import FUSION, SCAN, TWO_BRANCH, season, with_dataset
+from seasons import FUSION, SCAN, TWO_BRANCH, season, with_dataset, write_params
 
 IMAGES, CAPTIONS, BANK = 6, 11, 9
 OWNERS = np.sort(np.r_[np.arange(IMAGES), np.arange(CAPTIONS - IMAGES)])
@@ -314,3 +319,35 @@ def test_a_row_of_other_test_queries_bears_a_flag(tmp_path, monkeypatch):
         letters.append([flag.letter for flag in flags.row_flags(board(row), row)])
         assert ("correction", "i2t beta=5.0") in result_tables._remarks(board(row), row)
     assert letters == [["4"] if how == "dual_softmax" else [] for how in GRIDS]
+
+
+def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
+    """It shares the trainings of its preset, is named after it, and stands in the report."""
+    monkeypatch.chdir(tmp_path)
+    report_seasons.conclude_from_few(monkeypatch)
+    report_seasons.draw_nothing(monkeypatch)
+    rows = {"nnn": [SCAN], "dual_softmax": [SCAN]}
+    tried = report_seasons.declared(played=(SCAN,)).model_copy(update={"corrections": rows})
+    params = resolve("try", tried)
+    known = presets() | corrected_presets(rows, presets())
+    monkeypatch.setattr(report_seasons, "presets_once", lambda: known)
+    write_params(params, tried)
+    for dataset in params.datasets:
+        report_seasons.prepare(dataset)
+    for cell in report_seasons.cells(params):
+        report_seasons.play(cell, 0.3 + 0.1 * len(cell.preset))
+    for of in read_boards(read_params()):
+        plain, corrected, dual = (of.row(SCAN + end) for end in ("", "_nnn", "_dual_softmax"))
+        assert (corrected.title, dual.title) == (
+            f"{plain.title}, nnn",
+            f"{plain.title}, dual softmax",
+        )
+        assert corrected.declared.fuse.of == [SCAN] and corrected.declared.network == "bottom_up"
+        trained = {comparisons.trainings_of(of, row) for row in (plain, corrected, dual)}
+        assert trained == {frozenset({SCAN})}
+        assert comparisons.compare(of, corrected, plain, "rsum") is not None
+
+
+def test_exported_rows_of_corrections_are_no_trainings_of_their_own():
+    names = [f"out.csv:{SCAN}{end}" for end in ("", "_nnn", "_qb_norm")]
+    assert [judge.is_trained(name) for name in names] == [True, False, False]
