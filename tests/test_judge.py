@@ -457,6 +457,12 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
     assert "b.csv: 2 of 150 not found, as 'q148'; ranks are known below 7" in found["notes"]
     hits = [rank < 5 for *_, rank in RANKED]
     assert found["difference"] == pytest.approx(100 * sum(hits[-2:]) / 150, rel=1e-5)
+    rows = [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)]
+    write("c.csv", [(*row, 10) for row in rows], "direction query rank depth")
+    assert "ranks are known below 10" in judge("a.csv", "c.csv", "--metric", "r10")["notes"][-2]
+    assert "among the first 7" in refusal(capsys, "a.csv", "b.csv", "--metric", "r10")
+    write("c.csv", [(*row, "x") for row in rows], "direction query rank depth")
+    assert "depth of query 'q0': expected a whole" in refusal(capsys, "a.csv", "c.csv")
     far = [("t2i", f"q{n}", 10 + n) for n in range(150)]  # a longer list tells nothing of a shorter
     for path, rows in (("a.csv", RANKED), ("b.csv", [*RANKED[:-1], ("i2t", "q149", "")])):
         write(path, [*rows, *far], "direction query rank")

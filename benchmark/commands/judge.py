@@ -60,7 +60,8 @@ from benchmark.stats.verdicts import Flag, Pair, Rule
 
 OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
 SAME = {"layer": OWN, "dataset": "", "gallery": ""}  # columns in which two results must agree
-COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset", *SAME)
+COLUMNS = ("query", "value", "rank", "direction", "cluster", "seed", "season", "preset")
+COLUMNS += ("depth", *SAME)
 KINDS = {">": "ordered", "=": "alike", "not better than": "not_better"}
 CLAIM = re.compile(r"\s*([AB])\s*(>|=|not better than)\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 DECLARED = {name.removeprefix(f"{of.direction}_") for name, of in METRICS.items() if of.direction}
@@ -325,6 +326,10 @@ def _result(
             lists = [rows["direction"], rows["seed"]]
             ends = number.mask(is_lost, -1.0).groupby(lists).max() + 1
             depth = depth or int(ends[is_lost.groupby(lists).any()].min())
+            if "depth" in rows:  # of the lists, as `score --depth` writes it
+                listed = pd.to_numeric(rows["depth"], errors="coerce")
+                check(listed >= 1, "depth", "a whole number from 1")
+                depth = max(depth, int(listed.min()))
             few = f"{is_lost.sum()} of {len(rows)} not found, as {rows['query'][is_lost].iloc[0]!r}"
             notes = [*notes, f"{name}: {few}; ranks are known below {depth}"]
     else:

@@ -149,9 +149,9 @@ def main(arguments: argparse.Namespace) -> None:
             return
         row = row_of(params, arguments)
     external = judge(arguments, data)
-    show(data, external)
     if arguments.out:
         write_ranks(arguments, data, external)
+    show(data, external)
     if arguments.annotations:
         return
     if "rsum" not in external.result.metrics:
@@ -290,9 +290,9 @@ def write_ranks(arguments: argparse.Namespace, data: Prepared, external: Externa
     for name, ranks in external.result.scores.ranks.items():
         best = np.where(external.lost.get(name, False), -1, ranks.best)
         tables.append(queries[name].assign(seed=arguments.seed, rank=best))
+    listed = {"depth": arguments.depth} if arguments.depth else {}
     with atomic(arguments.out) as part:
-        pd.concat(tables).to_parquet(part, index=False)
-    print(arguments.out)
+        pd.concat(tables).assign(**listed).to_parquet(part, index=False)
 
 
 def doubts(external: External, data: Prepared) -> Iterator[str]:
