@@ -253,9 +253,9 @@ def _varint(data: BinaryIO) -> int:
 
 @contextmanager
 def parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    with files.readable(path, "a whole parquet file", AGAIN), files.opened(path) as file:
+    with files.readable(path, "a .parquet file", AGAIN), files.opened(path) as file:
         file.seek(max(0, file.seek(0, io.SEEK_END) - 8))
-        if int.from_bytes(file.read(4), "little") > FOOTER:
+        if int.from_bytes(file.read(4), "little") > FOOTER and file.read(3) == b"PAR":
             raise files.too_large(f"{path}: its footer", FOOTER)
         yield pq.ParquetFile(file)
 

@@ -77,12 +77,9 @@ def layout(folder: Path) -> list[Part]:
 
 def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tables:
     """The tables of a folder; `files` maps the ids of images that have a picture to its file."""
-    owners = [(image_id, part.split) for part in parts for image_id in part.ids]
-    images = pd.DataFrame(owners, columns=["image_id", "split"])
-    images["file"] = [files.get(image_id, "") for image_id in images["image_id"]]
-    images["group"] = images["image_id"]
-    without = int((images["file"] == "").sum())
-    if without:
+    rows = [(x, files.get(x, ""), part.split, x) for part in parts for x in part.ids]
+    images = pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
+    if without := int((images["file"] == "").sum()):
         notes = [*notes, f"{without} of {len(images)} images have features but no picture."]
     captions = [
         (f"{image_id}#{number}", image_id, part.captions[EACH * row + number])
@@ -91,7 +88,7 @@ def tables(parts: list[Part], files: Mapping[str, str], notes: list[str]) -> Tab
         for number in range(EACH)
     ]
     return Tables(
-        images=images[["image_id", "file", "split", "group"]],
+        images=images,
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
         notes=tuple(notes),
     )

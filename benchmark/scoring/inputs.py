@@ -327,15 +327,8 @@ class PhraseInputs:
                 chain_ids=near["chain_of_phrase"][index],
                 ids_on_host=self.chain_of_phrase[on_host],
                 ious_on_host=self.ious[on_host],
-                present_on_host=int(self._present[images[n]].sum()),
+                present_on_host=int((area(self.boxes.numpy()[images[n]]) > 0).sum()),
             )
-
-    @cached_property
-    def _present(self) -> np.ndarray:
-        """(I,) how many proposals each image has; 0 for an image without phrases."""
-        of_image = np.zeros(len(self.proposals), np.int64)
-        of_image[self.image_of_phrase.numpy()] = (~self.ious.isnan()).sum(1).numpy()
-        return of_image
 
     @cached_property
     def _near(self) -> dict[str, Tensor]:
