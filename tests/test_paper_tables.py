@@ -25,7 +25,7 @@ IMAGES, EACH = 40, 2
 OWNER = np.repeat(np.arange(IMAGES), EACH)
 RECALLS = [f"{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)]
 HEADS = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10"]
-FLICKR, COCO = "flickr30k/test", "mscoco_1k/test"
+FLICKR, COCO, PERSONS = "flickr30k/test", "mscoco_1k/test", "cuhk_pedes/test"
 PRINTED = [60.0, 100.0, 99.9, 50.0, 49.0, None]
 FOLDER = Path(printed_tables.__file__).parent
 
@@ -151,6 +151,8 @@ def test_what_cannot_be_compared_says_why(place, changes, reason):
         (COCO, {"reader": "mscoco"}, ""),
         ("mscoco_5k/test", {"reader": "mscoco"}, ""),  # one dataset, judged in two ways
         (COCO, {"reader": "flickr30k"}, "other dataset"),
+        (PERSONS, {"reader": "cuhk_pedes"}, "other split"),
+        (PERSONS, {"reader": "cuhk_pedes", "options": {"release": "RSTPReid"}}, "other dataset"),
         (COCO, {"reader": "mscoco", "split": "karpathy_without_restval"}, "other split"),
     ],
 )

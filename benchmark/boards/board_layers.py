@@ -135,8 +135,13 @@ class BoardLayer:
         found = {}
         for own, here in zip(claims.verdicts(self.own), claims.verdicts(self.here), strict=True):
             metrics = [part.metric for part in own.claim.parts]
+            terms = [
+                s in METRICS and query_terms(s, ("i2t_r1", "t2i_r1"))
+                for metric in metrics
+                for s in sides(metric)
+            ]
             is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(metrics)
-            if is_told and all(map(_is_of_queries, metrics)):
+            if is_told and all(terms):
                 steps = [self._step(pair) for pair in here.pairs]
                 found[own.paper, own.claim.id] = Judged(own, here, steps)
         return found
@@ -154,10 +159,6 @@ class BoardLayer:
         spread, less = stats.spread(samples, trained), quantity(metric).less_is_better
         of = stats.compare(names, [samples[n] for n in names], spread, less_is_better=less)
         return of.interval or (of.difference, of.difference)  # nothing varies
-
-
-def _is_of_queries(metric: str) -> bool:
-    return all(s in METRICS and query_terms(s, ("i2t_r1", "t2i_r1")) for s in sides(metric))
 
 
 def board_layers(board: Board) -> list[BoardLayer]:

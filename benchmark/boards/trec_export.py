@@ -26,7 +26,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
-from benchmark.scoring.relevance import layers_of
+from benchmark.scoring.relevance import Relevance, layers_of
 
 WAYS = ("i2t", "t2i")
 
@@ -36,22 +36,19 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
     result. Raises UserError where what it retrieved is missing or of another split."""
     split, queries = data.split("test"), results.test_queries(data)
     ids = {way: np.array([_name(query) for query in queries[way]], dtype=object) for way in WAYS}
-    images = pd.DataFrame({"i2t": ids["i2t"], "group": split.group_of_image})
-    captions = pd.DataFrame({"t2i": ids["t2i"], "group": split.group_of_caption})
-    pairs = captions.merge(images, on="group")  # in the order of the captions, then of the images
-    for query, item in (WAYS, WAYS[::-1]):
-        if query in data.card.get("ways", WAYS):
-            qrels = pd.DataFrame({"query": pairs[query], "0": 0, "item": pairs[item], "1": 1})
-            _write(folder / f"{_name(data.folder.name)}.{query}.qrels", qrels)
+    own = Relevance.of(split.group_of_image, split.image_of_caption).own("t2i").right
+    qrels = {(way, ""): (own if way == "t2i" else own[:, ::-1], len(own)) for way in WAYS}
+    qrels = {key: of for key, of in qrels.items() if key[0] in data.card.get("ways", WAYS)}
     for layer, directions in layers_of(data).items():
         for way, of in directions.items():
-            items = ids["t2i" if way == "i2t" else "i2t"]
-            for_each = [np.transpose((of.said == value).nonzero()) for value in (1, -1)]
-            both = np.concatenate(for_each)
-            judged = {"query": ids[way][both[:, 0]], "0": 0, "item": items[both[:, 1]]}
-            judged = pd.DataFrame(judged | {"1": np.arange(len(both)) < len(for_each[0])})
-            name = f"{_name(data.folder.name)}.{way}.{_name(layer)}.qrels"
-            _write(folder / name, judged.astype({"1": int}))
+            both = [of.right, np.transpose((of.said < 0).nonzero())]
+            qrels[way, _name(layer)] = np.concatenate(both), len(both[0])
+    for (way, layer), (pairs_P2, right) in qrels.items():
+        (query_P, item_P), items = pairs_P2.T, ids["t2i" if way == "i2t" else "i2t"]
+        table = pd.DataFrame({"query": ids[way][query_P], "0": 0, "item": items[item_P]})
+        table["1"] = (np.arange(len(table)) < right).astype(int)
+        name = ".".join(filter(None, (_name(data.folder.name), way, layer)))
+        _write(folder / f"{name}.qrels", table)
     for outcome in outcomes:
         if not outcome.is_ok or outcome.record.task != "retrieval":
             continue

@@ -130,14 +130,12 @@ class Bootstrap:
         matched: tuple[np.ndarray, ...],
     ) -> None:
         """The scores of a tile; row and column of the matched ones."""
-        opened, bins = np.flatnonzero(self.is_open), len(self.is_open)
+        opened = np.flatnonzero(self.is_open)
         if not len(opened):
             return
-        is_open_rc = np.ones(scores_rc.shape, bool)
-        if opened[0] > 0:
-            is_open_rc &= scores_rc >= self.edges[opened[0]]
-        if opened[-1] < bins - 1:
-            is_open_rc &= scores_rc < self.edges[opened[-1] + 1]
+        ends = np.r_[-np.inf, self.edges[1:-1], np.inf].astype(self.edges.dtype)
+        is_open_rc = scores_rc >= ends[opened[0]]
+        is_open_rc &= scores_rc < ends[opened[-1] + 1]
         is_open_rc[matched] = False
         pairs = np.flatnonzero(is_open_rc)
         bin_P = bins_of(scores_rc.ravel()[pairs], self.edges)
@@ -164,21 +162,16 @@ class Bootstrap:
         cells = np.flatnonzero(np.bincount(cell_P))
         place = np.zeros(groups * bins, np.intp)
         place[cells] = np.arange(len(cells))
-        shape = len(cells), groups
-        sums = _sums(place[cell_P], self.group_of_caption[caption_P], shape, drawn_GR)
+        ones_P = np.ones(len(bin_P), drawn_GR.dtype)
+        at_P = place[cell_P], self.group_of_caption[caption_P]
+        sums = csr_array((ones_P, at_P), (len(cells), groups)) @ drawn_GR
         sums *= drawn_GR[cells // bins]
-        self.q_NR += _sums(cells % bins, np.arange(len(cells)), (bins, len(cells)), sums)
+        at = cells % bins, np.arange(len(cells))
+        self.q_NR += csr_array((ones_P[: len(cells)], at), (bins, len(cells))) @ sums
         self._settle()
 
     def _settle(self) -> None:
         self.is_open = ~(self.q_NR / self.total_R >= self.p_NR).all(1)
-
-
-def _sums(
-    place: np.ndarray, row: np.ndarray, shape: tuple[int, int], values: np.ndarray
-) -> np.ndarray:
-    """At each place the sum of some rows of the values."""
-    return csr_array((np.ones(len(row), values.dtype), (place, row)), shape) @ values
 
 
 def edges_of(dtype: np.dtype, range: tuple[float, float], bins: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.distribution_overlap import Bootstrap, Distributions
 from benchmark.scoring.relevance import (
     CORRECT_IOU,
+    NO_RELEVANT,
     BestItems,
     LayerPairs,
     LayerRanks,
@@ -59,6 +60,8 @@ def of_retrieval(
     galleries = {way: None for way in ways}
     galleries |= {f"{way}_fold": relevance.in_fold for way in ways if has_folds}
     of_own = {name: LayerRanks(name, relevance.own(name), of) for name, of in galleries.items()}
+    if not all(of.counts.all() for of in of_own.values()):
+        raise ValueError(NO_RELEVANT)
     counts = of_own | {
         of_layer(way, name): LayerRanks(way, pairs)
         for name, directions in layers.items()
@@ -66,7 +69,7 @@ def of_retrieval(
         if way in ways
     }
     i2t = of_own.get("i2t") or LayerRanks("i2t", relevance.own("i2t"))
-    low, high, total, bad = np.inf, -np.inf, 0.0, Counter()
+    low, high, total, bad = np.inf, -np.inf, 0.0, Counter()  # of i2t, and by name
     for tile in tiles:
         for name, scores in tile.scores.items():
             bad[name] += np.count_nonzero(~np.isfinite(scores))

@@ -82,10 +82,6 @@ def _mean(ranks: Ranks) -> float:
     return float(ranks.best.mean()) + 1
 
 
-def _mean_over_queries(of_queries: Callable[[Ranks], np.ndarray], ranks: Ranks) -> float:
-    return float(of_queries(ranks).mean())
-
-
 def reciprocal_ranks(ranks: Ranks) -> np.ndarray:
     """100 / position of the best relevant item, (Q,)."""
     return 100.0 / (ranks.best + 1)
@@ -167,10 +163,6 @@ def _recall(k: int) -> Metric:
     )
 
 
-def _overlap(name: str, heading: str, formula: str, bins: int) -> Metric:
-    return Metric(name, heading, formula, lambda summary: summary.overlaps[bins], **SHARE)
-
-
 def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
     per_second, decimals = (1e6, 2) if unit == MICRO else (1e3, 0)
     heading = f"{what} ({unit})"
@@ -178,7 +170,6 @@ def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
     return Metric(name, heading, formula, compute, unit=unit, decimals=decimals, **TIME)
 
 
-HALF, DOUBLE = BINS // 2, BINS * 2
 SUM = "sum of R@1, R@5 and R@10 of every direction that is retrieved"
 MEDIAN = "floor of the median zero-based rank, plus 1"
 GAP = "R@1 if ties counted for the method, minus R@1"
@@ -197,34 +188,33 @@ RANK_METRICS = (  # compute(ranks)
 )
 
 
-def _of_all(name: str, heading: str, formula: str, of_queries: Callable) -> Metric:
-    return Metric(
-        name,
-        heading,
-        formula,
-        partial(_mean_over_queries, of_queries),
-        of_queries=of_queries,
-        directions=ALL,
-        needs_all=of_queries is not reciprocal_ranks,
-        in_records=False,
-        in_tables=False,
-        **PERCENT,
-    )
-
-
 POSITION = "100 / position of the best relevant item, mean over queries"
 PRECISION = "mean precision at the relevant items, mean over queries"
 AT_R = "the same, with 0 for those that are not among the first R of R relevant ones"
 R_PRECISION = "share of relevant items among the first R of R relevant ones, mean over queries"
 NDCG = "discounted gains of the first 10, 1 for a relevant item, over the largest possible ones"
 PENALTY = "number of relevant items / position of the last one, mean over queries"
-ALL_RANKS = (  # compute(ranks), of the ranks beside a record
-    _of_all("mrr", "MRR", POSITION, reciprocal_ranks),
-    _of_all("map", "mAP", PRECISION, average_precisions),
-    _of_all("map_r", "mAP@R", AT_R, average_precisions_at_r),
-    _of_all("r_precision", "R-precision", R_PRECISION, r_precisions),
-    _of_all("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
-    _of_all("minp", "mINP", PENALTY, inverse_penalties),
+ALL_RANKS = tuple(  # compute(ranks), of the ranks beside a record
+    Metric(
+        name,
+        heading,
+        formula,
+        lambda ranks, of=of: float(of(ranks).mean()),
+        of_queries=of,
+        directions=ALL,
+        needs_all=name != "mrr",
+        in_records=False,
+        in_tables=False,
+        **PERCENT,
+    )
+    for name, heading, formula, of in (
+        ("mrr", "MRR", POSITION, reciprocal_ranks),
+        ("map", "mAP", PRECISION, average_precisions),
+        ("map_r", "mAP@R", AT_R, average_precisions_at_r),
+        ("r_precision", "R-precision", R_PRECISION, r_precisions),
+        ("ndcg10", "nDCG@10", NDCG, partial(gains_at, 10)),
+        ("minp", "mINP", PENALTY, inverse_penalties),
+    )
 )
 TIE_GAP = Metric(  # compute(ranks_Q, optimistic_Q)
     "r1_tie_gap", "R@1 gained by ties", GAP, _gained_by_ties, directions=("i2t", "t2i"), **TIES
@@ -234,13 +224,16 @@ PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
     Metric("p2r_chance_r1", "R@1 by chance", CHANCE, _chance, **PERCENT),
 )
 SCORE_METRICS = (  # compute(summary)
-    _overlap("overlap_s", "S", OVERLAP, BINS),
-    _overlap("overlap_s_half_bins", "S, half the bins", "S from histograms of half the bins", HALF),
-    _overlap(
-        "overlap_s_double_bins",
-        "S, double the bins",
-        "S from histograms of double the bins",
-        DOUBLE,
+    Metric("overlap_s", "S", OVERLAP, lambda summary: summary.overlaps[BINS], **SHARE),
+    *(
+        Metric(
+            f"overlap_s_{of}_bins",
+            f"S, {of} the bins",
+            f"S from histograms of {of} the bins",
+            lambda summary, bins=bins: summary.overlaps[bins],
+            **SHARE,
+        )
+        for of, bins in (("half", BINS // 2), ("double", BINS * 2))
     ),
     Metric("one_minus_ks", "1 - KS", DISTANCE, attrgetter("one_minus_ks"), **SHARE),
     Metric("mean_matched", "mean of matched", MATCHED, attrgetter("mean_matched"), **SCORE),
@@ -339,9 +332,7 @@ def rank_metrics(
 
 def retrieval_metrics(ranks: Mapping[str, Ranks]) -> dict[str, float]:
     """The metrics of every direction, and rsum over all of them."""
-    metrics = {}
-    for direction, of_way in ranks.items():
-        metrics |= rank_metrics(direction, of_way)
+    metrics = {k: v for way, of in ranks.items() for k, v in rank_metrics(way, of).items()}
     return metrics | {"rsum": RSUM.compute(metrics[term] for term in rsum_terms(ranks))}
 
 
@@ -353,11 +344,11 @@ def fold_metrics(
     `ranks` are within folds; `fold_of_query` has the fold of each query, (Q,), by direction.
     """
     folds = int(max(fold.max() for fold in fold_of_query.values())) + 1
-    metrics_of_folds = []
-    for n in range(folds):
-        of_fold = {way: of_way.at(fold_of_query[way] == n) for way, of_way in ranks.items()}
-        metrics_of_folds.append(retrieval_metrics(of_fold))
-    values = {name: [metrics[name] for metrics in metrics_of_folds] for name in metrics_of_folds[0]}
+    metrics_of_folds = [
+        retrieval_metrics({way: of.at(fold_of_query[way] == n) for way, of in ranks.items()})
+        for n in range(folds)
+    ]
+    values = {name: [of[name] for of in metrics_of_folds] for name in metrics_of_folds[0]}
     means = {f"fold_{name}": float(np.mean(of_folds)) for name, of_folds in values.items()}
     return means | {"fold_values": values}
 

@@ -88,21 +88,13 @@ class Relevance:
         return np.equal.outer(self.fold_of_image[rows], self.fold_of_caption[columns])
 
     def own(self, direction: str) -> "LayerPairs":
-        """What is right by `own`, in a direction or within its folds. Raises ValueError for a query
-        without a relevant item."""
-        both = self.group_of_image, self.group_of_caption
-        groups = 1 + max(int(of.max()) for of in both)
-        of_images, of_captions = (
-            csr_array((np.ones(len(of), np.int8), (np.arange(len(of)), of)), (len(of), groups))
-            for of in both
-        )
-        said = (of_images @ of_captions.T).tocoo()
+        """What is right by `own`, in a direction or within its folds."""
+        images, groups = len(self.group_of_image), np.r_[self.group_of_image, self.group_of_caption]
+        belongs = csr_array((np.ones(len(groups), np.int8), (np.arange(len(groups)), groups)))
+        said = (belongs[:images] @ belongs[images:].T).tocoo()
         if direction.endswith("_fold"):
             said.data *= self.fold_of_image[said.row] == self.fold_of_caption[said.col]
-        pairs = LayerPairs((said if direction.startswith("i2t") else said.T).tocsr())
-        if not pairs.counts.all():
-            raise ValueError(NO_RELEVANT)
-        return pairs
+        return LayerPairs((said if direction.startswith("i2t") else said.T).tocsr())
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +107,7 @@ class LayerPairs:
     @cached_property
     def counts(self) -> np.ndarray:
         """(Q,) how many items are right."""
-        return np.diff((self.said > 0).indptr)
+        return (self.said > 0).sum(1)
 
     @cached_property
     def queries(self) -> np.ndarray:
@@ -276,13 +268,15 @@ class LayerRanks:
         if self.gallery is not None:
             scores = np.where(self.gallery(tile.rows, tile.columns), scores, -np.inf)
         queries, _, scores_QG = of_direction(self.way, tile, scores)
+        if not (is_asked := self.counts[queries] > 0).all():
+            queries, scores_QG = queries[is_asked], scores_QG[is_asked]
         for n in range(self.counts[queries].max(initial=0)):
             has_nth = self.counts[queries] > n
             some = slice(None) if has_nth.all() else has_nth  # without a copy
             nth_Q1 = self.score_QR[queries[some], n, None].astype(scores_QG.dtype)
             self.reached_QR[queries[some], n] += _trues(scores_QG[some] >= nth_Q1)
-        best_Q1 = self.score_QR[queries].max(1, keepdims=True).astype(scores_QG.dtype)
-        self.optimistic[queries] += _trues(scores_QG > best_Q1)
+        best_Q1 = self.score_QR[queries].max(1, keepdims=True, initial=-np.inf)
+        self.optimistic[queries] += _trues(scores_QG > best_Q1.astype(scores_QG.dtype))
 
     @property
     def ranks(self) -> Ranks:
@@ -338,8 +332,6 @@ def sentence_ranks(scores_QC: np.ndarray, query_Q: np.ndarray, owner_C: np.ndarr
     is_query_Q = has_sibling(owner_C)[query_Q]
     scores_QC, query_Q = scores_QC[is_query_Q], query_Q[is_query_Q]
     is_other_QC = query_Q[:, None] != np.arange(len(owner_C))
-    if not len(query_Q):
-        return Ranks(np.zeros(0, np.int64), np.zeros(0, np.int64))
     return ranks_of(scores_QC, np.equal.outer(owner_C[query_Q], owner_C), is_other_QC)
 
 
@@ -354,11 +346,9 @@ def localisation_ranks(scores_NP: np.ndarray, ious_NP: np.ndarray) -> Ranks:
     check_finite(scores_NP[is_there_NP])
     counts_N = right_NP.sum(1)
     values_N = np.full(np.maximum(counts_N, 1).sum(), max(scores_NP.shape[1], LARGEST_K))
-    ranks = Ranks(values_N, np.maximum(counts_N, 1))
-    if counts_N.any():
-        some = counts_N > 0
-        found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
-        values_N[some[ranks.queries]] = found.values
+    ranks, some = Ranks(values_N, np.maximum(counts_N, 1)), counts_N > 0
+    found = ranks_of(scores_NP[some], right_NP[some], is_there_NP[some])
+    values_N[some[ranks.queries]] = found.values
     return ranks
 
 
