@@ -50,7 +50,7 @@ def write_report(params: Params) -> Path:
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, layers, figures)
-    figures.remove_others()
+    remove_others(figures.folder, figures.written)
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
     for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too

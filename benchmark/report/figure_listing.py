@@ -80,26 +80,23 @@ class FigureFolder:
         self.folder, self.link = folder, link
         self.written: list[Path] = []
 
-    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> list[str]:
-        """Save all figures of a section; returns the Markdown of each.
+    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
+        """Save all figures of a section; returns their Markdown, a blank line behind each.
 
         Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
         report's first page.
         """
-        shown = []
+        shown = ""
         for drawn in figures(name, inputs):
             path = figure_style.save(drawn.figure, self.folder / f"{stem}-{drawn.name}")
-            caption = f"\n\n{escaped(drawn.caption)}" if drawn.caption else ""
-            shown.append(f"{picture(drawn.alt, self.added(path, up))}{caption}")
+            shown += f"{picture(drawn.alt, self.added(path, up))}\n\n"
+            shown += f"{escaped(drawn.caption)}\n\n" if drawn.caption else ""
         return shown
 
     def added(self, path: Path, up: str = "") -> str:
         """Note that a page shows a file of the folder; returns the link to it."""
         self.written.append(path)
         return f"{up}{self.link}{path.relative_to(self.folder).as_posix()}"
-
-    def remove_others(self) -> None:
-        remove_others(self.folder, self.written)
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:

@@ -46,7 +46,7 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval, localisation = board.retrieval, board.localisation
-    drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), [])
+    drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), "")
     for section in ("result", "similarity", "training", "cost") if retrieval.ranked else ():
         drawn[section] = figures.section(section, FigureInputs(board=retrieval), board.dataset, UP)
     if localisation.ranked:

@@ -19,7 +19,7 @@ from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
-from benchmark.report.figure_listing import FigureFolder, FigureInputs
+from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
 from benchmark.report.markdown import bold, escaped, picture, pipe_table
 from benchmark.report.pages.templates import filled
 from benchmark.season.parameters import Params
@@ -44,7 +44,7 @@ def example_sections(params: Params, board: Board, figures: FigureFolder) -> dic
     local = FigureFolder(folder / board.dataset, f"{board.dataset}/")
     try:
         text = "\n".join(_by_task(params, board, local, "", "").values())
-        local.remove_others()
+        remove_others(local.folder, local.written)
         text = f"# {escaped(board.title)}\n\n[Back](../README.md)\n\n{text}"
         write_text(folder / f"{board.dataset}.md", text)
     except (UserError, OSError) as error:
