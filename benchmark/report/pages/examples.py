@@ -12,11 +12,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from benchmark.boards.boards import Board, Outcome
-from benchmark.contracts.datasets import OpenPicture
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, write_text
 from benchmark.data import prepared_tables
-from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
@@ -72,7 +70,7 @@ def _by_task(
             inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
             kept = [row for row in of_task.ranked if row.played[0].retrieved]
             galleries = [
-                (row, gallery(data, row.played[0], open_image, figures, thumbnails, up))
+                (row, gallery(inputs, row.played[0], figures, thumbnails, up))
                 for row in kept * (section == "examples")
                 if row is kept[0] or row.preset in mains
             ]
@@ -85,27 +83,31 @@ def _by_task(
 
 
 def gallery(
-    data: Prepared,
-    outcome: Outcome,
-    open_image: OpenPicture,
-    figures: FigureFolder,
-    thumbnails: str,
-    up: str,
+    inputs: FigureInputs, outcome: Outcome, figures: FigureFolder, thumbnails: str, up: str
 ) -> str:
     """Markdown of a cell's hits and misses; its thumbnails are saved below `figures`."""
-    split, retrieved, preset = data.split("test"), outcome.retrieved, outcome.record.preset
+    data, retrieved, preset = inputs.data, outcome.retrieved, outcome.record.preset
+    split = data.split("test")
     texts = [escaped(text) for text in data.captions["text"].iloc[split.caption_rows]]
 
     def shown(name: str, images: Sequence[int], is_own: Sequence[bool]) -> str:
-        """Images side by side in one file, with their first captions as alternative text."""
+        """Images side by side in one file, those that are right in a green frame, with their first
+        captions as alternative text."""
         path = figures.folder / thumbnails / f"{name}.png"
         files = data.images["file"].iloc[split.image_rows[images]]
         firsts = [np.flatnonzero(split.image_of_caption == image)[0] for image in images]
         said = data.captions["text"].iloc[split.caption_rows[firsts]]
         if path not in figures.written:
+            framed = []
+            for file, is_right in zip(files, is_own, strict=True):
+                small = inputs.open_image(file).convert("RGB")
+                small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
+                framed.append(ImageOps.expand(small, FRAME, GREEN if is_right else "white"))
+            drawn = Image.new("RGB", (sum(x.width for x in framed), SIDE), "white")
+            for number, image in enumerate(framed):
+                drawn.paste(image, (sum(x.width for x in framed[:number]), 0))
             with atomic(path) as part:
-                opened = [open_image(file) for file in files]
-                _side_by_side(opened, is_own).save(part, format="PNG")
+                drawn.save(part, format="PNG")
         return picture(f"image: {'; '.join(said)}", figures.added(path, up))
 
     rows = {"i2t": [], "t2i": []}
@@ -144,16 +146,3 @@ def evenly(rows: Sequence[int], count: int) -> list[int]:
     """`count` of the rows, each from the middle of its share; all of them if there are fewer."""
     count = min(count, len(rows))
     return [int(rows[(2 * i + 1) * len(rows) // (2 * count)]) for i in range(count)]
-
-
-def _side_by_side(opened: Sequence[Image.Image], is_framed: Sequence[bool]) -> Image.Image:
-    """Thumbnails of SIDE pixels at most, in a row; those that are right have a green frame."""
-    small = [image.convert("RGB") for image in opened]
-    for image in small:
-        image.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
-    colours = [GREEN if framed else "white" for framed in is_framed]
-    framed = [ImageOps.expand(x, border=FRAME, fill=y) for x, y in zip(small, colours, strict=True)]
-    row = Image.new("RGB", (sum(x.width for x in framed), SIDE), "white")
-    for number, image in enumerate(framed):
-        row.paste(image, (sum(x.width for x in framed[:number]), 0))
-    return row
