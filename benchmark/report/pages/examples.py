@@ -18,7 +18,7 @@ from benchmark.data import prepared_tables
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
-from benchmark.report.markdown import bold, escaped, picture, pipe_table
+from benchmark.report.markdown import escaped, picture, pipe_table
 from benchmark.report.pages.templates import filled
 from benchmark.season.parameters import Params
 
@@ -64,7 +64,7 @@ def _by_task(
         return dict.fromkeys({row.task for row in board.ranked}, sentence)
     open_image = raw_dataset(params, board.dataset).pictures()
     sections: dict[str, str] = {}
-    mains = {paper.main.get("preset") for paper in papers().values()}
+    mains = {paper.main for paper in papers().values()}
     for of_task, section in ((board.retrieval, "examples"), (board.localisation, "phrases")):
         if of_task.ranked:
             inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
@@ -114,8 +114,8 @@ def gallery(
     for query, result in chosen(outcome.ranks("i2t")) if "i2t" in retrieved else ():
         found = retrieved["i2t"][query][:SHOWN]
         is_own = split.group_of_caption[found] == split.group_of_image[query]
-        listed = [bold(texts[c]) if own else texts[c] for c, own in zip(found, is_own, strict=True)]
-        listed = [f"{position}. {text}" for position, text in enumerate(listed, start=1)]
+        marks = ["**" if own else "" for own in is_own]
+        listed = [f"{n + 1}. {marks[n]}{texts[c]}{marks[n]}" for n, c in enumerate(found)]
         image = shown(f"{split.image_rows[query]:06d}", [query], [False])
         rows["i2t"].append([image, result, "<br>".join(listed)])
     for query, result in chosen(outcome.ranks("t2i")):
@@ -137,9 +137,8 @@ def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:
 
     A hit has rank 0. Both kinds are evenly spaced over the queries, and not picked by hand.
     """
-    hits = [(query, "hit") for query in evenly(np.flatnonzero(ranks == 0), each)]
-    misses = evenly(np.flatnonzero(ranks > 0), each)
-    return hits + [(query, f"miss: {ranks[query] + 1}") for query in misses]
+    hits, misses = (evenly(np.flatnonzero(of), each) for of in (ranks == 0, ranks > 0))
+    return [(n, "hit") for n in hits] + [(n, f"miss: {ranks[n] + 1}") for n in misses]
 
 
 def evenly(rows: Sequence[int], count: int) -> list[int]:
