@@ -97,10 +97,7 @@ def write_plots(boards: list[Board], folder: Path) -> None:
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
     for name, table in plots.items():
-        write_text(
-            folder / f"{name}.csv",
-            table.to_csv(index=False, lineterminator="\n"),
-        )
+        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
 def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:

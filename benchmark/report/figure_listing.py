@@ -9,7 +9,7 @@ it. Within a section, figures stand in the alphabetical order of their files.
 import pkgutil
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class ReportFigure:
 def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
     """The figures of a section. Raises UserError for a file with an unknown one."""
     known = {*SECTIONS, *(f"papers/{name}" for name in papers())}
-    for name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
+    for name in sorted(found.name for found in pkgutil.iter_modules(folder.__path__)):
         module = import_module(f"{folder.__name__}.{name}")
         if not module.FIGURES.keys() <= known:
             where, expected = f"{module.__file__}: FIGURES", f"some of {', '.join(sorted(known))}"
@@ -70,15 +70,13 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
             yield from module.FIGURES[section](inputs)
 
 
+@dataclass(frozen=True)
 class FigureFolder:
-    """Saves figures in a folder; `written` lists their files.
+    """Saves figures in a folder."""
 
-    `link` is the path of the folder, as seen from the folder of the report's first page.
-    """
-
-    def __init__(self, folder: Path, link: str) -> None:
-        self.folder, self.link = folder, link
-        self.written: list[Path] = []
+    folder: Path
+    link: str  # path of the folder, as seen from the folder of the report's first page
+    written: list[Path] = field(default_factory=list)
 
     def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
         """Save all figures of a section; returns their Markdown, a blank line behind each.

@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from benchmark.boards.boards import Board, Row
 from benchmark.data.prepared_tables import CORNERS, iou
 from benchmark.data.vocabularies import tokenise
 from benchmark.report import figure_style as style
@@ -116,8 +115,11 @@ def attention(image: Image.Image, of_text: Sequence[str], weights: np.ndarray) -
 
 
 def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    """Evenly spaced phrases of the test split, then evenly spaced ones that the best row misses."""
-    rows, data = compared(inputs.board), inputs.data
+    """Evenly spaced phrases of the test split, then evenly spaced ones that the best row misses:
+    with its boxes, and those of the best one of BASELINE or, without one, of the last row."""
+    rows, data = [row for row in inputs.board.ranked if "p2r_boxes" in row.samples], inputs.data
+    baselines = [row for row in rows[1:] if row.method == BASELINE]
+    rows = rows[:1] + (baselines[:1] or rows[1:][-1:])
     if not rows:
         return
     regions = data.regions.iloc[data.split("test").region_rows]
@@ -140,14 +142,6 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
                 alt=f"{' and '.join(titles)}: {which}, evenly spaced, with the true box and the "
                 f"best-scored one: {'; '.join(phrase for phrase, *_ in located)}",
             )
-
-
-def compared(board: Board) -> list[Row]:
-    """Of the rows with boxes the best one, and the best of the method BASELINE or, without one, the
-    last one."""
-    rows = [row for row in board.ranked if "p2r_boxes" in row.samples]
-    baselines = [row for row in rows[1:] if row.method == BASELINE]
-    return rows[:1] + (baselines[:1] or rows[1:][-1:])
 
 
 def phrase_boxes(

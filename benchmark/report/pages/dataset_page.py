@@ -109,11 +109,10 @@ def budget(board: Board) -> dict:
     """How long was trained; empty where no training has a history."""
     own = [o for row in board.ranked for o in row.played if o.history is not None]
     epochs = sorted({len(outcome.history) for outcome in own})
-    minutes = sum(outcome.training_seconds for outcome in own) / 60
-    ends = " to ".join(map(str, dict.fromkeys((*epochs[:1], *epochs[-1:]))))
-    images = board.card["counts"].get("train", {}).get("images", 0)
-    known = {"epochs": ends, "images": images, "trainings": len(own), "minutes": minutes}
-    return known if own else {}
+    known = {"epochs": " to ".join(map(str, dict.fromkeys((*epochs[:1], *epochs[-1:]))))}
+    known["images"] = board.card["counts"].get("train", {}).get("images", 0)
+    known["minutes"] = sum(outcome.training_seconds for outcome in own) / 60
+    return known | {"trainings": len(own)} if own else {}
 
 
 def spread_of(board: Board) -> dict:
@@ -132,9 +131,9 @@ def tuning(params: Params, board: Board) -> Table:
     for trial in trials[trials["dataset"] == board.dataset].itertuples():
         row = board.row(trial.preset)
         is_taken = row is not None and boards.is_taken(trial.options, row.record)
-        numbers = {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
-        line = {"preset": title_of(trial.preset), "options": trial.options, **numbers}
-        lines.append(line | {"taken": "yes" if is_taken else ""})
+        line = {"preset": title_of(trial.preset), "options": trial.options}
+        line |= {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
+        lines.append(line | {"taken": "yes" * is_taken})
     return Table.of(f"{board.title}: trials on validation", lines)
 
 
@@ -155,13 +154,11 @@ def _twins(board: Board) -> dict:
     named = comparisons.named_twins(board.card)
     changes = [
         left - row.mean("rsum")
-        for row in (*board.retrieval.ranked, *board.localisation.ranked)
-        if named and (left := comparisons.without_twins(board, row, "rsum")) is not None
+        for row in (board.ranked if named else ())
+        if (left := comparisons.without_twins(board, row, "rsum")) is not None
     ]
-    if not changes:
-        return {}
-    counts = {"all": comparisons.twins_in_all(board.card), "named": len(named)}
-    return counts | {"low": min(changes), "high": max(changes)}
+    facts = {"low": min(changes, default=0), "high": max(changes, default=0), "named": len(named)}
+    return facts | {"all": comparisons.twins_in_all(board.card)} if changes else {}
 
 
 def _features(board: Board) -> Table:

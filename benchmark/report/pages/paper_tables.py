@@ -78,15 +78,11 @@ def shown_tables(paper: Paper, board: Board) -> list[Table]:
             if {c.note for h in heads for c in frame[h] if c.low is not None} == {DAGGER}:
                 cells, title = cells.map(lambda c: replace(c, note="")), f"{title} {DAGGER}"
             twice, differs = Counter(frame["row"]), frame["comparable"].nunique() > 1
-            labels = [
-                f"{label}, {setting}" * (twice[label] > 1 and bool(setting)) or label
-                for label, setting in zip(frame["row"], frame["setting"], strict=True)
-            ]
-            if differs:  # a column of its own would not fit
-                labels = [
-                    f"{label}; comparable: {answer.replace(':', ',')}" if answer else label
-                    for label, answer in zip(labels, frame["comparable"], strict=True)
-                ]
+            labels = []
+            for label, setting, answer in frame[["row", "setting", "comparable"]].to_numpy():
+                labels.append(f"{label}, {setting}" if twice[label] > 1 and setting else label)
+                if differs and answer:  # a column of its own would not fit
+                    labels[-1] += f"; comparable: {answer.replace(':', ',')}"
             shown.append(Table(title, cells.assign(row=labels)[["row", *heads]]))
     return shown
 

@@ -172,14 +172,11 @@ def query_seconds(row: Row) -> float:
     The query is an image among all captions or, on datasets without image queries, a caption among
     all images. Median over the seeds.
     """
-    record = row.played[0].record
-    is_image = "i2t_r1" in record.metrics
-    encoding = "per_image" if is_image else "per_caption"
-    items = record.captions if is_image else record.images
-    return median(
-        outcome.scoring.seconds[encoding] + items * outcome.scoring.seconds["per_pair"]
-        for outcome in row.played
-    )
+    record, all_seconds = row.played[0].record, [o.scoring.seconds for o in row.played]
+    encoding, items = ("per_caption", record.images)
+    if "i2t_r1" in record.metrics:
+        encoding, items = ("per_image", record.captions)
+    return median(seconds[encoding] + items * seconds["per_pair"] for seconds in all_seconds)
 
 
 def failures(board: Board) -> Table:
@@ -260,9 +257,7 @@ def interval_of(board: Board, row: Row, metric: str, decimals: int = 1) -> Numbe
     ends, note = comparisons.interval(board, row, metric), ""
     if ends is None:
         ends, note = comparisons.interval_over_images(board, row, metric), DAGGER
-    if ends is None:
-        return None
-    return Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
+    return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 
 def seeds(row: Row) -> Number:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
+from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.claims import Verdict
 from benchmark.boards.flags import timed_alone
 from benchmark.boards.truths import Truth
@@ -197,23 +197,18 @@ def _leader(board: Board) -> dict:
 
 def _cheapest(board: Board) -> dict[str, list[str]]:
     """Of the most rows that were timed alike, and with no other stage beside them, the fastest at a
-    query and to train."""
+    query and to train: those that take as long as the fastest, up to TIE, with their times."""
     settings = [[row for row in rows if timed_alone(row)] for rows in by_setting(board).values()]
     timed = max(settings, key=len, default=[])
     if len(timed) < 2:
         return {}
-    trained = [row for row in timed if row.played[0].trainings]
+    asked = {row: 1e3 * query_seconds(row) for row in timed}
+    trained = {row: training_seconds(board, row) for row in timed if row.played[0].trainings}
     return {
-        "query": _fastest({row: 1e3 * query_seconds(row) for row in timed}, "ms"),
-        "training": _fastest({row: training_seconds(board, row) for row in trained}, "s"),
+        what: [
+            f"{row.title} ({three_digits(times[row])} {unit}, rsum {row.mean('rsum'):.1f})"
+            for row in sorted(times, key=times.get)
+            if times[row] <= TIE * min(times.values())
+        ]
+        for what, times, unit in (("query", asked, "ms"), ("training", trained, "s"))
     }
-
-
-def _fastest(seconds: dict[Row, float], unit: str) -> list[str]:
-    """The rows that take as long as the fastest, up to TIE, with their times."""
-    least = min(seconds.values(), default=0)
-    return [
-        f"{row.title} ({three_digits(seconds[row])} {unit}, rsum {row.mean('rsum'):.1f})"
-        for row in sorted(seconds, key=seconds.get)
-        if seconds[row] <= TIE * least
-    ]
