@@ -9,17 +9,14 @@ from dataclasses import fields
 from benchmark.papers.printed_tables import as_printed, printed
 from benchmark.season.plugins import PACKAGE_ROOT, presets
 
-WHAT = ("methods", "presets", "datasets", "seasons")
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("what", choices=LISTS)
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    lists = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}
-    rows = lists[arguments.what]()
+    rows = LISTS[arguments.what]()
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
@@ -34,19 +31,14 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _presets() -> list[dict]:
     """Without a look at plug-ins: they import torch, which takes a second."""
-    rows = []
+    rows, shown = [], {"title", "family", "options", "start", "fuse", "note"}
     for name, (method, preset) in presets().items():
         reported = [
-            {
-                "table": row.table,
-                "place": row.place,
-                "numbers": {key: value for key, value in row.numbers.items() if value is not None},
-            }
+            row._asdict() | {"numbers": {k: v for k, v in row.numbers.items() if v is not None}}
             for row in printed(name)
         ]
-        shown = {"title", "family", "options", "start", "fuse", "note"}
-        facts = preset.model_dump(include=shown)
-        rows.append({"name": name, "method": method, "reported": reported} | facts)
+        row = {"name": name, "method": method, "reported": reported}
+        rows.append(row | preset.model_dump(include=shown))
     return rows
 
 
@@ -67,12 +59,9 @@ def _methods() -> list[dict]:
 def _datasets() -> list[dict]:
     from benchmark.contracts import datasets
 
-    rows = []
-    for name in datasets.names():
-        card = datasets.load(name).card()
-        facts = {"split": card.split, "licence": card.licence, "source": card.source}
-        rows.append({"name": name, "title": card.title, **facts})
-    return rows
+    cards = {name: datasets.load(name).card() for name in datasets.names()}
+    shown = ("title", "split", "licence", "source")
+    return [{"name": n} | {key: getattr(card, key) for key in shown} for n, card in cards.items()]
 
 
 def _seasons() -> list[dict]:
@@ -83,6 +72,9 @@ def _seasons() -> list[dict]:
     for name in season_names():
         with contextlib.chdir(PACKAGE_ROOT):  # a season names methods of its own from there
             params = resolve(name, read_season(name))
-        facts = {"datasets": sorted(params.datasets), "cells": len(params.everything)}
-        rows.append({"name": name, "title": params.title, **facts})
+        row = {"name": name, "title": params.title, "datasets": sorted(params.datasets)}
+        rows.append(row | {"cells": len(params.everything)})
     return rows
+
+
+LISTS = {"methods": _methods, "presets": _presets, "datasets": _datasets, "seasons": _seasons}

@@ -8,7 +8,6 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from PIL import Image
 from torch import Tensor
@@ -58,12 +57,17 @@ def main(arguments: argparse.Namespace) -> None:
         found = f"{trained.takes.task}, {trained.checkpoint.status}"
         raise UserError(cell.key, "a trained preset of retrieval", found, "choose another")
     data = prepared_tables.read(cell.dataset)
-    on_split = model_on_split(trained, data, SPLIT, pick(params.device))
+    on_split, split = model_on_split(trained, data, SPLIT, pick(params.device)), data.split(SPLIT)
+    images, texts = data.images[["image_id", "file"]], data.captions[["image_id", "text"]]
     if arguments.image:
         image = Folder(arguments.image.parent)(arguments.image.name)
-        hits = best_captions(data, score_image(params, trained, on_split, data, image))
+        scores = score_image(params, trained, on_split, data, image)
+        items = texts.iloc[split.caption_rows].merge(images, "left", "image_id")
     else:
-        hits = best_images(data, score_text(params, trained, on_split, data, arguments.text))
+        scores = score_text(params, trained, on_split, data, arguments.text)
+        firsts = texts.drop_duplicates("image_id")
+        items = images.iloc[split.image_rows].merge(firsts, "left", "image_id")
+    hits = items.assign(score=scores.numpy()).sort_values("score", ascending=False, kind="stable")
     print(
         f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}: rank, score, image, caption"
     )
@@ -81,24 +85,6 @@ def chosen(params: Params, arguments: argparse.Namespace) -> Cell:
     seeds = entry(datasets, arguments.dataset or next(iter(datasets)), "dataset")
     seed = next(iter(seeds)) if arguments.seed is None else str(arguments.seed)
     return entry(seeds, seed, "seed")
-
-
-def best_images(data: Prepared, scores: Tensor) -> pd.DataFrame:
-    """The test images by their scores (I,), best first: score, image_id, file, and the text of its
-    first caption."""
-    images = data.images.iloc[data.split(SPLIT).image_rows][["image_id", "file"]]
-    first = data.captions.drop_duplicates("image_id")[["image_id", "text"]]
-    return _sorted(images.merge(first, "left", "image_id"), scores)
-
-
-def best_captions(data: Prepared, scores: Tensor) -> pd.DataFrame:
-    """The test captions by their scores (C,), best first: score, image_id and file, and text."""
-    captions = data.captions.iloc[data.split(SPLIT).caption_rows][["image_id", "text"]]
-    return _sorted(captions.merge(data.images[["image_id", "file"]], "left", "image_id"), scores)
-
-
-def _sorted(items: pd.DataFrame, scores: Tensor) -> pd.DataFrame:
-    return items.assign(score=scores.numpy()).sort_values("score", ascending=False, kind="stable")
 
 
 @torch.inference_mode()

@@ -57,12 +57,14 @@ def main(arguments: argparse.Namespace) -> None:
         shutil.copytree(FILES, part, dirs_exist_ok=True)
         for name, text in scripts.items():
             write_text(part / name, text)
-        of_tasks = [task for board in boards for task in (board.retrieval, board.localisation)]
+        of_tasks = [
+            of for board in boards for of in (board.retrieval, board.localisation) if of.rows
+        ]
         season = {
             "season": params.season,
             "title": params.title,
             "headings": {name: metric.heading for name, metric in METRICS.items()},
-            "boards": [board_data(of_task) for of_task in of_tasks if of_task.rows],
+            "boards": [board_data(of_task) for of_task in of_tasks],
             "claims": [claim_data(b.dataset, v) for b in boards for v in claims.verdicts(b)],
         }
         write_script(part / "data/season.js", "season", season)
@@ -113,11 +115,9 @@ def board_data(board: Board) -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks."""
     task = board.rows[0].task
     ways = ("p2r",) if task == "localisation" else board.ways
-    letters = (
-        comparisons.rank_letters(board)
-        if comparisons.is_compared(board)
-        else "-" * len(board.ranked)
-    )
+    letters = comparisons.rank_letters(board)
+    if not comparisons.is_compared(board):
+        letters = "-" * len(letters)
     groups = dict(zip(board.ranked, letters, strict=True))
     return {
         "dataset": board.dataset,
@@ -193,9 +193,9 @@ def plot_data(row: Row) -> dict:
         return {"curves": curves}
     edges = np.linspace(*similarity.limits([found]), BINS + 1)
     scores = {"edges": edges.tolist(), "overlap_s": row.played[0].record.metrics["overlap_s"]}
-    for name, counts in (("matched", found.matched), ("unmatched", found.unmatched)):
-        shares = similarity.density(found.edges, counts, edges) * np.diff(edges)
-        scores[name] = shares.tolist()
+    for name in ("matched", "unmatched"):
+        densities = similarity.density(found.edges, getattr(found, name), edges)
+        scores[name] = (densities * np.diff(edges)).tolist()
     return {"curves": curves, "scores": scores}
 
 

@@ -21,20 +21,15 @@ from benchmark.core.files import read_json
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Cell
 from benchmark.season.plugins import ConfiguredMethod
 from benchmark.train.__main__ import train_cell
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("preset", help="one that the season trains")
-    parser.add_argument(
-        "--option",
-        action="append",
-        required=True,
-        metavar="KEY=VALUE",
-        help="what the trial sets otherwise than the season; may be given again",
-    )
+    said = "what the trial sets otherwise than the season; may be given again"
+    given = {"action": "append", "required": True, "metavar": "KEY=VALUE"}
+    parser.add_argument("--option", **given, help=said)
     parser.add_argument("--dataset", help="default: the first that the preset is run on")
     parser.add_argument("--season", metavar="NAME", help="default: the active one")
 
@@ -65,8 +60,14 @@ def main(arguments: argparse.Namespace) -> None:
     with alone(lock_of(f"{folder}.tune"), f"tune {cell.preset} {spelt}"):
         try:
             train_cell(params, trial)
+            checkpoint = checkpoints.load(Path(trial.checkpoint))
+            if checkpoint.status != "ok":
+                where, do = f"preset {trial.preset}", "try other options"
+                raise UserError(where, "a training to its end", checkpoint.reason, do)
+            history = read_json(Path(trial.history))["history"]
+            rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
             row = {"dataset": cell.dataset, "preset": cell.preset, "options": spelt}
-            row |= result(trial)
+            row |= {"epoch": checkpoint.epoch, "val_rsum": round(rsum, 1)}
             boards.add_trial(params.season, row)
         finally:
             for place in (trial.folder, trial.checkpoint, trial.history):
@@ -77,14 +78,3 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"{cell.preset} {spelt}: epoch {row['epoch']}, rsum {row['val_rsum']:.1f}")
     if trials.empty:
         print(f"next: rematch season {params.season}; then its report reads the trials")
-
-
-def result(trial: Cell) -> dict:
-    """The epoch that validation chose, and its rsum. Raises UserError for a failed training."""
-    checkpoint = checkpoints.load(Path(trial.checkpoint))
-    if checkpoint.status != "ok":
-        where, do = f"preset {trial.preset}", "try other options"
-        raise UserError(where, "a training to its end", checkpoint.reason, do)
-    history = read_json(Path(trial.history))["history"]
-    values = dict(zip(history["epoch"], history["val_rsum"], strict=True))
-    return {"epoch": checkpoint.epoch, "val_rsum": round(values[checkpoint.epoch], 1)}

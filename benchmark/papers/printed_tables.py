@@ -19,7 +19,7 @@ method down, but then all of these rows alike.
 from collections.abc import Container, Iterable
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -51,31 +51,28 @@ LONGEST = 160  # characters: a note on fidelity has to fit a column of a table
 
 # What a claim can be about ------------------------------------------------------------------------
 
+_OF_SAMPLES = {"compute": float, "decimals": 3, "in_tables": False}
 SAMPLED = {  # instance-loss paper, figure 4; a record has them in `sampled`
-    name: Metric(
-        name=name,
+    f"correlation_{when}": Metric(
+        name=f"correlation_{when}",
         heading=f"correlation of image {what}",
         unit="correlation",
         range=(-1.0, 1.0),
         formula=f"mean Pearson correlation of the {what} of two sampled images",
-        compute=float,
-        decimals=3,
         less_is_better=True,
-        in_tables=False,
+        **_OF_SAMPLES,
     )
-    for name, what in (("correlation_before", "features"), ("correlation_after", "embeddings"))
+    for when, what in (("before", "features"), ("after", "embeddings"))
 } | {  # CycleMatch, figure 6.7; likewise
-    name: Metric(
-        name=name,
+    f"weights_{where}": Metric(
+        name=f"weights_{where}",
         heading=f"weights {where} the middle",
         unit="share",
         range=(0.0, 1.0),
         formula=f"share of the adaptive weights of all queries {where} {MIDDLE[0]} to {MIDDLE[1]}",
-        compute=float,
-        decimals=3,
-        in_tables=False,
+        **_OF_SAMPLES,
     )
-    for name, where in (("weights_inside", "inside"), ("weights_outside", "outside"))
+    for where in ("inside", "outside")
 }
 PER_EPOCH = Metric(  # SCAN, table 5 has the time of a batch, which no training measures
     name="per_epoch",
@@ -172,10 +169,9 @@ class Table(Strict):
         for row in self.rows:
             for place, numbers in row.numbers.items():
                 if len(numbers) != len(self.metrics):
-                    raise ValueError(
-                        f"row {row.label!r}, {place}: expected {len(self.metrics)} numbers, one "
-                        f"per metric, found {len(numbers)}"
-                    )
+                    expected = f"expected {len(self.metrics)} numbers, one per metric"
+                    found = f"{expected}, found {len(numbers)}"
+                    raise ValueError(f"row {row.label!r}, {place}: {found}")
         return self
 
 
@@ -230,9 +226,6 @@ class Part(Strict):
         return self
 
 
-OF_PARTS = ("presets", "kind", "metric", "table", "place", "printed", "controls")
-
-
 class Claim(Strict):
     """A comparative sentence of a paper, in a form that can be tested: one that says several things
     has a part for each, and holds if all do. What a claim gives for its parts, such as `metric`, is
@@ -256,7 +249,7 @@ class Claim(Strict):
     def _spell_out(cls, given: object) -> object:
         if not isinstance(given, dict) or not isinstance(given.get("parts", []), list):
             return given
-        shared = {name: given[name] for name in OF_PARTS if name in given}
+        shared = {name: given[name] for name in Part.model_fields if name in given}
         parts = [
             shared | (part if isinstance(part, dict) else {"presets": part})
             for part in given.get("parts", [{}])
@@ -298,7 +291,7 @@ class Paper(Strict):
     """A paper: what it is, its main row, its tables and figures by number, its claims."""
 
     paper: About
-    main: dict = {}  # the row that stands for the paper, and rows that lack one thing of it
+    main: str = ""  # the preset that stands for the paper
     tables: dict[str, Table]
     figures: dict[str, Shown] = {}  # by number, "9, 10" where several show the same
     claims: list[Claim]
@@ -306,8 +299,7 @@ class Paper(Strict):
     @model_validator(mode="after")
     def _check(self) -> "Paper":
         ids = [claim.id for claim in self.claims]
-        twice = {name for name in ids if ids.count(name) > 1}
-        if twice:
+        if twice := {name for name in ids if ids.count(name) > 1}:
             raise ValueError(f"claims: the id {sorted(twice)[0]!r} is there twice")
         for claim in self.claims:
             named = [part.table for part in claim.parts if part.table]
@@ -344,16 +336,12 @@ def title_of(preset: str) -> str:
 def read_paper(path: Path, preset_names: Container[str]) -> Paper:
     """The paper in a file. Raises UserError, also for a preset that is not in `preset_names`."""
     paper = checked(Paper, read_yaml(path), shown(path))
-    named = [
-        (f"table {number}, row {row.label!r}", row.preset)
-        for number, table in paper.tables.items()
-        for row in table.rows
-        if row.preset
-    ]
+    rows = [(number, row) for number, table in paper.tables.items() for row in table.rows]
+    named = [(f"table {number}, row {row.label!r}", row.preset) for number, row in rows]
     parts = [(f"claim {claim.id}", part) for claim in paper.claims for part in claim.parts]
     named += [(of, name) for of, p in parts for pair in (p.presets, *p.controls) for name in pair]
     for where, name in named:
-        if name not in preset_names:
+        if name is not None and name not in preset_names:
             expected, do = "a preset of methods/*.yaml", "choose one of: rematch list presets"
             raise UserError(f"{shown(path)}: {where}", expected, repr(name), do)
     return paper
@@ -443,13 +431,12 @@ def unequal_pairs(params: Params) -> list[tuple[Cell, Cell, list[str]]]:
     cells = {(cell.dataset, cell.preset): cell for cell in params.cells.values()}
     parts = [p for paper in papers().values() for claim in paper.claims for p in claim.parts]
     found, known = [], presets()
-    for part, dataset in ((part, dataset) for part in parts for dataset in params.datasets):
+    for part, dataset in product(parts, params.datasets):
         run = [cells[dataset, preset] for preset in part.presets if (dataset, preset) in cells]
         for first, second in combinations(run, 2):
-            if first.method != second.method or bool(first.start) != bool(second.start):
-                continue
-            rows = [known[of.preset][1] for of in (first, second)]
-            if names := unequal(first, second, *rows):
+            is_alike = first.method == second.method and bool(first.start) == bool(second.start)
+            names = unequal(first, second, *(known[of.preset][1] for of in (first, second)))
+            if is_alike and names:
                 found.append((first, second, names))
     return found
 

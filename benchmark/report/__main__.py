@@ -51,7 +51,7 @@ def write_report(params: Params) -> Path:
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures", "figures/")
     pages = season_pages(params, boards, verdicts, layers, figures)
-    figures.remove_others()
+    remove_others(figures.folder, figures.written)
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
     for subfolder in ("datasets", "papers", "figures"):  # which DVC expects, empty ones, too
@@ -97,10 +97,7 @@ def write_plots(boards: list[Board], folder: Path) -> None:
         "leaderboard": pd.DataFrame(rows, columns=["dataset", "preset", "rsum"]),
     }
     for name, table in plots.items():
-        write_text(
-            folder / f"{name}.csv",
-            table.to_csv(index=False, lineterminator="\n"),
-        )
+        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
 def tables_of(params: Params, boards: list[Board]) -> dict[str, Table]:

@@ -9,7 +9,7 @@ it. Within a section, figures stand in the alphabetical order of their files.
 import pkgutil
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class ReportFigure:
 def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
     """The figures of a section. Raises UserError for a file with an unknown one."""
     known = {*SECTIONS, *(f"papers/{name}" for name in papers())}
-    for name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
+    for name in sorted(found.name for found in pkgutil.iter_modules(folder.__path__)):
         module = import_module(f"{folder.__name__}.{name}")
         if not module.FIGURES.keys() <= known:
             where, expected = f"{module.__file__}: FIGURES", f"some of {', '.join(sorted(known))}"
@@ -70,36 +70,31 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
             yield from module.FIGURES[section](inputs)
 
 
+@dataclass(frozen=True)
 class FigureFolder:
-    """Saves figures in a folder; `written` lists their files.
+    """Saves figures in a folder."""
 
-    `link` is the path of the folder, as seen from the folder of the report's first page.
-    """
+    folder: Path
+    link: str  # path of the folder, as seen from the folder of the report's first page
+    written: list[Path] = field(default_factory=list)
 
-    def __init__(self, folder: Path, link: str) -> None:
-        self.folder, self.link = folder, link
-        self.written: list[Path] = []
-
-    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> list[str]:
-        """Save all figures of a section; returns the Markdown of each.
+    def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
+        """Save all figures of a section; returns their Markdown, a blank line behind each.
 
         Their files are called `stem`-<picture>. `up` leads from the page to the folder of the
         report's first page.
         """
-        shown = []
+        shown = ""
         for drawn in figures(name, inputs):
             path = figure_style.save(drawn.figure, self.folder / f"{stem}-{drawn.name}")
-            caption = f"\n\n{escaped(drawn.caption)}" if drawn.caption else ""
-            shown.append(f"{picture(drawn.alt, self.added(path, up))}{caption}")
+            shown += f"{picture(drawn.alt, self.added(path, up))}\n\n"
+            shown += f"{escaped(drawn.caption)}\n\n" if drawn.caption else ""
         return shown
 
     def added(self, path: Path, up: str = "") -> str:
         """Note that a page shows a file of the folder; returns the link to it."""
         self.written.append(path)
         return f"{up}{self.link}{path.relative_to(self.folder).as_posix()}"
-
-    def remove_others(self) -> None:
-        remove_others(self.folder, self.written)
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from io import BytesIO
 from itertools import cycle
 from math import ceil
@@ -34,6 +33,7 @@ GREY = "#767676"  # of context, such as zero lines
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "8", "H")
 DASHES = ("-", "--", "-.", ":")
 FONT = "DejaVu Sans"  # comes with matplotlib: the same on every machine
+GLYPHS = frozenset(get_font(findfont(FONT)).get_charmap())
 WIDTH = 10.0  # inches
 DPI = 190  # of a PNG: it fills a page of GitHub at twice its resolution
 MOST_BYTES = 300 * 1024  # of an SVG; a larger figure is a PNG
@@ -148,16 +148,11 @@ def shown(text: str, width: int, lines: int = 3) -> str:
 
     Line breaks of the text become spaces, characters without a glyph in the font question marks.
     """
-    clean = "".join(c if ord(c) in _glyphs() else "?" for c in " ".join(text.split()))
+    clean = "".join(c if ord(c) in GLYPHS else "?" for c in " ".join(text.split()))
     rows = wrap(clean, width)
     if len(rows) > lines:
         rows = [*rows[: lines - 1], rows[lines - 1][: width - 1] + "\N{HORIZONTAL ELLIPSIS}"]
     return "\n".join(rows)
-
-
-@cache
-def _glyphs() -> frozenset[int]:
-    return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist], titles: Sequence[str]) -> None:

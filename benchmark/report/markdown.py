@@ -42,10 +42,6 @@ def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], aligned: str
     return "\n".join([head, f"|{rule}|", *lines])
 
 
-def bold(text: str) -> str:
-    return f"**{text}**"
-
-
 def code(text: str) -> str:
     """`text` in code type, without backticks and pipes, which cannot be escaped there."""
     return f"`{re.sub('[`|]', ' ', ' '.join(one_line(text).split()))}`"

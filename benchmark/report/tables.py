@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from benchmark.report.markdown import bold, code, inside, one_line, pipe_table
+from benchmark.report.markdown import code, inside, one_line, pipe_table
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"  # narrow cells break before a sign, never after it
@@ -163,7 +163,7 @@ def _markdown(cell: object) -> str:
     if isinstance(cell, Code):
         return code(cell)
     text = inside(text_of(cell))
-    return bold(text) if isinstance(cell, Number) and cell.is_best else text
+    return f"**{text}**" if isinstance(cell, Number) and cell.is_best else text
 
 
 def as_csv(table: Table) -> str:

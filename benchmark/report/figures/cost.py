@@ -7,16 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board, Row
+from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
-from benchmark.report.figure_style import (
-    DASHES,
-    GREY,
-    drawing,
-    legend_below,
-    log_scale,
-    panels,
-    styles,
-)
 from benchmark.report.pages.result_tables import by_setting, query_seconds, training_seconds
 
 SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
@@ -44,29 +36,29 @@ def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
 def quality_and_cost(board: Board, rows: Sequence[Row]) -> Figure:
     """rsum against the time to train and the time of a query, of rows that were timed alike; the
     line joins the rows that no other one beats in both, the Pareto front."""
-    style_of = dict(zip(board.rows, styles([row.method for row in board.rows]), strict=True))
+    style_of = dict(zip(board.rows, style.styles([row.method for row in board.rows]), strict=True))
     trained = {row: training_seconds(board, row) for row in rows if training_seconds(board, row)}
     asked = {row: 1000 * max(query_seconds(row), SHORTEST) for row in rows}
-    with drawing():
-        figure, (left, right) = panels(2, columns=2, head=0, row=4.2)
+    with style.drawing():
+        figure, (left, right) = style.panels(2, columns=2, head=0, row=4.2)
         right.sharey(left)
         for axes, times in ((left, trained), (right, asked)):
             points = [(time, row.mean("rsum")) for row, time in times.items()]
-            best = front(points)
-            axes.plot(*np.reshape(best, (-1, 2)).T, color=GREY, linewidth=5, alpha=0.25, zorder=1)
+            look = {"color": style.GREY, "linewidth": 5, "alpha": 0.25, "zorder": 1}
+            axes.plot(*np.reshape(front(points), (-1, 2)).T, **look)
             handles = []
             for row, point in zip(times, points, strict=True):
                 (colour, marker, dash), values = style_of[row], row.values("rsum")
-                face = colour if dash == DASHES[0] else "white"
+                face = colour if dash == style.DASHES[0] else "white"
                 look = {"color": colour, "fmt": marker, "markerfacecolor": face}
                 deviation = stdev(values) if len(values) > 1 else None
                 handles += axes.errorbar(*point, deviation, capsize=3, **look).lines[:1]
             if times:
-                log_scale(axes.xaxis, list(times.values()))
+                style.log_scale(axes.xaxis, list(times.values()))
             axes.margins(0.1)
         left.set(xlabel="seconds to train", ylabel="rsum on test")
         right.set(xlabel="milliseconds of a query")
-        legend_below(figure, handles, [row.title for row in rows])
+        style.legend_below(figure, handles, [row.title for row in rows])
     return figure
 
 

@@ -11,21 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from benchmark.boards.boards import Board, Row
 from benchmark.data.prepared_tables import CORNERS, iou
 from benchmark.data.vocabularies import tokenise
+from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
-from benchmark.report.figure_style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    WIDTH,
-    drawing,
-    legend_below,
-    panels,
-    shown,
-)
 from benchmark.report.pages.examples import evenly
 from benchmark.scoring import CORRECT_IOU
 
@@ -37,9 +26,9 @@ COLUMNS = 8
 PHRASES = 6  # of a figure
 BASELINE = "cca"  # the method beside the best row, if it was run
 LOOKS = (  # of the true box, and of those that rows choose
-    {"color": GREEN, "linestyle": "-", "linewidth": 2.6},
-    {"color": ORANGE, "linestyle": "--", "linewidth": 1.8},
-    {"color": BLUE, "linestyle": ":", "linewidth": 2.0},
+    {"color": style.GREEN, "linestyle": "-", "linewidth": 2.6},
+    {"color": style.ORANGE, "linestyle": "--", "linewidth": 1.8},
+    {"color": style.BLUE, "linestyle": ":", "linewidth": 2.0},
 )
 
 
@@ -84,8 +73,8 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
     lines = [captions[start : start + 3] for start in range(0, len(captions), 3)]
     longest = [len(tokenise(line[-1])) for line in lines]
     heights = [AROUND + WORD * count for count in longest]
-    with drawing():
-        figure = Figure(figsize=(WIDTH, 0.4 + sum(heights)), layout="constrained")
+    with style.drawing():
+        figure = Figure(figsize=(style.WIDTH, 0.4 + sum(heights)), layout="constrained")
         shape = (len(lines), len(lines[0]))
         grid = figure.subplots(*shape, squeeze=False, height_ratios=heights, sharex=True)
         for axes in grid.flat[len(captions) :]:
@@ -93,12 +82,12 @@ def word_importance(drops: Mapping[str, np.ndarray]) -> Figure:
         for number, (axes, text) in enumerate(zip(grid.flat, captions, strict=False)):
             of_text = tokenise(text)
             values, at = np.nan_to_num(drops[text][: len(of_text)]), np.arange(len(of_text))
-            axes.barh(at, values, color=[ORANGE if value > 0 else BLUE for value in values])
-            axes.axvline(0, color=GREY, linewidth=0.8)
-            axes.set_yticks(at, [shown(word, 14, lines=1) for word in of_text])
+            axes.barh(at, values, color=np.where(values > 0, style.ORANGE, style.BLUE))
+            axes.axvline(0, color=style.GREY, linewidth=0.8)
+            axes.set_yticks(at, [style.shown(word, 14, lines=1) for word in of_text])
             axes.set_ylim(longest[number // 3] - 0.4, -0.6)  # bars of one height
             axes.grid(axis="y", visible=False)
-            axes.set_title(shown(text, 36))
+            axes.set_title(style.shown(text, 36))
         figure.supxlabel("drop of the score when the word is left out", fontsize=9)
     return figure
 
@@ -110,9 +99,9 @@ def attention(image: Image.Image, of_text: Sequence[str], weights: np.ndarray) -
     small.thumbnail((SIDE, SIDE))
     width, height = small.size
     side = int(np.sqrt(weights.shape[1]))
-    with drawing():
-        row = 0.45 + 0.95 * WIDTH / COLUMNS * height / width
-        figure, grid = panels(max(1 + len(of_text), COLUMNS), columns=COLUMNS, head=0.2, row=row)
+    with style.drawing():
+        row, count = 0.45 + 0.95 * style.WIDTH / COLUMNS * height / width, 1 + len(of_text)
+        figure, grid = style.panels(max(count, COLUMNS), columns=COLUMNS, head=0.2, row=row)
         for axes in grid:
             axes.set_axis_off()
         grid[0].imshow(small, interpolation="none")
@@ -121,13 +110,16 @@ def attention(image: Image.Image, of_text: Sequence[str], weights: np.ndarray) -
             veil = np.zeros((side, side, 4))
             veil[..., 3] = DARKEST * (1 - of_word.reshape(side, side) / max(of_word.max(), 1e-12))
             axes.imshow(veil, extent=(-0.5, width - 0.5, height - 0.5, -0.5), interpolation="none")
-            axes.set_title(f"{shown(word, 16, lines=2)}\n{of_word.max():.2f}", fontsize=8)
+            axes.set_title(f"{style.shown(word, 16, lines=2)}\n{of_word.max():.2f}", fontsize=8)
     return figure
 
 
 def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
-    """Evenly spaced phrases of the test split, then evenly spaced ones that the best row misses."""
-    rows, data = compared(inputs.board), inputs.data
+    """Evenly spaced phrases of the test split, then evenly spaced ones that the best row misses:
+    with its boxes, and those of the best one of BASELINE or, without one, of the last row."""
+    rows, data = [row for row in inputs.board.ranked if "p2r_boxes" in row.samples], inputs.data
+    baselines = [row for row in rows[1:] if row.method == BASELINE]
+    rows = rows[:1] + (baselines[:1] or rows[1:][-1:])
     if not rows:
         return
     regions = data.regions.iloc[data.split("test").region_rows]
@@ -152,21 +144,13 @@ def phrases(inputs: FigureInputs) -> Iterator[ReportFigure]:
             )
 
 
-def compared(board: Board) -> list[Row]:
-    """Of the rows with boxes the best one, and the best of the method BASELINE or, without one, the
-    last one."""
-    rows = [row for row in board.ranked if "p2r_boxes" in row.samples]
-    baselines = [row for row in rows[1:] if row.method == BASELINE]
-    return rows[:1] + (baselines[:1] or rows[1:][-1:])
-
-
 def phrase_boxes(
     phrases: Sequence[tuple[str, Image.Image, np.ndarray]], titles: Sequence[str]
 ) -> Figure:
     """One panel per phrase with its image and boxes (1 + S, 4) in pixels, half-open: the true one,
     and that of each of S rows with its intersection over union with the true one."""
-    with drawing():
-        figure, grid = panels(len(phrases), columns=3, head=0.1, row=2.9)
+    with style.drawing():
+        figure, grid = style.panels(len(phrases), columns=3, head=0.1, row=2.9)
         for axes, (phrase, image, boxes) in zip(grid, phrases, strict=True):
             small = image.copy()
             small.thumbnail((LARGE, LARGE))
@@ -177,9 +161,9 @@ def phrase_boxes(
             for (x0, y0, x1, y1), look in zip(corners, LOOKS, strict=False):
                 axes.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **look))
             numbers = ", ".join(f"{iou(box, boxes[0]):.2f}" for box in boxes[1:])
-            axes.set_title(f"{shown(phrase, 40, lines=2)}\nIoU {numbers}")
+            axes.set_title(f"{style.shown(phrase, 40, lines=2)}\nIoU {numbers}")
         handles = [Line2D([], [], **look) for look in LOOKS[: 1 + len(titles)]]
-        legend_below(figure, handles, ["true box", *titles])
+        style.legend_below(figure, handles, ["true box", *titles])
     return figure
 
 

@@ -6,27 +6,15 @@ few pairs (Fig. 6.6)."""
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.spatial.distance import cdist
 
 from benchmark.boards.boards import Row
 from benchmark.papers.printed_tables import papers
+from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
-from benchmark.report.figure_style import (
-    BLUE,
-    COLOURS,
-    GREY,
-    ORANGE,
-    WIDTH,
-    drawing,
-    legend_below,
-    matrix_panels,
-    panels,
-    shown,
-)
-from benchmark.report.figures.similarity import densities, histograms_of, limits
+from benchmark.report.figures.similarity import densities, limits
 from benchmark.scoring.fusion import MIDDLE
 
 LOSSES = ("dual_path_rank_1", "dual_path_instance_1", "dual_path_full_2")
@@ -44,12 +32,12 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         order = next(x for x in papers()["instance_loss"].claims if x.id == "overlap_order")
         printed = {p: x for of in order.parts for p, x in zip(of.presets, of.printed, strict=True)}
         titles = [
-            f"{shown(row.title, 44)}\nS {row.mean('overlap_s'):.4f} (paper "
+            f"{style.shown(row.title, 44)}\nS {row.mean('overlap_s'):.4f} (paper "
             f"{printed[row.preset]:.4f})\nmean of P {row.mean('mean_matched'):.3f}, "
             f"of Q {row.mean('mean_unmatched'):z.3f}"
             for row in rows
         ]
-        histograms = [histograms_of(row) for row in rows]
+        histograms = [row.played[0].scores.histograms for row in rows]
         yield ReportFigure(
             name="losses",
             figure=densities(titles, histograms, [limits(histograms)] * len(rows)),
@@ -61,10 +49,11 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
     if row and {"correlation_before", "correlation_after"} <= row.samples.keys():
         before, after = (row.samples[f"correlation_{when}"] for when in ("before", "after"))
         matrices = {"before training: input features": before, "after: embeddings": after}
+        labels = ("image", "image", "Pearson correlation")
         first, last = off_diagonal(before), off_diagonal(after)
         yield ReportFigure(
             name="correlations",
-            figure=matrix_panels(matrices, ("image", "image", "Pearson correlation"), "RdBu_r", -1),
+            figure=style.matrix_panels(matrices, labels, "RdBu_r", -1),
             alt=f"{inputs.board.title}, {row.title}: Pearson correlation of images",
             caption="After Fig. 4b, where the features of two images are less correlated after "
             f"training. Here the mean |r| off the diagonal goes from {first:.3f} to {last:.3f}: "
@@ -77,9 +66,16 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
         is_half = losses < losses.iloc[0] / 2
         image, text = is_half.idxmax().where(is_half.any(), np.inf)  # epochs
         told = [f"epoch {end:g}" if np.isfinite(end) else "no epoch" for end in (image, text)]
+        with style.drawing():
+            figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
+            axes = figure.subplots()
+            for (branch, column), colour in zip(BRANCHES.items(), style.COLOURS, strict=False):
+                axes.plot(losses.index, losses[column], color=colour, label=branch)
+            axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
+            axes.legend()
         yield ReportFigure(
             name="branches",
-            figure=branch_losses(losses),
+            figure=figure,
             alt=f"{inputs.board.title}, {row.title}: instance loss of both branches by epoch",
             caption="After Fig. 8, where the classification error of the image CNN falls before "
             "that of the text CNN; drawn is the loss of each, as no record has its error. It has "
@@ -87,18 +83,6 @@ def instance_loss(inputs: FigureInputs) -> Iterator[ReportFigure]:
             f"{'it recurs' if image < text else 'it does not recur'}. Seed "
             f"{row.played[0].record.seed}.",
         )
-
-
-def branch_losses(losses: pd.DataFrame) -> Figure:
-    """The instance loss of each branch by epoch, in nats per item."""
-    with drawing():
-        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
-        axes = figure.subplots()
-        for (branch, column), colour in zip(BRANCHES.items(), COLOURS, strict=False):
-            axes.plot(losses.index, losses[column], color=colour, label=branch)
-        axes.set(xlabel="epoch", ylabel="instance loss", ylim=(0, None))
-        axes.legend()
-    return figure
 
 
 def off_diagonal(values: np.ndarray) -> float:
@@ -130,12 +114,14 @@ def cyclematch(inputs: FigureInputs) -> Iterator[ReportFigure]:
         if row and "weights_i2t" in row.samples:
             yield from fusion(board.title, row)
     rows = [row for row in map(board.row, SCORED) if row and "similarity" in row.samples]
-    matrices = {row.title: rescaled(row.samples["similarity"]) for row in rows}
+    values = [row.samples["similarity"].astype(np.float64) for row in rows]
+    rescaled = [(of - of.min()) / (np.ptp(of) or 1.0) for of in values]
+    matrices = dict(zip((row.title for row in rows), rescaled, strict=True))
     if matrices:
         labels = ("caption", "image", "score, from the lowest of the panel to the highest")
         yield ReportFigure(
             name="similarity",
-            figure=matrix_panels(matrices, labels, "cividis", 0),
+            figure=style.matrix_panels(matrices, labels, "cividis", 0),
             alt=f"{board.title}: scores of a few images and a caption of each",
             caption="After Fig. 6.6, where matched pairs, which are the diagonal, have greater "
             f"scores than unmatched ones. Seed {rows[0].samples_seed}.",
@@ -182,30 +168,24 @@ def nearness(points: np.ndarray) -> float:
     return float(np.median(distances[is_matched]) / np.median(distances[~is_matched]))
 
 
-def rescaled(values: np.ndarray) -> np.ndarray:
-    """The values mapped to [0, 1], smallest to largest; zeros if all are equal."""
-    values = values.astype(np.float64)
-    return (values - values.min()) / (np.ptp(values) or 1.0)
-
-
 def space_maps(maps: Mapping[str, np.ndarray]) -> Figure:
     """Maps (2N, 2) of N images and a caption of each, every pair joined: the shorter the lines, the
     better a space brings pairs together."""
-    with drawing():
-        figure, grid = panels(len(maps), columns=3, head=0.2, row=3.3)
+    with style.drawing():
+        figure, grid = style.panels(len(maps), columns=3, head=0.2, row=3.3)
         for axes, (title, points) in zip(grid, maps.items(), strict=True):
             images, captions = np.split(points, 2)
             lines = LineCollection(np.stack([images, captions], 1), colors="#999999", lw=0.6)
             look = {"edgecolors": "white", "lw": 0.4}
             handles = [
-                axes.scatter(*images.T, s=22, c=BLUE, **look),
-                axes.scatter(*captions.T, s=26, c=ORANGE, marker="^", **look),
+                axes.scatter(*images.T, s=22, c=style.BLUE, **look),
+                axes.scatter(*captions.T, s=26, c=style.ORANGE, marker="^", **look),
                 axes.add_collection(lines),
             ]
-            axes.set(title=shown(title, 44), xticks=[], yticks=[])
+            axes.set(title=style.shown(title, 44), xticks=[], yticks=[])
             axes.set_aspect("equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="#cccccc")
-        legend_below(figure, handles, ["image", "caption", "pair"])
+        style.legend_below(figure, handles, ["image", "caption", "pair"])
     return figure
 
 
@@ -213,14 +193,15 @@ def score_curves(
     queries: Mapping[str, tuple[np.ndarray, np.ndarray]], members: Sequence[str]
 ) -> Figure:
     """A panel per query with its sorted scores (S, L) by S members, and their weights (S,)."""
-    with drawing():
-        figure, grid = panels(len(queries), columns=3, head=0.3, row=2.3)
+    with style.drawing():
+        figure, grid = style.panels(len(queries), columns=3, head=0.3, row=2.3)
         for axes, (title, (curves, weights)) in zip(grid, queries.items(), strict=True):
             share = np.linspace(0, 100, curves.shape[1])
-            for name, curve, weight, colour in zip(members, curves, weights, COLOURS, strict=False):
-                label = f"{shown(name, 24, lines=1)}: weight {weight:.3f}"
+            members_drawn = zip(members, curves, weights, style.COLOURS, strict=False)
+            for name, curve, weight, colour in members_drawn:
+                label = f"{style.shown(name, 24, lines=1)}: weight {weight:.3f}"
                 axes.plot(share, curve, color=colour, label=label)
-            axes.axhline(0, color=GREY, linewidth=0.8)
+            axes.axhline(0, color=style.GREY, linewidth=0.8)
             axes.sharey(grid[0])
             axes.legend(loc="upper right")
             axes.set_title(title)
@@ -231,13 +212,13 @@ def score_curves(
 
 def weight_histograms(weights: Mapping[str, np.ndarray], members: Sequence[str]) -> Figure:
     """Histograms of the weights (S, Q) of every query, a panel per direction."""
-    with drawing():
-        figure, grid = panels(len(weights), columns=2, head=0.2, row=2.6)
+    with style.drawing():
+        figure, grid = style.panels(len(weights), columns=2, head=0.2, row=2.6)
         for axes, (title, of_way) in zip(grid, weights.items(), strict=True):
             axes.axvspan(*MIDDLE, color="#eeeeee", zorder=0)
-            for name, of_member, colour in zip(members, of_way, COLOURS, strict=False):
+            for name, of_member, colour in zip(members, of_way, style.COLOURS, strict=False):
                 look = {"histtype": "stepfilled", "color": colour, "alpha": 0.5}
-                axes.hist(of_member, bins=60, label=f" {shown(name, 32, lines=1)}", **look)
+                axes.hist(of_member, bins=60, label=f" {style.shown(name, 32, lines=1)}", **look)
             axes.legend()
             axes.set(title=title, xlabel="weight", ylabel="queries")
     return figure

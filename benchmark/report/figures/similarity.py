@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from benchmark.boards.boards import Row
-from benchmark.data.results import Histograms, read_scores
+from benchmark.data.results import Histograms
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
 from benchmark.report.figure_style import BLUE, GREY, ORANGE, drawing, legend_below, panels, shown
 from benchmark.report.interval_figure import Line, Look, Mark, intervals, row_mark
@@ -30,7 +29,7 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
     if not rows:
         return
     titles = [f"{shown(row.title, 44)}\nS = {row.mean('overlap_s'):.3f}" for row in rows[:MOST]]
-    histograms = [histograms_of(row) for row in rows[:MOST]]
+    histograms = [row.played[0].scores.histograms for row in rows[:MOST]]
     yield ReportFigure(
         name="similarities",
         figure=densities(titles, histograms, [limits([each]) for each in histograms]),
@@ -49,12 +48,6 @@ def similarity(inputs: FigureInputs) -> Iterator[ReportFigure]:
         alt=f"{inputs.board.title}: S of {len(rows)} rows with its 95% interval, at half and "
         "double the bins, and 1 - KS",
     )
-
-
-def histograms_of(row: Row) -> Histograms:
-    """Of the scores of the first seed."""
-    outcome = row.played[0]
-    return read_scores(outcome.folder, outcome.record).histograms
 
 
 def limits(histograms: Sequence[Histograms]) -> tuple[float, float]:

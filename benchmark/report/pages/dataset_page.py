@@ -46,13 +46,24 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
 def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     """The page as Markdown; saves the figures that it shows."""
     retrieval, localisation = board.retrieval, board.localisation
-    drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), [])
+    drawn = dict.fromkeys(("result", "similarity", "training", "cost", "phrases"), "")
     for section in ("result", "similarity", "training", "cost") if retrieval.ranked else ():
         drawn[section] = figures.section(section, FigureInputs(board=retrieval), board.dataset, UP)
     if localisation.ranked:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, UP)
-    tables = dataset_tables(params, board)
+    tables, facts = dataset_tables(params, board), []
+    for outcome in board.outcomes:
+        facts += [*outcome.trainings, outcome.scoring]
+    machines = {
+        f"{of.machine}, {f'threads: {of.threads}' if of.device == 'cpu' else of.device}; "
+        f"commit {of.git_commit}; torch {of.packages['torch']}"
+        for of in facts
+    }
+    measured = [outcome.record.metrics for row in retrieval.ranked for outcome in row.played]
+    # What ties add to an R@1 at most, if they count for the method; not known of ranks alone.
+    names = [f"{way}_r1_tie_gap" for way in board.ways]
+    gaps = [of[name] for of in measured for name in names if name in of]
     leaderboards = [tables["leaderboard"], tables["localisation"]]
     return filled(
         "dataset.md.j2",
@@ -68,8 +79,8 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         localisation_costs=result_tables.costs(localisation),
         spread=spread_of(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
-        tie_gap=_tie_gap(board),
-        machines=_machines(board),
+        tie_gap=max(gaps, default=None),
+        machines=sorted(machines),
         features=_features(board),
         twins=_twins(board),
         figures=drawn,
@@ -98,11 +109,10 @@ def budget(board: Board) -> dict:
     """How long was trained; empty where no training has a history."""
     own = [o for row in board.ranked for o in row.played if o.history is not None]
     epochs = sorted({len(outcome.history) for outcome in own})
-    minutes = sum(outcome.training_seconds for outcome in own) / 60
-    ends = " to ".join(map(str, dict.fromkeys((*epochs[:1], *epochs[-1:]))))
-    images = board.card["counts"].get("train", {}).get("images", 0)
-    known = {"epochs": ends, "images": images, "trainings": len(own), "minutes": minutes}
-    return known if own else {}
+    known = {"epochs": " to ".join(map(str, dict.fromkeys((*epochs[:1], *epochs[-1:]))))}
+    known["images"] = board.card["counts"].get("train", {}).get("images", 0)
+    known["minutes"] = sum(outcome.training_seconds for outcome in own) / 60
+    return known | {"trainings": len(own)} if own else {}
 
 
 def spread_of(board: Board) -> dict:
@@ -121,9 +131,9 @@ def tuning(params: Params, board: Board) -> Table:
     for trial in trials[trials["dataset"] == board.dataset].itertuples():
         row = board.row(trial.preset)
         is_taken = row is not None and boards.is_taken(trial.options, row.record)
-        numbers = {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
-        line = {"preset": title_of(trial.preset), "options": trial.options, **numbers}
-        lines.append(line | {"taken": "yes" if is_taken else ""})
+        line = {"preset": title_of(trial.preset), "options": trial.options}
+        line |= {"epoch kept": int(trial.epoch), "rsum": Number(value=trial.val_rsum)}
+        lines.append(line | {"taken": "yes" * is_taken})
     return Table.of(f"{board.title}: trials on validation", lines)
 
 
@@ -132,8 +142,8 @@ def leakage(card: dict) -> Table:
     found, lines = card["leakage"], []
     for name, what in SHARED.items() if "items" in found else ():
         count = found["near_pictures_total" if name == "near_pictures" else name]
-        line = {"in more than one split": what}
-        line["found"] = len(count) if isinstance(count, list) else count
+        count = len(count) if isinstance(count, list) else count
+        line = {"in more than one split": what, "found": count}
         lines.append(line | {f"of {split}": found["items"][name][split] for split in SPLITS[:3]})
     return Table.of(f"{card['title']}: what the splits share", lines)
 
@@ -144,45 +154,25 @@ def _twins(board: Board) -> dict:
     named = comparisons.named_twins(board.card)
     changes = [
         left - row.mean("rsum")
-        for row in (*board.retrieval.ranked, *board.localisation.ranked)
-        if named and (left := comparisons.without_twins(board, row, "rsum")) is not None
+        for row in (board.ranked if named else ())
+        if (left := comparisons.without_twins(board, row, "rsum")) is not None
     ]
-    if not changes:
-        return {}
-    counts = {"all": comparisons.twins_in_all(board.card), "named": len(named)}
-    return counts | {"low": min(changes), "high": max(changes)}
-
-
-def _tie_gap(board: Board) -> float | None:
-    """By how much an R@1 would rise at most if ties counted for the method; None where nothing is
-    known of ties, as of ranks alone."""
-    names = [f"{way}_r1_tie_gap" for way in board.ways]
-    metrics = [outcome.record.metrics for row in board.retrieval.ranked for outcome in row.played]
-    return max((of[name] for of in metrics for name in names if name in of), default=None)
+    facts = {"low": min(changes, default=0), "high": max(changes, default=0), "named": len(named)}
+    return facts | {"all": comparisons.twins_in_all(board.card)} if changes else {}
 
 
 def _features(board: Board) -> Table:
     """The features that were used, and by which methods."""
-    methods: dict[tuple[str, str], dict[str, None]] = {}
+    methods: dict[tuple[str, str], set[str]] = {}
     for record in (outcome.record for outcome in board.outcomes):
         images, text = record.image_features, record.text_features
         weights = images.get("weights", {}).get("file", "unknown")
         used = f"{images.get('encoder', 'unknown')}, weights: {weights}"
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
         parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
-        methods.setdefault((used, ", ".join(parts) or "never read"), {})[record.method] = None
+        methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(record.method)
     lines = [
         {"images": images, "text": text, "methods": ", ".join(sorted(of))}
         for (images, text), of in methods.items()
     ]
     return Table.of("Features", lines)
-
-
-def _machines(board: Board) -> list[str]:
-    """Where cells were trained and scored, and with which code; each machine once."""
-    lines = set()
-    for facts in (f for outcome in board.outcomes for f in (*outcome.trainings, outcome.scoring)):
-        device = f"threads: {facts.threads}" if facts.device == "cpu" else facts.device
-        version = f"commit {facts.git_commit}; torch {facts.packages['torch']}"
-        lines.add(f"{facts.machine}, {device}; {version}")
-    return sorted(lines)

@@ -12,15 +12,13 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from benchmark.boards.boards import Board, Outcome
-from benchmark.contracts.datasets import OpenPicture
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, write_text
 from benchmark.data import prepared_tables
-from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
-from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.markdown import bold, escaped, picture, pipe_table
+from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
+from benchmark.report.markdown import escaped, picture, pipe_table
 from benchmark.report.pages.templates import filled
 from benchmark.season.parameters import Params
 
@@ -44,7 +42,7 @@ def example_sections(params: Params, board: Board, figures: FigureFolder) -> dic
     local = FigureFolder(folder / board.dataset, f"{board.dataset}/")
     try:
         text = "\n".join(_by_task(params, board, local, "", "").values())
-        local.remove_others()
+        remove_others(local.folder, local.written)
         text = f"# {escaped(board.title)}\n\n[Back](../README.md)\n\n{text}"
         write_text(folder / f"{board.dataset}.md", text)
     except (UserError, OSError) as error:
@@ -66,13 +64,13 @@ def _by_task(
         return dict.fromkeys({row.task for row in board.ranked}, sentence)
     open_image = raw_dataset(params, board.dataset).pictures()
     sections: dict[str, str] = {}
-    mains = {paper.main.get("preset") for paper in papers().values()}
+    mains = {paper.main for paper in papers().values()}
     for of_task, section in ((board.retrieval, "examples"), (board.localisation, "phrases")):
         if of_task.ranked:
             inputs = FigureInputs(board=of_task, data=data, open_image=open_image)
             kept = [row for row in of_task.ranked if row.played[0].retrieved]
             galleries = [
-                (row, gallery(data, row.played[0], open_image, figures, thumbnails, up))
+                (row, gallery(inputs, row.played[0], figures, thumbnails, up))
                 for row in kept * (section == "examples")
                 if row is kept[0] or row.preset in mains
             ]
@@ -85,35 +83,39 @@ def _by_task(
 
 
 def gallery(
-    data: Prepared,
-    outcome: Outcome,
-    open_image: OpenPicture,
-    figures: FigureFolder,
-    thumbnails: str,
-    up: str,
+    inputs: FigureInputs, outcome: Outcome, figures: FigureFolder, thumbnails: str, up: str
 ) -> str:
     """Markdown of a cell's hits and misses; its thumbnails are saved below `figures`."""
-    split, retrieved, preset = data.split("test"), outcome.retrieved, outcome.record.preset
+    data, retrieved, preset = inputs.data, outcome.retrieved, outcome.record.preset
+    split = data.split("test")
     texts = [escaped(text) for text in data.captions["text"].iloc[split.caption_rows]]
 
     def shown(name: str, images: Sequence[int], is_own: Sequence[bool]) -> str:
-        """Images side by side in one file, with their first captions as alternative text."""
+        """Images side by side in one file, those that are right in a green frame, with their first
+        captions as alternative text."""
         path = figures.folder / thumbnails / f"{name}.png"
         files = data.images["file"].iloc[split.image_rows[images]]
         firsts = [np.flatnonzero(split.image_of_caption == image)[0] for image in images]
         said = data.captions["text"].iloc[split.caption_rows[firsts]]
         if path not in figures.written:
+            framed = []
+            for file, is_right in zip(files, is_own, strict=True):
+                small = inputs.open_image(file).convert("RGB")
+                small.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
+                framed.append(ImageOps.expand(small, FRAME, GREEN if is_right else "white"))
+            drawn = Image.new("RGB", (sum(x.width for x in framed), SIDE), "white")
+            for number, image in enumerate(framed):
+                drawn.paste(image, (sum(x.width for x in framed[:number]), 0))
             with atomic(path) as part:
-                opened = [open_image(file) for file in files]
-                _side_by_side(opened, is_own).save(part, format="PNG")
+                drawn.save(part, format="PNG")
         return picture(f"image: {'; '.join(said)}", figures.added(path, up))
 
     rows = {"i2t": [], "t2i": []}
     for query, result in chosen(outcome.ranks("i2t")) if "i2t" in retrieved else ():
         found = retrieved["i2t"][query][:SHOWN]
         is_own = split.group_of_caption[found] == split.group_of_image[query]
-        listed = [bold(texts[c]) if own else texts[c] for c, own in zip(found, is_own, strict=True)]
-        listed = [f"{position}. {text}" for position, text in enumerate(listed, start=1)]
+        marks = ["**" if own else "" for own in is_own]
+        listed = [f"{n + 1}. {marks[n]}{texts[c]}{marks[n]}" for n, c in enumerate(found)]
         image = shown(f"{split.image_rows[query]:06d}", [query], [False])
         rows["i2t"].append([image, result, "<br>".join(listed)])
     for query, result in chosen(outcome.ranks("t2i")):
@@ -135,25 +137,11 @@ def chosen(ranks: np.ndarray, each: int = EACH) -> list[tuple[int, str]]:
 
     A hit has rank 0. Both kinds are evenly spaced over the queries, and not picked by hand.
     """
-    hits = [(query, "hit") for query in evenly(np.flatnonzero(ranks == 0), each)]
-    misses = evenly(np.flatnonzero(ranks > 0), each)
-    return hits + [(query, f"miss: {ranks[query] + 1}") for query in misses]
+    hits, misses = (evenly(np.flatnonzero(of), each) for of in (ranks == 0, ranks > 0))
+    return [(n, "hit") for n in hits] + [(n, f"miss: {ranks[n] + 1}") for n in misses]
 
 
 def evenly(rows: Sequence[int], count: int) -> list[int]:
     """`count` of the rows, each from the middle of its share; all of them if there are fewer."""
     count = min(count, len(rows))
     return [int(rows[(2 * i + 1) * len(rows) // (2 * count)]) for i in range(count)]
-
-
-def _side_by_side(opened: Sequence[Image.Image], is_framed: Sequence[bool]) -> Image.Image:
-    """Thumbnails of SIDE pixels at most, in a row; those that are right have a green frame."""
-    small = [image.convert("RGB") for image in opened]
-    for image in small:
-        image.thumbnail((SIDE - 2 * FRAME, SIDE - 2 * FRAME))
-    colours = [GREEN if framed else "white" for framed in is_framed]
-    framed = [ImageOps.expand(x, border=FRAME, fill=y) for x, y in zip(small, colours, strict=True)]
-    row = Image.new("RGB", (sum(x.width for x in framed), SIDE), "white")
-    for number, image in enumerate(framed):
-        row.paste(image, (sum(x.width for x in framed[:number]), 0))
-    return row

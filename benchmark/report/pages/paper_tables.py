@@ -10,7 +10,6 @@ from statistics import fmean, median
 
 from benchmark.boards import claims, comparisons, flags
 from benchmark.boards.boards import Board, Row
-from benchmark.papers import printed_tables
 from benchmark.papers.printed_tables import Paper, is_time
 from benchmark.report.pages.result_tables import interval_of, status
 from benchmark.report.tables import ARROW, DAGGER, Number, Table, three_digits
@@ -29,50 +28,33 @@ def paper_table(paper: Paper, number: str, place: str, board: Board) -> Table:
     for row in printed.rows:
         if place not in row.numbers:
             continue
-        numbers = printed.numbers(row, place)
         measured = board.row(row.preset) if row.preset else None
         comparable, remark = None, row.note or row.unplayed
         if measured and measured.played:
             reasons = obstacles(paper, board, measured, place)
             comparable = f"no: {', '.join(reasons)}" if reasons else YES
         elif measured:
-            remark = f"{status(measured)}: {measured.record.reason}"
+            remark = f"{status(measured.record)}: {measured.record.reason}"
         elif row.preset:
             remark = "not run in this season"
-        cells = {
-            METRICS[column].heading: _cell(printed, board, measured, place, column, value)
-            for column, value in numbers.items()
-        }
-        line = {"row": row.label, "setting": row.setting, **cells}
+        line = {"row": row.label, "setting": row.setting}
+        for column, value in printed.numbers(row, place).items():
+            form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
+            cell = Number(printed=Number(value=value, form=form))
+            metric = claims.metric_at(board, place, column)
+            is_half = column == "rsum" and len(board.ways) == 1  # the papers' is of both directions
+            values = comparisons.values(measured, metric) if measured and not is_half else []
+            if values and is_time(metric):
+                cell = replace(three_digits(median(values)), printed=cell.printed)
+            elif values:
+                form = f".{max(1, METRICS[metric].decimals)}f"
+                ends = interval_of(board, measured, metric) or Number()
+                cell = replace(ends, value=fmean(values), form=form, printed=cell.printed)
+            line[METRICS[column].heading] = cell
         lines.append(line | {"comparable": comparable, "remark": remark or None})
         ids.append(row.preset or "")
     title = f"Table {number}: {printed.title}, {place} {ARROW} {board.title}"
     return Table.of(title, lines, ids)
-
-
-def _cell(
-    printed: printed_tables.Table,
-    board: Board,
-    row: Row | None,
-    place: str,
-    column: str,
-    number: float | None,
-) -> Number:
-    """One number of a table: printed, and the mean of the trainings here with its interval."""
-    form = f".{printed.decimals(column)}f" if METRICS[column].decimals else "g"
-    in_paper = Number(value=number, form=form)
-    metric = claims.metric_at(board, place, column)
-    is_half = column == "rsum" and len(board.ways) == 1  # the papers' is of both directions
-    values = comparisons.values(row, metric) if row and not is_half else []
-    if not values:
-        return Number(printed=in_paper)
-    if is_time(metric):
-        middle = median(values)
-        return Number(value=middle, form=three_digits(middle).form, printed=in_paper)
-    form = f".{max(1, METRICS[metric].decimals)}f"
-    ends = interval_of(board, row, metric) or Number()
-    beside = {"low": ends.low, "high": ends.high, "note": ends.note}
-    return Number(value=fmean(values), printed=in_paper, form=form, **beside)
 
 
 def shown_tables(paper: Paper, board: Board) -> list[Table]:
@@ -96,15 +78,11 @@ def shown_tables(paper: Paper, board: Board) -> list[Table]:
             if {c.note for h in heads for c in frame[h] if c.low is not None} == {DAGGER}:
                 cells, title = cells.map(lambda c: replace(c, note="")), f"{title} {DAGGER}"
             twice, differs = Counter(frame["row"]), frame["comparable"].nunique() > 1
-            labels = [
-                f"{label}, {setting}" * (twice[label] > 1 and bool(setting)) or label
-                for label, setting in zip(frame["row"], frame["setting"], strict=True)
-            ]
-            if differs:  # a column of its own would not fit
-                labels = [
-                    f"{label}; comparable: {answer.replace(':', ',')}" if answer else label
-                    for label, answer in zip(labels, frame["comparable"], strict=True)
-                ]
+            labels = []
+            for label, setting, answer in frame[["row", "setting", "comparable"]].to_numpy():
+                labels.append(f"{label}, {setting}" if twice[label] > 1 and setting else label)
+                if differs and answer:  # a column of its own would not fit
+                    labels[-1] += f"; comparable: {answer.replace(':', ',')}"
             shown.append(Table(title, cells.assign(row=labels)[["row", *heads]]))
     return shown
 

@@ -13,6 +13,7 @@ import pandas as pd
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
 from benchmark.boards.flags import time_settings
+from benchmark.core.records import Record
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
@@ -35,23 +36,21 @@ def leaderboard(board: Board) -> Table:
     interval, two metrics beside it, the group of rows that cannot be told apart, the seeds, and the
     letters of the gravest flags."""
     task = board.rows[0].task if board.rows else "retrieval"
-    metrics = [RANKED_BY[task], *BESIDE[task]]
-    metrics = [m for m in metrics if m.partition("_")[0] in ("rsum", "p2r", *board.ways)]
-    columns = metric_cells(board, board.ranked, metrics)
-    main, *others = columns
+    metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
+    metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
+    main, *others = columns = metric_cells(board, board.ranked, metrics)
     is_compared = comparisons.is_compared(board)
     groups = comparisons.rank_letters(board) if is_compared else [None] * len(board.ranked)
     lines = []
     for row, group, level, *beside in zip(board.ranked, groups, *columns.values(), strict=True):
         letters = flags.letters(flags.row_flags(board, row))
-        ends = interval_of(board, row, metrics[0])
-        line = {"preset": row.title, main: level, "95% interval": ends}
+        line = {"preset": row.title, main: level}
+        line["95% interval"] = interval_of(board, row, metrics[0])
         line |= dict(zip(others, beside, strict=True)) | {"group": group, "seeds": seeds(row)}
         lines.append(line | {"flags": Code(letters) if letters else None})
     lost = [row for row in board.rows if not row.played]
-    for row in lost:
-        ended = {main: Number(note=status(row)), "seeds": seeds(row)}
-        lines.append({"preset": row.title} | ended)
+    for of in lost:
+        lines.append({"preset": of.title, main: Number(note=status(of.record)), "seeds": seeds(of)})
     ids = [row.preset for row in [*board.ranked, *lost]]
     return Table.of(f"{board.title}: {task}", lines, ids)
 
@@ -122,35 +121,32 @@ def _of_rows(title: str, rows: Sequence[Row], columns: dict[str, Sequence[object
 def costs(board: Board) -> list[tuple[str, Table]]:
     """What the presets cost: a table for each setting in which times were measured, with that
     setting."""
-    return [(setting, _cost(board, rows)) for setting, rows in by_setting(board).items()]
-
-
-def _cost(board: Board, rows: Sequence[Row]) -> Table:
-    lines = []
-    for row in rows:
-        trainings = [training for outcome in row.played for training in outcome.trainings]
-        memory = max((t.peak_device_memory_mib or 0.0 for t in trainings), default=0.0)
-        epochs = [len(outcome.history) for outcome in row.played if outcome.history is not None]
-        ends = sorted({min(epochs, default=0), max(epochs, default=0)})
-        line = {
-            "preset": row.title,
-            "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
-            "training (s)": Number(value=training_seconds(board, row)),
-            "epochs": " to ".join(map(str, ends)) if epochs else None,
-            "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
-        }
-        if row.task == "retrieval":  # a pair of localisation includes encoding both
-            line["encode an image (ms)"] = _median_time(row, "per_image", 1e3)
-            line["encode a caption (ms)"] = _median_time(row, "per_caption", 1e3)
-        lines.append(line | {METRICS["per_pair"].heading: _median_time(row, "per_pair", 1e6)})
-    table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
-    return Table(table.title, table.frame.dropna(axis="columns", how="all"))
-
-
-def _median_time(row: Row, name: str, unit: float) -> Number | None:
-    """Median over the seeds, in 1 / `unit` seconds."""
-    seconds = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
-    return three_digits(unit * median(seconds)) if seconds else None
+    times = {"per_image": ("encode an image (ms)", 1e3)}
+    times["per_caption"] = ("encode a caption (ms)", 1e3)
+    times["per_pair"] = (METRICS["per_pair"].heading, 1e6)  # of localisation with encoding both
+    tables = []
+    for setting, rows in by_setting(board).items():
+        lines = []
+        for row in rows:
+            memories = [t.peak_device_memory_mib or 0 for o in row.played for t in o.trainings]
+            memory = max(memories, default=0)
+            epochs = sorted({len(o.history) for o in row.played if o.history is not None})
+            line = {
+                "preset": row.title,
+                "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
+                "training (s)": Number(value=training_seconds(board, row)),
+                "epochs": " to ".join(map(str, sorted({*epochs[:1], *epochs[-1:]}))) or None,
+                "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
+            }
+            for name, (heading, unit) in times.items():
+                if row.task == "retrieval" or name == "per_pair":
+                    of = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
+                    line[heading] = three_digits(unit * median(of)) if of else None
+            lines.append(line)
+        table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
+        table = Table(table.title, table.frame.dropna(axis="columns", how="all"))
+        tables.append((setting, table))
+    return tables
 
 
 def by_setting(board: Board) -> dict[str, list[Row]]:
@@ -176,28 +172,19 @@ def query_seconds(row: Row) -> float:
     The query is an image among all captions or, on datasets without image queries, a caption among
     all images. Median over the seeds.
     """
-    record = row.played[0].record
-    is_image = "i2t_r1" in record.metrics
-    encoding = "per_image" if is_image else "per_caption"
-    items = record.captions if is_image else record.images
-    return median(
-        outcome.scoring.seconds[encoding] + items * outcome.scoring.seconds["per_pair"]
-        for outcome in row.played
-    )
+    record, all_seconds = row.played[0].record, [o.scoring.seconds for o in row.played]
+    encoding, items = ("per_caption", record.images)
+    if "i2t_r1" in record.metrics:
+        encoding, items = ("per_image", record.captions)
+    return median(seconds[encoding] + items * seconds["per_pair"] for seconds in all_seconds)
 
 
 def failures(board: Board) -> Table:
     """Every cell without a result, with the reason."""
+    lost = [(row, o.record) for row in board.rows for o in row.outcomes if not o.is_ok]
     lines = [
-        {
-            "preset": row.title,
-            "seed": outcome.record.seed,
-            "status": outcome.record.status.replace("_", " "),
-            "reason": outcome.record.reason,
-        }
-        for row in board.rows
-        for outcome in row.outcomes
-        if not outcome.is_ok
+        {"preset": row.title, "seed": of.seed, "status": status(of), "reason": of.reason}
+        for row, of in lost
     ]
     return Table.of(f"{board.title}: cells without a result", lines)
 
@@ -273,9 +260,7 @@ def interval_of(board: Board, row: Row, metric: str, decimals: int = 1) -> Numbe
     ends, note = comparisons.interval(board, row, metric), ""
     if ends is None:
         ends, note = comparisons.interval_over_images(board, row, metric), DAGGER
-    if ends is None:
-        return None
-    return Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
+    return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 
 def seeds(row: Row) -> Number:
@@ -284,6 +269,6 @@ def seeds(row: Row) -> Number:
     return Number(value=len(row.played), form="d", note=f"of {len(row.outcomes)}" * lacks)
 
 
-def status(row: Row) -> str:
-    """How the first cell of a row without a result ended."""
-    return row.record.status.replace("_", " ")
+def status(record: Record) -> str:
+    """How a cell without a result ended."""
+    return record.status.replace("_", " ")

@@ -9,22 +9,15 @@ from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.board_layers import BoardLayer
-from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board, Row
+from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.claims import Verdict
 from benchmark.boards.flags import timed_alone
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, paper_tables, result_tables
-from benchmark.report.pages.claim_tables import tally
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
-from benchmark.report.pages.paper_tables import YES, answers
 from benchmark.report.pages.relevance_page import relevance_page
-from benchmark.report.pages.result_tables import (
-    by_setting,
-    first_page,
-    query_seconds,
-    training_seconds,
-)
+from benchmark.report.pages.result_tables import by_setting, query_seconds, training_seconds
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, three_digits
 from benchmark.scoring import METRICS
@@ -80,24 +73,22 @@ def _readme(
     figures: FigureFolder,
 ) -> str:
     """The first page: of each dataset a figure, what was found in short, and who leads."""
-    shown, tables = [], []
+    shown = []
     for board in boards:
-        of_tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
-        first = [first_page(of_task) for of_task in of_tasks]
-        drawn = []
-        for of_task in of_tasks:
-            stem = f"{board.dataset}-{of_task.ranked[0].task}"
-            drawn += figures.section("first", FigureInputs(board=of_task), stem)
-        said = summary(board, verdicts[board.dataset])
-        shown.append({"board": board, "summary": said, "tables": first, "figures": drawn})
-        tables += [table for table, _ in first]
+        of_board = {"board": board, "summary": summary(board, verdicts[board.dataset])}
+        of_board |= {"tables": [], "figures": ""}
+        for of_task in (of for of in (board.retrieval, board.localisation) if of.ranked):
+            stem, inputs = f"{board.dataset}-{of_task.ranked[0].task}", FigureInputs(board=of_task)
+            of_board["tables"].append(result_tables.first_page(of_task))
+            of_board["figures"] += figures.section("first", inputs, stem)
+        shown.append(of_board)
     return filled(
         "readme.md.j2",
         params=params,
         shown=shown,
         layered=[board for board in boards if layers[board.dataset]],
         papers={name: papers()[name].paper.title for name in measured},
-        legend=legend(*tables),
+        legend=legend(*(table for of_board in shown for table, _ in of_board["tables"])),
     )
 
 
@@ -112,22 +103,19 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
             key=lambda verdict: (verdict.paper != OWN, verdict.conclusion == Conclusion.UNDECIDED),
         )
         inputs = FigureInputs(board=board, verdicts=ordered)
-        shown.append(
-            {
-                "board": board,
-                "tally": claim_tables.tally(ordered),
-                "figures": figures.section("claims", inputs, board.dataset),
-                "table": claim_tables.verdict_table(board.title, ordered),
-                "against": claim_tables.against_papers(board, ordered),
-                "not_run": sum(not verdict.pairs for verdict in ordered),
-            }
-        )
+        of_board = {
+            "board": board,
+            "tally": claim_tables.tally(ordered),
+            "figures": figures.section("claims", inputs, board.dataset),
+            "table": claim_tables.verdict_table(board.title, ordered),
+            "against": claim_tables.against_papers(board, ordered),
+            "not_run": sum(not verdict.pairs for verdict in ordered),
+        }
+        shown.append(of_board)
     return filled(
         "claims.md.j2",
         shown=shown,
-        statement=claim_tables.statement,
-        compared=claim_tables.compared,
-        difference=claim_tables.difference,
+        claim_tables=claim_tables,
         said=flags.said,
         alpha=ALPHA,
         legend=legend(*(of_board["table"] for of_board in shown)),
@@ -138,16 +126,14 @@ def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: Figu
     """A paper: what became of its headlines, and its tables, printed and measured."""
     paper, shown = papers()[name], []
     for board in boards:
-        tables = paper_tables.shown_tables(paper, board)
-        inputs = FigureInputs(board=board.retrieval)
-        shown.append(
-            {
-                "title": board.title,
-                "tables": tables,
-                "answers": sorted(paper_tables.answers(paper, board)),
-                "figures": figures.section(f"papers/{name}", inputs, f"{board.dataset}-{name}", UP),
-            }
-        )
+        section, inputs = f"papers/{name}", FigureInputs(board=board.retrieval)
+        of_board = {
+            "title": board.title,
+            "tables": paper_tables.shown_tables(paper, board),
+            "answers": sorted(paper_tables.answers(paper, board)),
+            "figures": figures.section(section, inputs, f"{board.dataset}-{name}", UP),
+        }
+        shown.append(of_board)
     return filled(
         "paper.md.j2",
         paper=paper.paper,
@@ -164,6 +150,10 @@ def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: Figu
 def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
     """Who leads, at what cost, which claims hold, what is missing: the most important first."""
     tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
+    counted = [verdict for verdict in verdicts if verdict.is_counted]
+    undecided = [v for v in counted if v.conclusion == Conclusion.UNDECIDED]
+    blocking = [[flags.NAMES[flag.letter] for flag in v.flags if flag.blocks] for v in undecided]
+    kept_by = (names[0] if names else "the interval" for names in blocking)
     return filled(
         "summary.md.j2",
         board=board,
@@ -171,17 +161,15 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         min_queries=MIN_TEST_QUERIES,
         leaders=[_leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
         cheapest=_cheapest(board.retrieval),
-        tally=tally(verdicts),
+        tally=claim_tables.tally(verdicts),
         claims={
-            head: [
-                v.claim.statement.rstrip(".")
-                for v in verdicts
-                if v.conclusion in kinds and v.is_counted
-            ]
+            head: [v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds]
             for head, kinds in HEADS.items()
         },
-        undecided=_undecided(verdicts),
-        comparable=any(YES in answers(paper, board) for paper in papers().values()),
+        undecided=dict(Counter(kept_by).most_common()),
+        comparable=any(
+            paper_tables.YES in paper_tables.answers(paper, board) for paper in papers().values()
+        ),
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )
@@ -203,40 +191,24 @@ def _leader(board: Board) -> dict:
         "bounds": [f"{best.mean(name):.1f}" for name in result_tables.LIMITS if is_of_phrases],
         "others": len(others),
         "is_compared": comparisons.is_compared(board),
-        "rivals": [
-            row.title
-            for row, own in zip(others, letters, strict=True)
-            if not set(first).isdisjoint(own)
-        ],
+        "rivals": [r.title for r, of in zip(others, letters, strict=True) if set(first) & set(of)],
     }
 
 
 def _cheapest(board: Board) -> dict[str, list[str]]:
     """Of the most rows that were timed alike, and with no other stage beside them, the fastest at a
-    query and to train."""
+    query and to train: those that take as long as the fastest, up to TIE, with their times."""
     settings = [[row for row in rows if timed_alone(row)] for rows in by_setting(board).values()]
     timed = max(settings, key=len, default=[])
     if len(timed) < 2:
         return {}
-    trained = [row for row in timed if row.played[0].trainings]
+    asked = {row: 1e3 * query_seconds(row) for row in timed}
+    trained = {row: training_seconds(board, row) for row in timed if row.played[0].trainings}
     return {
-        "query": _fastest({row: 1e3 * query_seconds(row) for row in timed}, "ms"),
-        "training": _fastest({row: training_seconds(board, row) for row in trained}, "s"),
+        what: [
+            f"{row.title} ({three_digits(times[row])} {unit}, rsum {row.mean('rsum'):.1f})"
+            for row in sorted(times, key=times.get)
+            if times[row] <= TIE * min(times.values())
+        ]
+        for what, times, unit in (("query", asked, "ms"), ("training", trained, "s"))
     }
-
-
-def _fastest(seconds: dict[Row, float], unit: str) -> list[str]:
-    """The rows that take as long as the fastest, up to TIE, with their times."""
-    least = min(seconds.values(), default=0)
-    near = sorted((row for row in seconds if seconds[row] <= TIE * least), key=seconds.get)
-    return [
-        f"{row.title} ({three_digits(seconds[row])} {unit}, rsum {row.mean('rsum'):.1f})"
-        for row in near
-    ]
-
-
-def _undecided(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """What keeps claims undecided, with their number."""
-    undecided = [v for v in verdicts if v.is_counted and v.conclusion == Conclusion.UNDECIDED]
-    blocking = [[flags.NAMES[flag.letter] for flag in v.flags if flag.blocks] for v in undecided]
-    return dict(Counter(names[0] if names else "the interval" for names in blocking).most_common())
