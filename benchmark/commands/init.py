@@ -195,7 +195,7 @@ def offers(weights_dir: Path) -> list[str]:
         with suppress(UserError):
             folder = transformer.whereabouts(SentenceEncoder(weights=str(path.parent))).name
             lines.append(f"sentence: {{transformer: {{weights: {folder}}}}}")
-            lines[-1] += "  # with sentence_of; some 80 captions a second on one core"
+            lines[-1] += "  # with sentence_of; some 70 captions a second on one core"
     return lines
 
 
