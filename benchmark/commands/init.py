@@ -181,12 +181,12 @@ def offers(weights_dir: Path) -> list[str]:
     with suppress(UserError):
         timm_cnn.whereabouts(STRONG, weights_dir)
         settings = f"{{network: {STRONG}, input_size: 260, grid: 6, standardise: true}}"
-        lines.append(f"image: {settings}  # 6 images a second on one core")
+        lines.append(f"image: {settings}  # 4 images a second on one core")
     for path in sorted(weights_dir.glob("*/model.safetensors")):
         with suppress(UserError):
             folder = transformer.whereabouts(SentenceEncoder(weights=str(path.parent))).name
             lines.append(f"sentence: {{transformer: {{weights: {folder}}}}}")
-            lines[-1] += "  # with sentence_of; some 85 captions a second on one core"
+            lines[-1] += "  # with sentence_of; some 70 captions a second on one core"
     return lines
 
 
