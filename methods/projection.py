@@ -13,7 +13,8 @@ the rows of one table:
 
 Reference code: github.com/openai/CLIP at 0845fc4 (model.py; no training),
 github.com/google-research/big_vision at 179d020 (siglip.py), and what the methods `vse`,
-`two_branch_embedding` and `dual_path` name. CLIP's clip of the scale is in its paper alone.
+`two_branch_embedding` and `dual_path` name. The texts of CLIP and SigLIP were not at hand: what is
+said to be in a section of theirs is unchecked.
 Departs from the papers:
 - nothing but the heads is trained, and their networks are no paper's;
 - another caption of the same image takes no part as a negative (CLIP, SigLIP: it is one);
