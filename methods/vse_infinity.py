@@ -41,8 +41,7 @@ from benchmark.contracts.methods import (
     Sizes,
     Weight,
 )
-from benchmark.contracts.methods.vse import hinges
-from benchmark.layers.losses import differ
+from benchmark.layers.losses import differ, hinges
 from benchmark.layers.precision import in_float32, unit, wide
 from benchmark.layers.recurrence import states
 

@@ -59,7 +59,8 @@ BROKEN = {  # what is changed in the method -> what is said
     ("frozen=True, ", ""): "Config is not frozen",
     ('text="sentence")', 'text="sentence", attention=True)'): "no attribute 'attention'",
     ('text="sentence")', 'text="sentense")'): (
-        "inputs: text: expected 'tokens', 'words', 'sentence' or 'phrase', found 'sentense'"
+        "inputs: text: expected 'tokens', 'words', 'sentence', 'contextual' or 'phrase', "
+        "found 'sentense'"
     ),
     (
         "size: int = 16",

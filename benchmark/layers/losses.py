@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmark.layers.precision import wide
+from benchmark.layers.precision import in_float32, wide
 
 
 def distance(x_AD: Tensor, y_BD: Tensor, epsilon: float = 0.0) -> Tensor:
@@ -30,6 +30,19 @@ def hardest_triplets(
     hinge_RN = F.relu(margin + positive_R[:, None] - candidates_RN) * negative_RN
     kept = hinge_RN.topk(min(k, hinge_RN.shape[1]), dim=1).values
     return kept.sum() / (len(positive_R) * k)
+
+
+@in_float32
+def hinges(scores_BB: Tensor, negative_BB: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """VSE++: [margin + s(wrong pair) - s(right pair)]+, 0 for what is no negative.
+
+    scores_BB[i, c] is the score of image i and caption c. Wrong captions (B, B) for the image of
+    each row, and wrong images (B, B) for the caption of each column.
+    """
+    matched_B = scores_BB.diagonal()
+    wrong_captions_BB = F.relu(margin + scores_BB - matched_B[:, None]) * negative_BB
+    wrong_images_BB = F.relu(margin + scores_BB - matched_B[None, :]) * negative_BB
+    return wrong_captions_BB, wrong_images_BB
 
 
 def text_neighbourhood(
