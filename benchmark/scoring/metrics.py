@@ -362,9 +362,8 @@ def localisation_metrics(
 ) -> dict[str, float]:
     """The metrics of the ranks with their rsum, and the limits that the proposals set: which are
     right, and which there are."""
-    metrics = retrieval_metrics({"p2r": ranks})
     limits = {metric.name: metric.compute(right_NP, is_there_NP) for metric in PROPOSAL_METRICS}
-    return metrics | limits
+    return retrieval_metrics({"p2r": ranks}) | limits
 
 
 def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:
