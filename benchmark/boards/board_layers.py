@@ -33,6 +33,8 @@ from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
 from benchmark.stats.verdicts import Pair
 
+R1 = ("i2t_r1", "t2i_r1")  # what a record by a layer has, of one direction or both
+
 
 class Judged(NamedTuple):
     """A claim by `own` and by a layer, on the queries of the layer."""
@@ -135,11 +137,7 @@ class BoardLayer:
         found = {}
         for own, here in zip(claims.verdicts(self.own), claims.verdicts(self.here), strict=True):
             metrics = [part.metric for part in own.claim.parts]
-            terms = [
-                s in METRICS and query_terms(s, ("i2t_r1", "t2i_r1"))
-                for metric in metrics
-                for s in sides(metric)
-            ]
+            terms = [s in METRICS and query_terms(s, R1) for of in metrics for s in sides(of)]
             is_told = own.is_counted and len(own.pairs) == len(here.pairs) == len(metrics)
             if is_told and all(terms):
                 steps = [self._step(pair) for pair in here.pairs]

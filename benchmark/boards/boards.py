@@ -199,9 +199,7 @@ class Row:
     def values(self, metric: str) -> list:
         """The metric of every seed with a result; empty if the record of one of them lacks it."""
         records = [outcome.record.metrics for outcome in self.played]
-        if not all(metric in metrics for metrics in records):
-            return []
-        return [metrics[metric] for metrics in records]
+        return [of[metric] for of in records] if all(metric in of for of in records) else []
 
     def by_fold(self, metric: str) -> list[list[float]]:
         """The metric (i2t_r1, without "fold_") in every fold, one list per seed with a result;

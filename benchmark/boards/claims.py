@@ -122,15 +122,12 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[Verdict]:
         run = [part for part, lack in zip(claim.parts, lacks, strict=True) if not lack]
         pairs = [_asked(board, paper, part, claim.unfair) for part in run]
         missing = list(dict.fromkeys(lack for lack in lacks if lack))
-        if pairs:
-            missing = [Flag("R", f"in part: {lack.sentence}") for lack in missing]
-        else:
-            missing = missing[:1]
+        in_part = [Flag("R", f"in part: {lack.sentence}") for lack in missing]
         presets = dict.fromkeys(preset for part in run for preset in part.presets)
         of_claim = flags.claim_flags(board, presets, pairs)
         is_elsewhere = claim.only_there and not is_dataset(board, claim.place or "")
         facts = {"paper": name, "claim": claim, "is_elsewhere": is_elsewhere, "pairs": pairs}
-        asked.append(Verdict(**facts, flags=[*missing, *of_claim]))
+        asked.append(Verdict(**facts, flags=[*(in_part if pairs else missing[:1]), *of_claim]))
         parts_of[claim.id] = run
     judged = iter(rules.judge([v.pairs for v in asked if v.pairs and v.is_counted]))
     verdicts = []
@@ -211,10 +208,7 @@ def _controlled(board: Board, paper: Paper, claim: Claim, part: Part, pair: Pair
 
 
 def margin_of(
-    part: Part,
-    printed: Sequence[float] | None,
-    is_half: bool = False,
-    level: float | None = None,
+    part: Part, printed: Sequence[float] | None, is_half: bool = False, level: float | None = None
 ) -> float:
     """How much a claim counts as no difference: points of its metric.
 

@@ -11,15 +11,7 @@ import numpy as np
 
 from benchmark.boards import comparisons
 from benchmark.boards.boards import Board, Row
-from benchmark.papers.printed_tables import (
-    Claim,
-    Part,
-    is_time,
-    quantity,
-    sides,
-    title_of,
-    unequal,
-)
+from benchmark.papers.printed_tables import Claim, Part, is_time, quantity, sides, title_of, unequal
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.verdicts import DENIED, NOTHING_VARIES, ONE_SIDED, Flag, Pair

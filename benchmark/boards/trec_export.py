@@ -49,9 +49,7 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
         table["1"] = (np.arange(len(table)) < right).astype(int)
         name = ".".join(filter(None, (_name(data.folder.name), way, layer)))
         _write(folder / f"{name}.qrels", table)
-    for outcome in outcomes:
-        if not outcome.is_ok or outcome.record.task != "retrieval":
-            continue
+    for outcome in (of for of in outcomes if of.is_ok and of.record.task == "retrieval"):
         record = outcome.record
         tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
         retrieved = results.read_retrieved(outcome.folder, record)
@@ -60,11 +58,9 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
                 continue
             items_QK, queries_Q, items_N = retrieved[query], ids[query], ids[item]
             if len(items_QK) != len(queries_Q) or items_QK.max(initial=0) >= len(items_N):
-                expected, found = (
-                    f"{len(queries_Q)} queries over {len(items_N)} items",
-                    len(items_QK),
-                )
-                raise UserError(outcome.folder, expected, f"{found} over others", "run: dvc repro")
+                expected = f"{len(queries_Q)} queries over {len(items_N)} items"
+                found = f"{len(items_QK)} over others"
+                raise UserError(outcome.folder, expected, found, "run: dvc repro")
             count, depth = items_QK.shape
             ranks = np.tile(np.arange(1, depth + 1), count)
             run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})

@@ -18,11 +18,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import Checkpoint
-from benchmark.scoring.inputs import (
-    SplitInputs,
-    split_inputs,
-    vocabulary_from,
-)
+from benchmark.scoring.inputs import SplitInputs, split_inputs, vocabulary_from
 from benchmark.season.parameters import Cell, Fusion, Params
 from benchmark.season.plugins import ConfiguredMethod
 

@@ -74,14 +74,6 @@ def hits_at(k: int, ranks: Ranks) -> np.ndarray:
     return 100.0 * (ranks.best < k)
 
 
-def _median(ranks: Ranks) -> int:
-    return int(np.floor(np.median(ranks.best))) + 1
-
-
-def _mean(ranks: Ranks) -> float:
-    return float(ranks.best.mean()) + 1
-
-
 def reciprocal_ranks(ranks: Ranks) -> np.ndarray:
     """100 / position of the best relevant item, (Q,)."""
     return 100.0 / (ranks.best + 1)
@@ -171,6 +163,7 @@ def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
 
 
 SUM = "sum of R@1, R@5 and R@10 of every direction that is retrieved"
+MEAN = "mean rank, counted from 1"
 MEDIAN = "floor of the median zero-based rank, plus 1"
 GAP = "R@1 if ties counted for the method, minus R@1"
 BOUND = "share of phrases with a right proposal at all"
@@ -183,8 +176,8 @@ RANK_METRICS = (  # compute(ranks)
     _recall(1),
     _recall(5),
     _recall(10),
-    Metric("medr", "MedR", MEDIAN, _median, decimals=0, **RANK),
-    Metric("meanr", "MeanR", "mean rank, counted from 1", _mean, in_tables=False, **RANK),
+    Metric("medr", "MedR", MEDIAN, lambda of: int(np.median(of.best)) + 1, decimals=0, **RANK),
+    Metric("meanr", "MeanR", MEAN, lambda of: float(of.best.mean()) + 1, in_tables=False, **RANK),
 )
 
 
@@ -359,9 +352,8 @@ def tie_metrics(
     """How much a metric would gain if ties counted for the method instead of against it;
     `optimistic` are the best ranks (Q,) if they did."""
     return {
-        f"{direction}_{TIE_GAP.name}": TIE_GAP.compute(ranks[direction].best, optimistic[direction])
-        for direction in ranks
-        if direction in TIE_GAP.directions
+        f"{way}_{TIE_GAP.name}": TIE_GAP.compute(of.best, optimistic[way])
+        for way, of in ranks.items()
     }
 
 
@@ -370,9 +362,8 @@ def localisation_metrics(
 ) -> dict[str, float]:
     """The metrics of the ranks with their rsum, and the limits that the proposals set: which are
     right, and which there are."""
-    metrics = retrieval_metrics({"p2r": ranks})
     limits = {metric.name: metric.compute(right_NP, is_there_NP) for metric in PROPOSAL_METRICS}
-    return metrics | limits
+    return retrieval_metrics({"p2r": ranks}) | limits
 
 
 def score_metrics(summary: ScoreSummary) -> dict[str, float | list]:

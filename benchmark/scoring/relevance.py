@@ -20,6 +20,7 @@ both together.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -156,13 +157,9 @@ def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I)."""
     split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
-    of_caption = split.image_of_caption
-    of = {
-        "i2t": np.arange(len(images)),
-        "t2i": of_caption,
-        "s2s": of_caption[has_sibling(of_caption)],
-    }
-    return of | {"p2r": images.get_indexer(data.regions["image_id"].iloc[split.region_rows])}
+    owner, regions = split.image_of_caption, data.regions["image_id"].iloc[split.region_rows]
+    of = {"i2t": np.arange(len(images)), "t2i": owner, "s2s": owner[has_sibling(owner)]}
+    return of | {"p2r": images.get_indexer(regions)}
 
 
 def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
@@ -204,10 +201,9 @@ class Matrices:
 
     def __iter__(self) -> Iterator[Tile]:
         images, captions = next(iter(self.scores.values())).shape
-        for rows in spans(images, self.size[0]):
-            for columns in spans(captions, self.size[1]):
-                of_tile = {name: matrix[rows, columns] for name, matrix in self.scores.items()}
-                yield Tile(np.r_[rows], np.r_[columns], of_tile)
+        for rows, columns in product(spans(images, self.size[0]), spans(captions, self.size[1])):
+            of_tile = {name: matrix[rows, columns] for name, matrix in self.scores.items()}
+            yield Tile(np.r_[rows], np.r_[columns], of_tile)
 
 
 class Picked:

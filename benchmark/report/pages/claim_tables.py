@@ -35,7 +35,7 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
             line = {
                 "metric": heading(pair),
                 "difference, 95% interval": difference(pair),
-                "printed": printed_difference(pair),
+                "printed": signed(pair.printed, _decimals(pair)),
                 "would decide it": limited(pair.limit) if pair.limit else "",
             }
             lines.append((head if alone else of_part) | line)
@@ -58,9 +58,9 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
         }
         ends = {"where": claim.where, "note": claim.note}
         if not verdict.pairs:
-            asked = "; ".join(asserted(part.presets, part.kind) for part in claim.parts)
+            said = (f" {SIGNS[of.kind]} ".join(map(title_of, of.presets)) for of in claim.parts)
             metrics = dict.fromkeys(quantity(part.metric).heading for part in claim.parts)
-            of_claim |= {"compared": asked, "metric": ", ".join(metrics)}
+            of_claim |= {"compared": "; ".join(said), "metric": ", ".join(metrics)}
             lines.append(of_claim | {"remark": verdict.reason} | ends)
         for pair in verdict.pairs:
             p_values, decimals = {"p": pair.p, "p after Holm": pair.adjusted_p}, _decimals(pair)
@@ -72,7 +72,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
                 "first": mean(pair.comparison.firsts, decimals),
                 "second": mean(pair.comparison.seconds, decimals),
                 "difference": difference(pair),
-                "printed": printed_difference(pair),
+                "printed": signed(pair.printed, _decimals(pair)),
                 "margin": Number(value=pair.margin, form=".2g"),
             }
             of_pair |= {
@@ -87,10 +87,9 @@ def against_papers(board: Board, verdicts: Sequence[Verdict]) -> list[tuple[Verd
     for the implementation: a wrong one is likelier than a wrong paper."""
     listed = []
     for verdict in verdicts:
-        rows = [board.row(preset) for preset in verdict.claim.presets]
+        rows = [row for preset in verdict.claim.presets if (row := board.row(preset))]
         is_against = verdict.conclusion in FAILED and verdict.is_counted
-        if is_against and verdict.paper != OWN and any(rows):
-            rows = [row for row in rows if row]
+        if rows and is_against and verdict.paper != OWN:
             names = [row.method for row in rows if not row.is_own]
             names += ["fusion"] * any(row.declared.fuse for row in rows)
             links = [f"[{name}]({TESTS}/test_{name}.py)" for name in dict.fromkeys(names)]
@@ -123,11 +122,6 @@ def statement(verdict: Verdict) -> str:
     return text if verdict.is_counted else f"Not counted: {text}"
 
 
-def asserted(names: Sequence[str], kind: str) -> str:
-    """What is said of presets: "a beats b"."""
-    return f" {SIGNS[kind]} ".join(map(title_of, names))
-
-
 def compared(pair: Pair) -> str:
     """What is compared, in short: "a beats b", or the two metrics of one preset."""
     comparison = pair.comparison
@@ -147,11 +141,6 @@ def difference(pair: Pair) -> Number:
     trainings."""
     note = DAGGER * pair.comparison.is_of_these_trainings
     return signed(pair.difference, _decimals(pair), pair.interval, note)
-
-
-def printed_difference(pair: Pair) -> Number | None:
-    """What the paper prints for it."""
-    return signed(pair.printed, _decimals(pair))
 
 
 def _decimals(pair: Pair) -> int:
