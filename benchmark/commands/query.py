@@ -68,9 +68,8 @@ def main(arguments: argparse.Namespace) -> None:
         firsts = texts.drop_duplicates("image_id")
         items = images.iloc[split.image_rows].merge(firsts, "left", "image_id")
     hits = items.assign(score=scores.numpy()).sort_values("score", ascending=False, kind="stable")
-    print(
-        f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}: rank, score, image, caption"
-    )
+    where = f"{cell.preset} on {SPLIT} of {cell.dataset}, seed {cell.seed}"
+    print(f"{where}: rank, score, image, caption")
     for rank, hit in enumerate(hits[: arguments.top].itertuples(), 1):
         image, text = printable(hit.file or hit.image_id), printable(hit.text)
         print(f"{rank:4}. {hit.score:8.4f}  {image}  {text}")
@@ -117,11 +116,7 @@ def score_text(
 
 @torch.inference_mode()
 def score_image(
-    params: Params,
-    trained: TrainedCell,
-    on_split: ModelOnSplit,
-    data: Prepared,
-    image: Image.Image,
+    params: Params, trained: TrainedCell, on_split: ModelOnSplit, data: Prepared, image: Image.Image
 ) -> Tensor:
     """Scores (C,) of the split's captions for an image."""
     feature_set = _feature_set(params, trained.cell.images)

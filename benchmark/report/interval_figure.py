@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -80,6 +79,7 @@ def row_mark(board: Board, row: Row, metric: str, look: Look) -> Mark:
     return Mark(value=row.mean(metric), look=look, ends=ends, is_of_these_trainings=is_one)
 
 
+@drawing()
 def intervals(
     lines: Sequence[Line],
     *,
@@ -107,18 +107,48 @@ def intervals(
     if any(line.band for line in lines):
         handles[band] = Patch(color=BAND)
     heights = [AROUND + sum(line.height for line in of_panel) for of_panel in panels.values()]
-    with drawing():
-        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
-        grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
-        for axes, (title, of_panel) in zip(grid, panels.items(), strict=True):
-            axes.set_xlim(limits or _limits(of_panel))
-            for at in verticals:
-                axes.axvline(at, color="black", linewidth=1)
-            _draw(axes, of_panel)
-            axes.set_title(shown(title, TITLE), loc="left", fontweight="bold")
-            if ticks:
-                axes.set_xticks(list(ticks), list(ticks.values()))
-        legend_below(figure, list(handles.values()), list(handles))
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (title, of_panel) in zip(grid, panels.items(), strict=True):
+        axes.set_xlim(limits or _limits(of_panel))
+        for at in verticals:
+            axes.axvline(at, color="black", linewidth=1)
+        # The vertical axis is in inches; intervals and marks of one look are drawn at once, which
+        # keeps the file small.
+        tall = np.array([line.height for line in of_panel])
+        middles = np.cumsum(tall) - tall / 2
+        low, high = axes.get_xlim()
+        spans: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+        points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
+        for line, middle, height in zip(of_panel, middles, tall, strict=True):
+            if line.band:
+                left, right = np.clip(line.band, low, high)
+                axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
+            for mark in line.marks:
+                if mark.ends:
+                    key = (mark.look.colour, ":" if mark.is_of_these_trainings else "-")
+                    spans.setdefault(key, []).append((middle + mark.shift, *mark.ends))
+                marker = ">" if mark.value > high else mark.look.marker
+                marker = "<" if mark.value < low else marker
+                at = float(np.clip(mark.value, low, high))
+                points.setdefault((mark.look, marker), []).append((at, middle + mark.shift))
+        for (colour, style), of_look in spans.items():
+            axes.hlines(*zip(*of_look, strict=True), color=colour, linewidth=1.8, linestyle=style)
+        for (look, marker), of_look in points.items():
+            axes.plot(*zip(*of_look, strict=True), clip_on=False, zorder=3, **look.points(marker))
+        axes.set_yticks(middles, [shown(line.label, LABEL) for line in of_panel])
+        axes.set_ylim(max(tall.sum(), GAP), 0)
+        axes.set_xlim(low, high)
+        axes.grid(axis="y", visible=False)
+        if any(line.beside for line in of_panel):
+            right = axes.secondary_yaxis("right")
+            right.set_yticks(middles, [line.beside for line in of_panel], fontsize=8)
+            right.tick_params(length=0, pad=8)  # behind arrows
+            right.spines["right"].set_visible(False)
+        axes.set_title(shown(title, TITLE), loc="left", fontweight="bold")
+        if ticks:
+            axes.set_xticks(list(ticks), list(ticks.values()))
+    legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
@@ -129,37 +159,3 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
     inner = np.clip(ends, -most, most)
     room = 0.05 * np.ptp(inner) or 1.0
     return float(inner.min() - room), float(inner.max() + room)
-
-
-def _draw(axes: Axes, lines: Sequence[Line]) -> None:
-    """Draw with the vertical axis in inches; intervals and marks of one look at once, which keeps
-    the file small."""
-    heights = np.array([line.height for line in lines])
-    middles = np.cumsum(heights) - heights / 2
-    low, high = axes.get_xlim()
-    spans: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-    points: dict[tuple[Look, str], list[tuple[float, float]]] = {}
-    for line, middle, height in zip(lines, middles, heights, strict=True):
-        if line.band:
-            left, right = np.clip(line.band, low, high)
-            axes.barh(middle, right - left, height, left, color=BAND, zorder=0)
-        for mark in line.marks:
-            if mark.ends:
-                key = (mark.look.colour, ":" if mark.is_of_these_trainings else "-")
-                spans.setdefault(key, []).append((middle + mark.shift, *mark.ends))
-            marker = "<" if mark.value < low else ">" if mark.value > high else mark.look.marker
-            at = float(np.clip(mark.value, low, high))
-            points.setdefault((mark.look, marker), []).append((at, middle + mark.shift))
-    for (colour, style), of_look in spans.items():
-        axes.hlines(*zip(*of_look, strict=True), color=colour, linewidth=1.8, linestyle=style)
-    for (look, marker), of_look in points.items():
-        axes.plot(*zip(*of_look, strict=True), clip_on=False, zorder=3, **look.points(marker))
-    axes.set_yticks(middles, [shown(line.label, LABEL) for line in lines])
-    axes.set_ylim(max(heights.sum(), GAP), 0)
-    axes.set_xlim(low, high)
-    axes.grid(axis="y", visible=False)
-    if any(line.beside for line in lines):
-        right = axes.secondary_yaxis("right")
-        right.set_yticks(middles, [line.beside for line in lines], fontsize=8)
-        right.tick_params(length=0, pad=8)  # behind arrows
-        right.spines["right"].set_visible(False)

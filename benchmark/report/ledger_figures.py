@@ -45,8 +45,6 @@ GROUPS = {  # group -> what it means, its colour
 }
 HATCH = "////"  # of claims that drawings alone decide
 NARROW = 2  # claims of a part that has room for its number
-
-
 LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
 TICKS = {-1: "opposite", 0: "no effect", 1: "as printed", 2: "twice as printed"}
 BAND = "where a claim of no difference is true"

@@ -103,10 +103,7 @@ class Table:
 
     @classmethod
     def of(
-        cls,
-        title: str,
-        cells: Sequence[dict[str, object]] | dict[str, Sequence[object]],
-        ids: Sequence[str] | None = None,
+        cls, title: str, cells: Sequence[dict] | dict[str, Sequence], ids: Sequence | None = None
     ) -> "Table":
         """A table from rows or columns by heading; `ids` name its rows for programs."""
         index = None if ids is None else pd.Index(list(ids), name="id", dtype=object)

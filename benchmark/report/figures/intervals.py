@@ -2,6 +2,7 @@
 the claims with its verdict, as a forest plot."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import RANKED_BY, Board
@@ -47,19 +48,14 @@ def leaderboard_lines(board: Board) -> list[Line]:
     letters = comparisons.rank_letters(board)
     if not comparisons.is_compared(board):
         letters = [""] * len(letters)
-    lines = []
+    panel, lines = f"{METRICS[metric].heading} on test. Right: rank group; seeds; flags", []
     for row, group in zip(board.ranked, letters, strict=True):
         marked = flags.letters(flags.row_flags(board, row))
         look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
-        lines.append(
-            Line(
-                label=row.title,
-                marks=[row_mark(board, row, metric, look)],
-                panel=f"{METRICS[metric].heading} on test. Right: rank group; seeds; flags",
-                band=WHOLE if set(group) & set(letters[0]) else None,
-                beside=f"{group or '-'}; {len(row.played)}; {marked or '-'}",
-            )
-        )
+        beside = f"{group or '-'}; {len(row.played)}; {marked or '-'}"
+        line = Line(label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel)
+        band = WHOLE if set(group) & set(letters[0]) else None
+        lines.append(replace(line, beside=beside, band=band))
     return lines
 
 
@@ -81,14 +77,9 @@ def claim_lines(verdicts: Sequence[Verdict]) -> list[Line]:
         for pair in (pair for pair in verdict.pairs if pair.interval):
             ends = (pair.margin,) if pair.rule.kind in ONE_SIDED else (-pair.margin, pair.margin)
             marks = [Mark(value=end, look=MARGIN) for end in ends if end]
-            marks.append(
-                Mark(
-                    value=pair.difference,
-                    look=LOOKS[pair.conclusion],
-                    ends=pair.interval,
-                    is_of_these_trainings=pair.comparison.is_of_these_trainings,
-                )
-            )
+            found = Mark(value=pair.difference, look=LOOKS[pair.conclusion], ends=pair.interval)
+            is_one = pair.comparison.is_of_these_trainings
+            marks.append(replace(found, is_of_these_trainings=is_one))
             if pair.printed is not None:
                 marks.append(Mark(value=pair.printed, look=PRINTED))
             label, heading = verdict.claim.statement, quantity(pair.comparison.metric).heading

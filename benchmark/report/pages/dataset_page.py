@@ -2,6 +2,8 @@
 
 from math import isinf
 
+import pandas as pd
+
 from benchmark.boards import boards, comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.contracts.datasets import SPLITS
@@ -171,8 +173,5 @@ def _features(board: Board) -> Table:
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
         parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
         methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(record.method)
-    lines = [
-        {"images": images, "text": text, "methods": ", ".join(sorted(of))}
-        for (images, text), of in methods.items()
-    ]
-    return Table.of("Features", lines)
+    lines = [(*used, ", ".join(sorted(of))) for used, of in methods.items()]
+    return Table("Features", pd.DataFrame(lines, columns=["images", "text", "methods"]))
