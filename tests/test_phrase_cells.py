@@ -19,7 +19,7 @@ from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import RefusedError, model_scores, score_checks
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.relevance import ranks_of
-from benchmark.season.parameters import Cell
+from benchmark.season.parameters import SAMPLES, Cell
 from seasons import params_of
 
 CPU = torch.device("cpu")
@@ -134,7 +134,7 @@ def test_phrases_are_localised_as_a_loop_over_the_proposals_does():
         share = 100 * np.mean([rank < k for rank in ranks])
         assert record.metrics[f"p2r_r{k}"] == pytest.approx(share)
     assert record.metrics["p2r_bound"] == pytest.approx(100 * np.mean([r < 10 for r in ranks]))
-    with np.load(cell.samples) as arrays:
+    with np.load(cell.place(SAMPLES)) as arrays:
         np.testing.assert_array_equal(arrays["p2r_boxes"], firsts)
 
 

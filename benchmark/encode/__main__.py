@@ -14,7 +14,14 @@ from benchmark.core.command_line import run_stage
 from benchmark.core.errors import entry
 from benchmark.core.files import read_json, replaced
 from benchmark.data import prepared_tables
-from benchmark.data.feature_folders import Words, as_float16, card_of, verified, write_card
+from benchmark.data.feature_folders import (
+    Words,
+    array_at,
+    as_float16,
+    card_of,
+    verified,
+    write_card,
+)
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
@@ -73,7 +80,7 @@ def contexts(feature_set: FeatureSet, data: Prepared) -> None:
     encoder = features.load(feature_set.encoder)
     ends, size, blocks, facts = encoder.contexts(texts, feature_set.sentence)
     with replaced(Path(feature_set.folder)) as folder:
-        array = images.scratch_array(folder / "contextual.npy", (int(ends[-1]), size), np.float16)
+        array = array_at(folder / "contextual.npy", (int(ends[-1]), size), np.float16)
         for rows, vectors_nLF in blocks:
             length = vectors_nLF.shape[1]
             array[ends[rows, None] + np.arange(-length, 0)] = as_float16(vectors_nLF.numpy())
