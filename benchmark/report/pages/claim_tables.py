@@ -35,7 +35,7 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
             line = {
                 "metric": heading(pair),
                 "difference, 95% interval": difference(pair),
-                "printed": signed(pair.printed, _decimals(pair)),
+                "printed": printed_difference(pair),
                 "would decide it": limited(pair.limit) if pair.limit else "",
             }
             lines.append((head if alone else of_part) | line)
@@ -72,7 +72,7 @@ def claims_table(title: str, verdicts: Sequence[Verdict]) -> Table:
                 "first": mean(pair.comparison.firsts, decimals),
                 "second": mean(pair.comparison.seconds, decimals),
                 "difference": difference(pair),
-                "printed": signed(pair.printed, _decimals(pair)),
+                "printed": printed_difference(pair),
                 "margin": Number(value=pair.margin, form=".2g"),
             }
             of_pair |= {
@@ -104,13 +104,9 @@ def counted(verdicts: Sequence[Verdict]) -> str:
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """What became of all claims, those of the season file first; without its full stop."""
-    own = [verdict for verdict in verdicts if verdict.paper == OWN]
-    of_papers = [verdict for verdict in verdicts if verdict.paper != OWN]
-    counting = sum(verdict.is_counted for verdict in of_papers)
-    said = {
-        "The season's own claims": own,
-        f"Of the papers' claims {counting} count here": of_papers,
-    }
+    own, others = ([v for v in verdicts if (v.paper == OWN) is of] for of in (True, False))
+    counting = f"Of the papers' claims {sum(v.is_counted for v in others)} count here"
+    said = {"The season's own claims": own, counting: others}
     return ". ".join(f"{head}: {counted(of)}" for head, of in said.items() if of)
 
 
@@ -141,6 +137,11 @@ def difference(pair: Pair) -> Number:
     trainings."""
     note = DAGGER * pair.comparison.is_of_these_trainings
     return signed(pair.difference, _decimals(pair), pair.interval, note)
+
+
+def printed_difference(pair: Pair) -> Number | None:
+    """What the paper prints for it."""
+    return signed(pair.printed, _decimals(pair))
 
 
 def _decimals(pair: Pair) -> int:

@@ -22,10 +22,8 @@ def relevance_page(board: Board, layers: Sequence[BoardLayer]) -> str:
         if of := [layer for layer in layers if way in layer.pairs]:
             tables = {"pairs": pairs(of, way), "order": order(of, way), "cuts": cuts(of, way)}
             recalls = [recall(of, way, k) for k in SUMMED_K]
-            rises = {
-                layer.name: sorted(here - own for _, own, here in layer.recalls(way))
-                for layer in of  # of R@1 of each row
-            }
+            # Of R@1 of each row.
+            rises = {x.name: sorted(here - own for _, own, here in x.recalls(way)) for x in of}
             shown.append({"way": way, "layers": of, "rises": rises, "recalls": recalls} | tables)
     facts = {"verdicts": verdicts(layers), "is_partial": any(of.card["partial"] for of in layers)}
     return filled("relevance.md.j2", board=board, layers=layers, shown=shown, **facts)
