@@ -487,6 +487,9 @@ def test_a_correction_without_what_it_needs_is_refused(season, capsys):
         ((*pair, "--correct", "nnn", "--k", 2, *files), "--k above 0 with --alpha"),
         ((*pair, "--correct", "nnn", "--k", 0, "--alpha", 1, *files), "--k above 0 with --alpha"),
         ((*pair, "--correct", "dual_softmax", "--beta", 0), "--beta above 0"),
+        ((*pair, "--correct", "dual_softmax", "--beta", 1, *files), "--correct that takes it"),
+        ((*pair, "--correct", "nnn", "--beta", 1, *files), "--correct that takes it"),
+        ((*pair, "--k", 2), "--correct that takes it"),
         ((*pair, "--correct", "qb_norm", "--beta", 1, *files), "rows of 5 numbers"),
         (("--matrix", "c.npy", "--correct", "nnn"), "--images with --captions"),
     ):

@@ -115,7 +115,8 @@ def main(arguments: argparse.Namespace) -> None:
     print(f"{folder}: {counted.images} images, {counted.captions} captions")
     print(counted.told)
     stronger = offers(Path(weights_dir)) if weights_dir else []
-    print("\n".join(f"stronger, see the season file: {offer}" for offer in stronger))
+    for offer in stronger:
+        print(f"stronger, see the season file: {offer}")
     text = season_text(name, folder, captions, counted, stronger)
     params = resolve(name, checked(Season, yaml.safe_load(text), str(path)))
     dataset = raw_dataset(params, name)

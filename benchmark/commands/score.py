@@ -62,7 +62,7 @@ from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
 from benchmark.scoring.checkpoints import computed
-from benchmark.scoring.corrections import BANK, GRIDS, Asked, Corrected
+from benchmark.scoring.corrections import BANK, Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.metrics import (
     ALL_RANKS,
@@ -95,6 +95,15 @@ HINTS = {  # what to check where scores are as random ones, and where they are f
 }
 
 
+BANKS = ("bank_images", "bank_captions")
+TAKES = {  # correction -> arguments; all are needed
+    "nnn": (*BANKS, "k", "alpha"),
+    "inverted_softmax": (*BANKS, "beta"),
+    "qb_norm": (*BANKS, "beta"),
+    "dual_softmax": ("beta",),
+}
+
+
 class External(NamedTuple):
     """What was made elsewhere, and what follows from it."""
 
@@ -113,7 +122,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="what the row is called")
     parser.add_argument("--images", type=Path, metavar="FILE", help="embeddings of the test images")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="and of the test captions")
-    parser.add_argument("--correct", choices=sorted(GRIDS), help="the cosines, for hubs")
+    parser.add_argument("--correct", choices=sorted(TAKES), help="the cosines, for hubs")
     for name in ("bank-images", "bank-captions"):
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help="of --correct")
     for name, kind in (("k", int), ("alpha", float), ("beta", float)):
@@ -353,6 +362,11 @@ def judge(arguments: argparse.Namespace, data: Prepared) -> External:
         expected = "--images with --captions, or --matrix, or --ranks"
         found = "several kinds" if sum(kinds) > 1 else f"{len(pair) or 'none'} of them"
         raise UserError("score", expected, found, "name the files of one kind")
+    takes = TAKES.get(arguments.correct, ())
+    for name in (*BANKS, "k", "alpha", "beta"):
+        if vars(arguments)[name] is not None and name not in takes:
+            option, found = f"--{name.replace('_', '-')}", arguments.correct or "none"
+            raise UserError(option, "a --correct that takes it", found, "leave it out")
     if arguments.correct and not pair:
         raise UserError("--correct", "--images with --captions", "none", "bring embeddings")
     if arguments.depth and not arguments.ranks:
@@ -421,8 +435,8 @@ def _corrected(
 ) -> tuple[Corrected, list[Path]]:
     """As a season's row is, with parameters that are given; and the files of the bank."""
     how, drawn = given.correct, [x, y]
-    known = {name: vars(given)[name] for name in (("k", "alpha") if how == "nnn" else ("beta",))}
-    files = [given.bank_images, given.bank_captions] if how != "dual_softmax" else []
+    known = {name: vars(given)[name] for name in TAKES[how] if name not in BANKS}
+    files = [vars(given)[name] for name in TAKES[how] if name in BANKS]
     if None in (*files, *known.values()) or known.get("k", 1) < 1 or known.get("beta", 1) <= 0:
         expected = "--bank-images, --bank-captions and --k above 0 with --alpha, or --beta above 0"
         raise UserError(f"--correct {how}", expected, "less", "name them")
