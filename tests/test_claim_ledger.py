@@ -67,6 +67,8 @@ def test_what_claims_no_difference_cannot_be_smaller_than_printed():
         ([{"seeds": 12, "images": 900}, {"seeds": 3}], "3 more seeds"),
         ([{"images": 51_201}, {}], "52,000 images"),
         ([{"images": 51_201, "seeds_beside": 2}], "52,000 images with 2 more seeds"),
+        ([{"remedy": "a control"}, {}], "a control"),
+        ([{"remedy": "a control"}, {"seeds": 3}], "3 more seeds"),
     ],
 )
 def test_what_would_decide_it_is_the_least_of_all_datasets(needs, words):
@@ -107,6 +109,8 @@ def test_every_verdict_speaks_for_a_group():
     [
         ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
         ([{"seeds": 2}, {}], ""),
+        ([{"seeds": 2}, {"remedy": "a control"}, {"remedy": "a control"}], "a control"),
+        ([{"remedy": "a control"}, {"remedy": "3 seeds"}], "a control, 3 seeds"),
         ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
         ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
     ],

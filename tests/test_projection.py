@@ -14,7 +14,7 @@ from test_vse import IDS, batch_of
 from benchmark.contracts.methods import Batch, Captions, Inputs, Sizes
 from benchmark.contracts.methods import projection as method
 
-SMALL = {"hidden_size": 6, "embedding_size": 4, "dropout": 0.0}
+SMALL = {"hidden_size": 6, "embedding_size": 4, "input_dropout": 0.0, "dropout": 0.0}
 SIZES = Sizes(image=5, text=7, classes=10)
 LOSSES = list(method.LOSSES)
 
@@ -127,11 +127,8 @@ def test_the_instance_loss_is_the_log_probability_of_the_own_class():
 
 def test_recipe_and_inputs():
     (phase,) = method.recipe(method.Config())
-    assert (phase.optimiser, phase.batch_size, phase.learning_rates) == (
-        "adam",
-        256,
-        (0.0005,) * 15,
-    )
+    rates = (0.001,) * 9 + (0.0001,) * 3
+    assert (phase.optimiser, phase.batch_size, phase.learning_rates) == ("adam", 256, rates)
     assert method.inputs(method.Config()) == Inputs(
         image="pooled", text="sentence", caption_similarity=True
     )

@@ -55,6 +55,7 @@ class Compared(Strict):
     seeds: int | None = None  # further trainings that would decide it
     images: int | None = None  # test images that would decide it
     seeds_beside: int = 0  # further trainings that these images need
+    remedy: str = ""  # what would decide it where no number of seeds or images would
     controls: "list[Compared]" = []  # the same comparison in other set-ups
     withheld: Conclusion | None = None  # of an undecided one against its paper without a control
 
@@ -250,7 +251,7 @@ class LedgerRow:
     @property
     def needs(self) -> str:
         """What would decide an undecided claim with the least effort, in short: further seeds, or
-        else test images; empty where nothing would."""
+        else test images, or else what its parts lack; empty where nothing would."""
         return _needed(self.findings)
 
     @property
@@ -264,7 +265,7 @@ class LedgerRow:
 def _needed(findings: Sequence[Finding]) -> str:
     """Of undecided parts the one that needs most decides, of findings the one that needs least; a
     part with the opposite difference would deny its claim alone."""
-    seeds, images = [], []
+    seeds, images, remedies = [], [], []
     for finding in findings:
         parts = [part for part in finding.parts if part.conclusion == Conclusion.UNDECIDED]
         may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
@@ -274,13 +275,14 @@ def _needed(findings: Sequence[Finding]) -> str:
             seeds.append(max(part.seeds for part in parts))
         if parts and all(part.images for part in parts):
             images.append(max((part.images, part.seeds_beside) for part in parts))
+        remedies.append(dict.fromkeys(part.remedy for part in parts if part.remedy))
     if seeds:
         return f"{min(seeds)} more seed{'s' * (min(seeds) > 1)}"
-    if not images:
-        return ""
-    most, beside = min(images)
-    with_seeds = f" with {beside} more seeds" if beside else ""
-    return f"{two_digits(most):,} images{with_seeds}"
+    if images:
+        most, beside = min(images)
+        with_seeds = f" with {beside} more seeds" if beside else ""
+        return f"{two_digits(most):,} images{with_seeds}"
+    return ", ".join(min(filter(None, remedies), key=len, default=[]))
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:

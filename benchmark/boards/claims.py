@@ -369,6 +369,7 @@ def compared(pair: Pair) -> Compared:
         seeds=limit.seeds,
         images=limit.images,
         seeds_beside=limit.seeds_beside,
+        remedy=flags.BLOCKING[pair.blocked.letter][1] if pair.blocked else "",
         controls=[compared(control) for control in pair.controls],
         withheld=pair.withheld,
     )

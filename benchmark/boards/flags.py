@@ -57,19 +57,25 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "2": "no control",
     "3": "narrow margin",
 }
-BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers
-    "L": "fewer than 100 test queries in a direction",
-    "M": "both rows have the same ranks",
-    "Y": "times taken in different settings, or beside other work",
-    "N": "a row is near chance",
-    "D": "fine-tuning left a row worse than it began",
-    "U": "the season gives the two rows unequal settings, or the claim's entry names a reason",
-    "H": "one of two methods had trials on validation, and the other had none",
-    "G": "one row reads another text encoder than its paper, and the other does not",
-    "Z": "S depends on the number of bins",
-    "S": "the spread of trainings is not known",
-    "O": "nothing varies",
-    "2": "it would be against the paper, and no other set-up says the same",
+BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers, and what would help
+    "L": ("fewer than 100 test queries in a direction", "100 test queries"),
+    "M": ("both rows have the same ranks", "rows that differ"),
+    "Y": ("times taken in different settings, or beside other work", "times of one idle machine"),
+    "N": ("a row is near chance", "a row above chance"),
+    "D": ("fine-tuning left a row worse than it began", "fine-tuning that helps"),
+    "U": (
+        "the season gives the two rows unequal settings, or the claim's entry names a reason",
+        "equal settings",
+    ),
+    "H": ("one of two methods had trials on validation, and the other had none", "equal trials"),
+    "G": (
+        "one row reads another text encoder than its paper, and the other does not",
+        "the paper's text encoder",
+    ),
+    "Z": ("S depends on the number of bins", "S of more scores"),
+    "S": ("the spread of trainings is not known", f"{ENOUGH} seeds"),
+    "O": ("nothing varies", "further seeds"),
+    "2": ("it would be against the paper, and no other set-up says the same", "a control"),
 }
 GRAVE = "NVTX4WCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
 OF_ROWS = "NVDTGX4CEAJ"  # letters of rows that count against a verdict on them

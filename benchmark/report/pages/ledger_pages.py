@@ -52,7 +52,7 @@ def ledger_page(
         by_group=by_group,
         withheld=sum(row.is_withheld for row in rows),
         group=Group,
-        blocking={flags.NAMES[letter]: why for letter, why in flags.BLOCKING.items()},
+        blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
         again=again,
         outcomes=[(of, [a for a in again if a.outcome == of]) for of in OUTCOMES],
