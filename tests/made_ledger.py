@@ -67,3 +67,14 @@ def row(*claims: Finding) -> LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
     return next(r for r in ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))
+
+
+def at_level(name: str, verdict: str, level: float) -> SeasonClaims:
+    """A season whose best row in retrieval has this level."""
+    told = season(name, judged(verdict), title="Photos")
+    (data,) = told.datasets
+    (leader,) = data.leaders
+    best = leader.places[0].model_copy(update={"mean": level})
+    leader = leader.model_copy(update={"places": [best, *leader.places[1:]]})
+    data = data.model_copy(update={"leaders": [leader]})
+    return told.model_copy(update={"datasets": [data]})

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from made_ledger import compared, judged, row, season
+from made_ledger import at_level, compared, judged, row, season
 
 from benchmark.boards.claim_ledger import (
     DRAWN,
@@ -12,11 +12,10 @@ from benchmark.boards.claim_ledger import (
     UNPLAYABLE,
     UNTRAINED,
     Group,
-    SeasonClaims,
     judged_again,
     ledger,
     read_seasons,
-    untested_reasons,
+    untested_for,
 )
 from benchmark.contracts.datasets import people, shapes
 from benchmark.core.errors import UserError
@@ -84,24 +83,12 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     assert row(judged("holds")).lacking == ""
 
 
-@pytest.mark.parametrize(
-    ("conclusions", "extent"),
-    [
-        (["reversed", "undecided"], "the opposite in 1 of 2 tests"),
-        (["does not hold: better", "does not hold: worse"], "a difference in 2 of 2 tests"),
-        (["holds", "reversed", "undecided"], "holds in 1 of 3 tests"),
-        (["undecided", "no difference beyond the margin"], "no difference in 1 of 2 tests"),
-        (["undecided"], "undecided in 1 of 1 test"),
-        (["holds", "undecided"], "holds, by less than printed, in 1 of 2 tests"),
-    ],
-)
-def test_a_group_says_in_how_many_tests_it_is_so(conclusions, extent):
-    size = Size.SMALLER if "by less" in extent else Size.AS_PRINTED
-    assert row(*(judged(word, size=size) for word in conclusions)).extent == extent
-
-
-def test_every_verdict_speaks_for_a_group():
-    assert {verdict for group in Group for verdict in group.verdicts} == {*Conclusion}
+def test_every_verdict_of_a_test_has_a_mark():
+    told = row(judged("holds", size=Size.AS_PRINTED))
+    tested = {Conclusion(of) for of in Conclusion} - {Conclusion.NOT_RUN}
+    marks = {told.grouped([judged(of, size=Size.AS_PRINTED)]).mark for of in tested}
+    assert len(marks) == len(tested) - 1  # better and worse are one
+    assert "" not in marks
 
 
 @pytest.mark.parametrize(
@@ -142,21 +129,22 @@ def test_a_sentence_that_numbers_cannot_deny_is_not_counted():
     assert of_claim.group == Group.UNCOUNTED
 
 
-def test_untested_claims_are_counted_by_what_keeps_them_so():
-    rows = ledger([])
-    reasons = untested_reasons(rows)
-    assert sum(map(len, reasons.values())) == sum(not row.claim.uncounted for row in rows)
-    assert {row.claim.unplayed != "" for row in reasons[UNPLAYABLE]} == {True}
-    assert {row.claim.weights != "" for row in reasons[UNTRAINED]} == {True}
-    assert {row.claim.only_there for row in reasons[ELSEWHERE]} == {True}
+def test_what_keeps_a_claim_untested_is_told():
+    claims = [row.claim for row in ledger([])]
+    reasons = {claim.id: untested_for(claim) for claim in claims}
+    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
+    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
+    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
-def test_a_claim_that_drawings_alone_decide_is_known():
-    drawn = season("s", judged("holds"), split="drawn")
-    for conclusion, rests in (("undecided", True), ("holds", False)):
-        told = [drawn, season("t", judged(conclusion))]
-        (of_claim,) = [r for r in ledger(told) if r.findings]
-        assert of_claim.rests_on_drawings == rests
+def test_photographs_decide_and_drawings_are_never_counted_with_them():
+    drawn = season("s", judged("holds", size=Size.AS_PRINTED), split="drawn")
+    groups = {"undecided": Group.UNDECIDED, "reversed": Group.REVERSED, "holds": Group.SMALLER}
+    for conclusion, group in groups.items():
+        (of_claim,) = [r for r in ledger([drawn, season("t", judged(conclusion))]) if r.findings]
+        assert (of_claim.group, len(of_claim.photographs), len(of_claim.findings)) == (group, 1, 2)
+    (of_claim,) = [r for r in ledger([drawn]) if r.findings]
+    assert (of_claim.group, of_claim.photographs) == (Group.DRAWINGS, [])
 
 
 def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
@@ -182,17 +170,6 @@ def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak
     (again,) = judged_again(ledger(seasons))
     assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
     assert again.outcome == outcome
-
-
-def at_level(name: str, verdict: str, level: float) -> SeasonClaims:
-    """A season whose best row in retrieval has this level."""
-    told = season(name, judged(verdict), title="Photos")
-    (data,) = told.datasets
-    (leader,) = data.leaders
-    best = leader.places[0].model_copy(update={"mean": level})
-    leader = leader.model_copy(update={"places": [best, *leader.places[1:]]})
-    data = data.model_copy(update={"leaders": [leader]})
-    return told.model_copy(update={"datasets": [data]})
 
 
 def test_a_file_that_is_none_names_itself(tmp_path):

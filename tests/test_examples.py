@@ -1,10 +1,8 @@
 """Examples and what a new user reads first: they run as they are printed."""
 
-import io
 import json
 import shutil
 import sys
-import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +12,8 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from PIL import Image
 from report_seasons import CAPTIONS, IMAGES, enter_played_season
 from torch import nn
-from torchvision import models
 
 from benchmark.__main__ import main
 from benchmark.commands.season import schema
@@ -118,43 +114,3 @@ def test_versions_and_licence_agree():
     assert f'license = "{citation["license"]}"' in project
     assert "Apache License" in (ROOT / "LICENSE").read_text()[:200]
     assert f"## {citation['version']}" in (ROOT / "CHANGELOG.md").read_text()
-
-
-@pytest.fixture
-def squeezenet(tmp_path):
-    """Weights of an untrained network, and pictures that it is to encode."""
-    torch.manual_seed(0)
-    torch.save(models.squeezenet1_1(weights=None).state_dict(), tmp_path / "weights.pth")
-    with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as archive:
-        for number, name in enumerate(("b.png", "a.png")):
-            values = np.random.default_rng(number).integers(0, 256, (40, 60, 3), np.uint8)
-            file = io.BytesIO()
-            Image.fromarray(values).save(file, "png")
-            archive.writestr(f"folder/{name}", file.getvalue())
-        archive.writestr("readme.txt", "no picture")
-    return tmp_path
-
-
-def test_features_of_another_network_are_those_of_its_pictures(squeezenet):
-    example = load("encode_with_torchvision")
-    weights, pictures = squeezenet / "weights.pth", squeezenet / "pictures.zip"
-    out = squeezenet / "squeezenet1_1.npy"
-    example.main(["squeezenet1_1", str(weights), str(pictures), str(out)])
-    regions = np.load(out, allow_pickle=False)
-    assert regions.shape == (2, 36, 512)
-    network = models.squeezenet1_1(weights=None)
-    network.load_state_dict(torch.load(weights, weights_only=True))
-    values = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
-    squashed = np.asarray(Image.fromarray(values).resize((224, 224), Image.Resampling.BICUBIC))
-    normal = (squashed / 255 - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225)
-    pixels = torch.from_numpy(normal.astype(np.float32)).permute(2, 0, 1)[None]
-    with torch.inference_mode():
-        seen, mirrored = (network.features.eval()(x)[0] for x in (pixels, pixels.flip(3)))
-    side = seen.shape[1]
-    for row, column in np.ndindex(6, 6):
-        down = slice(row * side // 6, -(-(row + 1) * side // 6))
-        right = slice(column * side // 6, -(-(column + 1) * side // 6))
-        same = slice(side - right.stop, side - right.start)
-        expected = (seen[:, down, right].mean((1, 2)) + mirrored[:, down, same].mean((1, 2))) / 2
-        region = regions[1, 6 * row + column]  # b.png is the second by name
-        np.testing.assert_allclose(region, expected, rtol=2e-3, atol=1e-3)

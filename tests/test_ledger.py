@@ -3,17 +3,26 @@
 from pathlib import Path
 
 import pytest
-from made_ledger import CLAIM, compared, judged, row, season
+from made_ledger import CLAIM, at_level, compared, judged, row, season
 from refusals import refused
-from report_readers import assert_contained, shown_table
+from report_readers import assert_contained
 from report_seasons import contents
 
-from benchmark.boards.claim_ledger import Group
+from benchmark.boards.claim_ledger import ledger
 from benchmark.boards.flags import BLOCKING, NAMES
 from benchmark.commands.ledger import ROOT, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.pages.ledger_pages import claim_table, drawn_table, leaders
+from benchmark.report.markdown import inside
+from benchmark.report.pages.ledger_pages import (
+    anchor,
+    claim_table,
+    drawn_table,
+    gains,
+    leaders,
+    matrix,
+)
+from benchmark.stats.verdicts import Size
 
 COMMITTED = Path(__file__).parent.parent / "reports"
 
@@ -24,22 +33,46 @@ def test_a_table_has_a_row_per_finding_part_and_control():
     parts = [compared(low=None, high=None, conclusion="holds"), compared(conclusion="reversed")]
     parts[1] = parts[1].model_copy(update={"controls": [control]})
     several = judged("reversed").model_copy(update={"parts": parts, "decisive": 1})
-    told = row(open_, several)
-    first, head, *of_parts, last = claim_table({told: told.findings}).frame.to_dict("records")
-    assert first["claim"] == CLAIM.statement and head["claim"] == ""
+    findings = row(open_, several).findings
+    first, head, *of_parts, last = claim_table(findings).frame.to_dict("records")
     shown = first["difference, 95% interval"]
     assert (shown.value, shown.low, shown.high) == (2.0, 1.0, 3.0)
-    assert (first["data"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
+    assert (first["test"], str(first["printed"])) == ("Data of s0 (s0)", "+4.0")
     assert (first["needed"], first["verdict"]) == ("3 more seeds", "undecided")
-    assert (head["data"], head["verdict"]) == ("Data of s1 (s1)", "reversed")
+    assert (head["test"], head["verdict"]) == ("Data of s1 (s1)", "reversed")
     assert [of["verdict"] for of in of_parts] == ["holds", "reversed"]
-    assert of_parts[0]["data"] == "– A over B"
+    assert of_parts[0]["test"] == "– A over B"
     assert of_parts[0]["difference, 95% interval"].low is None
-    assert (last["data"], last["verdict"]) == ("– control: C over D", "reversed")
+    assert (last["test"], last["verdict"]) == ("– control: C over D", "reversed")
     part = compared(conclusion="undecided", withheld="reversed")
-    told = row(judged("undecided").model_copy(update={"parts": [part]}))
-    (line,) = claim_table({told: told.findings}).frame.to_dict("records")
+    findings = row(judged("undecided").model_copy(update={"parts": [part]})).findings
+    (line,) = claim_table(findings).frame.to_dict("records")
     assert line["verdict"] == "undecided; without a control: reversed"
+
+
+def test_the_matrix_has_effects_by_place_and_drawings_apart():
+    told = [
+        at_level("weak", "undecided", 250.0),
+        at_level("strong", "holds", 290.0),
+        season("d1", judged("reversed", difference=-2.0), split="drawn"),
+        season("d2", judged("holds", size=Size.AS_PRINTED), split="drawn"),
+    ]
+    rows = [of for of in ledger(told) if of.findings]
+    text = matrix(rows, ["Photos (strong)", "Photos (weak)"])
+    (line,) = text.splitlines()[2:]
+    name, printed, *effects = [cell.strip() for cell in line.strip("|").split(" | ")]
+    assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
+    assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0 +2.0", "? +2.0")
+    assert effects[2] == "\u2715 -2.0, \u25cf +2.0"
+
+
+def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
+    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
+    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
+    best = lines[0]
+    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
+    assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert not len(gains(told[:1]))
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
@@ -83,17 +116,15 @@ class TestPages:
             write_json(ROOT / told.season / "claims.json", told.model_dump(mode="json"))
         return write_ledger()
 
-    def test_a_reader_finds_counts_surprises_and_what_is_open(self, written):
+    def test_a_reader_finds_counts_effects_and_evidence(self, written):
         text = written.read_text()
-        said = [claim for paper in papers().values() for claim in paper.claims]
-        uncounted = sum(claim.uncounted != "" for claim in said)
-        total = len(said) - uncounted
-        assert f"Of {total} claims of the papers 1 were tested here. **0 hold**" in text
-        assert f"mixed (holds in 1 of 2 tests): **{CLAIM.statement}**" in text
-        assert "Data of one (one) holds, rsum +2.0" in text
-        key = {r["group"]: int(r["claims"]) for r in shown_table(text, "claims").records()}
-        counts = {Group.MIXED: 1, Group.UNTESTED: total - 1, Group.UNCOUNTED: uncounted}
-        assert key == dict.fromkeys(Group, 0) | counts
+        said = [(name, claim) for name, paper in papers().items() for claim in paper.claims]
+        total = sum(claim.uncounted == "" for _, claim in said)
+        assert f"Of {total} claims of {len(papers())} papers 1 were tested on photographs" in text
+        assert "**0 hold**, **none fails**, 1 hold in one test and fail in another" in text
+        for of in ledger([]):
+            assert text.count(f'<a id="{anchor(of)}"></a>') == 1
+        assert text.count("](#") == 1  # a claim was tested
         for letter, (why, remedy) in BLOCKING.items():
             assert f"- **{NAMES[letter]}**: {why}; needed: {remedy};" in text
         for path in ROOT.glob("*.md"):

@@ -2,8 +2,8 @@
 
 A report writes reports/<season>/claims.json; the ledger reads these files and no records, so that
 no season depends on another. A season's verdict on a dataset is a finding. The group of a claim
-follows from all its findings: one that is undecided does not change the group, so a group need not
-be what every finding says.
+follows from its findings on photographs: one that is undecided does not change the group, so a
+group need not be what every finding says. Drawings are a test of the machinery.
 """
 
 from collections.abc import Sequence
@@ -155,48 +155,27 @@ def read_seasons(folder: Path) -> list[SeasonClaims]:
 
 
 class Group(StrEnum):
-    """What all seasons together say on a claim, in the order in which a reader asks: its name, the
-    answer to a claim in brief, which claims are of it, and the verdicts that speak for it."""
+    """What the tests on photographs together say on a claim: its name, its mark, and which claims
+    are of it."""
 
-    REPLICATED = "replicated", "holds", "holds in one test or more, fails in none", HOLDS
+    REPLICATED = "replicated", "●", "holds in one test or more, fails in none"
     SMALLER = (
         "smaller",
-        "holds, by less than printed,",
+        "◐",
         "claims a difference that holds wherever it is decided, by less than printed",
-        HOLDS,
     )
-    MIXED = "mixed", "holds", "holds in one test, fails in another", HOLDS
-    NULL = (
-        "null",
-        "no difference",
-        "holds in no test; in one or more, no difference beyond the margin",
-        Conclusion.NO_DIFFERENCE,
-    )
-    REVERSED = (
-        "reversed",
-        "the opposite",
-        "holds in no test; in one or more, the opposite was measured",
-        Conclusion.REVERSED,
-    )
-    UNLIKE = (
-        "unlike",
-        "a difference",
-        "claims no difference; holds in no test; in one or more, there is one",
-        Conclusion.BETTER,
-        Conclusion.WORSE,
-    )
-    UNDECIDED = "undecided", "undecided", "tested, and nothing is concluded", Conclusion.UNDECIDED
-    UNTESTED = "untested", "untested", "no season has run it", Conclusion.NOT_RUN
-    UNCOUNTED = (
-        "uncounted",
-        "not counted",
-        "is shown and not counted; its entry says why",
-        Conclusion.NOT_RUN,
-    )
+    MIXED = "mixed", "±", "holds in one test, fails in another"
+    NULL = "null", "○", "holds in no test; in one or more, no difference beyond the margin"
+    REVERSED = "reversed", "✕", "holds in no test; in one or more, the opposite was measured"
+    UNLIKE = "unlike", "≠", "claims no difference; holds in no test; in one or more, there is one"
+    UNDECIDED = "undecided", "?", "tested, and nothing is concluded"
+    DRAWINGS = "drawings", "", "tested on drawings alone, which decide nothing"
+    UNTESTED = "untested", "", "no season has run it"
+    UNCOUNTED = "uncounted", "", "is shown and not counted; its entry says why"
 
-    def __new__(cls, name: str, brief: str, text: str, *verdicts: Conclusion) -> "Group":
+    def __new__(cls, name: str, mark: str, text: str) -> "Group":
         group = str.__new__(cls, name)
-        group._value_, group.brief, group.text, group.verdicts = name, brief, text, verdicts
+        group._value_, group.mark, group.text = name, mark, text
         return group
 
 
@@ -212,47 +191,44 @@ class LedgerRow:
     lacks: dict[str, list[str]] = field(default_factory=dict)  # why it was not -> in which seasons
 
     @cached_property
+    def photographs(self) -> list[Finding]:
+        """What tests on photographs found, those on the strongest features first."""
+        return [finding for finding in self.findings if not finding.is_drawn]
+
+    @cached_property
     def group(self) -> Group:
         if self.claim.uncounted:
             return Group.UNCOUNTED
-        found = {finding.conclusion for finding in self.findings}
+        if self.photographs:
+            return self.grouped(self.photographs)
+        return Group.DRAWINGS if self.findings else Group.UNTESTED
+
+    def grouped(self, findings: Sequence[Finding]) -> Group:
+        """What some of its findings say."""
+        found = {finding.conclusion for finding in findings}
         if HOLDS in found and found.isdisjoint(FAILED):
-            held = [f for f in self.findings if f.conclusion == HOLDS]
+            held = [f for f in findings if f.conclusion == HOLDS]
             is_smaller = {f.compared.size for f in held} == {Size.SMALLER}
             is_ordered = self.claim.parts[0].kind == "ordered"
             return Group.SMALLER if is_smaller and is_ordered else Group.REPLICATED
         if HOLDS in found:
             return Group.MIXED
-        others = (Group.REVERSED, Group.UNLIKE, Group.NULL, Group.UNDECIDED)
-        return next((of for of in others if found & {*of.verdicts}), Group.UNTESTED)
-
-    @property
-    def rests_on_drawings(self) -> bool:
-        """Whether the claim is decided, and by tests on drawings alone."""
-        deciding = [f for f in self.findings if f.conclusion != Conclusion.UNDECIDED]
-        return bool(deciding) and all(finding.is_drawn for finding in deciding)
+        if Conclusion.REVERSED in found:
+            return Group.REVERSED
+        if found & {Conclusion.BETTER, Conclusion.WORSE}:
+            return Group.UNLIKE
+        return Group.NULL if Conclusion.NO_DIFFERENCE in found else Group.UNDECIDED
 
     @property
     def is_withheld(self) -> bool:
         """Whether a test was against the paper, and undecided for want of a control."""
-        return any(part.withheld for finding in self.findings for part in finding.parts)
-
-    @property
-    def agreeing(self) -> int:
-        """How many findings are what the group says."""
-        return sum(finding.conclusion in self.group.verdicts for finding in self.findings)
-
-    @property
-    def extent(self) -> str:
-        """In how many of its tests it is what its group says, in words."""
-        count = len(self.findings)
-        return f"{self.group.brief} in {self.agreeing} of {count} test{'s' * (count != 1)}"
+        return any(part.withheld for finding in self.photographs for part in finding.parts)
 
     @property
     def needs(self) -> str:
         """What would decide an undecided claim with the least effort, in short: further seeds, or
         else test images, or else what its parts lack; empty where nothing would."""
-        return _needed(self.findings)
+        return _needed(self.photographs or self.findings)
 
     @property
     def lacking(self) -> str:
@@ -287,7 +263,8 @@ def _needed(findings: Sequence[Finding]) -> str:
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
     """A row for every claim of every paper, by group, then in the order of the papers; a season's
-    own claims are left out."""
+    own claims are left out. Tests on photographs come first, then those on the strongest features:
+    their strength is the level of the best row on them."""
     rows = {
         (name, claim.id): LedgerRow(paper=name, claim=claim)
         for name, paper in papers().items()
@@ -305,6 +282,8 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
                     findings.append(finding.model_copy(update=where))
                 elif row and season.season not in row.lacks.setdefault(finding.reason, []):
                     row.lacks[finding.reason].append(season.season)
+    for row in rows.values():
+        row.findings.sort(key=lambda finding: (finding.is_drawn, -finding.level))
     order = list(Group)
     return sorted(rows.values(), key=lambda row: order.index(row.group))
 
@@ -328,26 +307,14 @@ class Again(NamedTuple):
 
 def judged_again(rows: Sequence[LedgerRow]) -> list[Again]:
     """The claims with tests on several features of the same photographs: of these tests the one on
-    the strongest features, and that on the next weaker ones. The strength of features is the level
-    of the best row on them."""
+    the strongest features, and that on the next weaker ones."""
     found = []
-    for row in rows:
-        if row.group == Group.UNCOUNTED:
-            continue
-        on_photographs = [finding for finding in row.findings if not finding.is_drawn]
-        for title in dict.fromkeys(finding.title for finding in on_photographs):
-            tests = [finding for finding in on_photographs if finding.title == title]
+    for row in (row for row in rows if row.group != Group.UNCOUNTED):
+        for title in dict.fromkeys(finding.title for finding in row.photographs):
+            tests = [finding for finding in row.photographs if finding.title == title]
             if len(tests) > 1:
-                found.append(Again(row, *sorted(tests, key=lambda of: of.level)[-2:]))
+                found.append(Again(row, tests[1], tests[0]))
     return sorted(found, key=lambda again: OUTCOMES.index(again.outcome))
-
-
-def untested_reasons(rows: Sequence[LedgerRow]) -> dict[str, list[LedgerRow]]:
-    """The untested claims by what keeps them untested; no reason that none has."""
-    reasons = {reason: [] for reason in (UNPLAYABLE, ELSEWHERE, UNTRAINED, PLAYABLE)}
-    for row in (row for row in rows if row.group == Group.UNTESTED):
-        reasons[untested_for(row.claim)].append(row)
-    return {reason: of_reason for reason, of_reason in reasons.items() if of_reason}
 
 
 def untested_for(claim: Claim) -> str:

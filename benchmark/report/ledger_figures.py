@@ -41,9 +41,9 @@ GROUPS = {  # group -> what it means, its colour
     Group.REVERSED: ("the opposite", COLOURS[1]),
     Group.UNLIKE: ("a difference where none is claimed", COLOURS[7]),
     Group.UNDECIDED: ("undecided", GREY),
-    Group.UNTESTED: ("untested", "#cccccc"),
+    Group.DRAWINGS: ("tested on drawings alone", "#dddddd"),
+    Group.UNTESTED: ("untested", "#eeeeee"),
 }
-HATCH = "////"  # of claims that drawings alone decide
 NARROW = 2  # claims of a part that has room for its number
 LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
 TICKS = {-1: "opposite", 0: "no effect", 1: "as printed", 2: "twice as printed"}
@@ -101,16 +101,14 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes = figure.subplots()
         for height, name in enumerate(names):
             of_paper = [r for r in rows if r.paper == name and r.group != Group.UNCOUNTED]
-            counts = Counter((row.group, row.rests_on_drawings) for row in of_paper)
-            left = 0
-            for group, is_drawn in ((group, is_drawn) for group in GROUPS for is_drawn in (0, 1)):
-                count, colour = counts[group, bool(is_drawn)], GROUPS[group][1]
-                look = {"color": colour, "edgecolor": "white", "hatch": HATCH * is_drawn}
-                bar = axes.barh(height, count, 0.62, left, **look)
+            counts, left = Counter(row.group for row in of_paper), 0
+            for group, (_, colour) in GROUPS.items():
+                count = counts[group]
+                bar = axes.barh(height, count, 0.62, left, color=colour, edgecolor="white")
                 if count >= NARROW:
-                    box = {"facecolor": colour, "edgecolor": "none", "pad": 1.0}
-                    ink = "black" if group == Group.UNTESTED else "white"
-                    axes.bar_label(bar, label_type="center", fontsize=8, color=ink, bbox=box)
+                    is_light = group in (Group.DRAWINGS, Group.UNTESTED)
+                    ink = "black" if is_light else "white"
+                    axes.bar_label(bar, label_type="center", fontsize=8, color=ink)
                 left += count
         axes.set_yticks(range(len(names)), [shown(papers()[n].paper.title, 46) for n in names])
         axes.invert_yaxis()
@@ -118,7 +116,6 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_title("Which claims of the papers hold?", fontsize=14, fontweight="bold")
         axes.grid(visible=False)
         handles = {title: Patch(color=colour) for title, colour in GROUPS.values()}
-        handles["decided on drawings only"] = Patch(fc="#999999", ec="white", hatch=HATCH)
         legend_below(figure, list(handles.values()), list(handles))
     return figure
 
@@ -159,8 +156,6 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
         found = finding_marks(finding, is_denied, markers[finding.place])
         marks += [replace(mark, shift=shift) for mark in found]
     beside = row.needs.replace(" with ", "\nwith ") if row.group == Group.UNDECIDED else ""
-    if row.group != Group.UNDECIDED and row.agreeing < len(row.findings):
-        beside = f"in {row.agreeing} of {len(row.findings)} tests"
     low = LIMITS[0] if kind == "not_better" else -1
     return Line(
         label=row.claim.statement,

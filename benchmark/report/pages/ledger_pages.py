@@ -4,12 +4,13 @@ Knows no torch.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from benchmark.boards import flags
 from benchmark.boards.claim_ledger import (
-    FAILED,
-    OUTCOMES,
+    DRAWN,
     Compared,
     Finding,
     Group,
@@ -17,7 +18,6 @@ from benchmark.boards.claim_ledger import (
     SeasonClaims,
     judged_again,
     untested_for,
-    untested_reasons,
 )
 from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
@@ -25,55 +25,105 @@ from benchmark.report.pages.claim_tables import INDENT
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 
-FAILING = (Group.REVERSED, Group.UNLIKE, Group.NULL, Group.MIXED)  # the most surprising first
-
 
 def ledger_page(
     seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], figures: Mapping[str, str]
 ) -> str:
-    """reports/README.md; `figures` are the Markdown of papers and ledger."""
-    by_group = {group: [row for row in rows if row.group == group] for group in Group}
-    failing = [row for group in FAILING for row in by_group[group]]
-    again = judged_again(rows)
-    failing.sort(key=lambda row: -sum(f.conclusion in FAILED for f in row.findings))
+    """reports/README.md; `figures` are the Markdown of the figures by name."""
+    again, counts = judged_again(rows), Counter(row.group for row in rows)
+    # Photographs on which rows reach furthest come first.
+    places = {f.place: f.level for row in rows for f in row.photographs}
+    places = sorted(places, key=places.__getitem__, reverse=True)
+    of_papers = {
+        name: sorted((r for r in rows if r.paper == name), key=lambda row: not row.claim.headline)
+        for name in papers()
+    }
     return filled(
         "ledger.md.j2",
         figures=figures,
         seasons=seasons,
-        key=Table.of(
-            "Groups",
-            [
-                {"group": group, "a claim that": group.text, "claims": len(of_group)}
-                for group, of_group in by_group.items()
-            ],
-        ),
-        counted=len(rows) - len(by_group[Group.UNCOUNTED]),
-        tested=sum(bool(row.findings) for row in rows if row.group != Group.UNCOUNTED),
-        by_group=by_group,
+        counts=counts,
+        counted=len(rows) - counts[Group.UNCOUNTED],
         withheld=sum(row.is_withheld for row in rows),
         group=Group,
         blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
-        again=again,
-        outcomes=[(of, [a for a in again if a.outcome == of]) for of in OUTCOMES],
-        on_features=claim_table({a.row: [a.weak, a.strong] for a in again}),
+        again=Counter(of.outcome for of in again),
+        gains=gains(seasons),
         layers=of_layers(seasons),
-        surprises=failing,
-        rows=rows,
         papers=papers(),
-        tables={
-            group: claim_table({row: row.findings for row in by_group[group]})
-            for group in Group
-            if by_group[group] and group not in (Group.UNTESTED, Group.UNCOUNTED)
-        },
-        beside=claim_table(
-            {row: row.findings + row.alike for row in by_group[Group.UNCOUNTED]}
-            | {row: row.alike for row in rows if row.alike and row.group != Group.UNCOUNTED}
-        ),
-        untested=untested_reasons(rows),
+        of_papers=of_papers,
+        matrices={name: matrix(of_paper, places) for name, of_paper in of_papers.items()},
+        anchor=anchor,
+        tests=lambda row: claim_table(row.findings + row.alike),
+        untested=Counter(untested_for(row.claim) for row in rows if row.group == Group.UNTESTED),
         untested_for=untested_for,
-        difference=difference,
     )
+
+
+def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
+    """Markdown: a row per claim that was tested; effects with their marks, on photographs by place,
+    on drawings of all seasons; empty without any."""
+    lines = []
+    for row in (row for row in rows if row.findings):
+        statement = inside(row.claim.statement)
+        line = f"**{statement}**" if row.claim.headline else statement
+        part = row.findings[0].compared
+        printed = signed(part.printed, part.decimals)
+        at = {finding.place: finding for finding in row.photographs}
+        effects = [effect(row, [at[place]] if place in at else []) for place in places]
+        effects.append(effect(row, [finding for finding in row.findings if finding.is_drawn]))
+        needs = row.needs if row.group in (Group.UNDECIDED, Group.DRAWINGS) else ""
+        lines.append(
+            [
+                f"[{line}](#{anchor(row)})",
+                f"{inside(part.metric)} {printed or '-'}",
+                *effects,
+                needs,
+            ]
+        )
+    heads = ["claim", "printed", *map(inside, places), "drawings", "would decide it"]
+    return pipe_table(heads, lines, "l" * len(heads)) if lines else ""
+
+
+def effect(row: LedgerRow, findings: Sequence[Finding]) -> str:
+    """The mark of each finding, with the difference of the part that decides."""
+    told = []
+    for finding in findings:
+        part = finding.compared
+        told.append(f"{row.grouped([finding]).mark} {signed(part.difference, part.decimals)}")
+    return ", ".join(told)
+
+
+def anchor(row: LedgerRow) -> str:
+    return f"{row.paper}-{row.claim.id}".replace("_", "-")
+
+
+def gains(seasons: Sequence[SeasonClaims]) -> Table:
+    """What rows gain that were run on two sets of features of the same photographs."""
+    boards = [
+        (data.title, leader.best.mean, {place.title: place.mean for place in leader.places})
+        for season in seasons
+        for data in season.datasets
+        for leader in data.leaders
+        if data.split != DRAWN and leader.task == "retrieval"
+    ]
+    lines = []
+    for title in dict.fromkeys(title for title, *_ in boards):
+        weak, strong = (
+            [{}, *(of for name, _, of in sorted(boards, key=itemgetter(1)) if name == title)]
+        )[-2:]
+        lines += [
+            {
+                "row": row,
+                "weaker features": Number(value=weak[row]),
+                "stronger features": Number(value=level),
+                "gain": signed(level - weak[row], 1),
+            }
+            for row, level in strong.items()
+            if row in weak
+        ]
+    return Table.of("Gains", lines)
 
 
 def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
@@ -118,32 +168,30 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("Who leads", lines)
 
 
-def claim_table(findings: Mapping[LedgerRow, Sequence[Finding]]) -> Table:
+def claim_table(findings: Sequence[Finding]) -> Table:
     """A row per finding on a claim, and of a claim with several parts a row for each."""
     lines = []
-    for row, of_claim in findings.items():
-        for number, finding in enumerate(of_claim):
-            head = {"claim": row.claim.statement if number == 0 else "", "data": finding.place}
-            head |= {"verdict": finding.conclusion, "needed": finding.needs}
-            alone = len(finding.parts) == 1
-            lines += [] if alone else [head]
-            for part in finding.parts:
-                names = " over ".join(filter(None, (part.first, part.second)))
-                of_part = {"claim": "", "data": f"{INDENT}{names}", "verdict": part.conclusion}
-                line = {
-                    "metric": part.metric,
-                    "difference, 95% interval": difference(part),
-                    "printed": signed(part.printed, part.decimals),
-                }
-                if part.withheld:
-                    line["verdict"] = f"{part.conclusion}; without a control: {part.withheld}"
-                lines.append((head if alone else of_part) | line)
-                for of in part.controls:
-                    control = f"{INDENT}control: {of.first} over {of.second}"
-                    said = {"data": control, "verdict": of.conclusion, "metric": of.metric}
-                    lines.append(said | {"difference, 95% interval": difference(of)})
-    order = ("claim", "data", "verdict", "metric", "difference, 95% interval", "printed", "needed")
-    return Table.of("Claims", [{name: line.get(name) for name in order} for line in lines])
+    for finding in findings:
+        head = {"test": finding.place, "verdict": finding.conclusion, "needed": finding.needs}
+        alone = len(finding.parts) == 1
+        lines += [] if alone else [head]
+        for part in finding.parts:
+            names = " over ".join(filter(None, (part.first, part.second)))
+            of_part = {"test": f"{INDENT}{names}", "verdict": part.conclusion}
+            line = {
+                "metric": part.metric,
+                "difference, 95% interval": difference(part),
+                "printed": signed(part.printed, part.decimals),
+            }
+            if part.withheld:
+                line["verdict"] = f"{part.conclusion}; without a control: {part.withheld}"
+            lines.append((head if alone else of_part) | line)
+            for of in part.controls:
+                control = f"{INDENT}control: {of.first} over {of.second}"
+                said = {"test": control, "verdict": of.conclusion, "metric": of.metric}
+                lines.append(said | {"difference, 95% interval": difference(of)})
+    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "needed")
+    return Table.of("Tests", [{name: line.get(name) for name in order} for line in lines])
 
 
 def fidelity_page(pages: Mapping[str, str]) -> str:
