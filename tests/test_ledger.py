@@ -10,7 +10,7 @@ from report_seasons import contents
 
 from benchmark.boards.claim_ledger import ledger
 from benchmark.boards.flags import BLOCKING, NAMES
-from benchmark.commands.ledger import ROOT, write_ledger
+from benchmark.commands.ledger import END, FRONT, ROOT, START, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
@@ -151,6 +151,9 @@ def test_the_committed_ledger_is_what_the_committed_reports_give(tmp_path, monke
             target = ROOT / path.relative_to(COMMITTED)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
+    before, rest = (COMMITTED.parent / FRONT).read_text().split(START)
+    FRONT.write_text(before + START + "old findings\n" + END + rest.split(END)[1])
     write_ledger()
+    assert FRONT.read_bytes() == (COMMITTED.parent / FRONT).read_bytes()
     for name in ("README.md", "fidelity.md", "papers.svg", "ledger.svg"):
         assert (ROOT / name).read_bytes() == (COMMITTED / name).read_bytes(), name

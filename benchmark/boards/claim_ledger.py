@@ -155,27 +155,48 @@ def read_seasons(folder: Path) -> list[SeasonClaims]:
 
 
 class Group(StrEnum):
-    """What the tests on photographs together say on a claim: its name, its mark, and which claims
-    are of it."""
+    """What the tests on photographs together say on a claim: its name, its mark, the answer in
+    brief, and which claims are of it."""
 
-    REPLICATED = "replicated", "●", "holds in one test or more, fails in none"
+    REPLICATED = "replicated", "●", "holds", "holds in one test or more, fails in none"
     SMALLER = (
         "smaller",
         "◐",
+        "holds, by less than printed",
         "claims a difference that holds wherever it is decided, by less than printed",
     )
-    MIXED = "mixed", "±", "holds in one test, fails in another"
-    NULL = "null", "○", "holds in no test; in one or more, no difference beyond the margin"
-    REVERSED = "reversed", "✕", "holds in no test; in one or more, the opposite was measured"
-    UNLIKE = "unlike", "≠", "claims no difference; holds in no test; in one or more, there is one"
-    UNDECIDED = "undecided", "?", "tested, and nothing is concluded"
-    DRAWINGS = "drawings", "", "tested on drawings alone, which decide nothing"
-    UNTESTED = "untested", "", "no season has run it"
-    UNCOUNTED = "uncounted", "", "is shown and not counted; its entry says why"
+    MIXED = "mixed", "±", "depends on the test", "holds in one test, fails in another"
+    NULL = (
+        "null",
+        "○",
+        "no difference",
+        "holds in no test; in one or more, no difference beyond the margin",
+    )
+    REVERSED = (
+        "reversed",
+        "✕",
+        "the opposite",
+        "holds in no test; in one or more, the opposite was measured",
+    )
+    UNLIKE = (
+        "unlike",
+        "≠",
+        "a difference where none is claimed",
+        "claims no difference; holds in no test; in one or more, there is one",
+    )
+    UNDECIDED = "undecided", "?", "undecided", "tested, and nothing is concluded"
+    DRAWINGS = (
+        "drawings",
+        "",
+        "tested on drawings alone",
+        "tested on drawings alone, which decide nothing",
+    )
+    UNTESTED = "untested", "", "untested", "no season has run it"
+    UNCOUNTED = "uncounted", "", "not counted", "is shown and not counted; its entry says why"
 
-    def __new__(cls, name: str, mark: str, text: str) -> "Group":
+    def __new__(cls, name: str, mark: str, brief: str, text: str) -> "Group":
         group = str.__new__(cls, name)
-        group._value_, group.mark, group.text = name, mark, text
+        group._value_, group.mark, group.brief, group.text = name, mark, brief, text
         return group
 
 

@@ -3,9 +3,10 @@
 Reads reports/*/claims.json and the pages beside it, which every report writes; the same files give
 the same bytes.
 
-    reports/README.md     what was learned, what surprised, what cannot be said; every claim
+    reports/README.md     every claim with what photographs say, what drawings say, and the evidence
     reports/papers.svg    how many claims of each paper hold
     reports/ledger.svg    every claim as one figure
+    README.md             where it asks for them, the main findings
     reports/fidelity.md   paper, official code and this implementation, topic by topic; every table
                           and figure of the papers, and where it is
 """
@@ -19,9 +20,11 @@ from benchmark.core.files import write_text
 from benchmark.report import figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
-from benchmark.report.pages.ledger_pages import fidelity_page, ledger_page
+from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
 
 ROOT = Path("reports")
+FRONT = Path("README.md")  # of the project; where it has START and END, findings stand between them
+START, END = "<!-- findings: written by `rematch ledger` -->\n", "<!-- end of findings -->"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,9 @@ def write_ledger() -> Path:
         for drawn in figures_of(rows)
     }
     write_text(ROOT / "README.md", ledger_page(seasons, rows, shown))
+    if START in (text := FRONT.read_text(encoding="utf-8") if FRONT.is_file() else ""):
+        before, _, rest = text.partition(START)
+        write_text(FRONT, before + START + findings(seasons, rows) + END + rest.partition(END)[2])
     paths = sorted([*ROOT.glob("*/papers/*.md"), *ROOT.glob("*/datasets/*.md")])
     pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     write_text(ROOT / "fidelity.md", fidelity_page(pages))

@@ -33,16 +33,16 @@ from benchmark.report.figure_style import (
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.stats.verdicts import DENIED, Conclusion
 
-GROUPS = {  # group -> what it means, its colour
-    Group.REPLICATED: ("holds", COLOURS[2]),
-    Group.SMALLER: ("holds, by less than printed", COLOURS[5]),
-    Group.MIXED: ("depends on the test", COLOURS[4]),
-    Group.NULL: ("no difference", COLOURS[0]),
-    Group.REVERSED: ("the opposite", COLOURS[1]),
-    Group.UNLIKE: ("a difference where none is claimed", COLOURS[7]),
-    Group.UNDECIDED: ("undecided", GREY),
-    Group.DRAWINGS: ("tested on drawings alone", "#dddddd"),
-    Group.UNTESTED: ("untested", "#eeeeee"),
+GROUPS = {  # group -> its colour
+    Group.REPLICATED: COLOURS[2],
+    Group.SMALLER: COLOURS[5],
+    Group.MIXED: COLOURS[4],
+    Group.NULL: COLOURS[0],
+    Group.REVERSED: COLOURS[1],
+    Group.UNLIKE: COLOURS[7],
+    Group.UNDECIDED: GREY,
+    Group.DRAWINGS: "#dddddd",
+    Group.UNTESTED: "#eeeeee",
 }
 NARROW = 2  # claims of a part that has room for its number
 LIMITS = (-1.6, 2.6)  # ends of the axis, in units of the printed difference
@@ -102,7 +102,7 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         for height, name in enumerate(names):
             of_paper = [r for r in rows if r.paper == name and r.group != Group.UNCOUNTED]
             counts, left = Counter(row.group for row in of_paper), 0
-            for group, (_, colour) in GROUPS.items():
+            for group, colour in GROUPS.items():
                 count = counts[group]
                 bar = axes.barh(height, count, 0.62, left, color=colour, edgecolor="white")
                 if count >= NARROW:
@@ -115,7 +115,7 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_xlabel("claims")
         axes.set_title("Which claims of the papers hold?", fontsize=14, fontweight="bold")
         axes.grid(visible=False)
-        handles = {title: Patch(color=colour) for title, colour in GROUPS.values()}
+        handles = {group.brief: Patch(color=colour) for group, colour in GROUPS.items()}
         legend_below(figure, list(handles.values()), list(handles))
     return figure
 

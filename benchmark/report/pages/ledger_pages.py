@@ -24,6 +24,7 @@ from benchmark.report.markdown import inside, pipe_table
 from benchmark.report.pages.claim_tables import INDENT
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
+from benchmark.stats.verdicts import Conclusion
 
 
 def ledger_page(
@@ -59,6 +60,22 @@ def ledger_page(
         untested=Counter(untested_for(row.claim) for row in rows if row.group == Group.UNTESTED),
         untested_for=untested_for,
     )
+
+
+def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
+    """Markdown for the first page of a project: what photographs say of the first headline of each
+    paper, and the best row on them."""
+    heads = {row.paper: row for row in reversed(rows) if row.claim.headline and row.photographs}
+    told = []
+    for row in (heads[name] for name in papers() if name in heads):
+        decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
+        finding = (decided or row.photographs)[0]
+        told.append((row, finding, finding.compared))
+    boards = [data for season in seasons for data in season.datasets if data.split != DRAWN]
+    leaders = [of for data in boards for of in data.leaders if of.task == "retrieval"]
+    best = max(leaders, key=lambda leader: leader.best.mean, default=None)
+    how = {"difference": difference, "signed": signed}
+    return filled("findings.md.j2", findings=told, best=best, **how)
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
