@@ -113,9 +113,10 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_yticks(range(len(names)), [shown(papers()[n].paper.title, 46) for n in names])
         axes.invert_yaxis()
         axes.set_xlabel("claims")
-        axes.set_title("Which claims of the papers hold?", fontsize=14, fontweight="bold")
+        axes.set_title("Which claims hold on photographs?", fontsize=14, fontweight="bold")
         axes.grid(visible=False)
-        handles = {group.brief: Patch(color=colour) for group, colour in GROUPS.items()}
+        present = {row.group for row in rows}
+        handles = {g.brief: Patch(color=colour) for g, colour in GROUPS.items() if g in present}
         legend_below(figure, list(handles.values()), list(handles))
     return figure
 
