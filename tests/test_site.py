@@ -1,6 +1,7 @@
 """The page to explore a season: what it is told; and, in a browser, that it opens from disk."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,15 +11,18 @@ from report_seasons import (
     IMAGES,
     PRESETS,
     enter_played_season,
+    enter_reported_season,
     lose,
     season,
     texts_of,
 )
 
 from benchmark.__main__ import main
-from benchmark.boards import claims
+from benchmark.boards import claim_ledger, claims, comparisons
 from benchmark.boards.boards import read_boards
+from benchmark.boards.flags import NAMES, row_flags
 from benchmark.commands import site
+from benchmark.report.pages.ledger_pages import anchor
 
 pytest.importorskip("itables", reason="the extra site is not installed")
 pytestmark = pytest.mark.slow
@@ -61,9 +65,15 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     verdicts = claims.verdicts(board)
     of_claims = [claim for claim in told["claims"] if claim["dataset"] == "open"]
     assert [claim["conclusion"] for claim in of_claims] == [str(v.conclusion) for v in verdicts]
-    assert [claim["difference"] for claim in of_claims] == [
-        verdict.decisive.difference if verdict.decisive else None for verdict in verdicts
-    ]
+    assert [claim["on_test_set"] for claim in of_claims] == [str(v.on_test_set) for v in verdicts]
+    for claim, verdict in zip(of_claims, verdicts, strict=True):
+        parts = [claims.compared(pair).model_dump(mode="json") for pair in verdict.pairs]
+        assert claim["parts"] == parts
+    best = ranked[0]["place"]
+    assert (best["low"], best["high"]) == pytest.approx(
+        comparisons.interval(board, board.ranked[0], "rsum"), rel=1e-5
+    )
+    assert best["flags"] == {NAMES[f.letter]: f.sentence for f in row_flags(board, board.ranked[0])}
     counted = [claim["counted"] for claim in of_claims]
     assert counted == [verdict.is_counted for verdict in verdicts] and False in counted
     scores = read(folder / "public/data/plots.js")[f"open/{ranked[0]['preset']}"]["scores"]
@@ -94,6 +104,33 @@ def test_only_its_own_folder_is_replaced(folder, capsys):
     assert Path("notes/mine.txt").read_text() == "mine"
 
 
+def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
+    tmp_path, tmp_path_factory, monkeypatch, capsys
+):
+    enter_reported_season(tmp_path_factory, tmp_path / "reported", monkeypatch)
+    assert main(["site", "--public", "whole"]) == 0
+    shutil.rmtree("data")
+    assert main(["site", "--all", "--public", "bare"]) == 0
+    assert "rematch prepare open; or dvc pull; then rematch site try" in capsys.readouterr().out
+    whole, bare = (read(Path(of, "data/season.js")) for of in ("whole", "bare/try"))
+    assert bare["claims"] == whole["claims"] and len(bare["claims"]) > 1
+    for here, there in zip(bare["boards"], whole["boards"], strict=True):
+        assert f"rematch fetch {here['dataset']}" in here["lacks"] and not there["lacks"]
+        assert here | {"lacks": "", "test": {}} == there | {"test": {}}
+        assert here["test"].items() >= there["test"].items()
+    plots = Path("data/plots.js")
+    assert Path("bare/try", plots).read_bytes() == Path("whole", plots).read_bytes()
+    assert not Path("bare/try/images").exists() and not Path("bare/try/data/queries").exists()
+
+    front = Path("bare/index.html").read_text()
+    for row in claim_ledger.ledger(claim_ledger.read_seasons(Path("reports"))):
+        assert front.count(f'<a id="{anchor(row)}"></a>') == 1
+        assert not row.findings or f'<a href="#{anchor(row)}">' in front
+    links = re.findall(r'(?:href|src)="([^"#]+)', front)
+    assert "try/index.html" in links and "papers.svg" in links
+    assert all(link == "data:," or Path("bare", link).is_file() for link in links)
+
+
 def test_a_module_becomes_a_script():
     script = site.as_script("let x=1,y=2;export{x as default,y};/* MIT */")
     assert script == '(()=>{let x=1,y=2;\nwindow.tables={"default":x,"y":y};})();/* MIT */'
@@ -113,6 +150,7 @@ def test_every_page_opens_from_disk_and_runs_no_text_of_others(folder):
     with webdriver.Chrome(options=options, service=service) as browser:
         for page, shown in (
             ("leaderboard/open%2Fretrieval", "table.dataTable"),
+            ("leaderboard/open%2Fretrieval?find=scan&by=2&order=asc", "th.dt-ordering-asc"),
             ("claims/open%2Fretrieval", "table.dataTable"),
             ("plots/open%2Fretrieval", "figure svg"),
             ("cell/open%2Fretrieval/scan_i2t_lse", ".failed"),

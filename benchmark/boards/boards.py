@@ -329,9 +329,10 @@ class Board:
         return sorted(rows, key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])))
 
 
-def read_boards(params: Params) -> list[Board]:
-    """One board per dataset with a cell that was run; the others are named on stderr. Raises
-    UserError where none was run, and for one that was run with other data or another protocol."""
+def read_boards(params: Params, card_of: Callable = prepared_tables.read_card) -> list[Board]:
+    """One board per dataset with a cell that was run; the others are named on stderr. `card_of` a
+    dataset is its card. Raises UserError where none was run, and for one that was run with other
+    data or another protocol."""
     cells = params.cells | params.fusions | params.brought
     missing = [key for key, cell in cells.items() if not _was_run(cell)]
     do = f"rematch play {params.season}"
@@ -348,7 +349,7 @@ def read_boards(params: Params) -> list[Board]:
         of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
         if of_dataset.keys() <= set(missing):
             continue
-        card = prepared_tables.read_card(dataset)
+        card = card_of(dataset)
         if card["reader"] == OWN_IMAGES:  # all such folders have the same title
             card["title"] = dataset
         outcomes_of: dict[str, list[Outcome]] = {}

@@ -71,6 +71,7 @@ class Finding(Strict):
     cautions: list[str]  # flags.said of what speaks against trusting it
     parts: list[Compared]  # those that were run
     decisive: int | None  # the part whose conclusion is that of the claim; None: none was run
+    on_test_set: Conclusion | None = None  # for other trainings; None in older reports
     layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}  # of relevance, beside `own`: the
     # conclusions on their queries and directions alone, by `own` and by the layer, and whether it
     # changes the verdict
@@ -96,6 +97,10 @@ class Place(Strict):
     title: str
     mean: float  # of the metric that ranks
     letters: str  # rows that share none can be told apart
+    low: float | None = None  # ends of the 95% interval; None: there is none
+    high: float | None = None
+    is_of_these_trainings: bool = False  # the interval says nothing of other trainings
+    flags: dict[str, str] | None = None  # name -> sentence; None in older reports
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of
@@ -142,10 +147,11 @@ class SeasonClaims(Strict):
     datasets: list[Measured]
 
 
-def read_seasons(folder: Path) -> list[SeasonClaims]:
-    """Every <season>/claims.json of a folder, by name. Raises UserError for one that is none."""
+def read_seasons(folder: Path, season: str = "*") -> list[SeasonClaims]:
+    """Every <season>/claims.json of a folder, by name, or of one season. Raises UserError for one
+    that is none."""
     seasons = []
-    for path in sorted(folder.glob(f"*/{FILE}")):
+    for path in sorted(folder.glob(f"{season}/{FILE}")):
         with corrected_by(f"rematch report --season {path.parent.name}"):
             seasons.append(checked(SeasonClaims, read_object(path), str(path)))
     return seasons

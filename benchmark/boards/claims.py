@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmark.boards import comparisons, flags
-from benchmark.boards.boards import RANKED_BY, Board
+from benchmark.boards.boards import RANKED_BY, Board, Row
 from benchmark.boards.claim_ledger import (
     FAILED,
     Compared,
@@ -308,6 +308,7 @@ def _measured(
                 paper=verdict.paper,
                 id=verdict.claim.id,
                 conclusion=verdict.conclusion,
+                on_test_set=verdict.on_test_set,
                 reason=verdict.reason,
                 is_elsewhere=verdict.is_elsewhere,
                 cautions=[flags.said(flag) for flag in verdict.flags if not flag.blocks],
@@ -338,11 +339,19 @@ def _leader(board: Board) -> Leader:
         high=_rounded(high),
         is_compared=comparisons.is_compared(board),
         places=[
-            Place(title=row.title, mean=_rounded(row.mean(metric)), letters=of_row)
-            for row, of_row in zip(ranked, letters, strict=True)
+            _place(board, row, metric, of_row) for row, of_row in zip(ranked, letters, strict=True)
         ],
         lacks=[flags.NAMES[letter] for letter in best],
     )
+
+
+def _place(board: Board, row: Row, metric: str, letters: str) -> Place:
+    ends = comparisons.interval(board, row, metric)
+    low, high = ends or comparisons.interval_over_images(board, row, metric) or (None, None)
+    told = {flags.NAMES[flag.letter]: flag.sentence for flag in flags.row_flags(board, row)}
+    facts = {"title": row.title, "mean": _rounded(row.mean(metric)), "letters": letters}
+    facts |= {"low": _rounded(low), "high": _rounded(high), "flags": told}
+    return Place(**facts, is_of_these_trainings=ends is None and low is not None)
 
 
 def compared(pair: Pair) -> Compared:

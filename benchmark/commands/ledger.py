@@ -12,9 +12,10 @@ the same bytes.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.boards.claim_ledger import FILE, ledger, read_seasons
+from benchmark.boards.claim_ledger import FILE, SeasonClaims, ledger, read_seasons
 from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.report import figure_style
@@ -36,22 +37,27 @@ def main(_arguments: argparse.Namespace) -> None:
 
 
 def write_ledger() -> Path:
-    """Write the pages and the figures; returns the first page. Raises UserError without any
-    season."""
+    """Write the pages and the figures; returns the first page."""
     seasons = read_seasons(ROOT)
-    if not seasons:
-        do = "run: rematch report"
-        raise UserError(f"{ROOT}/*/{FILE}", "the report of a season", "none", do)
-    rows = ledger(seasons)
-    shown = {
-        drawn.name: picture(drawn.alt, figure_style.save(drawn.figure, ROOT / drawn.name).name)
-        for drawn in figures_of(rows)
-    }
-    write_text(ROOT / "README.md", ledger_page(seasons, rows, shown))
+    write_text(ROOT / "README.md", page(seasons, ROOT))
     if START in (text := FRONT.read_text(encoding="utf-8") if FRONT.is_file() else ""):
         before, _, rest = text.partition(START)
-        write_text(FRONT, before + START + findings(seasons, rows) + END + rest.partition(END)[2])
+        told = START + findings(seasons, ledger(seasons)) + END
+        write_text(FRONT, before + told + rest.partition(END)[2])
     paths = sorted([*ROOT.glob("*/papers/*.md"), *ROOT.glob("*/datasets/*.md")])
     pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     write_text(ROOT / "fidelity.md", fidelity_page(pages))
     return ROOT / "README.md"
+
+
+def page(seasons: Sequence[SeasonClaims], folder: Path) -> str:
+    """The Markdown of the ledger; writes its figures into the folder. Raises UserError without any
+    season."""
+    if not seasons:
+        raise UserError(f"{ROOT}/*/{FILE}", "the report of a season", "none", "run: rematch report")
+    rows = ledger(seasons)
+    shown = {
+        drawn.name: picture(drawn.alt, figure_style.save(drawn.figure, folder / drawn.name).name)
+        for drawn in figures_of(rows)
+    }
+    return ledger_page(seasons, rows, shown)

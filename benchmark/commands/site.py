@@ -2,38 +2,46 @@
 
 rematch site                     .scratch/site/<season>/index.html
 rematch site flickr8k            of another season than the active one
+rematch site --all               of all that have a report; the ledger is .scratch/sites/index.html
 rematch site --public FOLDER     to put on the web
 
 The first has the images and captions of all datasets, for this machine alone; the last leaves out
-those that may not be published. Needs the extra: pip install -e '.[site]'
+those that may not be published. Of a dataset that is not prepared here there is what the season's
+report says of it, and no queries. Needs the extra: pip install -e '.[site]'
 """
 
 import argparse
 import json
+import re
 import shutil
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from jinja2 import Template
 from PIL import ImageOps
 
-from benchmark.boards import claims, comparisons
+from benchmark.boards import claims
 from benchmark.boards.boards import RANKED_BY, Board, Row, read_boards
-from benchmark.boards.claims import Verdict
-from benchmark.boards.flags import NAMES, row_flags, said
+from benchmark.boards.claim_ledger import Finding, Measured, Place, SeasonClaims, read_seasons
+from benchmark.boards.flags import NAMES
+from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
+from benchmark.core.records import RECORD, read_record
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
-from benchmark.papers.printed_tables import quantity
+from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
 
 FILES = Path(__file__).parent / "site_files"
+FRONT = Path(__file__).parent / "site_front.html.j2"  # of several seasons
 MARK = "rematch-site.txt"  # in a folder that was written here, and may be written again
 SIDE, SHOWN = 160, 5  # pixels of an image; retrieved items of a query
 BINS = 100  # of a drawn distribution
@@ -42,38 +50,89 @@ BINS = 100  # of a drawn distribution
 def configure(parser: argparse.ArgumentParser) -> None:
     add_season(parser)
     parser.add_argument("season", nargs="?", default=argparse.SUPPRESS, help="the same, as in play")
+    parser.add_argument("--all", action="store_true", help="every season that has a report")
     parser.add_argument("--public", type=Path, metavar="FOLDER", help="to put on the web")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    params = read_params(arguments.season)
-    folder = arguments.public or Path(".scratch/site") / params.season
+    told = read_seasons(ledger.ROOT) if arguments.all else []
+    names = [of.season for of in told] if arguments.all else [arguments.season]
+    seasons = [read_params(name) for name in names]
+    own = Path(".scratch/sites" if arguments.all else f".scratch/site/{seasons[0].season}")
+    folder = arguments.public or own
     if folder.exists() and not (folder / MARK).is_file():  # it is replaced as a whole
         raise UserError(folder, "a new folder", "another one", "choose another")
     scripts = libraries()  # before anything that takes long
-    boards = read_boards(params)
-    print(f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells", flush=True)
     with replaced(folder) as part:
-        shutil.copytree(FILES, part, dirs_exist_ok=True)
-        for name, text in scripts.items():
-            write_text(part / name, text)
-        of_tasks = [
-            of for board in boards for of in (board.retrieval, board.localisation) if of.rows
-        ]
-        season = {
-            "season": params.season,
-            "title": params.title,
-            "headings": {name: metric.heading for name, metric in METRICS.items()},
-            "boards": [board_data(of_task) for of_task in of_tasks],
-            "claims": [claim_data(b.dataset, v) for b in boards for v in claims.verdicts(b)],
-        }
-        write_script(part / "data/season.js", "season", season)
-        plots = {f"{b.dataset}/{row.preset}": plot_data(row) for b in boards for row in b.ranked}
-        write_script(part / "data/plots.js", "plots", plots)
-        for board in boards:
-            print(write_queries(params, board, part, is_public=bool(arguments.public)))
+        for params in seasons:
+            place = part / params.season if arguments.all else part
+            shutil.copytree(FILES, place, dirs_exist_ok=True)
+            for name, text in scripts.items():
+                write_text(place / name, text)
+            write_season(params, place, is_public=bool(arguments.public), has_front=arguments.all)
+        if arguments.all:
+            write_front(told, part)
         write_text(part / MARK, "Written by `rematch site`.\n")
     print(f"{folder}/index.html: open it in a browser")
+
+
+def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
+    """The ledger as HTML: links into reports lead to the sites of the seasons, or nowhere."""
+    from markdown_it import MarkdownIt
+
+    text = ledger.page(seasons, folder)
+    text = re.sub(r"\]\((\w+)/(?:README|claims)\.md\)", r"](\1/index.html)", text)
+    text = re.sub(r"\[([^][]*)\]\([^()#]*\.md[^()]*\)", r"\1", text)
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    front = Template(FRONT.read_text(encoding="utf-8"))
+    write_text(folder / "index.html", front.render(seasons=seasons, ledger=page))
+    shutil.copy(FILES / "site.css", folder)
+
+
+def write_season(params: Params, folder: Path, is_public: bool, has_front: bool) -> None:
+    seasons = read_seasons(ledger.ROOT, params.season)
+    told = {of.dataset: of for season in seasons for of in season.datasets}
+    boards = read_boards(params, lambda dataset: read_card(params, told, dataset))
+    print(f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells", flush=True)
+    prepared = [board for board in boards if "lacks" not in board.card]
+    verdicts = {board.dataset: claims.verdicts(board) for board in prepared}
+    now = claims.season_claims(params, prepared, verdicts, dict.fromkeys(verdicts, ()))
+    told |= {of.dataset: of for of in now.datasets}
+    of_tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
+    season = {
+        "season": params.season,
+        "title": params.title,
+        "front": has_front,
+        "headings": {name: metric.heading for name, metric in METRICS.items()},
+        "boards": [board_data(of_task, told[of_task.dataset]) for of_task in of_tasks],
+        "claims": [claim_data(b, finding) for b in boards for finding in told[b.dataset].claims],
+    }
+    season["claims"].sort(key=lambda claim: claim["paper"] != OWN)
+    write_script(folder / "data/season.js", "season", season)
+    plots = {f"{b.dataset}/{row.preset}": plot_data(row) for b in boards for row in b.ranked}
+    write_script(folder / "data/plots.js", "plots", plots)
+    for board in boards:
+        print(board.card.get("lacks") or write_queries(params, board, folder, is_public))
+
+
+def read_card(params: Params, told: Mapping[str, Measured], dataset: str) -> dict:
+    """The card of a prepared dataset; of one that is not prepared here, what the season's report
+    and its records tell, and what is lacking."""
+    try:
+        return prepared_tables.read_card(dataset)
+    except UserError as error:
+        if dataset not in told:
+            raise
+        do = f"{error.do.removeprefix('run: ')}; then rematch site {params.season}"
+    cells = (params.cells | params.fusions | params.brought).values()
+    folders = [Path(cell.folder) for cell in cells if cell.dataset == dataset]
+    records = [read_record(folder) for folder in folders if (folder / RECORD).is_file()]
+    card = {"reader": "", "manifest": records[0].manifest_sha256}  # its title is as boards show it
+    kinds = ("images", "captions", "phrases")
+    card["counts"] = {"test": {kind: max(getattr(of, kind) for of in records) for kind in kinds}}
+    card["ways"] = [w for w in ("i2t", "t2i") if any(f"{w}_r1" in of.metrics for of in records)]
+    lacks = f"No images, captions or queries of {dataset}, which is not prepared here: {do}."
+    return card | {"title": told[dataset].title, "split": told[dataset].split, "lacks": lacks}
 
 
 def write_script(path: Path, name: str, data: object) -> None:
@@ -84,8 +143,8 @@ def write_script(path: Path, name: str, data: object) -> None:
 
 def libraries() -> dict[str, str]:
     """DataTables and Vega-Lite, by file. Raises UserError without the extra."""
-    if not (find_spec("itables") and find_spec("vl_convert")):
-        expected = "the packages itables and vl-convert-python"
+    if not all(map(find_spec, ("itables", "vl_convert", "markdown_it"))):
+        expected = "the packages itables, vl-convert-python and markdown-it-py"
         raise UserError("site", expected, "not installed", "run: pip install -e '.[site]'")
     import itables
     import vl_convert
@@ -111,14 +170,12 @@ def as_script(module: str) -> str:
 # Leaderboards, claims, plots ----------------------------------------------------------------------
 
 
-def board_data(board: Board) -> dict:
+def board_data(board: Board, told: Measured) -> dict:
     """A dataset and task: rsum adds up different recalls in the two tasks."""
     task = board.rows[0].task
     ways = ("p2r",) if task == "localisation" else board.ways
-    letters = comparisons.rank_letters(board)
-    if not comparisons.is_compared(board):
-        letters = "-" * len(letters)
-    groups = dict(zip(board.ranked, letters, strict=True))
+    leader = next((of for of in told.leaders if of.task == task), None)
+    places = {place.title: place for place in leader.places} if leader else {}
     return {
         "dataset": board.dataset,
         "task": task,
@@ -126,15 +183,17 @@ def board_data(board: Board) -> dict:
         "split": board.card["split"],
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
+        "compared": bool(leader and leader.is_compared),
+        "lacks": board.card.get("lacks", ""),
         "ways": list(ways),
         "metrics": [name for way in ways for name in table_metrics(way)] + ["rsum"],
         "ranked_by": RANKED_BY[task],
-        "rows": [row_data(board, row) | {"group": group} for row, group in groups.items()]
-        + [row_data(board, row) for row in board.rows if not row.played],
+        "rows": [row_data(row, places.get(row.title)) for row in board.ranked]
+        + [row_data(row, None) for row in board.rows if not row.played],
     }
 
 
-def row_data(board: Board, row: Row) -> dict:
+def row_data(row: Row, place: Place | None) -> dict:
     """A row with its cells; without a result it has no metrics."""
     known = {"seed", "status", "reason", "selected_epoch", "scaled", "options"}
     cells = [
@@ -146,37 +205,27 @@ def row_data(board: Board, row: Row) -> dict:
         }
         for outcome in row.outcomes
     ]
-    facts = {
+    return {
         "preset": row.preset,
         "title": row.title,
         "method": row.method,
         "status": "ok" if row.played else row.record.status,
         "reason": row.record.reason,
-        "flags": {NAMES[flag.letter]: flag.sentence for flag in row_flags(board, row)},
         "cells": cells,
         "metrics": row.means() if row.played else {},
+        "place": place and place.model_dump(mode="json"),
     }
-    if row.played:
-        metric = RANKED_BY[row.task]
-        facts["interval"] = comparisons.interval(board, row, metric)
-        facts["of_these"] = comparisons.interval_over_images(board, row, metric)
-    return facts
 
 
-def claim_data(dataset: str, verdict: Verdict) -> dict:
-    facts = verdict.claim.model_dump(include={"where", "statement"})
-    return facts | {
-        "dataset": dataset,
-        "paper": verdict.paper,
-        "elsewhere": verdict.is_elsewhere,
-        "conclusion": str(verdict.conclusion),
-        "on_test_set": str(verdict.on_test_set),
-        "reason": verdict.reason,
-        "difference": verdict.decisive.difference if verdict.decisive else None,
-        "interval": verdict.decisive.interval if verdict.decisive else None,
-        "counted": verdict.is_counted,
-        "decimals": quantity(verdict.decisive.comparison.metric).decimals if verdict.pairs else 0,
-        "flags": [said(flag) for flag in verdict.flags if flag.sentence != verdict.reason],
+def claim_data(board: Board, finding: Finding) -> dict:
+    papers_here = papers() | board.own_claims
+    claim = next(of for of in papers_here[finding.paper].claims if of.id == finding.id)
+    return finding.model_dump(mode="json") | {
+        "dataset": board.dataset,
+        "statement": claim.statement,
+        "where": claim.where,
+        "identical": finding.reason.endswith(NAMES["M"]),
+        "counted": not finding.is_elsewhere and not claim.uncounted,
     }
 
 
@@ -220,11 +269,11 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
         "groups": split.group_of_image.tolist(),
     }
     write_script(folder / f"data/items/{board.dataset}.js", f"items {board.dataset}", items)
-    missing = []
+    missing = 0
     for row in rows:
         first = row.played[0]
         found = first.retrieved
-        missing += [row.preset] * (first.has_scores and not found)
+        missing += first.has_scores and not found
         queries = {"seed": first.record.seed}
         for way in board.ways:
             shown = found[way][:, :SHOWN].tolist() if way in found else []
@@ -233,7 +282,7 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
         write_script(folder / f"data/queries/{name}.js", f"queries {name}", queries)
     told = f"{board.dataset}: {len(rows)} presets to browse, {len(files)} images"
     if missing:
-        told += f"; what {', '.join(missing)} retrieved is not kept here: dvc pull, or run it again"
+        told += f"; what {missing} retrieved is not kept here: dvc pull, or run them again"
     return told
 
 

@@ -1,6 +1,7 @@
 "use strict";
 // One page at a time, named by the part of the address behind #: leaderboard, claims, plots,
-// queries, compare, cell. All text is set as text, never as HTML.
+// queries, compare, cell; then, behind ?, how its table is sorted and filtered. All text is set as
+// text, never as HTML.
 const { season } = window.rematch;
 const $ = (id) => document.getElementById(id);
 const DASH = "\u2013";
@@ -21,6 +22,7 @@ const number = (value, digits = 1) =>
   value === null || value === undefined ? DASH : value.toFixed(digits);
 const digitsOf = (metric) => (metric.startsWith("overlap") || metric === "one_minus_ks" ? 3 : 1);
 const between = (ends, digits = 1) => (ends ? `[${number(ends[0], digits)}, ${number(ends[1], digits)}]` : DASH);
+const endsOf = (of) => (typeof of?.low === "number" ? [of.low, of.high] : null);
 const place = (...parts) => "#" + parts.map(encodeURIComponent).join("/");
 const link = (text, ...parts) => make("a", { href: place(...parts) }, text);
 
@@ -41,17 +43,29 @@ function table(caption, heads, rows) {
     make("tbody", {}, ...body));
 }
 
-// DataTables makes it sortable and searchable, with the keyboard too.
+// DataTables makes it sortable and searchable, with the keyboard too; the address keeps both.
 function interactive(element, options = {}) {
-  const box = make("div", { class: "scroll" }, element);
+  const box = make("div", { class: "scroll" }, element), kept = new URLSearchParams(location.hash.split("?")[1]);
   $("page").append(box);
   element.classList.replace("plain", "compact");
-  return window.tables.jQuery(element).DataTable({
-    paging: element.tBodies[0].rows.length > 100, pageLength: 50, order: [], autoWidth: false,
+  const grid = window.tables.jQuery(element).DataTable({
+    paging: element.tBodies[0].rows.length > 100, pageLength: 50, autoWidth: false, search: { search: kept.get("find") ?? "" },
     language: { search: "Filter rows", info: "_TOTAL_ rows", infoFiltered: "of _MAX_", infoEmpty: "no rows", lengthMenu: "_MENU_ rows a page" },
-    ...options,
+    ...options, order: kept.has("by") ? [[Number(kept.get("by")), kept.get("order")]] : options.order ?? [],
   });
+  if (kept.has("only")) grid.column(Number(kept.get("column"))).search(kept.get("only"), { exact: true }).draw();
+  grid.on("draw", () => {
+    const [by, order] = grid.order()[0] ?? [], column = grid.columns().indexes().toArray().find((at) => grid.column(at).search());
+    const facts = Object.entries({ find: grid.search(), by, order, column, only: grid.column(column ?? 0).search() }).filter(([, value]) => value || value === 0);
+    history.replaceState(null, "", `${location.hash.split("?")[0] || "#leaderboard"}?${new URLSearchParams(facts)}`);
+  });
+  return grid;
 }
+
+// A choice among the values of a column.
+const chooser = (grid, label, id, column, names) => choice(label, id, [["", "all"], ...names.map((name) => [name, name])], grid.column(column).search(),
+  (name) => grid.column(column).search(name, { exact: Boolean(name) }).draw());
+const folded = (text, ...children) => make("details", {}, make("summary", {}, text), ...children);
 
 function choice(label, id, values, chosen, act) {
   const select = make("select", { id, on: { change: (event) => act(event.target.value) } },
@@ -61,7 +75,7 @@ function choice(label, id, values, chosen, act) {
 }
 
 function start(title, ...more) {
-  $("page").replaceChildren(make("h2", { id: "title" }, title), ...more);
+  $("page").replaceChildren(make("h2", { id: "title" }, title), ...more.filter(Boolean));
   document.title = `${title} \u00b7 Rematch ${season.season}`;
 }
 
@@ -80,38 +94,39 @@ const keyOf = (each) => `${each.dataset}/${each.task}`;
 const standing = (preset) => board.rows.find((each) => each.preset === preset);
 const played = () => board.rows.filter((each) => each.status === "ok");
 
-function marks(each) {
-  const entries = Object.entries(each.flags);
-  return entries.length ? make("div", { class: "marks" }, ...entries.map(([kind, text]) => make("span", { class: "mark", title: text }, kind))) : DASH;
-}
+const flagsOf = (each) => Object.entries(each.place?.flags ?? {});
+const marks = (each) => make("div", {}, ...flagsOf(each).map(([kind, text]) => make("span", { class: "mark", title: text }, kind)));
 
 function leaderboard() {
   const main = season.headings[board.ranked_by];
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
   start(board.title, make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."));
+    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."),
+    played().some((each) => each.place?.flags) ? null : make("p", { class: "failed" }, `Without marks and intervals: the report is older than these, and the dataset is not prepared here. Write the report again: rematch report --season ${season.season}.`));
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "marks", "method"];
-  const rows = board.rows.map((each) => {
+  const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "method"];
+  const rows = played().map((each) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
-    const ends = each.interval ?? each.of_these;
+    const ends = endsOf(each.place);
     return [
-      { shown: link(each.title, "cell", keyOf(board), each.preset), sort: each.title },
-      each.group ?? each.status.replace("_", " "), measured(each, board.ranked_by),
-      { shown: between(ends) + (ends && !each.interval ? " *" : ""), sort: ends ? ends[0] : -1 },
+      { shown: make("div", { class: "name" }, link(each.title, "cell", keyOf(board), each.preset), marks(each)), sort: each.title },
+      (board.compared && each.place?.letters) || DASH, measured(each, board.ranked_by),
+      { shown: between(ends) + (each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
-      { shown: `${done} of ${each.cells.length}`, sort: done }, marks(each), each.method,
+      { shown: `${done} of ${each.cells.length}`, sort: done }, each.method,
     ];
   });
-  const grid = interactive(table(`Best ${main} first. The interval is of ${main}; * over test images, of these trainings only`, heads, rows));
-  const column = heads.indexOf("method");
-  filters.append(choice("Method", "method", [["", "all"], ...methods.map((name) => [name, name])], "", (name) =>
-    grid.column(column).search(name, { exact: Boolean(name) }).draw()));
+  const column = heads.indexOf("method"), hidden = { columnDefs: [{ targets: column, visible: false }] };
+  const grid = interactive(table(`Best ${main} first. The interval is of ${main}; * over test images, of these trainings only`, heads, rows), hidden);
+  filters.append(chooser(grid, "Method", "method", column, methods));
+  const lost = board.rows.filter((each) => each.status !== "ok");
+  if (lost.length) $("page").append(folded(`${lost.length} presets without a result`, table("Why", ["preset", "status", "reason"],
+    lost.map((each) => [link(each.title, "cell", keyOf(board), each.preset), each.status.replace("_", " "), each.reason]))));
 }
 
 function cellPage(preset) {
@@ -120,7 +135,7 @@ function cellPage(preset) {
   start(each.title, make("p", {}, `${preset}, method ${each.method}, on ${board.dataset}. `, link("Queries", "queries", keyOf(board), preset), " ", link("Side by side", "compare", keyOf(board), preset)));
   if (each.status !== "ok") $("page").append(make("p", { class: "failed" }, `${each.status.replace("_", " ")}: ${each.reason}`));
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
-  const notes = Object.entries(each.flags);
+  const notes = flagsOf(each);
   if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
   const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
   add(table("Cells", heads, each.cells.map((cell) => [
@@ -129,9 +144,8 @@ function cellPage(preset) {
     cell.selected_epoch === null ? DASH : String(cell.selected_epoch), number(cell.seconds), cell.folder,
   ])));
   const { options, scaled } = each.cells[0];
-  const box = make("details", {}, make("summary", {}, "Options of the first cell"),
-    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, String(value), scaled.includes(name) ? "scaled" : ""])));
-  page.append(box);
+  page.append(folded("Options of the first cell",
+    table("What the season scaled is marked", ["option", "value", ""], Object.entries(options).map(([name, value]) => [name, String(value), scaled.includes(name) ? "scaled" : ""]))));
   return draw([preset]);
 }
 
@@ -139,18 +153,19 @@ function claims() {
   start("Claims", make("p", {}, "What the records say of every claim of the papers: on other images and other trainings, which is the verdict, and on this test set."));
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
-  const rows = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => [
-    { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, claim.paper,
+  const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
+  const run = here.filter((claim) => claim.part), others = here.filter((claim) => !claim.part);
+  const rows = run.map((claim) => [
+    { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, claim.paper,
     { shown: make("strong", { class: claim.conclusion === "holds" ? "holds" : claim.conclusion === "reversed" ? "reversed" : "" }, claim.conclusion), sort: claim.conclusion },
-    claim.on_test_set,
-    { shown: number(claim.difference, claim.decimals), sort: claim.difference ?? -1e9 }, between(claim.interval, claim.decimals),
-    make("span", { class: "wide" }, `${claim.reason}. `, ...claim.flags.map((text) => make("span", { class: "mark" }, text)), claim.where),
+    claim.on_test_set ?? DASH,
+    { shown: claim.identical ? "identical" : number(claim.part.difference, claim.part.decimals), sort: claim.part.difference }, claim.identical ? DASH : between(endsOf(claim.part), claim.part.decimals),
+    make("span", { class: "wide" }, `${claim.reason}. `, ...claim.cautions.map((text) => make("span", { class: "mark" }, text)), claim.where),
   ]);
   const heads = ["claim", "paper", "verdict", "on this test set", "difference", "95% interval", "why, and where the paper says so"];
   const grid = interactive(table(`Claims on ${board.title}`, heads, rows));
-  const verdicts = [...new Set(season.claims.map((claim) => claim.conclusion))].sort();
-  filters.append(choice("Verdict", "verdict", [["", "all"], ...verdicts.map((name) => [name, name])], "", (name) =>
-    grid.column(2).search(name, { exact: Boolean(name) }).draw()));
+  filters.append(chooser(grid, "Verdict", "verdict", 2, [...new Set(run.map((claim) => claim.conclusion))].sort()));
+  if (others.length) $("page").append(folded(`${others.length} claims that were not run`, table("Why", ["claim", "paper", "reason"], others.map((claim) => [claim.statement, claim.paper, claim.reason]))));
 }
 
 // Plots ------------------------------------------------------------------------------------------
@@ -166,8 +181,10 @@ async function plot(box, title, spec, note) {
 
 const legend = { labelLimit: 260, symbolLimit: 40 };
 const ofPairs = () => ({ field: "pairs", type: "nominal", scale: { range: ["#e69f00", "#56b4e9"] }, legend });
-// A preset has one colour in all plots of a board, whatever is drawn beside it.
-const ofPresets = (values) => ({ field: "preset", type: "nominal", scale: { domain: played().map((each) => each.preset), scheme: "tableau20" }, legend: { ...legend, values } });
+// A preset has one colour in all plots of a season, whatever is drawn beside it, and shares it with no other.
+const domain = [...new Set(season.boards.flatMap((each) => each.rows.map((row) => row.preset)))];
+const scale = { domain, range: domain.map((_, at) => `hsl(${(at * 137.508) % 360}, 65%, ${[45, 62, 54][at % 3]}%)`) };
+const ofPresets = (values) => ({ field: "preset", type: "nominal", scale, legend: { ...legend, values } });
 
 async function draw(presets) {
   const box = make("div", { class: "plots", id: "plots" }), at = location.hash;
@@ -235,11 +252,12 @@ function showQuery(items, found, way, at) {
   });
   $("query").replaceChildren(make("h3", { tabindex: "-1" }, "Query"), make("div", { class: "query" }, isImage ? imageOf(items, at) : captionOf(items, at)),
     make("p", {}, `The first relevant result is in position ${found[way].ranks[at] + 1}, seed ${found.seed}.`),
-    make("ol", { class: "results" }, ...results));
+    results.length ? make("ol", { class: "results" }, ...results) : make("p", {}, "What was retrieved is not kept here: dvc pull, or run the preset again; then write the site again."));
   $("query").firstChild.focus();
 }
 
 async function queries(preset, wanted) {
+  if (board.lacks) return start("Queries", make("p", {}, board.lacks));
   if (board.task !== "retrieval") return start("Queries", make("p", {}, "Only images and captions can be browsed; choose another dataset."));
   const each = standing(preset) ?? played()[0], at = location.hash;
   if (!each) return start("Queries", make("p", {}, "No preset has a result."));
@@ -272,9 +290,10 @@ async function compare(first, second) {
   const metrics = [...board.metrics, "overlap_s"].filter((name) => one.metrics[name] !== undefined || other.metrics[name] !== undefined);
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
     ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
-      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
+      one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : one.metrics[name] === other.metrics[name] ? "identical" : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
   $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the groups of the leaderboard are."));
-  if (board.task === "retrieval") await moved(first, second, at);
+  if (board.lacks) $("page").append(make("p", {}, board.lacks));
+  else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);
 }
 
@@ -287,7 +306,8 @@ async function moved(first, second, at) {
     const ordered = [...steps].sort((a, b) => b.step - a.step);
     const rows = [...ordered.slice(0, 5), ...ordered.slice(-5)].map((row) => [queryText(items, way, row.query), String(row.rank + 1), String(row.other + 1)]);
     $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
-      make("p", {}, `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.`),
+      make("p", {}, won + lost ? `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.` : `All ${steps.length} queries: identical.`));
+    if (won + lost) $("page").append(
       make("div", { class: "scroll" }, table("Moved most: positions, of the first seed with a result", ["query", first, second], rows)));
   }
 }
@@ -299,7 +319,7 @@ const missing = (name) => start("Not found", make("p", {}, `${name}: there is no
 
 async function show() {
   if (location.hash === "#main") return;
-  const [name, key, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  const [name, key, ...rest] = location.hash.slice(1).split("?")[0].split("/").map(decodeURIComponent);
   board = season.boards.find((each) => keyOf(each) === key) ?? board;
   $("board").value = keyOf(board);
   for (const anchor of document.querySelectorAll("nav a")) {
@@ -323,9 +343,10 @@ function setTheme(isDark) {
 }
 
 $("season").textContent = `${season.season}: ${season.title}`;
+if (season.front) $("season").before(make("a", { href: "../index.html" }, "Ledger"), " ");
 $("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}`)));
 $("board").addEventListener("change", (event) => {
-  const [name] = location.hash.slice(1).split("/");
+  const [name] = location.hash.slice(1).split(/[/?]/);
   location.hash = place(name === "cell" || !name ? "leaderboard" : name, event.target.value);
 });
 $("theme").addEventListener("click", () => { setTheme(!document.documentElement.classList.contains("dark")); show(); });
