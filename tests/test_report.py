@@ -111,7 +111,9 @@ class TestWithFigures:
             path = waiting.pop()
             reached.add(path.resolve())
             for target in links(path):
-                if not target.startswith("https://"):
+                if target.startswith("#"):
+                    assert f'<a id="{target[1:]}"></a>' in path.read_text(), target
+                elif not target.startswith("https://"):
                     assert target_of(path, target).is_file(), (path, target)
                 own = (path.parent / target).resolve()
                 if not OF_REPOSITORY.fullmatch(target) and own.suffix == ".md":
