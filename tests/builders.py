@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.boards.boards import MIN_TEST_QUERIES, QUERIES, Board, Outcome, Row
-from benchmark.core.files import write_json
 from benchmark.core.records import Costs, Provenance, Record
-from benchmark.data import results
+from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.results import Ranks, Scores
 from benchmark.scoring import VERSION
@@ -46,8 +45,13 @@ def prepare(
     images.to_parquet(folder / "images.parquet")
     captions.to_parquet(folder / "captions.parquet")
     write_regions(folder, ids("i", phrases))
-    write_json(folder / "card.json", dict(card or {}))
+    prepared_tables.write_card(dataset, dict(card or {}))
     return folder
+
+
+def seal_tables(dataset: str, **facts: object) -> None:
+    """Let the card of a prepared dataset agree with its tables, and have some facts."""
+    prepared_tables.write_card(dataset, prepared_tables.read_card(dataset) | facts)
 
 
 def on_disk(images: pd.DataFrame, captions: pd.DataFrame, regions: pd.DataFrame) -> Prepared:
@@ -64,6 +68,8 @@ def write_regions(folder: Path, image_ids: Sequence[str]) -> None:
     """Write the phrases of a prepared dataset, given the image of each."""
     regions = {"phrase_id": ids("p", range(len(image_ids))), "image_id": list(image_ids)}
     pd.DataFrame(regions).to_parquet(folder / "regions.parquet")
+    if (prepared_tables.CARDS / folder.name).is_dir():
+        seal_tables(folder.name)
 
 
 def ids(letter: str, numbers: Sequence[int]) -> list[str]:

@@ -5,7 +5,7 @@ Two datasets: `open` may be published, `gated` may not.
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from benchmark.boards import boards, flags
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import read_json, sha256, write_json
 from benchmark.core.records import Costs, Provenance, Record, read_record, write_record
-from benchmark.data import prepared_tables, results
+from benchmark.data import results
 from benchmark.data.results import BINS, Histograms
 from benchmark.data.vocabularies import tokenise
 from benchmark.papers import printed_tables
@@ -128,19 +128,13 @@ def prepare(
     files = [f"{number}.png" if has_images else "" for number in range(images)]
     add_column(folder / "images.parquet", "file", files)
     add_column(folder / "captions.parquet", "text", texts or texts_of(dataset))
-    seal(folder / "card.json", [f"{table}.parquet" for table in prepared_tables.TABLES])
+    builders.seal_tables(dataset)
     raw = Path("data/raw") / dataset
     raw.mkdir(parents=True)
     for number, file in enumerate(filter(None, files)):
         Image.new("RGB", (200, 100 + number), (20 * number, 90, 90)).save(raw / file)
     write_json(raw / "captions.json", [])
     return folder
-
-
-def seal(path: Path, names: Iterable[str]) -> None:
-    """Let a card or record list the digests of the files beside it, as stages do."""
-    digests = {name: sha256(path.parent / name) for name in names}
-    write_json(path, read_json(path) | {"files": digests})
 
 
 def add_column(path: Path, name: str, values: list[str]) -> None:
@@ -213,7 +207,9 @@ def play(
         facts["cost"] = Costs(training=training, scoring=cost(machine, **seconds))
         facts["history"] = {"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.5], "val_rsum": [90, 99, 98.0]}
     write_record(folder, record(cell, metrics, **(facts | changes)))
-    seal(folder / "record.json", [results.RANKS, results.RETRIEVED, results.SAMPLES])
+    names = (results.RANKS, results.RETRIEVED, results.SAMPLES)
+    digests = {name: sha256(folder / name) for name in names}
+    write_json(folder / "record.json", read_json(folder / "record.json") | {"files": digests})
 
 
 def cost(machine: str, **seconds: float) -> Provenance:

@@ -368,7 +368,7 @@ def test_what_is_odd_in_captions_is_noted(project, capsys):
         place(project, "c.csv", table("image,caption,split", f"{{f}},{text},{{s}}"))
         assert main(["init", "own", "--name", f"s{number}"]) == 0
         told = capsys.readouterr().out
-        notes = read_json(Path(f"data/prepared/s{number}/card.json"))["notes"]
+        notes = read_json(Path(f"data/cards/s{number}/card.json"))["notes"]
         assert note in told and any(note in line for line in [*notes, ""])
         assert told.splitlines()[-1] == "read c.csv: image, split, caption; not used: nothing"
 

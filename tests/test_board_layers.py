@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season, seal
+from builders import seal_tables
+from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season
 from scipy.stats import kendalltau
 
 from benchmark.__main__ import main
@@ -17,7 +18,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.board_layers import Judged, board_layers
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claim_ledger import Finding, SeasonClaims
-from benchmark.core.files import read_json, write_json
+from benchmark.core.files import read_json
 from benchmark.data import results
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
@@ -53,9 +54,7 @@ def season(tmp_path_factory, tmp_path, monkeypatch) -> Params:
     pd.DataFrame(rows, columns=columns).to_parquet(folder / "relevance.parquet")
     rule = {"rule": "own, | and what friends like", "cuts": [2.0]}
     layers = {"friends": rule | {"partial": True}, "all": rule | {"partial": False, "cuts": []}}
-    card = read_json(folder / "card.json")
-    write_json(folder / "card.json", card | {"layers": layers, "ways": ["i2t", "t2i"], "folds": 1})
-    seal(folder / "card.json", ["images.parquet", "captions.parquet", "relevance.parquet"])
+    seal_tables("open", layers=layers, ways=["i2t", "t2i"], folds=1)
     return params
 
 
@@ -146,7 +145,7 @@ def test_rows_that_change_their_order_are_named(season, board):
     caption, image = (table[name].str[1:].astype(int) for name in ("caption_id", "image_id"))
     table["right"] |= np.any([first[caption] == image for first in worst], axis=0)
     table.to_parquet(path)
-    seal(Path("data/prepared/open/card.json"), [path.name])
+    seal_tables("open")
     (board,) = (board for board in read_boards(season) if board.dataset == "open")
     every = set()
     for layer in board_layers(board):

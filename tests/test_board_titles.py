@@ -11,7 +11,7 @@ from benchmark.core.files import read_json, write_json
 def titles(season, **facts: str) -> list[str]:
     """Of both boards, with these facts on both cards."""
     for dataset in season.datasets:
-        path = Path("data/prepared", dataset, "card.json")
+        path = Path("data/cards", dataset, "card.json")
         write_json(path, read_json(path) | facts)
     return [board.title for board in read_boards(season)]
 

@@ -1,5 +1,6 @@
 """`compare` tells where two rows differ, query by query."""
 
+import shutil
 from pathlib import Path
 
 import builders
@@ -63,6 +64,13 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(season, capsys, monk
     told = capsys.readouterr().out
     assert "]," in told and "1 seed, and no other preset tells how far trainings lie apart" in told
     assert ", p " not in told and f"{FIRST} beats {SECOND} by rsum: undecided" in told
+
+
+def test_a_clone_without_data_has_the_verdict(season, capsys):
+    shutil.rmtree("data/prepared")
+    assert main(["compare", FIRST, SECOND, "--dataset", "open"]) == 2
+    out, err = capsys.readouterr()
+    assert "95% interval" in out and "won" not in out and "rematch prepare open" in err
 
 
 def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ def test_embeddings_of_a_checkpoint_become_a_row(
     open_clip, tmp_path_factory, tmp_path, monkeypatch, capsys
 ):
     enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
-    card = Path("data/prepared/open/card.json")
+    card = Path("data/cards/open/card.json")
     write_json(card, read_json(card) | {"ways": ["i2t", "t2i"], "folds": 1})
     assert main(["score", "--dataset", "open", "--items", "todo"]) == 0
     example = load("embed_with_open_clip")

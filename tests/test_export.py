@@ -9,6 +9,7 @@ from typing import Literal
 import ir_measures
 import pandas as pd
 import pytest
+from builders import seal_tables
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from refusals import refused
 from report_seasons import (
@@ -21,7 +22,6 @@ from report_seasons import (
     contents,
     enter_played_season,
     record_of,
-    seal,
 )
 
 from benchmark.__main__ import main
@@ -130,7 +130,7 @@ def test_the_cluster_of_a_query_is_the_person_of_its_image(played):
     images = pd.read_parquet("data/prepared/open/images.parquet")
     images["group"] = [f"person {number % 5}" for number in range(len(images))]
     images.to_parquet("data/prepared/open/images.parquet")
-    seal(Path("data/prepared/open/card.json"), ["images.parquet"])
+    seal_tables("open")
     boards = [board for board in read_boards(played) if board.dataset == "open"]
     ranks = every_rank(boards)
     person = dict(zip(images["image_id"], images["group"], strict=True))
@@ -157,7 +157,7 @@ def test_outside_tools_find_the_recalls_of_the_records(played, capsys):
 
 
 def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
-    card = Path("data/prepared/open/card.json")
+    card = Path("data/cards/open/card.json")
     write_json(card, read_json(card) | {"manifest": "other"})
     assert main(["export", "--season", "try"]) == 2
     told = capsys.readouterr().err

@@ -193,7 +193,7 @@ def two_releases(tmp_path, monkeypatch) -> tuple[Path, Path]:
 
 def card() -> dict:
     assert main(["prepare", "mine"]) == 0
-    return json.loads(Path("data/prepared/mine/card.json").read_text())
+    return json.loads(Path("data/cards/mine/card.json").read_text())
 
 
 def test_each_release_is_taken_and_named_and_its_departure_told(two_releases, capsys):

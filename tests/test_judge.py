@@ -599,7 +599,8 @@ SIGNS = {"ordered": ">", "alike": "=", "not_better": "not better than"}
 
 
 @pytest.mark.skipif(
-    not (ROOT / prepared_tables.ROOT / "flickr8k/card.json").is_file(), reason="needs data/prepared"
+    not (ROOT / prepared_tables.ROOT / "flickr8k/images.parquet").is_file(),
+    reason="needs data/prepared",
 )
 def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)

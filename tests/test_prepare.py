@@ -13,6 +13,7 @@ from refusals import check, refusal
 from benchmark.contracts.datasets import Tables, folder
 from benchmark.core import files
 from benchmark.core.command_line import run_stage
+from benchmark.core.files import sha256
 from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
@@ -20,7 +21,7 @@ from benchmark.season.parameters import DatasetSettings
 from seasons import params_of, write_params
 
 SPLIT_OF = {"a": "test", "b": "train", "c": "val", "d": "train", "e": "test", "f": "unused"}
-OUT = Path("data/prepared/mine")
+OUT, CARDS = Path("data/prepared/mine"), Path("data/cards/mine")
 
 
 @pytest.fixture(autouse=True)
@@ -110,10 +111,25 @@ def test_split_gives_rows_and_owners():
 
 def test_same_bytes_twice():
     prepared_mine()
-    first = content(OUT)
-    assert sorted(first) == ["captions.parquet", "card.json", "images.parquet", "regions.parquet"]
+    first, kept = content(OUT), content(CARDS)
+    assert sorted(first) == ["captions.parquet", "images.parquet", "regions.parquet"]
+    assert sorted(kept) == ["card.json", "queries.npz"]
     assert run() == 0
-    assert content(OUT) == first
+    assert (content(OUT), content(CARDS)) == (first, kept)
+
+
+def test_git_keeps_the_image_and_the_group_of_each_query():
+    prepared_mine()
+    data, kept = prepared_tables.read("mine"), prepared_tables.read_queries("mine")
+    images, captions = (of[of["split"] == "test"] for of in (data.images, data.captions))
+    ids = images["image_id"].tolist()
+    assert kept.pop("i2t").tolist() == list(range(len(ids)))
+    assert kept.pop("t2i").tolist() == [ids.index(owner) for owner in captions["image_id"]]
+    groups = list(dict.fromkeys(images["group"]))
+    assert kept.pop("group").tolist() == [groups.index(group) for group in images["group"]]
+    twice = captions["image_id"][captions.duplicated("image_id", keep=False)]
+    assert kept.pop("s2s").tolist() == [ids.index(owner) for owner in twice]
+    assert kept.pop("p2r").tolist() == [] and not kept
 
 
 def good_tables() -> Tables:
@@ -130,7 +146,7 @@ def test_raw_files_must_be_those_of_the_manifest():
     run_fetch()
     annotations = raw / "captions.jsonl"
     annotations.write_text(annotations.read_text().replace("This is a.", "This is A."))
-    checksum = prepare.sha256(annotations)
+    checksum = sha256(annotations)
     refuses(annotations, "as in the manifest", checksum, "rematch fetch mine")
     run_fetch()
     (raw / "a.png").unlink()

@@ -144,11 +144,15 @@ def test_below_a_row_stands_what_was_measured_with_its_interval(played, told):
     assert line.endswith(expected) and "not comparable: other dataset" in line
 
 
-def test_a_bare_clone_has_the_means_and_says_why_there_is_no_interval(played, capsys):
+def test_a_bare_clone_has_intervals_and_what_was_never_prepared_means(played, capsys):
     shutil.rmtree("data/prepared")
+    assert main(["printed", "446.2"]) == 0
+    assert "[" in capsys.readouterr().out
+    shutil.rmtree("data/cards")
+    printed.boards_of.cache_clear()
     values = [record_of("scan_t2i_avg", seed)["metrics"]["rsum"] for seed in (0, 1)]
     assert main(["printed", "446.2"]) == 0
     out, err = capsys.readouterr()
     (line,) = [line for line in out.splitlines() if "here, try, open" in line][:1]
     assert line.endswith(f"rsum {fmean(values):.1f}")
-    assert "[" not in line and "try: without intervals: data/prepared" in err
+    assert "[" not in line and "try: without intervals: data/cards" in err

@@ -310,6 +310,9 @@ def test_a_cell_that_was_not_run_is_named_and_the_rest_is_shown(played, capsys):
 
 def test_without_prepared_data_boards_say_what_they_lack(played):
     shutil.rmtree("data/prepared/open")
+    with refused("open/captions.parquet", "a file of the prepared", do="rematch fetch open, then"):
+        report.write_report(played)
+    shutil.rmtree("data/cards/open")
     with refused("open/card.json", "the image of each query", do="rematch fetch open, then"):
         report.write_report(played)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_seasons
+from builders import seal_tables
 from oracles import whole_matrices
 from PIL import Image, ImageColor
 from report_readers import assert_contained, links, markdown_pages, shown_table, target_of
@@ -23,8 +24,8 @@ from report_seasons import FOLDER, add_column, conclude_from_few, contents
 from benchmark.boards import claims
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
-from benchmark.core.files import read_json
 from benchmark.core.records import Costs
+from benchmark.data.prepared_tables import read_card
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report import __main__ as report
@@ -80,8 +81,8 @@ def prepare(dataset: str) -> dict:
     )
     for corner, value in zip(("x0", "y0", "x1", "y1"), TRUE, strict=True):
         add_column(folder / "regions.parquet", corner, [value] * PHRASES)
-    report_seasons.seal(folder / "card.json", ["regions.parquet"])
-    return read_json(folder / "card.json")
+    seal_tables(dataset)
+    return read_card(dataset)
 
 
 def cell(

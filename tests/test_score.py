@@ -31,7 +31,7 @@ CAPTION_IDS = [f"c{number}" for number in range(CAPTIONS)]
 def season(tmp_path_factory, tmp_path, monkeypatch):
     params = enter_played_season(tmp_path_factory, tmp_path / "played", monkeypatch)
     for dataset in params.datasets:
-        card = Path(f"data/prepared/{dataset}/card.json")
+        card = Path(f"data/cards/{dataset}/card.json")
         write_json(card, read_json(card) | {"ways": ["i2t", "t2i"], "folds": 1})
     draw_nothing(monkeypatch)
     return params
@@ -227,7 +227,7 @@ def test_a_row_for_each_caption_counts_once_for_the_image(season, capsys):
 
 
 def test_ties_and_twins_are_told(season, capsys):
-    card = Path("data/prepared/open/card.json")
+    card = Path("data/cards/open/card.json")
     write_json(card, read_json(card) | {"twins": {"images": 3, "captions": 5}})
     images, captions = embeddings(0.01)
     images[1], captions[2:4] = images[0], captions[0]

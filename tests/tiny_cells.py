@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.core.files import read_json, write_json
+from benchmark.core.files import read_json
 from benchmark.core.records import Record, read_record
+from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import Words, sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.results import Scores, read_scores
@@ -91,7 +92,7 @@ def write_dataset(
     for name, table in (("images", images), ("captions", captions), ("regions", NO_REGIONS)):
         table.to_parquet(PREPARED / f"{name}.parquet")
     card = {"split": "official", "manifest": "0" * 64, "ways": ["i2t", "t2i"], "folds": 1}
-    write_json(PREPARED / "card.json", card)
+    prepared_tables.write_card("tiny", card)
     _write_images(images[images["split"] != "unused"], bad, rng)
     _write_texts(captions, bad, rng)
 

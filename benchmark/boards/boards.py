@@ -32,7 +32,7 @@ from benchmark.data.results import Ranks, Scores
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
-from benchmark.scoring.relevance import LayerPairs, images_of_queries, layers_of
+from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
 from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
 
@@ -287,11 +287,10 @@ class Board:
 
     @cached_property
     def groups(self) -> Groups:
-        """Of the prepared tables."""
-        data = prepared_tables.read(self.dataset)
-        images = images_of_queries(data)
+        """Of the test queries, or of those that a layer asks."""
+        images = prepared_tables.read_queries(self.dataset)
         images |= {way: images[way][layer.queries] for way, layer in self.asked.items()}
-        return Groups(images, data.split("test").group_of_image)
+        return Groups(images, images.pop("group"))
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -329,10 +328,9 @@ class Board:
         return sorted(rows, key=lambda row: (TASKS.index(row.task), -row.mean(RANKED_BY[row.task])))
 
 
-def read_boards(params: Params, card_of: Callable = prepared_tables.read_card) -> list[Board]:
-    """One board per dataset with a cell that was run; the others are named on stderr. `card_of` a
-    dataset is its card. Raises UserError where none was run, and for one that was run with other
-    data or another protocol."""
+def read_boards(params: Params) -> list[Board]:
+    """One board per dataset with a cell that was run; the others are named on stderr. Raises
+    UserError where none was run, and for one that was run with other data or another protocol."""
     cells = params.cells | params.fusions | params.brought
     missing = [key for key, cell in cells.items() if not _was_run(cell)]
     do = f"rematch play {params.season}"
@@ -349,7 +347,7 @@ def read_boards(params: Params, card_of: Callable = prepared_tables.read_card) -
         of_dataset = {key: cell for key, cell in cells.items() if cell.dataset == dataset}
         if of_dataset.keys() <= set(missing):
             continue
-        card = card_of(dataset)
+        card = prepared_tables.read_card(dataset)
         if card["reader"] == OWN_IMAGES:  # all such folders have the same title
             card["title"] = dataset
         outcomes_of: dict[str, list[Outcome]] = {}

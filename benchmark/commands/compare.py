@@ -44,12 +44,12 @@ def main(arguments: argparse.Namespace) -> None:
     board = entry(boards, dataset, "dataset")
     rows = {row.preset: row for row in board.rows}
     first, second = (entry(rows, name, f"preset on {dataset}") for name in names)
+    print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
+    print(verdict(board, first, second))  # all that a clone without data can say
     queries = changes(prepared_tables.read(dataset), first, second, arguments.direction)
     if arguments.out:
         with atomic(arguments.out) as part:
             queries.to_parquet(part, index=False)
-    print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
-    print(verdict(board, first, second))
     steps = queries["step"]
     won, lost = (steps > 0).sum(), (steps < 0).sum()
     print(f"of {len(queries)} queries: {won} won, {lost} lost, {len(queries) - won - lost} equal")

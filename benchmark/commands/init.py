@@ -121,7 +121,8 @@ def main(arguments: argparse.Namespace) -> None:
     params = resolve(name, checked(Season, yaml.safe_load(text), str(path)))
     dataset = raw_dataset(params, name)
     written = [dataset.manifest, dataset.folder, HASHED / f"{name}.json", path.parent]
-    with undone(*written, lock_of(str(dataset.folder)), prepared_tables.ROOT / name):
+    written += [prepared_tables.ROOT / name, prepared_tables.CARDS / name]
+    with undone(*written, lock_of(str(dataset.folder))):
         fetch(params, name)
         try:
             print("\n".join(prepare(params, name)))
@@ -130,7 +131,7 @@ def main(arguments: argparse.Namespace) -> None:
             do = f"{error.do.removesuffix(' and fetch again') or 'correct it'}, then init again"
             raise UserError(f"{folder}: {item}", error.expected, error.found, do) from error
         write_text(path, text)
-        for note in read_json(prepared_tables.ROOT / name / "card.json")["leakage"]["notes"]:
+        for note in read_json(prepared_tables.CARDS / name / "card.json")["leakage"]["notes"]:
             print(note)
         season.activate(name, arguments.weights_dir)
     print(f"{path}: what is run; edit it, then: rematch season {name}")

@@ -105,13 +105,14 @@ def run(params: Params, dataset: str, source: Path | None) -> None:
     """Every step of the pipeline that is not done yet, then training and evaluation; each says on
     stderr what it is."""
     raw = raw_dataset(params, dataset)
-    card = prepared_tables.ROOT / dataset / "card.json"
+    card = prepared_tables.CARDS / dataset / "card.json"
 
     def is_prepared() -> bool:
         """With these options, from these raw files."""
         wanted = {"options": raw.options, "reader": raw.reader}
         wanted |= {"manifest": raw.manifest_sha256} if raw.manifest.is_file() else {}
-        return card.is_file() and wanted.items() <= read_json(card).items()
+        is_there = card.is_file() and (prepared_tables.ROOT / dataset).is_dir()
+        return is_there and wanted.items() <= read_json(card).items()
 
     if is_changed(raw, (source or raw.origin).expanduser()) or not is_prepared():
         _say(f"fetch {dataset}")

@@ -6,15 +6,15 @@ rematch site --all               of all that have a report; the ledger is .scrat
 rematch site --public FOLDER     to put on the web
 
 The first has the images and captions of all datasets, for this machine alone; the last leaves out
-those that may not be published. Of a dataset that is not prepared here there is what the season's
-report says of it, and no queries. Needs the extra: pip install -e '.[site]'
+those that may not be published. Of a dataset that is not prepared here there are no queries. Needs
+the extra: pip install -e '.[site]'
 """
 
 import argparse
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
 from benchmark.core.errors import UserError
 from benchmark.core.files import replaced, write_text
-from benchmark.core.records import RECORD, read_record
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
@@ -90,14 +89,11 @@ def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
 
 
 def write_season(params: Params, folder: Path, is_public: bool, has_front: bool) -> None:
-    seasons = read_seasons(ledger.ROOT, params.season)
-    told = {of.dataset: of for season in seasons for of in season.datasets}
-    boards = read_boards(params, lambda dataset: read_card(params, told, dataset))
+    boards = read_boards(params)
     print(f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells", flush=True)
-    prepared = [board for board in boards if "lacks" not in board.card]
-    verdicts = {board.dataset: claims.verdicts(board) for board in prepared}
-    now = claims.season_claims(params, prepared, verdicts, dict.fromkeys(verdicts, ()))
-    told |= {of.dataset: of for of in now.datasets}
+    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
+    now = claims.season_claims(params, boards, verdicts, dict.fromkeys(verdicts, ()))
+    told = {of.dataset: of for of in now.datasets}
     of_tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
     season = {
         "season": params.season,
@@ -112,27 +108,16 @@ def write_season(params: Params, folder: Path, is_public: bool, has_front: bool)
     plots = {f"{b.dataset}/{row.preset}": plot_data(row) for b in boards for row in b.ranked}
     write_script(folder / "data/plots.js", "plots", plots)
     for board in boards:
-        print(board.card.get("lacks") or write_queries(params, board, folder, is_public))
+        print(lacks(board) or write_queries(params, board, folder, is_public))
 
 
-def read_card(params: Params, told: Mapping[str, Measured], dataset: str) -> dict:
-    """The card of a prepared dataset; of one that is not prepared here, what the season's report
-    and its records tell, and what is lacking."""
-    try:
-        return prepared_tables.read_card(dataset)
-    except UserError as error:
-        if dataset not in told:
-            raise
-        do = f"{error.do.removeprefix('run: ')}; then rematch site {params.season}"
-    cells = (params.cells | params.fusions | params.brought).values()
-    folders = [Path(cell.folder) for cell in cells if cell.dataset == dataset]
-    records = [read_record(folder) for folder in folders if (folder / RECORD).is_file()]
-    card = {"reader": "", "manifest": records[0].manifest_sha256}  # its title is as boards show it
-    kinds = ("images", "captions", "phrases")
-    card["counts"] = {"test": {kind: max(getattr(of, kind) for of in records) for kind in kinds}}
-    card["ways"] = [w for w in ("i2t", "t2i") if any(f"{w}_r1" in of.metrics for of in records)]
-    lacks = f"No images, captions or queries of {dataset}, which is not prepared here: {do}."
-    return card | {"title": told[dataset].title, "split": told[dataset].split, "lacks": lacks}
+def lacks(board: Board) -> str:
+    """What there is not of a dataset that is not prepared here, and how to get it; "" of others."""
+    name = board.dataset
+    if (prepared_tables.ROOT / name).is_dir():
+        return ""
+    do = f"run rematch fetch {name} and rematch prepare {name}, then rematch site again"
+    return f"No images, captions or queries of {name}, which is not prepared here: {do}."
 
 
 def write_script(path: Path, name: str, data: object) -> None:
@@ -184,7 +169,7 @@ def board_data(board: Board, told: Measured) -> dict:
         "test": board.card["counts"]["test"],
         "small": board.is_small(task),
         "compared": bool(leader and leader.is_compared),
-        "lacks": board.card.get("lacks", ""),
+        "lacks": lacks(board),
         "ways": list(ways),
         "metrics": [name for way in ways for name in table_metrics(way)] + ["rsum"],
         "ranked_by": RANKED_BY[task],

@@ -1,4 +1,6 @@
-"""Prepared datasets: the tables that `prepare` writes and later stages read. Knows no torch.
+"""Prepared datasets: the tables that `prepare` writes and later stages read, and what git keeps of
+them, so that a clone without data can judge: counts, and the image of each test query. Knows no
+torch.
 
 Boxes are arrays (..., 4) of x0, y0, x1, y1 in pixels of a picture, half-open: the width is x1 - x0.
 A box without area stands for no box: feature folders are padded with them where a picture has fewer
@@ -15,9 +17,19 @@ import pandas as pd
 
 from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core.errors import UserError
-from benchmark.core.files import is_file, read_object, read_parquet, sha256
+from benchmark.core.files import (
+    is_file,
+    read_arrays,
+    read_object,
+    read_parquet,
+    replaced,
+    sha256,
+    write_json,
+)
 
 ROOT = Path("data/prepared")
+CARDS = Path("data/cards")  # in git: card.json and QUERIES of each dataset
+QUERIES = "queries.npz"
 CORNERS = ["x0", "y0", "x1", "y1"]  # columns of the region table
 TABLES = ("images", "captions", "regions")
 RELEVANCE = "relevance.parquet"  # of the layers beside `own`, where there are any
@@ -48,7 +60,7 @@ class Prepared:
     images    image_id, file, split, group, width, height; sorted by split: train, val, test, unused
     captions  caption_id, image_id, text (verbatim), split; in the order of their images
     regions   phrase_id, image_id, caption_id, phrase, x0, y0, x1, y1, chain; may be empty
-    card      the content of card.json
+    card      the content of data/cards/<dataset>/card.json
     judged    layer, way, image_id, caption_id, score, right: contracts.datasets.Layer; may be empty
     """
 
@@ -92,14 +104,45 @@ class Prepared:
 
 
 def read_card(dataset: str) -> dict:
-    """What `prepare` counted and found. Raises UserError for a clone without prepared data: what
-    of it is needed for any table, comparison or page, and how to get it."""
-    path = ROOT / dataset / "card.json"
+    """What `prepare` counted and found. Raises UserError where it never ran."""
+    path = CARDS / dataset / "card.json"
     if not path.is_file():
         expected = f"the prepared dataset {dataset}: its counts, and the image of each query"
-        do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
+        do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
         raise UserError(path, expected, "nothing", do)
     return read_object(path)
+
+
+def write_card(dataset: str, card: dict) -> None:
+    """What git keeps of the tables that lie in data/prepared, with their digests."""
+    files = {path.name: sha256(path) for path in sorted((ROOT / dataset).iterdir())}
+    tables = {name: read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES}
+    data = Prepared(**tables, card=card, folder=ROOT / dataset)
+    arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
+    with replaced(CARDS / dataset) as folder:
+        with (folder / QUERIES).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        write_json(folder / "card.json", card | {"files": files})
+
+
+def read_queries(dataset: str) -> dict[str, np.ndarray]:
+    """The image of each test query by direction, (Q,) in [0, I), and the group of each image,
+    (I,), numbered from 0."""
+    return read_arrays(CARDS / dataset / QUERIES)
+
+
+def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
+    """The image of each test query by direction, (Q,) in [0, I)."""
+    split = data.split("test")
+    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
+    owner, regions = split.image_of_caption, data.regions["image_id"].iloc[split.region_rows]
+    of = {"i2t": np.arange(len(images)), "t2i": owner, "s2s": owner[has_sibling(owner)]}
+    return of | {"p2r": images.get_indexer(regions)}
+
+
+def has_sibling(owner_C: np.ndarray) -> np.ndarray:
+    """Whether each caption shares its image with another caption, (C,) bool."""
+    return np.bincount(owner_C)[owner_C] > 1
 
 
 def read(dataset: str) -> Prepared:
@@ -107,7 +150,7 @@ def read(dataset: str) -> Prepared:
     folder, card = ROOT / dataset, read_card(dataset)
     for name, digest in card.get("files", {}).items():
         if not is_file(folder / name):
-            do = f"run: rematch prepare {dataset}"
+            do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
             raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
         if sha256(folder / name) != digest:
             raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")

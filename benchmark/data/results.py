@@ -18,7 +18,7 @@ import numpy as np
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_arrays, sha256
 from benchmark.core.records import Record
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, has_sibling
 
 RANKS, RETRIEVED, SAMPLES = "scores/ranks.npz", "scores/retrieved.npz", "scores/samples.npz"
 RESULTS, ELSEWHERE = "results", Path("data/samples")  # roots of what git keeps and does not keep
@@ -155,13 +155,12 @@ def test_queries(data: Prepared) -> dict[str, np.ndarray]:
     split = data.split("test")
     captions = data.captions["caption_id"].iloc[split.caption_rows].to_numpy()
     images = data.images["image_id"].iloc[split.image_rows].to_numpy()
-    has_sibling = np.bincount(split.image_of_caption)[split.image_of_caption] > 1
     return {
         "i2t": images,
         "t2i": captions,
         "i2t_fold": images,
         "t2i_fold": captions,
-        "s2s": captions[has_sibling],
+        "s2s": captions[has_sibling(split.image_of_caption)],
         "p2r": data.regions["phrase_id"].iloc[split.region_rows].to_numpy(),
     }
 

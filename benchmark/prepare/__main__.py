@@ -2,7 +2,8 @@
 
     rematch prepare DATASET
 
-Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet, card.json.
+Writes data/prepared/<dataset>/: images.parquet, captions.parquet, regions.parquet; and what git
+keeps, data/cards/<dataset>/: card.json, queries.npz.
 Prints what was read, and what of it is out of the ordinary.
 """
 
@@ -17,8 +18,8 @@ import pandas as pd
 from benchmark.contracts.datasets import SPLITS, Tables
 from benchmark.core.command_line import run_stage
 from benchmark.core.errors import printable
-from benchmark.core.files import replaced, sha256, write_json
-from benchmark.data.prepared_tables import CORNERS, RELEVANCE, ROOT, judged_table
+from benchmark.core.files import replaced
+from benchmark.data.prepared_tables import CORNERS, RELEVANCE, ROOT, judged_table, write_card
 from benchmark.data.raw_files import check_manifest, raw_dataset
 from benchmark.data.vocabularies import tokenise
 from benchmark.prepare.leakage import leakage, measure, twins
@@ -115,8 +116,7 @@ def prepare(params: Params, name: str) -> list[str]:
         regions.to_parquet(folder / "regions.parquet", index=False)
         if layers:
             judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
-        files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
-        write_json(folder / "card.json", card | {"files": files})
+    write_card(name, card)
     numbers = images["split"].value_counts()
     splits = ", ".join(f"{split} {numbers[split]}" for split in SPLITS if split in numbers)
     what = "pictures" if (images["file"] != "").all() else "images"

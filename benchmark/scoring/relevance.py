@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, has_sibling, images_of_queries
 from benchmark.data.results import Ranks, of_layer, test_queries
 from benchmark.scoring.metrics import LARGEST_K
 
@@ -153,15 +153,6 @@ def layers_of(data: Prepared, least: float | None = None) -> dict[str, dict[str,
     return layers
 
 
-def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
-    """The image of each test query by direction, (Q,) in [0, I)."""
-    split = data.split("test")
-    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
-    owner, regions = split.image_of_caption, data.regions["image_id"].iloc[split.region_rows]
-    of = {"i2t": np.arange(len(images)), "t2i": owner, "s2s": owner[has_sibling(owner)]}
-    return of | {"p2r": images.get_indexer(regions)}
-
-
 def queries_of(data: Prepared) -> dict[str, pd.DataFrame]:
     """The test queries by the name of ranks, in their order: layer, direction, query (its id), and
     cluster, the image of the query, or the person or other group that the image belongs to."""
@@ -223,11 +214,6 @@ class Picked:
 def spans(count: int, size: int) -> list[slice]:
     """Consecutive slices of at most `size` that cover `count` items."""
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
-
-
-def has_sibling(owner_C: np.ndarray) -> np.ndarray:
-    """Whether each caption shares its image with another caption, (C,) bool."""
-    return np.bincount(owner_C)[owner_C] > 1
 
 
 # Ranks --------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ def _shared_stages(shared: dict[str, dict]) -> dict[str, dict]:
             "cmd": f"python -m benchmark.prepare {name}",
             "params": [{VERSIONS: ["prepare"]}, *own],
             "deps": [manifest],
-            "outs": [f"data/prepared/{name}"],
+            "outs": [f"data/prepared/{name}", _in_git(f"data/cards/{name}")],
         }
     for key, feature_set in shared["feature_sets"].items():
         images = feature_set.get("image") or feature_set.get("proposals")
@@ -299,7 +299,7 @@ def _stages(params: Params) -> dict[str, dict]:
                 *SHOWN_CODE,
                 f"{folder}/{SEASON_FILE}",
                 *sorted(str(path) for path in [*presets, *added] if path.is_file()),
-                *(f"data/prepared/{dataset}" for dataset in params.datasets),
+                *(f"data/{kind}/{x}" for x in params.datasets for kind in ("prepared", "cards")),
                 f"results/{name}",
             ],
             "outs": [_in_git(f"{pages}/{page}") for page in PAGES],
