@@ -302,7 +302,7 @@ def _measured(
         split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
         features=", ".join([settings.image.network, *settings.sentence]),
-        leaders=[_leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
+        leaders=[leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
         claims=[
             Finding(
                 paper=verdict.paper,
@@ -325,7 +325,7 @@ def _measured(
     )
 
 
-def _leader(board: Board) -> Leader:
+def leader(board: Board) -> Leader:
     """Of a board of one task."""
     ranked, letters = board.ranked, comparisons.rank_letters(board)
     metric = RANKED_BY[ranked[0].task]

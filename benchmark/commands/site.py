@@ -24,7 +24,7 @@ from PIL import ImageOps
 
 from benchmark.boards import claims
 from benchmark.boards.boards import RANKED_BY, Board, Row, read_boards
-from benchmark.boards.claim_ledger import Finding, Measured, Place, SeasonClaims, read_seasons
+from benchmark.boards.claim_ledger import Finding, Leader, Place, SeasonClaims, read_seasons
 from benchmark.boards.flags import NAMES
 from benchmark.commands import ledger
 from benchmark.core.command_line import ProgressBar, add_season
@@ -95,12 +95,17 @@ def write_season(params: Params, folder: Path, is_public: bool, has_front: bool)
     now = claims.season_claims(params, boards, verdicts, dict.fromkeys(verdicts, ()))
     told = {of.dataset: of for of in now.datasets}
     of_tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
+    leaders = {(of.dataset, best.task): best for of in now.datasets for best in of.leaders}
+    shown = [board_data(of, leaders.get((of.dataset, of.rows[0].task))) for of in of_tasks]
+    for board, name in ((b, name) for b in boards if not lacks(b) for name in b.layers):
+        of = board.under(name)  # a board by a layer of relevance is a board
+        shown += [board_data(of, claims.leader(of), name)] if of.rows else []
     season = {
         "season": params.season,
         "title": params.title,
         "front": has_front,
         "headings": {name: metric.heading for name, metric in METRICS.items()},
-        "boards": [board_data(of_task, told[of_task.dataset]) for of_task in of_tasks],
+        "boards": shown,
         "claims": [claim_data(b, finding) for b in boards for finding in told[b.dataset].claims],
     }
     season["claims"].sort(key=lambda claim: claim["paper"] != OWN)
@@ -155,15 +160,16 @@ def as_script(module: str) -> str:
 # Leaderboards, claims, plots ----------------------------------------------------------------------
 
 
-def board_data(board: Board, told: Measured) -> dict:
-    """A dataset and task: rsum adds up different recalls in the two tasks."""
+def board_data(board: Board, leader: Leader | None, layer: str = "") -> dict:
+    """A dataset and task: rsum adds up different recalls in the two tasks. `layer` is that of
+    relevance, "" of a caption's own image."""
     task = board.rows[0].task
     ways = ("p2r",) if task == "localisation" else board.ways
-    leader = next((of for of in told.leaders if of.task == task), None)
     places = {place.title: place for place in leader.places} if leader else {}
     return {
         "dataset": board.dataset,
         "task": task,
+        "layer": layer,
         "title": board.title,
         "split": board.card["split"],
         "test": board.card["counts"]["test"],

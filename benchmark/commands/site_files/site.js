@@ -1,7 +1,7 @@
 "use strict";
 // One page at a time, named by the part of the address behind #: leaderboard, claims, plots,
-// queries, compare, cell; then, behind ?, how its table is sorted and filtered. All text is set as
-// text, never as HTML.
+// queries, compare, cell; then the board and what is shown of it; then, behind ?, how its table is
+// sorted and filtered. All text is set as text, never as HTML.
 const { season } = window.rematch;
 const $ = (id) => document.getElementById(id);
 const DASH = "\u2013";
@@ -90,22 +90,48 @@ function load(path) {
 // Boards -----------------------------------------------------------------------------------------
 
 let board = season.boards[0];
-const keyOf = (each) => `${each.dataset}/${each.task}`;
+const keyOf = (each) => [each.dataset, each.task, each.layer].filter(Boolean).join("/");
 const standing = (preset) => board.rows.find((each) => each.preset === preset);
 const played = () => board.rows.filter((each) => each.status === "ok");
 
 const flagsOf = (each) => Object.entries(each.place?.flags ?? {});
-const marks = (each) => make("div", {}, ...flagsOf(each).map(([kind, text]) => make("span", { class: "mark", title: text }, kind)));
+const mark = ([kind, text]) => make("span", { class: "mark", title: text }, kind);
+const marks = (each, but = []) => make("div", {}, ...flagsOf(each).filter(([kind]) => !but.includes(kind)).map(mark));
+
+// An interval as a line on a scale, which ends at its left, with its mean as a dot; the numbers are
+// beside it.
+function bar(ends, mean, [low, high]) {
+  const at = (value) => 4 + 152 * Math.max(0, (value - low) / (high - low || 1)), svg = (tag, facts) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(facts)) element.setAttribute(name, value);
+    return element;
+  };
+  const box = svg("svg", { width: 160, height: 12, class: "bar", "aria-hidden": "true" });
+  box.append(svg("line", { x1: at(ends[0]), x2: at(ends[1]), y1: 6, y2: 6 }), svg("circle", { cx: at(mean), cy: 6, r: 3 }));
+  return box;
+}
+
+// Two rows that are picked are compared.
+function picker(each) {
+  const act = () => {
+    const [first, second] = [...document.querySelectorAll(".pick:checked")].map((box) => box.value);
+    if (second) location.hash = place("compare", keyOf(board), first, second);
+  };
+  return make("input", { type: "checkbox", class: "pick", value: each.preset, "aria-label": `Compare ${each.title}`, on: { change: act } });
+}
 
 function leaderboard() {
   const main = season.headings[board.ranked_by];
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
-  start(board.title, make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
+  start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why."),
+    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."),
     played().some((each) => each.place?.flags) ? null : make("p", { class: "failed" }, `Without marks and intervals: the report is older than these, and the dataset is not prepared here. Write the report again: rematch report --season ${season.season}.`));
-  const filters = make("div", { class: "filters" });
+  const filters = make("div", { class: "filters" }), [first] = played();
+  const shared = played().length > 1 ? flagsOf(first).filter(([kind]) => played().every((each) => each.place?.flags?.[kind])) : [];
+  if (shared.length) $("page").append(make("p", {}, "All rows: ", ...shared.map(mark)));
   $("page").append(filters);
+  const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
   const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "method"];
@@ -113,16 +139,16 @@ function leaderboard() {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = endsOf(each.place);
     return [
-      { shown: make("div", { class: "name" }, link(each.title, "cell", keyOf(board), each.preset), marks(each)), sort: each.title },
+      { shown: make("div", { class: "name" }, picker(each), " ", link(each.title, "cell", keyOf(board), each.preset), marks(each, shared.map(([kind]) => kind))), sort: each.title },
       (board.compared && each.place?.letters) || DASH, measured(each, board.ranked_by),
-      { shown: between(ends) + (each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
+      { shown: make("span", {}, ends ? bar(ends, each.place.mean, span) : "", between(ends), each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
       { shown: `${done} of ${each.cells.length}`, sort: done }, each.method,
     ];
   });
   const column = heads.indexOf("method"), hidden = { columnDefs: [{ targets: column, visible: false }] };
-  const grid = interactive(table(`Best ${main} first. The interval is of ${main}; * over test images, of these trainings only`, heads, rows), hidden);
+  const grid = interactive(table(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20; * over test images, of these trainings only`, heads, rows), hidden);
   filters.append(chooser(grid, "Method", "method", column, methods));
   const lost = board.rows.filter((each) => each.status !== "ok");
   if (lost.length) $("page").append(folded(`${lost.length} presets without a result`, table("Why", ["preset", "status", "reason"],
@@ -137,6 +163,9 @@ function cellPage(preset) {
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll" }, ...elements));
   const notes = flagsOf(each);
   if (notes.length) add(table("How it differs from its paper, and what its numbers lack", ["mark", "why"], notes));
+  const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
+  if (said.length) add(table("What is claimed of it, and what holds here", ["claim", "paper", "verdict", "why"], said.map((claim) => [
+    make("span", { class: "wide" }, claim.statement), claim.paper, claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
   const heads = ["seed", "status", ...board.metrics.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
   add(table("Cells", heads, each.cells.map((cell) => [
     String(cell.seed), cell.status === "ok" ? "ok" : `${cell.status.replace("_", " ")}: ${cell.reason}`,
@@ -150,7 +179,8 @@ function cellPage(preset) {
 }
 
 function claims() {
-  start("Claims", make("p", {}, "What the records say of every claim of the papers: on other images and other trainings, which is the verdict, and on this test set."));
+  start("Claims", make("p", {}, "What the records say of every claim of the papers: on other images and other trainings, which is the verdict, and on this test set."
+    + (board.layer ? " Right is a caption's own image, whatever the board counts." : "")));
   const filters = make("div", { class: "filters" });
   $("page").append(filters);
   const here = season.claims.filter((claim) => claim.dataset === board.dataset).map((claim) => ({ ...claim, part: claim.parts[claim.decisive] }));
@@ -304,7 +334,7 @@ async function moved(first, second, at) {
     const steps = one[way].ranks.map((rank, query) => ({ query, rank, other: other[way].ranks[query], step: Math.log1p(other[way].ranks[query]) - Math.log1p(rank) }));
     const won = steps.filter((row) => row.step > 0).length, lost = steps.filter((row) => row.step < 0).length;
     const ordered = [...steps].sort((a, b) => b.step - a.step);
-    const rows = [...ordered.slice(0, 5), ...ordered.slice(-5)].map((row) => [queryText(items, way, row.query), String(row.rank + 1), String(row.other + 1)]);
+    const rows = [...ordered.slice(0, 5), ...ordered.slice(-5)].map((row) => [make("div", { class: "query" }, way === "i2t" || items.files.length ? imageOf(items, way === "i2t" ? row.query : items.owners[row.query]) : "", way === "i2t" ? "" : captionOf(items, row.query)), String(row.rank + 1), String(row.other + 1)]);
     $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
       make("p", {}, won + lost ? `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.` : `All ${steps.length} queries: identical.`));
     if (won + lost) $("page").append(
@@ -344,7 +374,7 @@ function setTheme(isDark) {
 
 $("season").textContent = `${season.season}: ${season.title}`;
 if (season.front) $("season").before(make("a", { href: "../index.html" }, "Ledger"), " ");
-$("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}`)));
+$("board").append(...season.boards.map((each) => make("option", { value: keyOf(each) }, `${each.title}, ${each.task}${each.layer ? `, by ${each.layer}` : ""}`)));
 $("board").addEventListener("change", (event) => {
   const [name] = location.hash.slice(1).split(/[/?]/);
   location.hash = place(name === "cell" || !name ? "leaderboard" : name, event.target.value);
