@@ -45,6 +45,7 @@ from benchmark.season.resolving import resolve
 TEMPLATE = Path(__file__).with_name("init_season.yaml.j2")
 LEAST_TRAINED = 0.25  # share of the images that a larger test split must leave to train on
 STEPS = {"two_branch_embedding": 600, "scan": 300, "dual_path": 600, "cyclematch": 400}
+STEPS |= {"projection": 600}
 BATCH, MOST_EPOCHS = 64, 60
 LARGE = 20_000  # training captions from which on the papers' sizes are kept
 SHARE_OF_VECTORS = 2  # training captions per number that PCA keeps
@@ -183,7 +184,7 @@ def offers(weights_dir: Path) -> list[str]:
     with suppress(UserError):
         timm_cnn.whereabouts(STRONG, weights_dir)
         settings = f"{{network: {STRONG}, input_size: 260, grid: 6, standardise: true}}"
-        lines.append(f"image: {settings}  # 4 images a second on one core")
+        lines.append(f"image: {settings}  # some 16 images a second on one core")
     for path in sorted(weights_dir.glob("*/model.safetensors")):
         with suppress(UserError):
             folder = transformer.whereabouts(SentenceEncoder(weights=str(path.parent))).name
