@@ -5,6 +5,7 @@ from benchmark.boards.claim_ledger import (
     Finding,
     Leader,
     LedgerRow,
+    Made,
     Measured,
     Place,
     SeasonClaims,
@@ -41,8 +42,18 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Findin
 
 
 def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
-    """title -> mean and letters"""
-    return [Place(title=title, mean=mean, letters=own) for title, (mean, own) in rows.items()]
+    """title -> mean and letters; the interval is ten points to both sides."""
+    facts = {"flags": {"extra input": "x", "best early": "y"}}
+    return [
+        Place(title=title, mean=mean, letters=own, low=mean - 10, high=mean + 10, **facts)
+        for title, (mean, own) in rows.items()
+    ]
+
+
+def made() -> Made:
+    facts = {"trainings": 4, "epochs": [3, 9], "images": 1000, "hours": 2.5, "commits": ["abc+"]}
+    facts |= {"seeds": [0, 1], "settings": ["a machine"], "notes": {"seed 1: late": ["A | b"]}}
+    return Made(**facts)
 
 
 def season(name: str, *claims: Finding, **facts: object) -> SeasonClaims:
@@ -50,17 +61,14 @@ def season(name: str, *claims: Finding, **facts: object) -> SeasonClaims:
     leader = Leader(
         task="retrieval",
         metric="rsum",
-        low=190.0,
-        high=210.0,
         is_compared=True,
         places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
-        lacks=["extra input"],
     )
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"
+    known["made"] = made()
     measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
-    about = {"title": f"Season {name}", "commits": ["abc"], "versions": ["2.0"]}
-    return SeasonClaims(season=name, datasets=[measured], **about)
+    return SeasonClaims(season=name, title=f"Season {name}", datasets=[measured])
 
 
 def row(*claims: Finding) -> LedgerRow:

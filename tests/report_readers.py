@@ -73,9 +73,9 @@ def page(dataset: str) -> str:
 
 
 def on_readme(dataset: str) -> str:
-    """What README.md says of a dataset."""
-    parts = re.split(r"^(?=## )", README.read_text(), flags=re.MULTILINE)
-    return next(part for part in parts if part.startswith(f"## Dataset {dataset}"))
+    """What README.md says of a dataset: before all headings, or beneath its own."""
+    first, *parts = re.split(r"^(?=## )", README.read_text(), flags=re.MULTILINE)
+    return next((part for part in parts if part.startswith(f"## Dataset {dataset}")), first)
 
 
 def links(path: Path) -> list[str]:

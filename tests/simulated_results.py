@@ -52,7 +52,7 @@ class Shares(NamedTuple):
 
 
 def judged(setting: Setting, runs: int, seed: int) -> Shares:
-    """How often the interval has the true difference, and equal results are told apart."""
+    """How often the interval has the true difference, and equal results are said to differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
     arguments = argparse.Namespace(margin=0.0)
     arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)

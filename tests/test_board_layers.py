@@ -210,9 +210,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
     said = {"crowd": ("holds", "reversed", True), "experts": ("holds", "undecided", False)}
     finding = Finding(**facts, layers=said)
     data = {"dataset": "d", "title": "D", "split": "s", "images": 9, "leaders": []}
-    of = SeasonClaims(
-        season="try", title="T", commits=[], versions=[], datasets=[data | {"claims": [finding]}]
-    )
+    of = SeasonClaims(season="try", title="T", datasets=[data | {"claims": [finding]}])
     (told,) = of_layers([of])
     assert told["told"] == 1 and told["layers"] == ["crowd", "experts"]
     assert told["changed"] == [

@@ -1,4 +1,4 @@
-"""Datasets of a season whose titles would be the same are told apart by their names."""
+"""Datasets of a season whose titles would be the same are distinguished by their names."""
 
 from pathlib import Path
 

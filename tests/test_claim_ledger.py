@@ -29,13 +29,13 @@ from benchmark.stats.verdicts import Conclusion, Size
     [
         (["not run"], "untested"),
         (["undecided", "not run"], "undecided"),
-        (["holds", "undecided"], "replicated"),
-        (["holds", "reversed"], "mixed"),
-        (["holds", "no difference beyond the margin"], "mixed"),
-        (["undecided", "no difference beyond the margin"], "null"),
-        (["no difference beyond the margin", "reversed"], "reversed"),
-        (["does not hold: better"], "unlike"),
-        (["does not hold: worse", "undecided"], "unlike"),
+        (["holds", "undecided"], "holds"),
+        (["holds", "reversed"], "depends on the test"),
+        (["holds", "no difference beyond the margin"], "depends on the test"),
+        (["undecided", "no difference beyond the margin"], "no difference"),
+        (["no difference beyond the margin", "reversed"], "the opposite"),
+        (["does not hold: better"], "a difference where none is claimed"),
+        (["does not hold: worse", "undecided"], "a difference where none is claimed"),
     ],
 )
 def test_the_group_follows_from_all_findings(conclusions, group):
@@ -170,6 +170,16 @@ def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak
     (again,) = judged_again(ledger(seasons))
     assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
     assert again.outcome == outcome
+
+
+def test_photographs_come_first_and_of_these_the_strongest_features():
+    """The best row tells which features are stronger, not the order or the names of seasons."""
+    levels = {"z": ("holds", 290.0), "a": ("reversed", 150.0), "m": ("undecided", 250.0)}
+    seasons = [season("drawn", judged("reversed"), title="Photos", split="drawn")]
+    seasons += [at_level(name, *of) for name, of in levels.items()]
+    found = next(of for of in ledger(seasons) if of.findings)
+    assert [of.place for of in found.photographs] == ["Photos (z)", "Photos (m)", "Photos (a)"]
+    assert [of.place for of in found.findings][-1] == "Photos (drawn)"
 
 
 def test_a_file_that_is_none_names_itself(tmp_path):

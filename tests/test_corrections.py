@@ -339,7 +339,7 @@ def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
     for of in read_boards(read_params()):
         plain, corrected, dual = (of.row(SCAN + end) for end in ("", "_nnn", "_dual_softmax"))
         assert (corrected.title, dual.title) == (
-            f"{plain.title}, nnn",
+            f"{plain.title}, nearest-neighbour normalisation",
             f"{plain.title}, dual softmax",
         )
         assert corrected.declared.fuse.of == [SCAN] and corrected.declared.network == "bottom_up"

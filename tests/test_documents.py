@@ -1,4 +1,5 @@
-"""README and docs: links lead somewhere, pages are up to date, commands exist as they are printed.
+"""README and docs: links lead somewhere, pages are up to date and short, commands exist as they are
+printed.
 
 That the README's own commands run is in test_first_hour.py."""
 
@@ -8,12 +9,15 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from dvc.cli import parse_args
+from report_readers import parsed, plain
 
 from benchmark.__main__ import _module
 
@@ -36,13 +40,44 @@ def commands(text: str) -> list[list[str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """The names that GitHub gives to headings."""
+    """The names that GitHub gives to headings, and those of the ledger's claims."""
     heads = re.findall(r"^#+ (.*)$", CODE.sub("", text), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    names = {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    return names | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_first_screen_of_the_readme_is_short():
+    """Words as a reader sees them, without targets of links and comments of code."""
+    first = parsed(text_of("README.md").split("\n## ")[0])
+    lines = [plain(token) for token in first if token.children]
+    for token in (token for token in first if token.type == "fence"):
+        lines += token.content.splitlines()
+    assert 100 < len(" ".join(line.partition(" #")[0] for line in lines).split()) <= 250
+    findings = text_of("README.md").partition("<!-- findings")[2].partition("<!-- end")[0]
+    assert 3 <= findings.count("\n- ") <= 5
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "reports").glob("*/README.md")), ids=str)
+def test_the_first_screen_of_a_season_is_short(path):
+    """Words with all markup, before the first heading below the title and what is folded."""
+    first = re.split(r"^## |^<details>", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[0]
+    assert 100 < len(first.split()) <= 400
+    assert "rsum" in first or "R\\@1" in first
+    ranks = re.findall(r"^\| (\d+) \|", first, re.MULTILINE)
+    assert 1 <= len(ranks) <= 5 and ranks[0] == "1"
+
+
+def test_the_newest_entry_of_the_changes_is_of_this_version():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    newest = re.search(r"^## (\S+), (\S+)$", text_of("CHANGELOG.md"), re.MULTILINE)
+    assert newest.groups() == (version, str(cited["date-released"]))
+    assert cited["version"] == version
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,6 @@ from benchmark.boards.flags import (
     near_chance,
     row_flags,
     time_settings,
-    timed_alone,
     unlike_seeds,
 )
 from benchmark.core.records import Costs
@@ -309,16 +308,11 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
     assert unlike_seeds(first, first) == unlike_seeds(first, external) == ""
 
 
-def test_times_are_of_a_row_alone_only_where_the_records_say_so():
-    for jobs, is_alone, words in (
-        (1, True, ""),
-        (2, False, ", 2 stages at once"),
-        (None, False, ""),
-    ):
+def test_a_setting_of_times_says_how_many_stages_ran_at_once():
+    for jobs, words in ((1, ""), (2, ", 2 stages at once"), (None, "")):
         cell = outcome("a", 0)
         cost = cell.scoring.model_copy(update={"jobs": jobs})
         record = cell.record.model_copy(update={"cost": Costs(scoring=cost)})
         row = standing("a", [replace(cell, record=record, trainings=(cost,))])
-        assert timed_alone(row) == is_alone
         (setting,) = time_settings(row)
         assert words in setting and ("at once" in setting) == bool(words)

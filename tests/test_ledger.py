@@ -27,6 +27,15 @@ from benchmark.stats.verdicts import Size
 COMMITTED = Path(__file__).parent.parent / "reports"
 
 
+def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
+    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
+    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
+    best = lines[0]
+    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
+    assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert not len(gains(told[:1]))
+
+
 def test_a_table_has_a_row_per_finding_part_and_control():
     open_ = judged("undecided", seeds=3)
     control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
@@ -66,23 +75,15 @@ def test_the_matrix_has_effects_by_place_and_drawings_apart():
     assert effects[2] == "\u2715 -2.0, \u25cf +2.0"
 
 
-def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
-    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
-    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
-    best = lines[0]
-    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
-    assert (best["gain"].value, len(lines)) == (40.0, 4)
-    assert not len(gains(told[:1]))
-
-
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     told = season("s", judged("holds"))
     (line,) = leaders([told]).frame.to_dict("records")
     leader = told.datasets[0].leaders[0]
     assert line["best row"] == leader.best.title and line["of rows"] == len(leader.places)
-    assert line["cannot be told apart"] == len(leader.rivals)
+    assert line["not significantly different"] == leader.like(leader.best) == 1
     level = line["level, 95% interval"]
     assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)
+    assert line["read with care"] == "extra input"  # the gravest alone
 
 
 def test_tables_and_figures_stand_with_the_pages_that_show_them():
@@ -124,7 +125,7 @@ class TestPages:
         assert "**0 hold**, **none fails**, 1 hold in one test and fail in another" in text
         for of in ledger([]):
             assert text.count(f'<a id="{anchor(of)}"></a>') == 1
-        assert text.count("](#") == 1  # a claim was tested
+        assert text.count("](#") == 2  # a claim was tested; seasons
         for letter, (why, remedy) in BLOCKING.items():
             assert f"- **{NAMES[letter]}**: {why}; needed: {remedy};" in text
         for path in ROOT.glob("*.md"):

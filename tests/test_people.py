@@ -1,4 +1,4 @@
-"""The drawn persons: the same every time, told apart by what is seen, described truthfully."""
+"""The drawn persons: the same every time, distinct by what is seen, described truthfully."""
 
 import re
 from collections import Counter

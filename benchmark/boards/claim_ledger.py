@@ -96,11 +96,11 @@ class Place(Strict):
 
     title: str
     mean: float  # of the metric that ranks
-    letters: str  # rows that share none can be told apart
+    letters: str  # rows that share none differ significantly
     low: float | None = None  # ends of the 95% interval; None: there is none
     high: float | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings
-    flags: dict[str, str] | None = None  # name -> sentence; None in older reports
+    flags: dict[str, str] = {}  # name -> sentence, the gravest first
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of
@@ -108,21 +108,29 @@ class Leader(Strict, extra="ignore"):  # which older reports have more of
 
     task: str
     metric: str
-    low: float | None  # ends of the 95% interval of the best; None: there is none
-    high: float | None
-    is_compared: bool  # whether any two rows could be told apart
+    is_compared: bool  # whether any two rows could differ significantly
     places: list[Place]  # of all rows with a result, the best first
-    lacks: list[str]  # what speaks against trusting the best row itself
 
     @property
     def best(self) -> Place:
         return self.places[0]
 
-    @property
-    def rivals(self) -> list[str]:
-        """Titles of the rows that cannot be told apart from the best."""
-        best = set(self.best.letters)
-        return [place.title for place in self.places[1:] if best & set(place.letters)]
+    def like(self, place: Place) -> int:
+        """How many other rows are not significantly different from one."""
+        return sum(bool(set(place.letters) & set(of.letters)) for of in self.places) - 1
+
+
+class Made(Strict):
+    """How the results on a dataset were made, as its records say."""
+
+    seeds: list[int]
+    trainings: int
+    epochs: list[int]  # of the shortest and of the longest training; empty: there is none
+    images: int  # of the training split
+    hours: float  # of all trainings, one after the other
+    settings: list[str]  # in which times were measured; tables of costs count them from 1
+    commits: list[str]  # of the code
+    notes: dict[str, list[str]]  # what is to be known of seeds and commits -> titles of the rows
 
 
 class Measured(Strict, extra="ignore"):
@@ -132,7 +140,7 @@ class Measured(Strict, extra="ignore"):
     title: str
     split: str  # its name; two may have as many test images
     images: int  # of the test split
-    features: str = ""  # what rows are fed: the image network, and the encoders of sentences
+    made: Made
     leaders: list[Leader]
     claims: list[Finding]
 
@@ -142,8 +150,6 @@ class SeasonClaims(Strict):
 
     season: Name
     title: str
-    commits: list[str]  # of the code, as its records name them
-    versions: list[str]  # of torch
     datasets: list[Measured]
 
 
@@ -161,48 +167,23 @@ def read_seasons(folder: Path, season: str = "*") -> list[SeasonClaims]:
 
 
 class Group(StrEnum):
-    """What the tests on photographs together say on a claim: its name, its mark, the answer in
-    brief, and which claims are of it."""
+    """What the tests on photographs together say on a claim, with its mark in the matrix: it holds
+    if it holds in one test or more and fails in none."""
 
-    REPLICATED = "replicated", "●", "holds", "holds in one test or more, fails in none"
-    SMALLER = (
-        "smaller",
-        "◐",
-        "holds, by less than printed",
-        "claims a difference that holds wherever it is decided, by less than printed",
-    )
-    MIXED = "mixed", "±", "depends on the test", "holds in one test, fails in another"
-    NULL = (
-        "null",
-        "○",
-        "no difference",
-        "holds in no test; in one or more, no difference beyond the margin",
-    )
-    REVERSED = (
-        "reversed",
-        "✕",
-        "the opposite",
-        "holds in no test; in one or more, the opposite was measured",
-    )
-    UNLIKE = (
-        "unlike",
-        "≠",
-        "a difference where none is claimed",
-        "claims no difference; holds in no test; in one or more, there is one",
-    )
-    UNDECIDED = "undecided", "?", "undecided", "tested, and nothing is concluded"
-    DRAWINGS = (
-        "drawings",
-        "",
-        "tested on drawings alone",
-        "tested on drawings alone, which decide nothing",
-    )
-    UNTESTED = "untested", "", "untested", "no season has run it"
-    UNCOUNTED = "uncounted", "", "not counted", "is shown and not counted; its entry says why"
+    REPLICATED = "holds", "●"
+    SMALLER = "holds, by less than printed", "◐"  # a difference, wherever it is decided
+    MIXED = "depends on the test", "±"  # holds in one, fails in another
+    NULL = "no difference", "○"  # beyond the margin
+    REVERSED = "the opposite", "✕"
+    UNLIKE = "a difference where none is claimed", "≠"
+    UNDECIDED = "undecided", "?"
+    DRAWINGS = "tested on drawings alone", ""  # which decide nothing
+    UNTESTED = "untested", ""
+    UNCOUNTED = "not counted", ""  # is shown; its entry says why
 
-    def __new__(cls, name: str, mark: str, brief: str, text: str) -> "Group":
-        group = str.__new__(cls, name)
-        group._value_, group.mark, group.brief, group.text = name, mark, brief, text
+    def __new__(cls, brief: str, mark: str) -> "Group":
+        group = str.__new__(cls, brief)
+        group._value_, group.mark = brief, mark
         return group
 
 

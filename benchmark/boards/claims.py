@@ -25,6 +25,7 @@ from benchmark.boards.claim_ledger import (
     Compared,
     Finding,
     Leader,
+    Made,
     Measured,
     Place,
     SeasonClaims,
@@ -43,7 +44,7 @@ from benchmark.papers.printed_tables import (
     sides,
 )
 from benchmark.scoring import METRICS
-from benchmark.season.parameters import DatasetSettings, Params
+from benchmark.season.parameters import Params
 from benchmark.stats import verdicts as rules
 from benchmark.stats.verdicts import WORST_FIRST, Conclusion, Flag, Limit, Pair, Rule
 
@@ -274,34 +275,22 @@ def season_claims(
     layers: Mapping[str, Sequence],
 ) -> SeasonClaims:
     """What the boards of a season say, with the verdicts and the BoardLayers of each dataset."""
-    outcomes = [outcome for board in boards for outcome in board.outcomes]
-    runs = [facts for outcome in outcomes for facts in (*outcome.trainings, outcome.scoring)]
     return SeasonClaims(
         season=params.season,
         title=params.title,
-        commits=sorted({facts.git_commit for facts in runs}),
-        versions=sorted({facts.packages["torch"] for facts in runs}),
         datasets=[
-            _measured(
-                board,
-                params.datasets[board.dataset],
-                verdicts[board.dataset],
-                layers[board.dataset],
-            )
-            for board in boards
+            _measured(board, verdicts[board.dataset], layers[board.dataset]) for board in boards
         ],
     )
 
 
-def _measured(
-    board: Board, settings: DatasetSettings, verdicts: Sequence[Verdict], layers: Sequence
-) -> Measured:
+def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.title,
         split=board.card["split"],
         images=board.card["counts"]["test"]["images"],
-        features=", ".join([settings.image.network, *settings.sentence]),
+        made=made(board),
         leaders=[leader(of) for of in (board.retrieval, board.localisation) if of.ranked],
         claims=[
             Finding(
@@ -325,23 +314,38 @@ def _measured(
     )
 
 
+def made(board: Board) -> Made:
+    trained = [o for row in board.rows for o in row.played if o.history is not None]
+    epochs, notes = sorted({len(outcome.history) for outcome in trained}), {}
+    for row in board.rows:
+        for flag in flags.row_flags(board, row):
+            if flag.letter in flags.OF_MAKING:
+                notes.setdefault(flag.sentence, []).append(row.title)
+    runs = [facts for o in board.outcomes for facts in (*o.trainings, o.scoring)]
+    return Made(
+        seeds=sorted({outcome.record.seed for outcome in board.outcomes}),
+        trainings=len(trained),
+        epochs=[*epochs[:1], *epochs[-1:]],
+        images=board.card["counts"].get("train", {}).get("images", 0),
+        hours=_rounded(sum(outcome.training_seconds for outcome in trained) / 3600),
+        settings=flags.settings_of(board),
+        commits=sorted({facts.git_commit for facts in runs}),
+        notes=notes,
+    )
+
+
 def leader(board: Board) -> Leader:
     """Of a board of one task."""
     ranked, letters = board.ranked, comparisons.rank_letters(board)
     metric = RANKED_BY[ranked[0].task]
     is_alone = metric == "rsum" and len(board.ways) == 1
-    low, high = comparisons.interval(board, ranked[0], metric) or (None, None)
-    best = flags.letters(flags.row_flags(board, ranked[0]))
     return Leader(
         task=ranked[0].task,
         metric=f"rsum of {board.ways[0]} alone" if is_alone else quantity(metric).heading,
-        low=_rounded(low),
-        high=_rounded(high),
         is_compared=comparisons.is_compared(board),
         places=[
             _place(board, row, metric, of_row) for row, of_row in zip(ranked, letters, strict=True)
         ],
-        lacks=[flags.NAMES[letter] for letter in best],
     )
 
 

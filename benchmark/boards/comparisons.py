@@ -289,8 +289,8 @@ def rank_letters(board: Board) -> list[str]:
 
 
 def is_compared(board: Board) -> bool:
-    """Whether any two of `board.ranked`, of one task, could be told apart: the test queries are
-    enough, and something is known of other trainings."""
+    """Whether any two of `board.ranked`, of one task, could differ significantly: the test queries
+    are enough, and something is known of other trainings."""
     ranked = board.ranked
     if len(ranked) < 2 or board.is_small(ranked[0].task):
         return False

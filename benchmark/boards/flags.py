@@ -79,6 +79,8 @@ BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers, a
 }
 GRAVE = "NVTX4WCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
 OF_ROWS = "NVDTGX4CEAJ"  # letters of rows that count against a verdict on them
+FLATTERED = "X4"  # letters of rows that know more than others: the best without them is named, too
+OF_MAKING = "KA"  # letters of how a row was made: their sentences are on the page of the records
 FROM_PAPER = "FG"  # not of own methods: there is no paper
 
 
@@ -316,10 +318,10 @@ def time_settings(row: Row) -> list[str]:
     return sorted(texts)
 
 
-def timed_alone(row: Row) -> bool:
-    """Whether no other stage of a season ran beside its trainings and scorings; older records do
-    not say."""
-    return all(facts.jobs == 1 for facts in row.costs)
+def settings_of(board: Board) -> list[str]:
+    """Those in which times of its rows were measured; external rows have none."""
+    timed = [row for row in board.rows if not row.is_external]
+    return sorted({text for row in timed for text in time_settings(row)})
 
 
 def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:

@@ -7,6 +7,7 @@ the same bytes.
     reports/papers.svg    how many claims of each paper hold
     reports/ledger.svg    every claim as one figure
     README.md             where it asks for them, the main findings
+    reports/records.md    how the results of all seasons were made
     reports/fidelity.md   paper, official code and this implementation, topic by topic; every table
                           and figure of the papers, and where it is
 """
@@ -21,7 +22,7 @@ from benchmark.core.files import write_text
 from benchmark.report import figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
-from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
+from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page, records_page
 
 ROOT = Path("reports")
 FRONT = Path("README.md")  # of the project; where it has START and END, findings stand between them
@@ -40,6 +41,7 @@ def write_ledger() -> Path:
     """Write the pages and the figures; returns the first page."""
     seasons = read_seasons(ROOT)
     write_text(ROOT / "README.md", page(seasons, ROOT))
+    write_text(ROOT / "records.md", records_page(seasons))
     if START in (text := FRONT.read_text(encoding="utf-8") if FRONT.is_file() else ""):
         before, _, rest = text.partition(START)
         told = START + findings(seasons, ledger(seasons)) + END

@@ -116,7 +116,7 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.set_title("Which claims hold on photographs?", fontsize=14, fontweight="bold")
         axes.grid(visible=False)
         present = {row.group for row in rows}
-        handles = {g.brief: Patch(color=colour) for g, colour in GROUPS.items() if g in present}
+        handles = {g: Patch(color=colour) for g, colour in GROUPS.items() if g in present}
         legend_below(figure, list(handles.values()), list(handles))
     return figure
 
@@ -161,7 +161,7 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
     return Line(
         label=row.claim.statement,
         marks=marks,
-        panel=f"{row.group.capitalize()}: {row.group.text} ({count})",
+        panel=f"{row.group.capitalize()} ({count})",
         band=(low, 1) if is_denied else None,
         beside=beside,
     )

@@ -12,7 +12,13 @@ Option = bool | int | float | str | None
 Precision = Literal["float32", "tf32", "bfloat16"]
 Mode = Literal["portable", "intel", "native"]  # core/numerics.py tells what they mean
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
-Correction = Literal["nnn", "inverted_softmax", "qb_norm", "dual_softmax"]  # scoring/corrections.py
+CORRECTIONS = {  # scoring/corrections.py
+    "nnn": "nearest-neighbour normalisation",
+    "inverted_softmax": "inverted softmax",
+    "qb_norm": "QB-Norm",
+    "dual_softmax": "dual softmax",
+}
+Correction = Literal[*CORRECTIONS]
 BROUGHT = "brought"  # family of rows that `score` added
 DRAWN, DETECTORS = "drawn_cnn", "faster_rcnn"  # networks that are not torchvision's classifiers
 TRANSFORMER = "transformer"  # the text encoder that needs no word vectors

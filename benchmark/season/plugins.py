@@ -24,7 +24,7 @@ from benchmark.contracts import HOME, methods
 from benchmark.core.errors import UserError, checked, suggested, unfit
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
-from benchmark.season.parameters import Cell, Correction, Option, Strict
+from benchmark.season.parameters import CORRECTIONS, Cell, Correction, Option, Strict
 
 PACKAGE_ROOT = HOME  # where methods/, datasets/ and seasons/ lie
 CONTRACTS = "benchmark.contracts"
@@ -185,7 +185,7 @@ def corrected_presets(corrections: Mapping[Correction, list[str]], known: Known)
             raise UserError(f"corrections.{how}", expected, suggested(of, able), "correct it")
         method, row = known[of]
         fuse = Fuse(how=how, of=row.fuse.of if row.fuse else [of])
-        title = f"{row.title}, {how.replace('_', ' ')}"
+        title = f"{row.title}, {CORRECTIONS[how]}"
         by_name[f"{of}_{how}"] = method, row.model_copy(update={"title": title, "fuse": fuse})
     return by_name
 

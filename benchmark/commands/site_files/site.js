@@ -125,8 +125,7 @@ function leaderboard() {
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
   start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Presets that share a letter cannot be told apart by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."),
-    played().some((each) => each.place?.flags) ? null : make("p", { class: "failed" }, `Without marks and intervals: the report is older than these, and the dataset is not prepared here. Write the report again: rematch report --season ${season.season}.`));
+    + `Presets that share a letter are not significantly different by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
   const filters = make("div", { class: "filters" }), [first] = played();
   const shared = played().length > 1 ? flagsOf(first).filter(([kind]) => played().every((each) => each.place?.flags?.[kind])) : [];
   if (shared.length) $("page").append(make("p", {}, "All rows: ", ...shared.map(mark)));

@@ -7,26 +7,29 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.flags import time_settings
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import FigureInputs, ReportFigure
-from benchmark.report.pages.result_tables import by_setting, query_seconds, training_seconds
+from benchmark.report.pages.result_tables import query_seconds, training_seconds
 
 SHORTEST = 1e-9  # seconds; a logarithmic axis cannot show a measured zero
 
 
 def cost(inputs: FigureInputs) -> Iterator[ReportFigure]:
     board = inputs.board
-    settings = by_setting(board)
+    settings: dict[str, list[Row]] = {}
+    for row in (row for row in board.ranked if not row.is_external):
+        settings.setdefault("; ".join(time_settings(row)), []).append(row)
     timed = max(settings.values(), key=len, default=[])
     if not timed:
         return
-    query, items = ("image", "caption") if "i2t" in board.ways else ("caption", "image")
+    query, items = ("an image", "caption") if "i2t" in board.ways else ("a caption", "image")
     left_out = sum(map(len, settings.values())) - len(timed)
     yield ReportFigure(
         name="cost",
         figure=quality_and_cost(board, timed),
         alt=f"{board.title}: rsum of {len(timed)} rows against the time to train and of a query",
-        caption=f"A query is a {query} that is encoded and scored with every {items} of the test "
+        caption=f"A query is {query} that is encoded and scored with every {items} of the test "
         "split. The line joins the rows that no other one beats in both; bars are the standard "
         "deviation over seeds. A training that takes 0.0 s is not shown. Rows that are left out, "
         f"as timed otherwise: {left_out}.",

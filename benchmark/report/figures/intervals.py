@@ -35,15 +35,15 @@ def leaderboard(inputs: FigureInputs) -> Iterator[ReportFigure]:
         lines = leaderboard_lines(inputs.board)
         yield ReportFigure(
             name="ranking",
-            figure=intervals(lines, band="not told apart from the best"),
+            figure=intervals(lines, band="not significantly different from the best"),
             alt=f"{inputs.board.title}: all {len(lines)} rows with a result, each with its 95% "
             f"interval, from {lines[0].label} to {lines[-1].label}",
         )
 
 
 def leaderboard_lines(board: Board) -> list[Line]:
-    """One per row with a result, best first. A band is behind those that cannot be told apart from
-    the best, where any two could be."""
+    """One per row with a result, best first. A band is behind those not significantly different
+    from the best, where any two could be."""
     metric = RANKED_BY[board.ranked[0].task]
     letters = comparisons.rank_letters(board)
     if not comparisons.is_compared(board):

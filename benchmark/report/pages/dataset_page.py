@@ -41,7 +41,8 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
         "remarks": result_tables.remarks(board),
         "tuning": tuning(params, board),
         "leakage": leakage(board.card),
-        **{f"cost-{n}": table for n, (_, table) in enumerate(result_tables.costs(board), start=1)},
+        "cost": result_tables.costs(retrieval),
+        "localisation_cost": result_tables.costs(localisation),
     }
 
 
@@ -54,14 +55,7 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
     if localisation.ranked:
         inputs, stem = FigureInputs(board=localisation), f"{board.dataset}-localisation"
         drawn["phrases"] = figures.section("training", inputs, stem, UP)
-    tables, facts = dataset_tables(params, board), []
-    for outcome in board.outcomes:
-        facts += [*outcome.trainings, outcome.scoring]
-    machines = {
-        f"{of.machine}, {f'threads: {of.threads}' if of.device == 'cpu' else of.device}; "
-        f"commit {of.git_commit}; torch {of.packages['torch']}"
-        for of in facts
-    }
+    tables = dataset_tables(params, board)
     measured = [outcome.record.metrics for row in retrieval.ranked for outcome in row.played]
     # What ties add to an R@1 at most, if they count for the method; not known of ranks alone.
     names = [f"{way}_r1_tie_gap" for way in board.ways]
@@ -76,13 +70,9 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         few_queries=few_queries(board),
         tables=tables,
         legend=legend(*leaderboards),
-        budget=budget(board),
-        costs=result_tables.costs(retrieval),
-        localisation_costs=result_tables.costs(localisation),
         spread=spread_of(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
         tie_gap=max(gaps, default=None),
-        machines=sorted(machines),
         features=_features(board),
         twins=_twins(board),
         figures=drawn,
@@ -105,16 +95,6 @@ def legend(*tables: Table) -> str:
         letter for table in tables for cell in table.frame.get("flags", []) for letter in cell or ""
     }
     return ", ".join(f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown)
-
-
-def budget(board: Board) -> dict:
-    """How long was trained; empty where no training has a history."""
-    own = [o for row in board.ranked for o in row.played if o.history is not None]
-    epochs = sorted({len(outcome.history) for outcome in own})
-    known = {"epochs": " to ".join(map(str, dict.fromkeys((*epochs[:1], *epochs[-1:]))))}
-    known["images"] = board.card["counts"].get("train", {}).get("images", 0)
-    known["minutes"] = sum(outcome.training_seconds for outcome in own) / 60
-    return known | {"trainings": len(own)} if own else {}
 
 
 def spread_of(board: Board) -> dict:

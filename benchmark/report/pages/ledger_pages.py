@@ -15,6 +15,7 @@ from benchmark.boards.claim_ledger import (
     Finding,
     Group,
     LedgerRow,
+    Place,
     SeasonClaims,
     judged_again,
     untested_for,
@@ -26,12 +27,13 @@ from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.verdicts import Conclusion
 
+GRAVE = [flags.NAMES[letter] for letter in flags.GRAVE]
+
 
 def ledger_page(
     seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], figures: Mapping[str, str]
 ) -> str:
     """reports/README.md; `figures` are the Markdown of the figures by name."""
-    again, counts = judged_again(rows), Counter(row.group for row in rows)
     # Photographs on which rows reach furthest come first.
     places = {f.place: f.level for row in rows for f in row.photographs}
     places = sorted(places, key=places.__getitem__, reverse=True)
@@ -43,16 +45,13 @@ def ledger_page(
         "ledger.md.j2",
         figures=figures,
         seasons=seasons,
-        counts=counts,
-        counted=len(rows) - counts[Group.UNCOUNTED],
+        **numbers(rows),
         withheld=sum(row.is_withheld for row in rows),
-        group=Group,
         blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
-        again=Counter(of.outcome for of in again),
+        again=Counter(of.outcome for of in judged_again(rows)),
         gains=gains(seasons),
         layers=of_layers(seasons),
-        papers=papers(),
         of_papers=of_papers,
         matrices={name: matrix(of_paper, places) for name, of_paper in of_papers.items()},
         anchor=anchor,
@@ -63,30 +62,46 @@ def ledger_page(
 
 
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
-    """Markdown for the first page of a project: what photographs say of the first headline of each
-    paper, and the best row on them."""
+    """Markdown for the first page of a project: what photographs say of the first headline with a
+    printed number of each paper, and the best row on them."""
     of_claim, told = {(row.paper, row.claim.id): row for row in rows}, []
     for name, paper in papers().items():
         heads = [of_claim[name, claim.id] for claim in paper.claims if claim.headline]
-        for row in [row for row in heads if row.photographs][:1]:
+        for row in [row for row in heads if row.photographs]:
             decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
             finding = (decided or row.photographs)[0]
-            told.append((row, finding, finding.compared))
+            if finding.compared.printed is not None:
+                surname, *others = [of.split()[-1] for of in paper.paper.authors.split(", ")]
+                of_paper = f"{surname}{' et al.' * bool(others)} {paper.paper.year}"
+                told.append((of_paper, row, finding, finding.compared))
+                break
     best = max(
         (
-            (place.mean, data, place)
+            (place.mean, season, leader, place)
             for season in seasons
             for data in season.datasets
             for leader in data.leaders
             for place in leader.places
             if data.split != DRAWN and leader.metric == "rsum"
-            # A row that sees other test queries is no answer to one of them.
-            if flags.NAMES["4"] not in (place.flags or {})
+            if not place.flags.keys() & {flags.NAMES[of] for of in flags.FLATTERED}
         ),
         key=itemgetter(0),
         default=None,
     )
-    return filled("findings.md.j2", findings=told, best=best, difference=difference, signed=signed)
+    helpers = {"anchor": anchor, "difference": difference, "level": level, "signed": signed}
+    return filled("findings.md.j2", findings=told, best=best, **helpers, **numbers(rows))
+
+
+def numbers(rows: Sequence[LedgerRow]) -> dict:
+    """How many claims there are, and how many in each group."""
+    counts = Counter(row.group for row in rows)
+    counted = len(rows) - counts[Group.UNCOUNTED]
+    return {"counts": counts, "counted": counted, "group": Group, "papers": papers()}
+
+
+def records_page(seasons: Sequence[SeasonClaims]) -> str:
+    """reports/records.md: how the results of all seasons were made."""
+    return filled("records.md.j2", seasons=seasons)
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
@@ -175,25 +190,31 @@ def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
-    """The best row of every board, with its interval, those that cannot be told apart from it, and
-    what speaks against trusting it."""
+    """The best row of every board, with its interval, those not significantly different, and what
+    speaks against trusting it."""
     lines = [
         {
-            "board": f"{data.title} ({season.season}), {leader.task}",
+            "season": season.title,
+            "board": f"{data.title}, {leader.task}",
             "test images": data.images,
-            "features": data.features,
             "best row": leader.best.title,
             "metric": leader.metric,
-            "level, 95% interval": Number(value=leader.best.mean, low=leader.low, high=leader.high),
-            "cannot be told apart": len(leader.rivals) if leader.is_compared else None,
+            "level, 95% interval": level(leader.best),
+            "not significantly different": leader.like(leader.best) if leader.is_compared else None,
             "of rows": len(leader.places),
-            "read with care": ", ".join(leader.lacks),
+            "read with care": ", ".join(name for name in leader.best.flags if name in GRAVE),
         }
         for season in seasons
         for data in season.datasets
         for leader in data.leaders
     ]
     return Table.of("Who leads", lines)
+
+
+def level(place: Place) -> Number:
+    """The mean with its interval; a dagger marks one that says nothing of other trainings."""
+    note = DAGGER * place.is_of_these_trainings
+    return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
 def claim_table(findings: Sequence[Finding]) -> Table:

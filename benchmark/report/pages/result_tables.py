@@ -17,6 +17,7 @@ from benchmark.core.records import Record
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
+from benchmark.season.parameters import CORRECTIONS
 
 COARSE = "*"
 S = "overlap_s"
@@ -27,14 +28,14 @@ BESIDE = {  # task -> metrics of the leaderboard beside that which ranks
     "retrieval": ("i2t_r1", "t2i_r1"),
     "localisation": ("p2r_r5", "p2r_r10"),
 }
-MOST = 15  # rows of a board that the first page shows whole
+SHOWN = 5  # rows on the first page of a season, without external ones
 IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 
 def leaderboard(board: Board) -> Table:
     """A row per preset, best first, those without a result last: the metric that ranks with its
-    interval, two metrics beside it, the group of rows that cannot be told apart, the seeds, and the
-    letters of the gravest flags."""
+    interval, two metrics beside it, the group of rows that are not significantly different, the
+    seeds, and the letters of the gravest flags."""
     task = board.rows[0].task if board.rows else "retrieval"
     metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
     metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
@@ -55,17 +56,15 @@ def leaderboard(board: Board) -> Table:
     return Table.of(f"{board.title}: {task}", lines, ids)
 
 
-def first_page(board: Board) -> tuple[Table, list[int]]:
-    """The leaderboard and the ranks that it shows: of a long board the best of every method and the
-    rows of no paper; no ranks where it is whole."""
-    table = leaderboard(board)
-    if len(table) <= MOST:
-        return table, []
-    best = {row.method: row.preset for row in reversed(board.ranked)}.values()
-    rows = [board.row(preset) for preset in table.frame.index]
-    kept = [row.preset in best or row.is_own or row.is_external for row in rows]
-    ranks = [rank for rank, is_kept in enumerate(kept, start=1) if is_kept]
-    return Table(table.title, table.frame[kept]), ranks if len(ranks) < len(rows) else []
+def first_page(board: Board) -> Table:
+    """Rows of the leaderboard with their ranks: the best of each method, then the next best ones,
+    up to SHOWN, and all external ones."""
+    table, best = leaderboard(board), {row.method: row for row in reversed(board.ranked)}
+    ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
+    kept = {*ordered[:SHOWN], *(row for row in board.ranked if row.is_external)}
+    frame = table.frame.drop(columns=["group", "seeds"], errors="ignore")
+    frame.insert(0, "rank", range(1, len(frame) + 1))
+    return Table(table.title, frame[[board.row(preset) in kept for preset in frame.index]])
 
 
 def of_direction(board: Board, way: str) -> Table:
@@ -118,44 +117,34 @@ def _of_rows(title: str, rows: Sequence[Row], columns: dict[str, Sequence[object
     return Table.of(title, cells, [row.preset for row in rows])
 
 
-def costs(board: Board) -> list[tuple[str, Table]]:
-    """What the presets cost: a table for each setting in which times were measured, with that
-    setting."""
+def costs(board: Board) -> Table:
+    """What the presets cost, those of external scores left out; settings, where there are several,
+    by their numbers on the page of the records."""
+    known, lines = flags.settings_of(board.whole or board), []
     times = {"per_image": ("encode an image (ms)", 1e3)}
     times["per_caption"] = ("encode a caption (ms)", 1e3)
     times["per_pair"] = (METRICS["per_pair"].heading, 1e6)  # of localisation with encoding both
-    tables = []
-    for setting, rows in by_setting(board).items():
-        lines = []
-        for row in rows:
-            memories = [t.peak_device_memory_mib or 0 for o in row.played for t in o.trainings]
-            memory = max(memories, default=0)
-            epochs = sorted({len(o.history) for o in row.played if o.history is not None})
-            line = {
-                "preset": row.title,
-                "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
-                "training (s)": Number(value=training_seconds(board, row)),
-                "epochs": " to ".join(map(str, sorted({*epochs[:1], *epochs[-1:]}))) or None,
-                "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
-            }
-            for name, (heading, unit) in times.items():
-                if row.task == "retrieval" or name == "per_pair":
-                    of = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
-                    line[heading] = three_digits(unit * median(of)) if of else None
-            lines.append(line)
-        table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
-        table = Table(table.title, table.frame.dropna(axis="columns", how="all"))
-        tables.append((setting, table))
-    return tables
-
-
-def by_setting(board: Board) -> dict[str, list[Row]]:
-    """The ranked rows of a board whose times were measured here, by the settings that these depend
-    on; not those of external scores."""
-    settings: dict[str, list[Row]] = {}
-    for row in (row for row in board.ranked if not row.is_external):
-        settings.setdefault("; ".join(time_settings(row)), []).append(row)
-    return settings
+    rows = [row for row in board.ranked if not row.is_external]
+    for row in rows:
+        memories = [t.peak_device_memory_mib or 0 for o in row.played for t in o.trainings]
+        memory = max(memories, default=0)
+        epochs = sorted({len(o.history) for o in row.played if o.history is not None})
+        numbers = [str(known.index(text) + 1) for text in time_settings(row)]
+        line = {
+            "preset": row.title,
+            "parameters (M)": Number(value=row.record.parameters / 1e6, form=".2f"),
+            "training (s)": Number(value=training_seconds(board, row)),
+            "epochs": " to ".join(map(str, sorted({*epochs[:1], *epochs[-1:]}))) or None,
+            "GPU memory (MiB)": Number(value=memory, form=".0f") if memory else None,
+            "setting": " and ".join(numbers) if len(known) > 1 else None,
+        }
+        for name, (heading, unit) in times.items():
+            if row.task == "retrieval" or name == "per_pair":
+                of = [o.scoring.seconds[name] for o in row.played if name in o.scoring.seconds]
+                line[heading] = three_digits(unit * median(of)) if of else None
+        lines.append(line)
+    table = Table.of(f"{board.title}: cost", lines, [row.preset for row in rows])
+    return Table(table.title, table.frame.dropna(axis="columns", how="all"))
 
 
 def training_seconds(board: Board, row: Row) -> float:
@@ -207,7 +196,8 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     pairs = [("scaled", f"{name} = {record.options[name]}") for name in scaled]
     if declared.fuse:
         members = " and ".join(declared.fuse.of)
-        pairs.append(("fusion", f"{declared.fuse.how} of {members}, options as theirs"))
+        how = CORRECTIONS.get(declared.fuse.how, declared.fuse.how)
+        pairs.append(("fusion", f"{how} of {members}, options as theirs"))
     alphas = [outcome.record.metrics.get("alpha") for outcome in row.played]
     if alphas and None not in alphas:
         weights = ", ".join(f"{alpha:g}" for alpha in alphas)
@@ -218,7 +208,8 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     if declared.start:
         pairs.append(("start", f"continues from {declared.start}"))
     pairs += [("deviation", line) for line in record.deviations if not row.is_own]
-    own = [flag for flag in flags.row_flags(board, row) if flag.letter not in IN_OTHER_ROWS]
+    elsewhere = IN_OTHER_ROWS + flags.OF_MAKING
+    own = [flag for flag in flags.row_flags(board, row) if flag.letter not in elsewhere]
     pairs += [(flags.NAMES[flag.letter], flag.sentence) for flag in own]
     return [*pairs, ("note", declared.note)] if declared.note else pairs
 

@@ -3,7 +3,6 @@
 Each is a template filled from boards. Knows no torch.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,15 +10,13 @@ from benchmark.boards import comparisons, flags
 from benchmark.boards.board_layers import BoardLayer
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.boards.claims import Verdict
-from benchmark.boards.flags import timed_alone
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.relevance_page import relevance_page
-from benchmark.report.pages.result_tables import by_setting, query_seconds, training_seconds
 from benchmark.report.pages.templates import filled
-from benchmark.report.tables import DAGGER, Number, three_digits
+from benchmark.report.tables import DAGGER, Number
 from benchmark.scoring import METRICS
 from benchmark.season.parameters import Params
 from benchmark.stats.significance import ALPHA
@@ -27,8 +24,8 @@ from benchmark.stats.verdicts import Conclusion
 
 UP = "../"  # from papers/ to the folder of the report
 Verdicts = dict[str, list[Verdict]]  # by dataset
-TIE = 1.1  # times closer than this cannot be told apart
 HEADS = {  # of the claims that a sentence names
+    "Claims that hold": (Conclusion.HOLDS,),
     "Claims that do not hold": (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
     "Claims without a difference beyond the margin": (Conclusion.NO_DIFFERENCE,),
 }
@@ -72,23 +69,24 @@ def _readme(
     measured: Sequence[str],
     figures: FigureFolder,
 ) -> str:
-    """The first page: of each dataset a figure, what was found in short, and who leads."""
-    shown = []
-    for board in boards:
-        of_board = {"board": board, "summary": summary(board, verdicts[board.dataset])}
-        of_board |= {"tables": [], "figures": ""}
-        for of_task in (of for of in (board.retrieval, board.localisation) if of.ranked):
-            stem, inputs = f"{board.dataset}-{of_task.ranked[0].task}", FigureInputs(board=of_task)
-            of_board["tables"].append(result_tables.first_page(of_task))
-            of_board["figures"] += figures.section("first", inputs, stem)
-        shown.append(of_board)
+    """The first page: of each dataset and task a figure, who leads, and what was found in short;
+    of the one with most rows before everything else."""
+    shown: list[dict] = []
+    tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
+    for board in sorted(tasks, key=lambda of: -len(of.ranked)):
+        task, table = board.rows[0].task, result_tables.first_page(board)
+        drawn = figures.section("first", FigureInputs(board=board), f"{board.dataset}-{task}")
+        is_told = board.dataset in [of["board"].dataset for of in shown]
+        said = "" if is_told else summary(board.whole, verdicts[board.dataset])
+        of_task = {"board": board, "task": task, "table": table, "figures": drawn}
+        shown.append(of_task | {"summary": said, "legend": legend(table)})
     return filled(
         "readme.md.j2",
         params=params,
         shown=shown,
+        boards=boards,
         layered=[board for board in boards if layers[board.dataset]],
         papers={name: papers()[name].paper.title for name in measured},
-        legend=legend(*(table for of_board in shown for table, _ in of_board["tables"])),
     )
 
 
@@ -148,25 +146,21 @@ def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: Figu
 
 
 def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
-    """Who leads, at what cost, which claims hold, what is missing: the most important first."""
+    """Who leads, which claims hold, what is missing: the most important first."""
     tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
     counted = [verdict for verdict in verdicts if verdict.is_counted]
-    undecided = [v for v in counted if v.conclusion == Conclusion.UNDECIDED]
-    blocking = [[flags.NAMES[flag.letter] for flag in v.flags if flag.blocks] for v in undecided]
-    kept_by = (names[0] if names else "the interval" for names in blocking)
+    counted.sort(key=lambda verdict: not verdict.claim.headline)
     return filled(
         "summary.md.j2",
         board=board,
         few_queries=few_queries(board),
         min_queries=MIN_TEST_QUERIES,
         leaders=[_leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
-        cheapest=_cheapest(board.retrieval),
         tally=claim_tables.tally(verdicts),
         claims={
             head: [v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds]
             for head, kinds in HEADS.items()
         },
-        undecided=dict(Counter(kept_by).most_common()),
         comparable=any(
             paper_tables.YES in paper_tables.answers(paper, board) for paper in papers().values()
         ),
@@ -176,39 +170,25 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
 
 
 def _leader(board: Board) -> dict:
-    """The best row of a task with its interval, and those that cannot be told apart from it."""
+    """The best row of a task with its interval, and those not significantly different."""
     best, *others = board.ranked
     metric = RANKED_BY[best.task]
     first, *letters = comparisons.rank_letters(board)
     ends = result_tables.interval_of(board, best, metric) or Number()
+    of_rows = {row: flags.row_flags(board, row) for row in board.ranked}
+    knows = {row: flags.letters(of, flags.FLATTERED) for row, of in of_rows.items()}
+    fair = next((row for row, more in knows.items() if not more), None)
     is_of_phrases = best.task == "localisation"
     return {
         "task": best.task,
         "title": best.title,
         "metric": METRICS[metric].heading,
         "level": replace(ends, value=best.mean(metric), note=""),
+        "knows": [flags.NAMES[letter] for letter in knows[best]],
+        "fair": f"{fair.title}, {fair.mean(metric):.1f}" if fair else "",
         "has_dagger": ends.note == DAGGER,
         "bounds": [f"{best.mean(name):.1f}" for name in result_tables.LIMITS if is_of_phrases],
         "others": len(others),
         "is_compared": comparisons.is_compared(board),
         "rivals": [r.title for r, of in zip(others, letters, strict=True) if set(first) & set(of)],
-    }
-
-
-def _cheapest(board: Board) -> dict[str, list[str]]:
-    """Of the most rows that were timed alike, and with no other stage beside them, the fastest at a
-    query and to train: those that take as long as the fastest, up to TIE, with their times."""
-    settings = [[row for row in rows if timed_alone(row)] for rows in by_setting(board).values()]
-    timed = max(settings, key=len, default=[])
-    if len(timed) < 2:
-        return {}
-    asked = {row: 1e3 * query_seconds(row) for row in timed}
-    trained = {row: training_seconds(board, row) for row in timed if row.played[0].trainings}
-    return {
-        what: [
-            f"{row.title} ({three_digits(times[row])} {unit}, rsum {row.mean('rsum'):.1f})"
-            for row in sorted(times, key=times.get)
-            if times[row] <= TIE * min(times.values())
-        ]
-        for what, times, unit in (("query", asked, "ms"), ("training", trained, "s"))
     }
