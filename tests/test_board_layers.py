@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import seal_tables
+from made_ledger import made
 from report_seasons import FUSION, IMAGES, OWNERS, draw_nothing, enter_played_season
 from scipy.stats import kendalltau
 
@@ -209,7 +210,7 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
     facts |= {"is_elsewhere": False, "cautions": [], "decisive": None}
     said = {"crowd": ("holds", "reversed", True), "experts": ("holds", "undecided", False)}
     finding = Finding(**facts, layers=said)
-    data = {"dataset": "d", "title": "D", "split": "s", "images": 9, "leaders": []}
+    data = {"dataset": "d", "title": "D", "split": "s", "images": 9, "leaders": [], "made": made()}
     of = SeasonClaims(season="try", title="T", datasets=[data | {"claims": [finding]}])
     (told,) = of_layers([of])
     assert told["told"] == 1 and told["layers"] == ["crowd", "experts"]

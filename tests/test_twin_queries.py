@@ -24,6 +24,7 @@ def made(tmp_path, monkeypatch) -> Board:
     images = pd.read_parquet(folder / "images.parquet")
     files = [f"{number}.png" for number in range(len(images))]
     images.assign(file=files).to_parquet(folder / "images.parquet")
+    builders.seal_tables("made")
     cell = builders.outcome("a", 0, ranks=RANKS, dataset="made", images=3, captions=6)
     card = {"title": "Made", "leakage": LEAKAGE}
     return builders.board(builders.standing("a", [cell], "A"), dataset="made", **card)
