@@ -11,6 +11,7 @@ from operator import itemgetter
 from benchmark.boards import flags
 from benchmark.boards.claim_ledger import (
     DRAWN,
+    OUTCOMES,
     Compared,
     Finding,
     Group,
@@ -46,10 +47,11 @@ def ledger_page(
         figures=figures,
         seasons=seasons,
         **numbers(rows),
-        withheld=sum(row.is_withheld for row in rows),
+        withheld=[row for row in rows if row.is_withheld],
         blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
-        again=Counter(of.outcome for of in judged_again(rows)),
+        again=judged_again(rows),
+        outcomes=OUTCOMES,
         gains=gains(seasons),
         layers=of_layers(seasons),
         of_papers=of_papers,
