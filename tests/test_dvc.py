@@ -357,10 +357,10 @@ def test_what_tune_and_score_added_is_an_input_of_the_report(repository):
 
 
 def test_the_digest_of_a_cell_tells_its_options_and_not_where_its_files_lie():
-    cell = read_params("demo").cells["shapes-vse-0"]
+    cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
     same = cell.model_copy(update={"folder": "results/elsewhere", "keeps": ()})
     assert pipeline.cell_digest(same) == pipeline.cell_digest(cell)
-    changes = {"options": {"epochs": 9}, "method": "scan", "images": "data/features/x", "seed": 7}
+    changes = {"options": {"epochs": 9}, "method": "vse", "images": "data/features/x", "seed": 7}
     changes |= {"numerics": "intel", "threads": 2, "precision": "tf32", "validation_images": 5}
     for name, value in changes.items():
         changed = cell.model_copy(update={name: value})

@@ -30,10 +30,10 @@ SMALL_DEMO = {
             "words": {"size": 8},
         }
     },
-    "presets": ["vse"],
+    "presets": ["scan_t2i_avg"],
     "seeds": [0],
     "device": "cpu",
-    "options": {"vse": {"embedding_size": 8, "word_size": 8, "epochs": 1}},
+    "options": {"scan": {"embedding_size": 8, "word_size": 8, "epochs": 1}},
 }
 SMALL_PETS = {
     "presets": ["two_branch_bidirectional", "cca"],
@@ -127,7 +127,7 @@ def test_the_readme_runs_as_it_is_printed(newcomer, capsys, monkeypatch):
             capsys.readouterr()
             assert main(words) == 0, line
             said[line] = capsys.readouterr().out
-    assert "1 of 1 identical" in said["verify demo --cells shapes-vse-0"]
+    assert "1 of 1 identical" in said["verify demo --cells *scan_t2i_avg*"]
     assert "24 images, 48 captions" in said["init path/to/pets"]
     assert "keeps the contract" in said["check examples/own_method.py"]
     report = Path("reports/pets/README.md").read_text()

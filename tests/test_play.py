@@ -116,7 +116,7 @@ def test_what_is_up_to_date_is_not_run_and_what_does_not_count_has_failed(folder
 
 
 def test_trainings_that_were_never_timed_begin_first_and_then_the_longest(folder):
-    cell = read_params("demo").cells["shapes-vse-0"]
+    cell = read_params("demo").cells["shapes-scan_t2i_avg-0"]
     params = Params(season="s", title="s", device="cpu", datasets={}, feature_sets={})
     params = params.model_copy(update={"cells": {cell.key: cell}})
     never = tasks.of_stage(params, f"train-{cell.key}", "python -m small_stage", ())
@@ -198,7 +198,7 @@ def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(s
 
 def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    old = Path("results/demo/shapes/vse/0")
+    old = Path("results/demo/shapes/scan_t2i_avg/0")
     new = Path(shutil.copytree(old, tmp_path / "0"))
     record = read_record(new)
     rsum = f"{record.metrics['rsum']:.2f}"
@@ -225,7 +225,7 @@ def test_verify_compares_the_ranks_of_all_relevant_items(tmp_path, monkeypatch):
 
     def told(*names: str) -> str:
         for folder, name in zip(folders, names, strict=True):
-            shutil.copytree("results/demo/shapes/vse/0", folder, dirs_exist_ok=True)
+            shutil.copytree("results/demo/shapes/scan_t2i_avg/0", folder, dirs_exist_ok=True)
             write_scores(folder / RANKS, Scores(ranks={"i2t": kept[name]}))
         return verify.compared(*folders, None)[2]
 
@@ -258,8 +258,8 @@ def test_another_folder_wrong_names_and_a_second_one_are_refused(tmp_path, monke
     monkeypatch.chdir(ROOT)
     assert main(["play", "flicker8k"]) == 2
     assert "did you mean flickr8k?" in capsys.readouterr().err
-    assert main(["play", "demo", "--only", "shapes-vze-0"]) == 2
-    assert "did you mean shapes-vse-0?" in capsys.readouterr().err
+    assert main(["play", "demo", "--only", "shapes-scam_t2i_avg-0"]) == 2
+    assert "did you mean shapes-scan_t2i_avg-0?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
