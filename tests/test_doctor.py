@@ -72,4 +72,4 @@ def test_a_network_that_proposes_needs_its_own_weights(folder, capsys):
 
 def test_committed_trainings_tell_what_they_took(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert "9 of them took " in doctor.costs(read_params("demo"))
+    assert "8 of them took " in doctor.costs(read_params("demo"))
