@@ -1,5 +1,6 @@
 """Rows and claims by further layers of relevance: boards, bounds, order, verdicts, page."""
 
+import json
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -218,6 +219,18 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
         {"claim": claim, "layer": "crowd", "own": Conclusion.HOLDS, "here": Conclusion.REVERSED}
     ]
     assert of_layers([of.model_copy(update={"datasets": []})]) == []
+
+
+def test_the_site_has_a_board_by_each_layer(season, board):
+    pytest.importorskip("itables", reason="the extra site is not installed")
+    assert main(["site", "try", "--public", "out"]) == 0
+    text = Path("out/data/season.js").read_text().partition("=")[2].rstrip(";\n")
+    boards = [of for of in json.loads(text)["boards"] if of["dataset"] == "open"]
+    assert [of["layer"] for of in boards if of["task"] == "retrieval"] == ["", "friends", "all"]
+    for shown in boards[1:]:
+        here = board.under(shown["layer"])
+        rsum = {row.preset: row.mean("rsum") for row in here.rows}
+        assert {row["preset"]: row["metrics"]["rsum"] for row in shown["rows"]} == rsum
 
 
 def test_judge_takes_presets_by_a_layer(season, board, capsys):
