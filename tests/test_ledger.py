@@ -121,7 +121,9 @@ class TestPages:
         text = written.read_text()
         said = [(name, claim) for name, paper in papers().items() for claim in paper.claims]
         total = sum(claim.uncounted == "" for _, claim in said)
-        assert f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs" in text
+        assert (
+            f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs" in text
+        )
         assert "**0 hold**, **none fails**, 1 hold in one test and fail in another" in text
         for of in ledger([]):
             assert text.count(f'<a id="{anchor(of)}"></a>') == 1
