@@ -48,7 +48,6 @@ def ledger_page(
         seasons=seasons,
         **numbers(rows),
         withheld=[row for row in rows if row.is_withheld],
-        blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
         again=judged_again(rows),
         outcomes=OUTCOMES,
@@ -199,12 +198,12 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "season": season.title,
             "board": f"{data.title}, {leader.task}",
             "test images": data.images,
+            "rows": len(leader.places),
             "best row": leader.best.title,
             "metric": leader.metric,
             "level, 95% interval": level(leader.best),
             "not significantly different": leader.like(leader.best) if leader.is_compared else None,
-            "of rows": len(leader.places),
-            "read with care": ", ".join(name for name in leader.best.flags if name in GRAVE),
+            "flags": ", ".join(name for name in leader.best.flags if name in GRAVE),
         }
         for season in seasons
         for data in season.datasets
@@ -223,7 +222,8 @@ def claim_table(findings: Sequence[Finding]) -> Table:
     """A row per finding on a claim, and of a claim with several parts a row for each."""
     lines = []
     for finding in findings:
-        head = {"test": finding.place, "verdict": finding.conclusion, "needed": finding.needs}
+        head = {"test": finding.place, "verdict": finding.conclusion}
+        head["would decide it"] = finding.needs
         alone = len(finding.parts) == 1
         lines += [] if alone else [head]
         for part in finding.parts:
@@ -241,7 +241,7 @@ def claim_table(findings: Sequence[Finding]) -> Table:
                 control = f"{INDENT}control: {of.first} over {of.second}"
                 said = {"test": control, "verdict": of.conclusion, "metric": of.metric}
                 lines.append(said | {"difference, 95% interval": difference(of)})
-    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "needed")
+    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "would decide it")
     return Table.of("Tests", [{name: line.get(name) for name in order} for line in lines])
 
 
