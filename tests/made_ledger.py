@@ -52,7 +52,7 @@ def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
 
 def made() -> Made:
     facts = {"trainings": 4, "epochs": [3, 9], "images": 1000, "hours": 2.5, "commits": ["abc+"]}
-    facts |= {"seeds": [0, 1], "settings": ["a machine"], "notes": {"seed 1: late": ["A | b"]}}
+    facts |= {"seeds": [0, 1], "settings": ["a machine"]}
     return Made(**facts)
 
 

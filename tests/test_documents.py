@@ -20,6 +20,7 @@ from dvc.cli import parse_args
 from report_readers import parsed, plain
 
 from benchmark.__main__ import _module
+from benchmark.boards import flags
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -122,3 +123,12 @@ def test_the_pages_are_built(tmp_path):
     done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site/season-file/index.html").is_file()
+
+
+def test_every_flag_stands_in_the_table_of_flags():
+    table = text_of("docs/statistics.md").partition("## Flags")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    told = {row[0]: row for row in rows[2:] if len(row) == 5 and len(row[0]) == 1}
+    assert {letter: row[1] for letter, row in told.items()} == flags.NAMES
+    blocking = {letter: row[4] for letter, row in told.items() if row[3]}
+    assert blocking == flags.BLOCKING

@@ -130,7 +130,6 @@ class Made(Strict):
     hours: float  # of all trainings, one after the other
     settings: list[str]  # in which times were measured; tables of costs count them from 1
     commits: list[str]  # of the code
-    notes: dict[str, list[str]]  # what is to be known of seeds and commits -> titles of the rows
 
 
 class Measured(Strict, extra="ignore"):

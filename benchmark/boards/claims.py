@@ -316,11 +316,7 @@ def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Me
 
 def made(board: Board) -> Made:
     trained = [o for row in board.rows for o in row.played if o.history is not None]
-    epochs, notes = sorted({len(outcome.history) for outcome in trained}), {}
-    for row in board.rows:
-        for flag in flags.row_flags(board, row):
-            if flag.letter in flags.OF_MAKING:
-                notes.setdefault(flag.sentence, []).append(row.title)
+    epochs = sorted({len(outcome.history) for outcome in trained})
     runs = [facts for o in board.outcomes for facts in (*o.trainings, o.scoring)]
     return Made(
         seeds=sorted({outcome.record.seed for outcome in board.outcomes}),
@@ -330,7 +326,6 @@ def made(board: Board) -> Made:
         hours=_rounded(sum(outcome.training_seconds for outcome in trained) / 3600),
         settings=flags.settings_of(board),
         commits=sorted({facts.git_commit for facts in runs}),
-        notes=notes,
     )
 
 
@@ -382,7 +377,7 @@ def compared(pair: Pair) -> Compared:
         seeds=limit.seeds,
         images=limit.images,
         seeds_beside=limit.seeds_beside,
-        remedy=flags.BLOCKING[pair.blocked.letter][1] if pair.blocked else "",
+        remedy=flags.BLOCKING[pair.blocked.letter] if pair.blocked else "",
         controls=[compared(control) for control in pair.controls],
         withheld=pair.withheld,
     )

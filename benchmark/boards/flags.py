@@ -1,7 +1,7 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
 Derived when a report is made, so that records which are older than a flag have it, too. Nothing is
-concluded where a flag blocks; BLOCKING is the whole list, which the ledger prints.
+concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,30 +57,23 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "2": "no control",
     "3": "narrow margin",
 }
-BLOCKING = {  # what keeps a verdict from being reached, whatever the numbers, and what would help
-    "L": ("fewer than 100 test queries in a direction", "100 test queries"),
-    "M": ("both rows have the same ranks", "rows that differ"),
-    "Y": ("times taken in different settings, or beside other work", "times of one idle machine"),
-    "N": ("a row is near chance", "a row above chance"),
-    "D": ("fine-tuning left a row worse than it began", "fine-tuning that helps"),
-    "U": (
-        "the season gives the two rows unequal settings, or the claim's entry names a reason",
-        "equal settings",
-    ),
-    "H": ("one of two methods had trials on validation, and the other had none", "equal trials"),
-    "G": (
-        "one row reads another text encoder than its paper, and the other does not",
-        "the paper's text encoder",
-    ),
-    "Z": ("S depends on the number of bins", "S of more scores"),
-    "S": ("the spread of trainings is not known", f"{ENOUGH} seeds"),
-    "O": ("nothing varies", "further seeds"),
-    "2": ("it would be against the paper, and no other set-up says the same", "a control"),
+BLOCKING = {  # what would help where a flag keeps a verdict from being reached
+    "L": "100 test queries",
+    "M": "rows that differ",
+    "Y": "times of one idle machine",
+    "N": "a row above chance",
+    "D": "fine-tuning that helps",
+    "U": "equal settings",
+    "H": "equal trials",
+    "G": "the paper's text encoder",
+    "Z": "S of more scores",
+    "S": f"{ENOUGH} seeds",
+    "O": "further seeds",
+    "2": "a control",
 }
 GRAVE = "NVTX4WCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
 OF_ROWS = "NVDTGX4CEAJ"  # letters of rows that count against a verdict on them
 FLATTERED = "X4"  # letters of rows that know more than others: the best without them is named, too
-OF_MAKING = "KA"  # letters of how a row was made: their sentences are on the page of the records
 FROM_PAPER = "FG"  # not of own methods: there is no paper
 
 

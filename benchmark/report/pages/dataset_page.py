@@ -2,8 +2,6 @@
 
 from math import isinf
 
-import pandas as pd
-
 from benchmark.boards import boards, comparisons, flags
 from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.contracts.datasets import SPLITS
@@ -143,8 +141,8 @@ def _twins(board: Board) -> dict:
     return facts | {"all": comparisons.twins_in_all(board.card)} if changes else {}
 
 
-def _features(board: Board) -> Table:
-    """The features that were used, and by which methods."""
+def _features(board: Board) -> list[str]:
+    """The features that were used, and by which methods: a line each."""
     methods: dict[tuple[str, str], set[str]] = {}
     for record in (outcome.record for outcome in board.outcomes):
         images, text = record.image_features, record.text_features
@@ -153,5 +151,7 @@ def _features(board: Board) -> Table:
         parts = [f"{text['vocabulary']} words"] if "vocabulary" in text else []
         parts += [str(text[key]) for key in ("encoder", "vectors") if key in text]
         methods.setdefault((used, ", ".join(parts) or "never read"), set()).add(record.method)
-    lines = [(*used, ", ".join(sorted(of))) for used, of in methods.items()]
-    return Table("Features", pd.DataFrame(lines, columns=["images", "text", "methods"]))
+    return [
+        f"{', '.join(sorted(of))}. Images: {images}. Text: {text}"
+        for (images, text), of in methods.items()
+    ]

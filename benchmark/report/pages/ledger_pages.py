@@ -15,6 +15,7 @@ from benchmark.boards.claim_ledger import (
     Compared,
     Finding,
     Group,
+    Leader,
     LedgerRow,
     Place,
     SeasonClaims,
@@ -48,7 +49,6 @@ def ledger_page(
         seasons=seasons,
         **numbers(rows),
         withheld=[row for row in rows if row.is_withheld],
-        blocking={flags.NAMES[letter]: of for letter, of in flags.BLOCKING.items()},
         leaders=leaders(seasons),
         again=judged_again(rows),
         outcomes=OUTCOMES,
@@ -83,9 +83,8 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
             for season in seasons
             for data in season.datasets
             for leader in data.leaders
-            for place in leader.places
             if data.split != DRAWN and leader.metric == "rsum"
-            if not place.flags.keys() & {flags.NAMES[of] for of in flags.FLATTERED}
+            for place in best_places(leader)[-1:]
         ),
         key=itemgetter(0),
         default=None,
@@ -192,25 +191,37 @@ def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
-    """The best row of every board, with its interval, those not significantly different, and what
-    speaks against trusting it."""
+    """The best row of every board, photographs first: its interval, those not significantly
+    different, and what speaks against trusting it."""
+    of_all = [(season, data) for season in seasons for data in season.datasets]
+    of_all.sort(
+        key=lambda of: (of[1].split == DRAWN, -max((x.best.mean for x in of[1].leaders), default=0))
+    )
     lines = [
         {
             "season": season.title,
             "board": f"{data.title}, {leader.task}",
             "test images": data.images,
-            "best row": leader.best.title,
+            "rows": len(leader.places),
+            "best row": place.title,
             "metric": leader.metric,
-            "level, 95% interval": level(leader.best),
-            "not significantly different": leader.like(leader.best) if leader.is_compared else None,
-            "of rows": len(leader.places),
-            "read with care": ", ".join(name for name in leader.best.flags if name in GRAVE),
+            "level, 95% interval": level(place),
+            "not significantly different": leader.like(place) if leader.is_compared else None,
+            "flags": ", ".join(name for name in place.flags if name in GRAVE),
         }
-        for season in seasons
-        for data in season.datasets
+        for season, data in of_all
         for leader in data.leaders
+        for place in best_places(leader)
     ]
-    return Table.of("Who leads", lines)
+    return Table.of("The best rows", lines)
+
+
+def best_places(leader: Leader) -> list[Place]:
+    """The best row of a board; where it knows more than others, such as the other test queries, the
+    best of the others, too."""
+    more = {flags.NAMES[letter] for letter in flags.FLATTERED}
+    fair = [place for place in leader.places if not place.flags.keys() & more]
+    return [leader.best, *(place for place in fair[:1] if place is not leader.best)]
 
 
 def level(place: Place) -> Number:
@@ -223,7 +234,8 @@ def claim_table(findings: Sequence[Finding]) -> Table:
     """A row per finding on a claim, and of a claim with several parts a row for each."""
     lines = []
     for finding in findings:
-        head = {"test": finding.place, "verdict": finding.conclusion, "needed": finding.needs}
+        head = {"test": finding.place, "verdict": finding.conclusion}
+        head["would decide it"] = finding.needs
         alone = len(finding.parts) == 1
         lines += [] if alone else [head]
         for part in finding.parts:
@@ -241,7 +253,7 @@ def claim_table(findings: Sequence[Finding]) -> Table:
                 control = f"{INDENT}control: {of.first} over {of.second}"
                 said = {"test": control, "verdict": of.conclusion, "metric": of.metric}
                 lines.append(said | {"difference, 95% interval": difference(of)})
-    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "needed")
+    order = ("test", "verdict", "metric", "difference, 95% interval", "printed", "would decide it")
     return Table.of("Tests", [{name: line.get(name) for name in order} for line in lines])
 
 

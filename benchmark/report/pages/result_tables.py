@@ -58,10 +58,13 @@ def leaderboard(board: Board) -> Table:
 
 def first_page(board: Board) -> Table:
     """Rows of the leaderboard with their ranks: the best of each method, then the next best ones,
-    up to SHOWN, and all external ones."""
+    up to SHOWN, the last of them for the best own method; and all external ones."""
     table, best = leaderboard(board), {row.method: row for row in reversed(board.ranked)}
     ordered = sorted(board.ranked, key=lambda row: row is not best[row.method])
-    kept = {*ordered[:SHOWN], *(row for row in board.ranked if row.is_external)}
+    shown, own = ordered[:SHOWN], next((row for row in board.ranked if row.is_own), None)
+    if own and own not in shown:
+        shown[-1] = own
+    kept = {*shown, *(row for row in board.ranked if row.is_external)}
     frame = table.frame.drop(columns=["group", "seeds"], errors="ignore")
     frame.insert(0, "rank", range(1, len(frame) + 1))
     return Table(table.title, frame[[board.row(preset) in kept for preset in frame.index]])
@@ -208,8 +211,7 @@ def _remarks(board: Board, row: Row) -> list[tuple[str, str]]:
     if declared.start:
         pairs.append(("start", f"continues from {declared.start}"))
     pairs += [("deviation", line) for line in record.deviations if not row.is_own]
-    elsewhere = IN_OTHER_ROWS + flags.OF_MAKING
-    own = [flag for flag in flags.row_flags(board, row) if flag.letter not in elsewhere]
+    own = [flag for flag in flags.row_flags(board, row) if flag.letter not in IN_OTHER_ROWS]
     pairs += [(flags.NAMES[flag.letter], flag.sentence) for flag in own]
     return [*pairs, ("note", declared.note)] if declared.note else pairs
 
