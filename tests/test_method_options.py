@@ -36,6 +36,8 @@ def test_unknown_option_is_refused_with_the_valid_ones():
         ("scan", {"direction": "up"}, "direction", "t2i or i2t", "'up'"),
         ("dual_path", {"stage": 3}, "stage", "1 or 2", "3"),
         ("two_branch_embedding", {"lambda4": 0.05}, "lambda4", "neighbourhood_sampling", "0.05"),
+        ("cyclematch", {"scaling": "none"}, "scaling", "one of common, component", "'none'"),
+        ("vse_infinity", {"position_size": 5}, "position_size", "an even number", "5"),
     ],
 )
 def test_wrong_values_are_refused_with_their_option(method, options, option, expected, found):
