@@ -39,11 +39,11 @@ def replace_line(path: Path, number: int, *lines: str) -> None:
 
 def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
     """Karpathy's JSON of images with filename, split and captions, for COCO also filepath and
-    cocoid."""
+    cocoid; imgid is the row, if none is given."""
     entries = [
         {
-            **{key: value for key, value in image.items() if key != "captions"},
             "imgid": row,
+            **{key: value for key, value in image.items() if key != "captions"},
             "sentids": [10 * row + k for k in range(len(image["captions"]))],
             "sentences": [
                 {"tokens": text.split(), "raw": text, "imgid": row, "sentid": 10 * row + k}
