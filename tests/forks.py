@@ -5,7 +5,6 @@ process to what is decided when Python or a library starts: numerics, the seed o
 
 import importlib
 import os
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -28,15 +27,6 @@ def python(code: str, folder: Path, *arguments: str) -> Ended:
     """As `python -c CODE ARGUMENTS` in `folder`, with the packages that lie there."""
     program = compile(code, "-c", "exec")
     return run(lambda: exec(program, {"__name__": "__main__"}), folder, arguments)
-
-
-def with_two_hash_seeds(code: str) -> tuple[str, str]:
-    """What `python -c CODE` says in a fork and in a new interpreter, with other hashes."""
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
-    command = [sys.executable, "-c", code]
-    new = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return python(code, ROOT).said, new.stdout
 
 
 def run(

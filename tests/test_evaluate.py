@@ -309,7 +309,9 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
         write()
         assert refusal(cell).expected == "a checkpoint of this version"
         assert not Path("sprung").exists()
-    for rest in (b"", whole[: len(whole) // 2]):
+    place = len(whole) * 2 // 3
+    flipped = whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+    for rest in (b"", whole[: len(whole) // 2], flipped):
         path.write_bytes(rest)
         assert refusal(cell).where == "data/checkpoints/a.pt"
     path.unlink()

@@ -122,6 +122,10 @@ def test_tables_are_the_sentences_without_markup_and_the_phrases_with_boxes(raw)
     assert "7 phrases name the scene or what has no box; no regions." in tables.notes
     assert len(tables.notes) == 3  # nothing is said of what does not occur
     assert entities.pictures(raw)("4.jpg").size == (WIDTH, HEIGHT)
+    files = {path.relative_to(raw).as_posix() for path in entities.inventory(raw)}
+    is_zipped = (raw / "annotations.zip").is_file()
+    assert all((raw / file).is_file() for file in files)
+    assert ("annotations.zip" in files) == is_zipped == ("Sentences/4.txt" not in files)
     card = entities.card()
     assert card.split == "entities" and card.may_publish is False
 

@@ -1,24 +1,12 @@
 """Methods by name and path, and their options: what is accepted and what is refused."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 import pytest
 
 from benchmark.contracts import methods
 from benchmark.core.errors import UserError
-from benchmark.season.plugins import configured, method_of, presets
-
-PRESETS = presets()
-ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_presets_are_accepted_by_their_config(name):
-    method = methods.load(PRESETS[name][0])
-    config = configured(method, ROWS[name].options, f"preset {name}")
-    assert asdict(config) == asdict(method.Config()) | ROWS[name].options
-    given = ROWS[name].start or method.inputs(config).fit
-    assert method.recipe(config) or given, "neither trained, nor fitted, nor from a checkpoint"
+from benchmark.season.plugins import configured, method_of
 
 
 def test_unknown_option_is_refused_with_the_valid_ones():

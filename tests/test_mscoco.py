@@ -84,7 +84,8 @@ def splits(tables) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("restval", "said"), [(True, "are used for training"), (False, "stay unused")]
+    ("restval", "of_restval", "said"),
+    [(True, "train", "are used for training"), (False, "unused", "stay unused")],
 )
 def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
     raw, restval, of_restval, said

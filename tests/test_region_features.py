@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from test_faster_rcnn import tiny as detector
 from torch import nn
-from torchvision.models.detection import FasterRCNN
-from torchvision.models.detection.anchor_utils import AnchorGenerator
-from torchvision.ops import MultiScaleRoIAlign
 
 from benchmark import features
 from benchmark.data.feature_folders import read_array
@@ -46,19 +44,6 @@ class Stub(nn.Module):
     def forward(self, pixels):
         maps = torch.nn.functional.avg_pool2d(self.norm(self.mix(pixels)), 4)
         return maps.mean((2, 3)), maps
-
-
-def detector() -> FasterRCNN:
-    torch.manual_seed(0)
-    backbone = nn.Sequential(nn.Conv2d(3, 8, 9, stride=8, padding=4), nn.ReLU())
-    backbone.out_channels = 8
-    return FasterRCNN(
-        backbone,
-        num_classes=4,
-        rpn_anchor_generator=AnchorGenerator(((12, 24),), ((0.5, 1.0, 2.0),)),
-        box_roi_pool=MultiScaleRoIAlign(["0"], 3, 2),
-        box_head=nn.Sequential(nn.Flatten(), nn.Linear(72, 1024)),
-    ).eval()
 
 
 def pictures_of(changed: int | None = None) -> dict[str, Image.Image]:

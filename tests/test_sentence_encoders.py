@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from oracles import hglmm as naive
+from oracles import layers
 from sklearn.decomposition import FastICA
 
 from benchmark.core.errors import UserError
@@ -252,22 +253,10 @@ def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
 # BiLSTM-max -----------------------------------------------------------------------------------
 
 
-def direction(encoder: bilstm_max.Encoder, suffix: str, x: np.ndarray) -> np.ndarray:
-    """States (n, hidden) of an LSTM over the words of one sentence, gates in PyTorch's order."""
+def states(encoder: bilstm_max.Encoder, suffix: str, x: np.ndarray) -> np.ndarray:
+    """States (n, hidden) of one direction over the words of one sentence."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    parts = [getattr(encoder.enc_lstm, name + suffix).detach().numpy() for name in names]
-    hidden = parts[1].shape[1]
-    h, c, states = np.zeros(hidden), np.zeros(hidden), []
-    for word in x:
-        i, f, g, o = np.split(parts[0] @ word + parts[2] + parts[1] @ h + parts[3], 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        states.append(h)
-    return np.array(states)
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    return layers.lstm(x, *(getattr(encoder.enc_lstm, name + suffix).numpy() for name in names))
 
 
 def sentences_of(*lengths: int) -> list[torch.Tensor]:
@@ -286,7 +275,7 @@ def test_bilstm_max_is_a_loop_over_words(masked):
     vectors = encoder(sentences, masked).numpy()
     for row, sentence in zip(vectors, sentences, strict=True):
         x = sentence.numpy()
-        forward, backward = direction(encoder, "", x), direction(encoder, "_reverse", x[::-1])
+        forward, backward = states(encoder, "", x), states(encoder, "_reverse", x[::-1])
         expected = np.concatenate([forward.max(0), backward.max(0)])
         if not masked and len(x) < 6:  # a padded position counts as zeros
             expected = np.maximum(expected, 0)

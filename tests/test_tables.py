@@ -13,7 +13,6 @@ from benchmark.report import tables
 from benchmark.report.markdown import code, escaped, picture, pipe_table
 from benchmark.report.tables import (
     DAGGER,
-    FORMATS,
     NO_BREAK,
     Code,
     Number,
@@ -148,8 +147,3 @@ class TestMarkdown:
         assert picture("x](y", "p.png") == "![x\\](y](p.png)"
         lines = pipe_table(["a", "b"], [[escaped(HOSTILE), "1"], ["x", "2"]], "lr").splitlines()
         assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {3}
-
-
-@pytest.mark.parametrize("render", FORMATS.values())
-def test_equal_tables_give_equal_text(render):
-    assert render(table_of(*ODD)) == render(table_of(*ODD))
