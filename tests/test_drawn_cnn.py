@@ -1,11 +1,9 @@
 """The network for drawn scenes: its pretraining, on few pictures, and its weights."""
 
-from pathlib import Path
-
 import pytest
 import torch
+from refusals import refused
 
-from benchmark.core.errors import UserError
 from benchmark.encode import drawn_pretraining
 from benchmark.features import drawn_cnn
 
@@ -34,10 +32,8 @@ def test_pretraining_is_the_same_every_time_and_is_what_is_loaded():
 
 
 def test_missing_weights_and_other_networks_are_refused():
-    with pytest.raises(UserError) as caught:
+    do = "run: python -m benchmark.encode.drawn_pretraining"
+    with refused(drawn_cnn.WEIGHTS, found="nothing", do=do):
         drawn_cnn.load("drawn_cnn", None)
-    assert (Path(caught.value.where), caught.value.found) == (drawn_cnn.WEIGHTS, "nothing")
-    assert caught.value.do == "run: python -m benchmark.encode.drawn_pretraining"
-    with pytest.raises(UserError) as caught:
+    with refused("", "drawn_cnn", "'resnet50'"):
         drawn_cnn.load("resnet50", None)
-    assert (caught.value.expected, caught.value.found) == ("drawn_cnn", "'resnet50'")

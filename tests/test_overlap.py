@@ -152,12 +152,18 @@ SPREAD = np.linspace(0.9, 0.99, distribution_overlap.RESAMPLES)
         (0.1, SPREAD, (0.0, 0.1)),  # wholly below zero
         (0.95, SPREAD, (0.9123, 0.9978)),
         (0.97, 2 * SPREAD - 1, (0.9646, 1.0)),
+        (0.35, np.linspace(0.2, 0.4, 201)[::-1], (0.305, 0.495)),  # they lie 0.05 too low
+        (0.35, np.append(np.linspace(0.2, 0.4, 201), np.nan), (0.305, 0.495)),  # one has no pairs
     ],
 )
-def test_an_interval_of_s_lies_in_its_range_and_contains_s(estimate, replicates, expected):
-    low, high = distribution_overlap.interval(estimate, replicates)
+def test_an_interval_of_s_reflects_its_replicates_in_its_range_and_contains_s(
+    estimate, replicates, expected
+):
+    metrics = overlap_interval(estimate, replicates)
+    low, high = metrics["overlap_s_low"], metrics["overlap_s_high"]
     assert (low, high) == pytest.approx(expected, abs=1e-4)
     assert 0 <= low <= estimate <= high <= 1
+    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
 
 
 @pytest.mark.parametrize(
@@ -179,13 +185,3 @@ def test_overlap_metrics_are_of_cosines_or_of_the_support():
     wide = whole_matrices.score_metrics(matched, unmatched)
     assert wide["overlap_range"] == [-1.5, 3.0]
     assert all(type(bound) is float for bound in wide["overlap_range"])  # goes into JSON
-
-
-def test_the_interval_of_s_reflects_its_replicates():
-    replicates = np.random.default_rng(0).permutation(np.linspace(0.2, 0.4, 201))
-    metrics = overlap_interval(0.35, replicates)  # the replicates lie 0.05 too low
-    assert metrics == pytest.approx({"overlap_s_low": 0.305, "overlap_s_high": 0.495})
-    with_a_gap = np.append(replicates, np.nan)  # a resample without unmatched pairs
-    assert overlap_interval(0.35, with_a_gap) == metrics
-    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
-    assert overlap_interval(0.9, replicates)["overlap_s_high"] == 1.0
