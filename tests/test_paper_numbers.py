@@ -6,66 +6,49 @@ import torch
 from benchmark.contracts import methods
 from benchmark.contracts.methods import Inputs, Sizes, vse_infinity
 
-CONSTRAINTS = {"neighbourhood_sampling": True, "lambda3": 0.1, "lambda4": 0.1}
-ADAM = {"optimiser": "adam", "weight_decay": 0.0, "clip_norm": None}
-OF_VSE = {"optimiser": "adam", "batch_size": 128, "clip_norm": 2.0}
-SENTENCES = ADAM | {"batch_size": 500, "learning_rates": [0.0001] * 20}
-PHRASES = ADAM | {"batch_size": 100, "learning_rates": [0.001] * 8, "keeps": "last"}
+# What is printed of a phase ---------------------------------------------------------------------
+
+RATES = "learning_rates"
+OF_SCAN = {"optimiser": "adam", "batch_size": 128, "clip_norm": 2.0}
+VSE = OF_SCAN | {RATES: [0.0002] * 15 + [0.00002] * 15}  # SCAN's Appendix A; VSE++'s code
+WARM_UP = OF_SCAN | {RATES: [0.0005], "terms": vse_infinity.WARM_UP}  # VSE-infinity's code
+REST = OF_SCAN | {RATES: [0.0005] * 14 + [0.00005] * 10, "terms": vse_infinity.REST}
 SGD = {"optimiser": "sgd", "momentum": 0.9}
-RECIPES = [  # method, options, and of each phase what is printed
-    ("scan", {}, [OF_VSE | {"learning_rates": [0.0002] * 15 + [0.00002] * 15}]),
-    ("vse", {}, [OF_VSE | {"learning_rates": [0.0002] * 15 + [0.00002] * 15}]),
-    (
-        *("vse_infinity", {}),
-        [
-            OF_VSE | {"learning_rates": [0.0005], "terms": vse_infinity.WARM_UP},
-            OF_VSE | {"learning_rates": [0.0005] * 14 + [0.00005] * 10, "terms": vse_infinity.REST},
-        ],
-    ),
-    ("vse_infinity", {"warm_up_epochs": 0}, [OF_VSE | {"epochs": 25}]),
-    ("vse_infinity", {"epochs": 1}, [OF_VSE | {"epochs": 1}]),
-    (
-        *("cyclematch", {}),
-        [
-            SGD
-            | {"weight_decay": 0.0005, "batch_size": 500, "draws": "captions"}
-            | {"learning_rates": [0.1] * 20 + [0.01] * 20 + [0.001] * 20}
-        ],
-    ),
-    (
-        *("dual_path", {}),
-        [
-            SGD
-            | {"learning_rates": [0.001] * 240, "batch_size": 32, "draws": "images"}
-            | {"pool": 0, "rates": (), "nesterov": False}
-        ],
-    ),
-    (
-        *("dual_path", {"stage": 2, "lambda1": 1.0, "epochs": 60, "decay_after": 40}),
-        [{"learning_rates": [0.001] * 40 + [0.0001] * 20}],
-    ),
-    ("dual_path", {"lambda1": 1.0, "negatives": "pool"}, [{"pool": 256}]),
+CYCLEMATCH = SGD | {"weight_decay": 0.0005, "batch_size": 500, "draws": "captions"}  # Section 6.4.1
+CYCLEMATCH |= {RATES: [0.1] * 20 + [0.01] * 20 + [0.001] * 20}
+DUAL_PATH = SGD | {"nesterov": False, "batch_size": 32, "draws": "images"}  # Section VI-B
+DUAL_PATH |= {RATES: [0.001] * 240, "pool": 0, "rates": ()}
+STAGE_2 = {"stage": 2, "lambda1": 1.0, "epochs": 60, "decay_after": 40}
+POOL = {"lambda1": 1.0, "negatives": "pool"}
+PROJECTION = {"optimiser": "adam", "batch_size": 256, RATES: [0.001] * 9 + [0.0001] * 3}
+ADAM = {"optimiser": "adam", "weight_decay": 0.0, "clip_norm": None, "captions_per_image": 1}
+SENTENCES = ADAM | {"batch_size": 500, RATES: [0.0001] * 20}  # Sections 5.1 and 5.3
+PHRASES = ADAM | {"batch_size": 100, RATES: [0.001] * 8, "keeps": "last"}  # Section 4.3
+SAMPLING = {"neighbourhood_sampling": True}
+CONSTRAINTS = SAMPLING | {"lambda3": 0.1, "lambda4": 0.1}
+PAIRS = {"captions_per_image": 2, "keeps": "last"}
+ANCHORS = {"epochs": 8, "captions_per_image": 2, "terms": ("phrase_anchor", "image_anchor")}
+
+RECIPES = [  # method, options, phases
+    ("scan", {}, [VSE]),
+    ("vse", {}, [VSE]),
+    ("vse_infinity", {}, [WARM_UP, REST]),
+    ("vse_infinity", {"warm_up_epochs": 0}, [OF_SCAN | {"epochs": 25}]),
+    ("vse_infinity", {"epochs": 1}, [OF_SCAN | {"epochs": 1}]),
+    ("cyclematch", {}, [CYCLEMATCH]),
+    ("dual_path", {}, [DUAL_PATH]),
+    ("dual_path", STAGE_2, [{RATES: [0.001] * 40 + [0.0001] * 20}]),
+    ("dual_path", POOL, [{"pool": 256}]),
     ("dual_path", {"nesterov": True}, [{"nesterov": True}]),
-    (
-        *("projection", {}),
-        [{"optimiser": "adam", "batch_size": 256} | {"learning_rates": [0.001] * 9 + [0.0001] * 3}],
-    ),
-    ("two_branch_embedding", {}, [SENTENCES | {"captions_per_image": 1}]),
-    ("two_branch_embedding", {"neighbourhood_sampling": True}, [{"captions_per_image": 2}]),
-    ("two_branch_similarity", {}, [SENTENCES | {"captions_per_image": 1}]),
-    ("two_branch_phrase_embedding", {}, [PHRASES | {"captions_per_image": 1}]),
-    (
-        *("two_branch_phrase_embedding", {"neighbourhood_sampling": True}),
-        [{"captions_per_image": 2, "keeps": "last"}],
-    ),
-    (  # neighbourhoods count in two more epochs; the last of 8 + 2 is kept
-        *("two_branch_phrase_embedding", CONSTRAINTS),
-        [
-            {"epochs": 8, "captions_per_image": 2, "terms": ("phrase_anchor", "image_anchor")},
-            {"epochs": 2, "captions_per_image": 2, "terms": (), "keeps": "last"},
-        ],
-    ),
-    ("two_branch_phrase_similarity", {}, [PHRASES | {"captions_per_image": 1}]),
+    ("projection", {}, [PROJECTION]),
+    ("two_branch_embedding", {}, [SENTENCES]),
+    ("two_branch_embedding", SAMPLING, [{"captions_per_image": 2}]),
+    ("two_branch_similarity", {}, [SENTENCES]),
+    ("two_branch_phrase_embedding", {}, [PHRASES]),
+    ("two_branch_phrase_embedding", SAMPLING, [PAIRS]),
+    # Neighbourhoods count in two more epochs; the last of 8 + 2 is kept.
+    ("two_branch_phrase_embedding", CONSTRAINTS, [ANCHORS, PAIRS | {"epochs": 2, "terms": ()}]),
+    ("two_branch_phrase_similarity", {}, [PHRASES]),
 ]
 
 
@@ -75,7 +58,7 @@ def test_recipes(method, options, expected):
     for phase, facts in zip(module.recipe(module.Config(**options)), expected, strict=True):
         for name, value in facts.items():
             found = getattr(phase, name)
-            assert found == (pytest.approx(value) if name == "learning_rates" else value), name
+            assert found == (pytest.approx(value) if name == RATES else value), name
 
 
 def test_options_of_two_branch_networks():
@@ -108,9 +91,9 @@ def test_inputs(method):
 # Parameters ------------------------------------------------------------------------------------
 
 
-def fc(into: int, out: int, width: int = 1) -> int:
-    """A fully connected layer with bias, or as many weights of a convolution and biases."""
-    return into * out * width + out
+def fc(into: int, out: int) -> int:
+    """A fully connected layer with bias."""
+    return into * out + out
 
 
 def norm(size: int) -> int:
@@ -146,37 +129,36 @@ LAST = fc(512, 256) + fc(256, 1)
 HEAD = 2048 * 2048 + norm(2048) + 2048 * 2048
 GPO = 2 * 3 * 32 * (32 + 32 + 2) + 32
 REGIONS = fc(2048, 1024) + fc(2048, 512) + fc(512, 1024) + norm(512)
+TEXT_CNN = 20_075 * 300 + norm(300) + text_cnn()
+SECOND = 2 * (fc(1024, 512) + norm(512))  # of phrases, after the first layers
+JOINT = fc(512, 512) + LAST
+FOURTH = 512 * 6144 + norm(6144)  # the last layers of both mappings of a cycle
+TOKENS, VECTORS = (2048, 8481), (4096, 6000)
+
 COUNTS = [  # method, options, sizes of image, text and classes, parameters
-    ("scan", {}, (2048, 8481), OF_WORDS + 2 * GRU),
-    ("scan", {"bidirectional": False}, (2048, 8481), OF_WORDS + GRU),
-    ("vse", {}, (2048, 8481), OF_WORDS + 2 * GRU),
-    ("vse", {"bidirectional": False}, (2048, 8481), OF_WORDS + GRU),
+    ("scan", {}, TOKENS, OF_WORDS + 2 * GRU),
+    ("scan", {"bidirectional": False}, TOKENS, OF_WORDS + GRU),
+    ("vse", {}, TOKENS, OF_WORDS + 2 * GRU),
+    ("vse", {"bidirectional": False}, TOKENS, OF_WORDS + GRU),
     # The code has a batch norm of 1,024 numbers beside, which it never applies.
     ("vse_infinity", {"text": "contextual"}, (2048, 768), REGIONS + fc(768, 1024) + 2 * GPO),
     ("cyclematch", {"variant": "latent"}, (2048, 4096), CYCLE),
     *(
-        ("cyclematch", {"variant": variant}, (2048, 4096), CYCLE + 512 * 6144 + norm(6144))
+        ("cyclematch", {"variant": variant}, (2048, 4096), CYCLE + FOURTH)
         for variant in ("cycle", "i2t2i", "t2i2t", "without_latent", "dual")
     ),
+    ("dual_path", {}, (2048, 20_075, 29_783), TEXT_CNN + 2 * HEAD + 2048 * 29_783),
+    ("two_branch_embedding", {}, VECTORS, BRANCHES),
+    ("two_branch_similarity", {}, VECTORS, BRANCHES + JOINT),
+    ("two_branch_similarity", {"joint_layers": 2}, VECTORS, BRANCHES + LAST),
+    ("two_branch_similarity", {"joint_layers": 1}, VECTORS, BRANCHES + fc(512, 1)),
+    ("two_branch_phrase_embedding", {}, VECTORS, FIRST + SECOND),
+    ("two_branch_phrase_embedding", {"nonlinear": False}, VECTORS, FIRST),
+    ("two_branch_phrase_similarity", {}, VECTORS, FIRST + SECOND + JOINT),
+    ("two_branch_phrase_similarity", {"joint_layers": 2}, VECTORS, FIRST + SECOND + LAST),
+    ("two_branch_phrase_similarity", {"joint_layers": 1}, VECTORS, FIRST + SECOND + fc(512, 1)),
     (
-        *("dual_path", {}, (2048, 20_074 + 1, 29_783)),
-        20_075 * 300 + norm(300) + text_cnn() + 2 * HEAD + 2048 * 29_783,
-    ),
-    ("two_branch_embedding", {}, (4096, 6000), BRANCHES),
-    ("two_branch_similarity", {}, (4096, 6000), BRANCHES + fc(512, 512) + LAST),
-    ("two_branch_similarity", {"joint_layers": 2}, (4096, 6000), BRANCHES + LAST),
-    ("two_branch_similarity", {"joint_layers": 1}, (4096, 6000), BRANCHES + fc(512, 1)),
-    (
-        *("two_branch_phrase_embedding", {}, (4096, 6000)),
-        FIRST + 2 * (fc(1024, 512) + norm(512)),
-    ),
-    ("two_branch_phrase_embedding", {"nonlinear": False}, (4096, 6000), FIRST),
-    (
-        *("two_branch_phrase_similarity", {}, (4096, 6000)),
-        FIRST + 2 * (fc(1024, 512) + norm(512)) + fc(512, 512) + LAST,
-    ),
-    (
-        *("two_branch_phrase_similarity", {"nonlinear": False}, (4096, 6000)),
+        *("two_branch_phrase_similarity", {"nonlinear": False}, VECTORS),
         FIRST + fc(1024, 512) + LAST,
     ),
 ]
