@@ -72,8 +72,8 @@ def refuses(where: object = "", expected: object = "", found: object = "", do: s
     assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {"mine"}
 
 
-def prepared_mine(lines: list[dict] | None = None) -> prepared_tables.Prepared:
-    place(rows() if lines is None else lines)
+def prepared_mine() -> prepared_tables.Prepared:
+    place(rows())
     assert run_fetch() == 0 and run() == 0
     return prepared_tables.read("mine")
 

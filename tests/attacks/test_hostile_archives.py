@@ -22,8 +22,8 @@ ZIP, TAR, MEMBER = Path("a.zip"), Path("a.tar.gz"), "a.txt"
 TEXT = b"Some text.\n"
 
 
-def zipped(*members: tuple[str | zipfile.ZipInfo, bytes], pack: int = zipfile.ZIP_DEFLATED) -> None:
-    with zipfile.ZipFile(ZIP, "w", pack) as file:
+def zipped(*members: tuple[str | zipfile.ZipInfo, bytes]) -> None:
+    with zipfile.ZipFile(ZIP, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members:
             file.writestr(name, content)
 
