@@ -16,7 +16,7 @@ from benchmark.season.plugins import method_of, presets
 
 PRESETS = presets()
 ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}
-TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}
+TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 64, "text_length": 12}
 # On a CPU these start from an approximation by the processor: see benchmark/core/numerics.py.
 APPROXIMATED = {"sqrt", "sqrt_", "acos", "asin", "atan", "tan", "log2", "_cdist_forward"}
 
