@@ -39,11 +39,11 @@ def replace_line(path: Path, number: int, *lines: str) -> None:
 
 def write_karpathy(path: Path, images: Iterable[Mapping]) -> None:
     """Karpathy's JSON of images with filename, split and captions, for COCO also filepath and
-    cocoid."""
+    cocoid; imgid is the row, if none is given."""
     entries = [
         {
-            **{key: value for key, value in image.items() if key != "captions"},
             "imgid": row,
+            **{key: value for key, value in image.items() if key != "captions"},
             "sentids": [10 * row + k for k in range(len(image["captions"]))],
             "sentences": [
                 {"tokens": text.split(), "raw": text, "imgid": row, "sentid": 10 * row + k}
@@ -133,19 +133,14 @@ def _boxed(chain: str, box: tuple[int, int, int, int]) -> str:
 # Features ------------------------------------------------------------------------------------
 
 
-def write_precomp(
-    folder: Path, parts: Mapping[str, Sequence[str]], *, per_row: int = 1, per_line: int = 1
-) -> None:
-    """SCAN's files of each stem (train, dev, ...) with its ids; `per_row` and `per_line` are 5 for
-    one row of features or one line of ids per caption instead of per image."""
+def write_precomp(folder: Path, parts: Mapping[str, Sequence[str]]) -> None:
+    """SCAN's files of each stem (train, dev, ...) with its ids."""
     folder.mkdir(parents=True, exist_ok=True)
     for stem, ids in parts.items():
         captions = [text for image_id in ids for text in sentences(image_id)]
         write_lines(folder / f"{stem}_caps.txt", captions)
-        lines = [image_id for image_id in ids for _ in range(per_line)]
-        write_lines(folder / f"{stem}_ids.txt", lines)
-        features = np.stack([features_of(image_id) for image_id in ids for _ in range(per_row)])
-        np.save(folder / f"{stem}_ims.npy", features)
+        write_lines(folder / f"{stem}_ids.txt", ids)
+        np.save(folder / f"{stem}_ims.npy", np.stack(list(map(features_of, ids))))
 
 
 def features_of(image_id: str) -> np.ndarray:

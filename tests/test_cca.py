@@ -13,9 +13,9 @@ ROWS, IMAGE_SIZE, TEXT_SIZE = 400, 7, 5
 FREE = 1e-9  # hardly a ridge
 
 
-def training_rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def training_rows() -> tuple[np.ndarray, np.ndarray]:
     """Two views of three hidden numbers, far from the origin, with noise."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     hidden = rng.normal(size=(ROWS, 3))
     images = hidden @ rng.normal(size=(3, IMAGE_SIZE)) + rng.normal(size=(ROWS, IMAGE_SIZE))
     texts = hidden @ rng.normal(size=(3, TEXT_SIZE)) + rng.normal(size=(ROWS, TEXT_SIZE))
@@ -51,7 +51,7 @@ def solved(images: np.ndarray, texts: np.ndarray, regulariser: float):
     return values[order], vectors[:f], vectors[f:]
 
 
-@pytest.mark.parametrize("power", [1.0, 4.0])
+@pytest.mark.parametrize("power", [0.0, 1.0, 4.0])
 @pytest.mark.parametrize("regulariser", [FREE, 0.0001, 0.1])
 def test_scores_are_cosines_of_the_scaled_solution(regulariser, power):
     images, texts = training_rows()
@@ -65,19 +65,6 @@ def test_scores_are_cosines_of_the_scaled_solution(regulariser, power):
         model.encode_images(torch.from_numpy(images)), model.encode_captions(batch)
     )
     np.testing.assert_allclose(scores.numpy(), x @ y.T / norms, rtol=1e-6, atol=1e-6)
-
-
-def test_projections_of_the_training_rows_have_the_canonical_correlations():
-    images, texts = training_rows()
-    model = fitted(images, texts, regulariser=FREE, power=0.0)
-    x, y = images @ model.image_map.numpy(), texts @ model.text_map.numpy()
-    correlations = np.corrcoef(x.T, y.T)
-    expected, _, _ = solved(images, texts, FREE)
-    assert np.all(np.diff(expected) < 0) and expected[2] > 0.5
-    np.testing.assert_allclose(np.diag(correlations[:TEXT_SIZE, TEXT_SIZE:]), expected, atol=1e-6)
-    for view in (correlations[:TEXT_SIZE, :TEXT_SIZE], correlations[TEXT_SIZE:, TEXT_SIZE:]):
-        np.testing.assert_allclose(view, np.eye(TEXT_SIZE), atol=1e-6)
-    np.testing.assert_allclose(x.var(0), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1, 7, 399])
@@ -96,12 +83,6 @@ def test_moments_of_float32_rows_are_summed_in_float64():
     exact = rows.astype(np.float64)
     np.testing.assert_allclose(mean.numpy(), exact.mean(0), rtol=1e-12)
     np.testing.assert_allclose(covariance.numpy(), np.cov(exact.T, bias=True), rtol=1e-5)
-
-
-def test_the_ridge_is_a_part_of_the_largest_eigenvalue():
-    covariance = torch.tensor([[5.0, 2.0], [2.0, 2.0]], dtype=torch.float64)  # eigenvalues 6, 1
-    expected = torch.tensor([[5.6, 2.0], [2.0, 2.6]], dtype=torch.float64)
-    torch.testing.assert_close(method.ridged(covariance, 0.1), expected)
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from layouts import draw
 from refusals import refused
 
 from benchmark.contracts.datasets import cuhk_pedes
@@ -40,19 +40,13 @@ def items() -> list[dict]:
     ]
 
 
-def place(folder: Path) -> None:
-    for number, item in enumerate(items()):
-        path = folder / "imgs" / item["file_path"]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (10 + number, 30), (10 * number, 99, 0)).save(path)
-    (folder / "reid_raw.json").write_text(json.dumps(items()))
-    (folder / "caption_all.json").write_text("[]")  # comes with the pictures; of no use
-
-
 @pytest.fixture
 def raw(tmp_path) -> Path:
-    place(tmp_path / "raw")
-    return tmp_path / "raw"
+    for number, item in enumerate(items()):
+        draw(tmp_path / "imgs" / item["file_path"], number, (10 + number, 30))
+    (tmp_path / "caption_all.json").write_text("[]")  # comes with the pictures; of no use
+    write(tmp_path, items())
+    return tmp_path
 
 
 def write(raw: Path, data: object) -> None:
@@ -63,11 +57,8 @@ def test_tables(raw):
     tables = cuhk_pedes.read(raw)
     images = tables.images.set_index("image_id")
     assert tables.images["file"].tolist() == [item["file_path"] for item in items()]
-    assert images.loc["cam_a/8_45"].to_dict() == {
-        "file": "cam_a/8_45.bmp",
-        "split": "val",
-        "group": "8",
-    }
+    facts = {"file": "cam_a/8_45.bmp", "split": "val", "group": "8"}
+    assert images.loc["cam_a/8_45"].to_dict() == facts
     assert images.groupby("group")["split"].agg(list).to_dict() == {
         str(person): [split] * 3 for person, split in SPLIT_OF.items()
     }
@@ -85,14 +76,10 @@ def test_captions_per_image(raw, number, kept):
         == (sentences(10, 2)[:kept])
     )
     assert len(captions) == 20 * min(number or 2, 2) + kept
-
-
-def test_irregularities_are_told(raw):
-    all_notes = " ".join(cuhk_pedes.read(raw).notes)
-    assert "4 (train), 2 (val), 1 (test)" in all_notes
-    assert "1 images have more than two captions; used of each image: all." in all_notes
-    two = cuhk_pedes.read(raw, Options(captions_per_image=2))
-    assert "used of each image: 2." in " ".join(two.notes)
+    notes = " ".join(cuhk_pedes.read(raw, Options(captions_per_image=number)).notes)
+    assert "4 (train), 2 (val), 1 (test)" in notes
+    used = f"used of each image: {number or 'all'}."
+    assert f"1 images have more than two captions; {used}" in notes
 
 
 def test_counts_of_the_card():
@@ -199,6 +186,3 @@ def test_person_in_two_splits(raw):
     where, found = "[5] Market/2_c1s1.jpg: id 2", "test, but train in reid_raw.json: [3] cam_a/2_45"
     with refused(where, "one split per person", found):
         cuhk_pedes.read(raw)
-
-
-# Through the stages ------------------------------------------------------------------------

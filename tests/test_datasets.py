@@ -60,9 +60,6 @@ def test_an_unknown_name_lists_the_known_ones(name):
         datasets.load(name)
 
 
-# Checklists ----------------------------------------------------------------------------------
-
-
 # Options of a season -------------------------------------------------------------------------
 
 

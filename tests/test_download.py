@@ -112,32 +112,71 @@ def assert_only(target: Path) -> None:
     assert [path.name for path in target.parent.iterdir()] == [target.name]
 
 
-def test_whole_file(serve, tmp_path):
-    server = serve(whole())
-    fetch(tmp_path / "new" / "file.bin", server)
+OTHER = bytes(reversed(CONTENT))  # another release of the same size
+TAG = {"ETag": '"a"'}
+RESUMED = [None, *(f"bytes={start}-" for start in range(1500, 10240, 1500))]
+ONCE_AGAIN = [None, "bytes=1500-", None]
+
+
+def wrong(span: str | None):
+    return lambda handler: handler.answer(206, CONTENT[1500:], Content_Range=span)
+
+
+SCRIPTS = {  # what the server does, the checksum, and the ranges that it is asked for
+    "whole": ((whole(),), SHA256, [None]),
+    # Resumed for as long as each connection brings something.
+    "cut, checksum": ((cut(1500, **TAG),), SHA256, RESUMED),
+    "cut, release": ((cut(1500, **TAG),), None, RESUMED),
+    **{  # a wrong range is not spliced
+        f"range {span}": ((cut(1500, **TAG), wrong(span), ranged()), None, ONCE_AGAIN)
+        for span in (
+            *("bytes 0-10239/10240", "bytes 1500-10239/99999", "bytes 15000-1/10240"),
+            None,
+        )
+    },
+    **{  # nor is a release that changes meanwhile; the server heeds Range but not If-Range
+        f"other {tag}": (
+            (cut(1500, OTHER, **{tag: '"old"'}), ranged(**{tag: '"new"'})),
+            None,
+            ONCE_AGAIN,
+        )
+        for tag in ("ETag", "Last_Modified")
+    },
+}
+
+
+@pytest.mark.parametrize(("script", "sha256", "ranges"), SCRIPTS.values(), ids=SCRIPTS)
+def test_one_process_fetches_the_whole_file(serve, tmp_path, script, sha256, ranges):
+    server = serve(*script)
+    fetch(tmp_path / "new" / "file.bin", server, sha256=sha256)
     assert_only(tmp_path / "new" / "file.bin")
-    assert server.ranges == [None]
+    assert server.ranges == ranges
 
 
-@pytest.mark.parametrize("sha256", [SHA256, None])
-def test_cut_connections_are_resumed_for_as_long_as_each_brings_something(serve, tmp_path, sha256):
-    server = serve(cut(1500, ETag='"a"'))
-    fetch(tmp_path / "file.bin", server, sha256=sha256)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, *(f"bytes={start}-" for start in range(1500, 10240, 1500))]
+ON, WHOLE = [None, "bytes=1500-"], [None, "bytes=10240-"]  # a whole part: 416 with its size
+KILLED = {  # checksum, what is sent before and after, what is left (None: the part), the ranges
+    "goes on, checksum": (SHA256, cut(1500), None, ranged(), ON),
+    "goes on, release": (None, cut(1500, **TAG), None, ranged(**TAG), ON),
+    "whole part, checksum": (SHA256, cut(1500), CONTENT, ranged(), WHOLE),
+    "whole part, release": (None, cut(1500, **TAG), CONTENT, ranged(**TAG), WHOLE),
+    "whole part of another release": (SHA256, cut(1500), OTHER, ranged(), [*WHOLE, None]),
+    "no checksum and no release": (None, cut(1500, OTHER), None, ranged(), [None, None]),
+    "bytes of another release": (SHA256, cut(1500, OTHER), None, ranged(), ONCE_AGAIN),
+}
 
 
-@pytest.mark.parametrize(
-    "span", ["bytes 0-10239/10240", "bytes 1500-10239/99999", "bytes 15000-1/10240", None]
-)
-def test_wrong_range_is_not_spliced(serve, tmp_path, span):
-    def wrong(handler: Handler) -> None:
-        handler.answer(206, CONTENT[1500:], Content_Range=span)
-
-    server = serve(cut(1500, ETag='"a"'), wrong, ranged())
-    fetch(tmp_path / "file.bin", server, sha256=None)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=1500-", None]
+@pytest.mark.parametrize("case", KILLED)
+def test_a_later_process_fetches_the_rest_after_a_kill(serve, tmp_path, case):
+    sha256, before, left, after, ranges = KILLED[case]
+    server, target = serve(before, after), tmp_path / "file.bin"
+    with pytest.raises(UserError):
+        fetch(target, server, sha256=sha256, attempts=1)
+    assert [path.name for path in tmp_path.glob("*.part")]
+    if left:
+        (tmp_path / "file.bin.part").write_bytes(left)
+    fetch(target, server, sha256=sha256, attempts=1 if len(ranges) == 2 else 3)
+    assert_only(target)
+    assert server.ranges == ranges
 
 
 def test_wrong_bytes(serve, tmp_path):
@@ -168,68 +207,3 @@ def test_unknown_size_and_no_checksum_is_refused(serve, tmp_path):
     with refused("file.bin", "a download", "sent no size", kind=UserError):
         fetch(tmp_path / "file.bin", server, sha256=None)
     assert not (tmp_path / "file.bin").exists()
-
-
-OTHER = bytes(reversed(CONTENT))  # another release of the same size
-
-
-@pytest.mark.parametrize("tag", ["ETag", "Last_Modified"])
-def test_a_release_that_changes_between_cut_and_resume_is_not_spliced(serve, tmp_path, tag):
-    """The server heeds Range but not If-Range."""
-    old, new = {tag: '"old"'}, {tag: '"new"'}
-    server = serve(cut(1500, OTHER, **old), ranged(**new))
-    fetch(tmp_path / "file.bin", server, sha256=None)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=1500-", None]
-
-
-def cut_and_killed(target: Path, server: Server, sha256: str | None) -> None:
-    """What a process leaves that ends after the first 1,500 bytes."""
-    with pytest.raises(UserError):
-        fetch(target, server, sha256=sha256, attempts=1)
-    assert [path.name for path in target.parent.glob("*.part")]
-
-
-@pytest.mark.parametrize(("sha256", "tags"), [(SHA256, {}), (None, {"ETag": '"a"'})])
-def test_a_later_process_goes_on_after_a_kill(serve, tmp_path, sha256, tags):
-    server = serve(cut(1500, **tags), ranged(**tags))
-    cut_and_killed(tmp_path / "file.bin", server, sha256)
-    fetch(tmp_path / "file.bin", server, sha256=sha256)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=1500-"]
-
-
-@pytest.mark.parametrize(("sha256", "tags"), [(SHA256, {}), (None, {"ETag": '"a"'})])
-def test_a_part_that_a_kill_left_whole_is_not_sent_again(serve, tmp_path, sha256, tags):
-    """The server answers 416 with the size of the file."""
-    server = serve(cut(1500, **tags), ranged(**tags))
-    cut_and_killed(tmp_path / "file.bin", server, sha256)
-    (tmp_path / "file.bin.part").write_bytes(CONTENT)
-    fetch(tmp_path / "file.bin", server, sha256=sha256, attempts=1)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=10240-"]
-
-
-def test_a_whole_part_of_another_release_is_sent_again(serve, tmp_path):
-    server = serve(cut(1500), ranged())
-    cut_and_killed(tmp_path / "file.bin", server, SHA256)
-    (tmp_path / "file.bin.part").write_bytes(OTHER)
-    fetch(tmp_path / "file.bin", server)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=10240-", None]
-
-
-def test_after_a_kill_without_checksum_and_release_it_begins_anew(serve, tmp_path):
-    server = serve(cut(1500, OTHER), ranged())
-    cut_and_killed(tmp_path / "file.bin", server, None)
-    fetch(tmp_path / "file.bin", server, sha256=None)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, None]
-
-
-def test_bytes_of_another_release_before_a_kill_are_found_by_the_checksum(serve, tmp_path):
-    server = serve(cut(1500, OTHER), ranged())
-    cut_and_killed(tmp_path / "file.bin", server, SHA256)
-    fetch(tmp_path / "file.bin", server)
-    assert_only(tmp_path / "file.bin")
-    assert server.ranges == [None, "bytes=1500-", None]

@@ -1,11 +1,9 @@
 """The network for drawn scenes: its pretraining, on few pictures, and its weights."""
 
-from pathlib import Path
-
 import pytest
 import torch
+from refusals import refused
 
-from benchmark.core.errors import UserError
 from benchmark.encode import drawn_pretraining
 from benchmark.features import drawn_cnn
 
@@ -18,30 +16,24 @@ def small(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(drawn_pretraining, "EPOCHS", 2)
 
 
-def test_the_pretrained_network_is_what_is_loaded():
+def test_pretraining_is_the_same_every_time_and_is_what_is_loaded():
     drawn_pretraining.main()
+    first = drawn_cnn.WEIGHTS.read_bytes()
     network, facts = drawn_cnn.load("drawn_cnn", None)
+    torch.manual_seed(99)
     expected = drawn_pretraining.pretrained().state_dict()
     assert not network.training and set(network.state_dict()) == set(expected)
     assert all(torch.equal(value, expected[name]) for name, value in network.state_dict().items())
     assert facts["file"] == "pretrained here on 10000 close-ups, 6 epochs"
     assert len(facts["sha256"]) == 64
-
-
-def test_pretraining_again_writes_the_same_bytes():
-    drawn_pretraining.main()
-    first = drawn_cnn.WEIGHTS.read_bytes()
-    torch.manual_seed(99)
     drawn_pretraining.main()
     assert drawn_cnn.WEIGHTS.read_bytes() == first
     assert [path.name for path in drawn_cnn.WEIGHTS.parent.iterdir()] == ["drawn_cnn.pt"]
 
 
 def test_missing_weights_and_other_networks_are_refused():
-    with pytest.raises(UserError) as caught:
+    do = "run: python -m benchmark.encode.drawn_pretraining"
+    with refused(drawn_cnn.WEIGHTS, found="nothing", do=do):
         drawn_cnn.load("drawn_cnn", None)
-    assert (Path(caught.value.where), caught.value.found) == (drawn_cnn.WEIGHTS, "nothing")
-    assert caught.value.do == "run: python -m benchmark.encode.drawn_pretraining"
-    with pytest.raises(UserError) as caught:
+    with refused("", "drawn_cnn", "'resnet50'"):
         drawn_cnn.load("resnet50", None)
-    assert (caught.value.expected, caught.value.found) == ("drawn_cnn", "'resnet50'")

@@ -5,46 +5,152 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from dual_path_models import (
-    CLASSES,
-    IMAGE_SIZE,
-    OFFICIAL,
-    TINY,
-    VOCABULARY,
-    batch_of,
-    captions_of,
-    images_of,
-    model_of,
-    naive_head,
-    naive_text,
-    plain,
-    unit,
-    words_of,
-)
 from oracles import dual_path as naive
-from torch import nn
+from oracles.layers import cosine, unit
+from torch import Tensor, nn
 
 from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes
 from benchmark.contracts.methods import dual_path as method
 
+IMAGE_SIZE, VOCABULARY, CLASSES, LENGTH = 6, 11, 5, 8
+TINY = {
+    "blocks": "2,1,2,1",
+    "text_width": 1 / 64,
+    "text_length": LENGTH,
+    "word_size": 5,
+    "hidden_size": 6,
+    "image_hidden_size": 7,
+    "embedding_size": 4,
+}
+OFFICIAL = {"text_pooling": "max", "text_layers": 1, "trailing_norm": True}
+STAGE_2 = {"stage": 2, "lambda1": 1.0}
+PIXELS = 16  # cropped to 14
+
+
+class TinyNetwork(nn.Module):
+    """Pixels in [0, 1] to pooled features and a map, with a batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(3, IMAGE_SIZE, 3)
+        self.norm = nn.BatchNorm2d(IMAGE_SIZE)
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        maps = self.norm(self.convolution(pixels)).relu()
+        corner = maps[:, :, 0, 0]  # so that a mirror image is another
+        return maps.mean((2, 3)) + corner, maps
+
+
+def model_of(**options) -> method.Model:
+    """A tiny model in float64, in training mode, with batch norms that have seen something."""
+    torch.manual_seed(0)
+    config = method.Config(**TINY | options)
+    network = TinyNetwork() if config.stage == 2 else None
+    sizes = Sizes(image=IMAGE_SIZE, text=VOCABULARY, classes=CLASSES)
+    model = method.Model(config, sizes, image_network=network).double()
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
+                for values in (module.running_var, module.weight):
+                    values.copy_(torch.rand(values.shape, generator=generator) + 0.5)
+                for values in (module.running_mean, module.bias):
+                    values.copy_(torch.rand(values.shape, generator=generator) - 0.5)
+    return model
+
+
+def captions_of(lengths: list[int], seed: int = 1) -> Captions:
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randint(1, VOCABULARY, (len(lengths), max(lengths)), generator=generator)
+    counts = torch.tensor(lengths)
+    return Captions(values=values * (torch.arange(max(lengths)) < counts[:, None]), lengths=counts)
+
+
+def images_of(count: int, seed: int = 2) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(count, IMAGE_SIZE, generator=generator, dtype=torch.float64)
+
+
+def pixels_of(count: int, seed: int = 3) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    shape = (count, 3, PIXELS, PIXELS)
+    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+
+
+def batch_of(images: Tensor, **fields) -> Batch:
+    """Five rows, each of an image and a class of its own."""
+    facts = {"captions": captions_of([3, 8, 1, 5, 10]), "group_ids": torch.tensor([7, 2, 9, 4, 5])}
+    return Batch(images=images, **facts | {"class_ids": torch.tensor([1, 0, 4, 2, 3])} | fields)
+
+
+def plain(x: Tensor) -> np.ndarray:
+    return x.detach().numpy()
+
+
+def facts_of(norm: nn.BatchNorm1d) -> tuple:
+    values = (norm.running_mean, norm.running_var, norm.weight, norm.bias)
+    return (*map(plain, values), norm.eps)
+
+
+def naive_head(x, head: nn.Sequential):
+    for layer in head:
+        if isinstance(layer, nn.Linear):
+            x = naive.affine(plain(layer.weight), x)
+        elif isinstance(layer, nn.BatchNorm1d):
+            x = naive.batch_norm(x, *facts_of(layer))
+        else:
+            x = naive.relu(x)
+    return x
+
+
+def naive_text(model: method.Model, words: list[int], offset: int):
+    """f_text of one sentence, its first word at `offset`, by the loops of the oracle."""
+    config, table = model.config, plain(model.words.weight)
+    ids = naive.place(words, offset, config.text_length)
+    xs = [naive.batch_norm(table[i], *facts_of(model.word_norm)) for i in ids]
+    blocks = iter(model.text_cnn)
+    for depth, stride in zip(config.blocks.split(","), (1, 2, 2, 1), strict=True):
+        for first in [True] + [False] * (int(depth) - 1):
+            block = next(blocks)
+            layers = [*block.residual, *(block.shortcut if first else ())]
+            weights = [plain(x.weight) for x in layers if isinstance(x, nn.Conv1d)]
+            norms = [facts_of(x) for x in layers if isinstance(x, nn.BatchNorm1d)]
+            xs = naive.block(xs, weights, norms, stride if first else 1, first)
+    pool = {"average": naive.average, "max": naive.maximum}[config.text_pooling]
+    return naive_head(pool(xs), model.text_head)
+
+
+def words_of(captions: Captions, c: int) -> list[int]:
+    return captions.values[c, : captions.lengths[c]].tolist()
+
+
 # The text CNN ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, OFFICIAL, {"text_pooling": "max"}, {"text_layers": 1}])
-def test_text_features_are_the_papers(options):
+CENTRES = [
+    range(2, 3),
+    range(1),
+    range(3, 4),
+    range(1, 2),
+    range(1),
+]  # (8 - n) // 2; the last: clipped
+ALL = [range(6), range(1), range(8), range(4), range(1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "offsets"),
+    [
+        *[({}, CENTRES), (OFFICIAL, CENTRES), ({"text_pooling": "max"}, CENTRES)],
+        *[({"text_layers": 1}, CENTRES), ({"test_offsets": "all"} | OFFICIAL, ALL)],
+    ],
+)
+def test_text_features_are_the_papers(options, offsets):
+    """Those of several offsets are summed."""
     model, captions = model_of(**options).eval(), captions_of([3, 8, 1, 5, 10])
     (encoded,) = model.encode_captions(captions)
-    for c, offset in enumerate([2, 0, 3, 1, 0]):  # centred: (8 - n) // 2; the last is clipped
-        expected = unit(naive_text(model, words_of(captions, c), offset))
-        np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
-
-
-def test_features_of_all_offsets_are_summed():
-    model, captions = model_of(test_offsets="all", **OFFICIAL).eval(), captions_of([3, 8, 1, 10])
-    (encoded,) = model.encode_captions(captions)
-    for c, offsets in enumerate([6, 1, 8, 1]):
+    for c, starts in enumerate(offsets):
         words = words_of(captions, c)
-        expected = unit(sum(naive_text(model, words, offset) for offset in range(offsets)))
+        expected = unit(sum(naive_text(model, words, offset) for offset in starts))
         np.testing.assert_allclose(plain(encoded[c]), expected, rtol=0, atol=1e-10)
 
 
@@ -54,44 +160,6 @@ def test_image_features_are_the_papers(options):
     (encoded,) = model.encode_images(images)
     for x, y in zip(plain(images), plain(encoded), strict=True):
         np.testing.assert_allclose(y, unit(naive_head(x, model.image_head)), rtol=0, atol=1e-10)
-
-
-# Table of the layers of figure 2: stage, blocks, input, middle and output width.
-LAYERS = ((3, 300, 128, 256), (4, 256, 512, 512), (6, 512, 1024, 1024), (3, 1024, 2048, 2048))
-
-
-def layer(into: int, out: int, width: int = 1) -> int:
-    """A convolution or FC layer without bias."""
-    return into * out * width
-
-
-def block_parameters(into: int, middle: int, out: int) -> int:
-    convolutions = layer(into, middle) + layer(middle, middle, 2) + layer(middle, out)
-    return convolutions + 2 * (middle + middle + out)  # scale and shift of each batch norm
-
-
-def text_cnn_parameters() -> int:
-    total = 0
-    for depth, into, middle, out in LAYERS:
-        total += block_parameters(into, middle, out) + layer(into, out) + 2 * out
-        total += (depth - 1) * block_parameters(out, out // 4, out)
-    return total
-
-
-def test_full_size_network_has_the_papers_parameters():
-    dictionary, classes, padding = 20_074, 29_783, 1
-    with torch.device("meta"):
-        sizes = Sizes(image=2048, text=dictionary + padding, classes=classes)
-        model = method.Model(method.Config(), sizes)
-    count = {
-        name: sum(x.numel() for x in part.parameters()) for name, part in model.named_children()
-    }
-    assert count["text_cnn"] == text_cnn_parameters() == 31_357_952
-    two_layers = layer(2048, 2048) + 2 * 2048 + layer(2048, 2048)
-    assert count["image_head"] == count["text_head"] == two_layers
-    expected = (dictionary + padding) * 300 + 2 * 300 + text_cnn_parameters() + 2 * two_layers
-    expected += layer(2048, classes)
-    assert sum(x.numel() for x in model.parameters() if x.requires_grad) == expected
 
 
 # Position shift ----------------------------------------------------------------------------
@@ -125,18 +193,14 @@ def test_word_vectors_start_the_table():
 # Losses ------------------------------------------------------------------------------------
 
 
-def test_ranking_loss_of_the_hand_example():
+def test_losses_of_the_hand_examples():
     quadruples = (
         *(naive.HAND_IMAGES, naive.HAND_TEXTS),
         *(naive.HAND_WRONG_IMAGES, naive.HAND_WRONG_TEXTS),
     )
-    loss = method.ranking(*map(torch.from_numpy, quadruples), 1.0)
-    assert loss.item() == pytest.approx(naive.HAND_RANK, abs=1e-12)
+    loss = method.ranking(*map(torch.from_numpy, quadruples), 1.0).item()
     slow = naive.mean([naive.quadruple(*row, 1.0) for row in zip(*quadruples, strict=True)])
-    assert slow == pytest.approx(naive.HAND_RANK, abs=1e-12)
-
-
-def test_instance_loss_of_the_hand_example():
+    assert [loss, slow] == pytest.approx([naive.HAND_RANK] * 2, abs=1e-12)
     model = model_of(embedding_size=2).eval()
     model.share.weight = nn.Parameter(torch.from_numpy(naive.HAND_SHARE))
     features, classes = torch.from_numpy(naive.HAND_FEATURES), torch.tensor(naive.HAND_CLASSES)
@@ -228,3 +292,107 @@ def test_pool_negatives_are_encoded_again_with_gradients():
     weight = model.text_cnn[0].residual[0].weight
     gradient = torch.autograd.grad(terms["rank"], weight)[0]
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, weight)[0])
+
+
+# Stage II ----------------------------------------------------------------------------------
+
+
+def test_stage_2_takes_over_all_of_stage_1():
+    first, second = model_of(), model_of(**STAGE_2)
+    with torch.no_grad():
+        for x in second.parameters():
+            x.add_(1.0)
+    keys = second.load_state_dict(first.state_dict(), strict=False)
+    assert keys.unexpected_keys == []
+    assert all(key.startswith("image_network.") for key in keys.missing_keys)
+    state = second.state_dict()
+    assert all((state[name] == x).all() for name, x in first.state_dict().items())
+
+
+def test_image_batch_norms_are_frozen_and_the_others_are_not():
+    model = model_of(**STAGE_2)
+    assert model.training and model.image_network.training and not model.image_network.norm.training
+    model.eval()
+    model.train()
+    assert not model.image_network.norm.training and model.image_head[1].training
+    images, texts = (x.running_mean.clone() for x in (model.image_network.norm, model.word_norm))
+    sum(model.loss(batch_of(pixels_of(5))).values()).backward()
+    assert (model.image_network.norm.running_mean == images).all()
+    assert (model.word_norm.running_mean != texts).any()
+    assert model.image_network.convolution.weight.grad.abs().sum() > 0
+    assert model.image_network.norm.weight.grad.abs().sum() > 0
+
+
+def test_test_images_are_averaged_with_their_mirror_images():
+    model, images = model_of(**STAGE_2).eval(), pixels_of(3)
+    (encoded,) = model.encode_images(images)
+    for i in range(3):
+        sides = []
+        for mirrored in (False, True):
+            crop = plain(images[i])[:, 1:15, 1:15] / 255.0
+            crop = crop[:, :, ::-1].copy() if mirrored else crop
+            pooled, _ = model.image_network(torch.from_numpy(crop)[None])
+            sides.append(naive_head(plain(pooled[0]), model.image_head))
+        assert not np.allclose(*sides)
+        np.testing.assert_allclose(plain(encoded[i]), unit(sum(sides) / 2), rtol=0, atol=1e-10)
+
+
+def test_training_crops_are_random_windows_of_each_image_mirrored_or_not():
+    images = pixels_of(200)
+    torch.manual_seed(0)
+    crops = method.random_crops(images, 14)
+    assert crops.shape == (200, 3, 14, 14) and crops.dtype == torch.uint8
+    seen = Counter()
+    for image, crop in zip(images, crops, strict=True):
+        offsets = [
+            (top, left, mirrored)
+            for top in range(3)
+            for left in range(3)
+            for mirrored in (False, True)
+            if torch.equal(window(image, top, left, mirrored), crop)
+        ]
+        assert len(offsets) == 1
+        seen[offsets[0]] += 1
+    assert len(seen) == 18 and max(seen.values()) < 30  # 11 each on average
+
+
+def window(image: Tensor, top: int, left: int, mirrored: bool) -> Tensor:
+    crop = image[:, top : top + 14, left : left + 14]
+    return crop.flip(-1) if mirrored else crop
+
+
+# Options, recipe and presets ---------------------------------------------------------------
+
+
+def test_scores_are_cosines():
+    model = model_of().eval()
+    captions = model.encode_captions(captions_of([3, 8, 1]))
+    images = model.encode_images(images_of(2))
+    for scores, left, right in (
+        (model.similarity(images, captions), images[0], captions[0]),
+        (model.caption_similarity(captions, captions), captions[0], captions[0]),
+    ):
+        slow = [[cosine(plain(x), plain(y)) for y in right] for x in left]
+        np.testing.assert_allclose(plain(scores), slow, rtol=0, atol=1e-10)
+
+
+def test_official_rates_are_the_codes():
+    options = {"layer_rates": True, "learning_rate": 0.01, **STAGE_2, **OFFICIAL}
+    model = model_of(**options)
+    (phase,) = method.recipe(model.config)
+    kinds = {
+        "text_cnn.0.residual.0.weight": 0.01,
+        "text_cnn.0.residual.1.weight": 0.02,
+        "text_cnn.0.residual.1.bias": 0.01,
+        "text_cnn.5.residual.8.weight": 0.02,
+        "word_norm.weight": 0.02,
+        "words.weight": 0.0001,
+        "image_head.0.weight": 0.01,
+        "image_head.4.weight": 0.02,
+        "share.weight": 0.001,
+        "image_network.convolution.weight": 0.002,
+    }
+    assert kinds.keys() <= dict(model.named_parameters()).keys()
+    for name, expected in kinds.items():
+        fitting = [factor for start, factor in phase.rates if name.startswith(start)]
+        assert 0.01 * (fitting + [1.0])[0] == pytest.approx(expected), name

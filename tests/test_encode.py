@@ -60,15 +60,10 @@ def pictures_of(mirrored: bool = False) -> dict[str, Image.Image]:
     return {f"p{n}.png": Image.fromarray(np.ascontiguousarray(x)) for n, x in enumerate(pixels)}
 
 
-def data_of(splits: list[str] = SPLITS) -> Prepared:
-    images = pd.DataFrame(
-        {
-            "image_id": [f"p{n}" for n in range(len(splits))],
-            "file": [f"p{n}.png" for n in range(len(splits))],
-            "split": splits,
-            "group": [f"p{n}" for n in range(len(splits))],
-        }
-    )
+def data_of() -> Prepared:
+    ids = [f"p{n}" for n in range(len(SPLITS))]
+    images = pd.DataFrame({"image_id": ids, "split": SPLITS, "group": ids})
+    images["file"] = images["image_id"] + ".png"
     return builders.on_disk(images, pd.DataFrame(), pd.DataFrame())
 
 
@@ -88,10 +83,9 @@ def stage(monkeypatch):
     monkeypatch.setattr(images, "CHUNK", 4)
     opened: list[str] = []
 
-    def run(shown=None, data=None, dies_at=None, afresh=True, network=Stub, **settings):
+    def run(shown=None, data=None, dies_at=None, network=Stub, **settings):
         shown = shown or pictures_of()
-        if afresh:
-            shutil.rmtree(FOLDER, ignore_errors=True)  # as DVC does before it runs a stage
+        shutil.rmtree(FOLDER, ignore_errors=True)  # as DVC does before it runs a stage
 
         def open_picture(file):
             if file == dies_at:
@@ -256,10 +250,11 @@ def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> No
     getattr(encode, kind)(feature_set_of(kind, encoder, source, **settings), data)
 
 
-def write_words(folder: str = "data/features/tiny/words") -> str:
-    WORDS.save(Path(folder))
-    write_card(Path(folder), {"vectors": "made up", "settings": {}})
-    return folder
+def write_words() -> str:
+    folder = Path("data/features/tiny/words")
+    WORDS.save(folder)
+    write_card(folder, {"vectors": "made up", "settings": {}})
+    return str(folder)
 
 
 def test_words_are_of_the_training_captions_and_kept_for_all(monkeypatch):

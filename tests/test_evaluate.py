@@ -158,29 +158,23 @@ def two_members() -> tuple[Cell, Cell]:
     return first, second
 
 
-def test_a_fusion_of_parts_encodes_their_training_once(monkeypatch):
-    cell = cell_of("two_scores")
-    train_cell(cell)
-    counts = []
-    encoded = model_scores.encoded
-    monkeypatch.setattr(
-        model_scores, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
-    )
-    fused = fusion_of(cell, cell, parts=("first", "second"))
-    record = evaluated(fused, cell)
-    assert record.status == "ok" and counts == [("first", "second")]
-    assert record.options["of"] == ["two_scores:first", "two_scores:second"]
-    scores = scored(fused, cell, monkeypatch=monkeypatch)["i2t"]
-    first = scored(cell, monkeypatch=monkeypatch)["i2t"]
-    np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
-
-
-def test_scores_keep_the_order_in_which_a_fusion_names_them(monkeypatch):
+def test_a_fusion_of_parts_encodes_their_training_once_and_keeps_their_order(monkeypatch):
     """Figures name the weights by it."""
     parted, other = cell_of("two_scores"), cell_of("two_scores", folder="results/b")
     for cell in (parted, other):
         train_cell(cell)
     first = scored(parted, monkeypatch=monkeypatch)["i2t"]  # and that of the other: one seed
+    counts, encoded = [], model_scores.encoded
+    fused = fusion_of(parted, parted, parts=("first", "second"))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            model_scores, "encoded", lambda *given: counts.append(given[2]) or encoded(*given)
+        )
+        record = evaluated(fused, parted)
+    assert record.status == "ok" and counts == [("first", "second")]
+    assert record.options["of"] == ["two_scores:first", "two_scores:second"]
+    scores = scored(fused, parted, monkeypatch=monkeypatch)["i2t"]
+    np.testing.assert_allclose(scores, (first + np.sin(first)) / 2, rtol=1e-5, atol=1e-6)
     parts = ("second", "first", "second")
     fused = fusion_of(parted, other, parted, how="adaptive", parts=parts)
     record = evaluated(fused, parted, other)
@@ -211,11 +205,10 @@ def test_no_method_is_blamed_for_a_small_machine(error, monkeypatch, capsys):
     assert "\nrematch: out of memory: results/a: " in capsys.readouterr().err
 
 
-def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
+def test_a_fusion_scores_the_mean_of_its_members_and_fuses_a_fold_as_if_it_were_all(monkeypatch):
     members = two_members()
     matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
-    fused = fusion_of(*members)
-    scores = scored(fused, *members, monkeypatch=monkeypatch)
+    scores = scored(fusion_of(*members), *members, monkeypatch=monkeypatch)
     np.testing.assert_allclose(scores["i2t"], (matrices[0] + matrices[1]) / 2, rtol=1e-6)
     assert (scores["t2i"] == scores["i2t"].T).all()
     assert not np.allclose(matrices[0], matrices[1])
@@ -225,27 +218,22 @@ def test_a_fusion_scores_the_mean_of_its_members(monkeypatch):
     assert (options["how"], options["of"]) == ("average", ["scan", "other"])
     assert set(options["presets"]) == {"scan", "other"}
     assert (records[2].selected_epoch, records[2].preset) == (None, "fused")
-
-
-@pytest.mark.parametrize("how", ["adaptive", "average"])
-def test_a_fold_is_fused_as_if_it_were_all_there_is(monkeypatch, how):
-    members = two_members()
-    matrices = [scored(cell, monkeypatch=monkeypatch)["i2t"] for cell in members]
     whole = prepared_tables.read("tiny")
-    monkeypatch.setattr(
-        prepared_tables, "read", lambda name: replace(whole, card=whole.card | {"folds": 3})
-    )
+    in_folds = replace(whole, card=whole.card | {"folds": 3})
+    monkeypatch.setattr(prepared_tables, "read", lambda name: in_folds)
+    for how in ("adaptive", "average"):
+        scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
+        check_folds(how, matrices, whole.split("test").image_of_caption)
+
+
+def check_folds(how: str, matrices: list[np.ndarray], image_of_caption: np.ndarray) -> None:
     fold_of_image = np.arange(6) // 2
-    fold_of_caption = fold_of_image[whole.split("test").image_of_caption]
-    scored(fusion_of(*members, how=how), *members, monkeypatch=monkeypatch)
     kept, others = scores_of("results/fused"), 0
     within = {way: kept.best(f"{way}_fold") for way in ("i2t", "t2i")}
     for fold in range(3):
-        images, captions = fold_of_image == fold, fold_of_caption == fold
+        images, captions = fold_of_image == fold, fold_of_image[image_of_caption] == fold
         parts = [matrix[np.ix_(images, captions)] for matrix in matrices]
-        own = np.searchsorted(
-            np.flatnonzero(images), whole.split("test").image_of_caption[captions]
-        )
+        own = np.searchsorted(np.flatnonzero(images), image_of_caption[captions])
         scores = getattr(naive, how)(parts)
         expected = [rank_of(row, image) for row, image in zip(scores["t2i"], own, strict=True)]
         assert within["t2i"][captions].tolist() == expected
@@ -309,7 +297,9 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
         write()
         assert refusal(cell).expected == "a checkpoint of this version"
         assert not Path("sprung").exists()
-    for rest in (b"", whole[: len(whole) // 2]):
+    place = len(whole) * 2 // 3
+    flipped = whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+    for rest in (b"", whole[: len(whole) // 2], flipped):
         path.write_bytes(rest)
         assert refusal(cell).where == "data/checkpoints/a.pt"
     path.unlink()

@@ -1,18 +1,15 @@
 """The detector's boxes and features, against what torchvision's own forward pass gives."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 import torch
 from PIL import Image
+from refusals import refused
 from torch import nn
 from torchvision.models.detection import FasterRCNN
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 from torchvision.transforms.functional import to_tensor
 
-from benchmark.core.errors import UserError
 from benchmark.features import faster_rcnn
 
 V2, MOBILE = faster_rcnn.NETWORKS
@@ -136,21 +133,13 @@ def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
 # Weights --------------------------------------------------------------------------------------
 
 
-def refused(network: str, weights_dir: Path | None) -> UserError:
-    with pytest.raises(UserError) as caught:
-        faster_rcnn.load(network, weights_dir)
-    assert "\n" not in str(caught.value) and caught.value.do
-    return caught.value
-
-
 def test_a_download_that_fails_is_one_line(monkeypatch):
     def fails(*given, **settings):
         raise OSError("no network")
 
     monkeypatch.setattr(torch.hub, "load_state_dict_from_url", fails)
-    error = refused("yolo", None)
-    assert (error.expected, error.found) == (f"one of {V2}, {MOBILE}", "'yolo'")
-    error = refused(MOBILE, None)
-    assert error.expected.startswith("to download it from https://")
-    assert "no network" in error.found and "--weights-dir" in error.do
+    with refused("", f"one of {V2}, {MOBILE}", "'yolo'"):
+        faster_rcnn.load("yolo", None)
+    with refused("", "to download it from https://", "no network", "--weights-dir"):
+        faster_rcnn.load(MOBILE, None)
     assert "to be downloaded from https://" in faster_rcnn.whereabouts(MOBILE, None)

@@ -1,13 +1,66 @@
-"""Feature folders are read only for the dataset, encoder and items of their card."""
+"""Features: zero mean and unit deviation per channel, whatever the blocks; folders are read for the
+dataset, encoder and items of their card alone."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from benchmark.core.errors import UserError
 from benchmark.data.feature_folders import as_float16, read_array, sha256_of_items
+from benchmark.features import standardisation
+from benchmark.features.standardisation import Standardiser, write_standardised
+
+
+def rows_of() -> np.ndarray:
+    """(50, 4, 3) float32; the second channel never changes."""
+    rows = np.random.default_rng(0).normal(3, 2, (50, 4, 3)).astype(np.float32)
+    rows[..., 1] = 7
+    return rows
+
+
+def test_mean_and_deviation_do_not_depend_on_the_blocks():
+    rows, standardiser = rows_of(), Standardiser()
+    for start, stop in ((0, 1), (1, 1), (1, 30), (30, 50)):
+        standardiser.add(rows[start:stop])
+    flat = rows.reshape(-1, 3).astype(np.float64)
+    expected = [flat[:, 0].std(), 1, flat[:, 2].std()]
+    np.testing.assert_allclose(standardiser.mean, flat.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(standardiser.deviation, expected, 1e-6)
+    assert standardiser.mean.dtype == standardiser.deviation.dtype == np.float32
+
+
+def test_a_channel_of_almost_zeros_is_not_scaled_up():
+    rows = np.zeros((1000, 2), np.float16)
+    rows[0, 0] = 1e-6
+    assert Standardiser.of(rows, np.ones(1000, bool)).deviation.tolist() == [1, 1]
+
+
+def test_deviations_are_exact_far_from_zero():
+    """The mean of the squares minus the square of the mean would have no digit left."""
+    rows = 1e8 + np.array([[0.0], [1.0]]).repeat(50, axis=0)
+    standardiser = Standardiser.of(rows, np.ones(100, bool))
+    np.testing.assert_allclose(standardiser.deviation, [0.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("block", [1, 50, 1 << 22])
+def test_a_file_is_standardised_by_the_rows_that_count(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(standardisation, "BLOCK", block)
+    rows, rng = rows_of(), np.random.default_rng(1)
+    counted, kept = rng.random((2, 50, 4)) < 0.5
+    np.save(tmp_path / "raw.npy", rows)
+    write_standardised(
+        tmp_path / "raw.npy", tmp_path / "out.npy", Standardiser.of(rows, counted), kept
+    )
+    standardised, measured = np.load(tmp_path / "out.npy"), rows[counted].astype(np.float64)
+    expected = (rows - measured.mean(0)) / np.where(measured.std(0) > 0, measured.std(0), 1)
+    assert standardised.dtype == np.float16 and standardised.shape == rows.shape
+    np.testing.assert_allclose(standardised[kept], as_float16(expected)[kept], atol=2e-3)
+    assert not standardised[~kept].any() and standardised[kept][:, 0].any()
+
+
+# Folders --------------------------------------------------------------------------------------
 
 IDS = ["a", "b", "c"]
 
@@ -20,13 +73,6 @@ def folder(tmp_path) -> Path:
     (path / "card.json").write_text(json.dumps(card))
     np.save(path / "pooled.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
     return path
-
-
-def refused(folder: Path, name: str) -> UserError:
-    with pytest.raises(UserError) as caught:
-        read_array(folder, name, "pets", IDS)
-    assert caught.value.do == "delete the folder and run `dvc repro` again"
-    return caught.value
 
 
 def test_features_come_back_as_written(folder):
@@ -47,9 +93,8 @@ def test_features_come_back_as_written(folder):
 def test_features_of_something_else_are_refused(folder, change, expected, found):
     card = json.loads((folder / "card.json").read_text()) | change
     (folder / "card.json").write_text(json.dumps(card))
-    error = refused(folder, "pooled")
-    assert error.where == str(folder / "card.json")
-    assert (error.expected, error.found) == (expected, found)
+    with refused(folder / "card.json", expected, found, "delete the folder and run `dvc repro`"):
+        read_array(folder, "pooled", "pets", IDS)
 
 
 def test_values_beyond_float16_are_clipped():

@@ -63,17 +63,10 @@ def test_source_becomes_a_link_and_a_manifest(tmp_path):
     assert run("mine", "--source", source) == 0
     assert RAW.is_symlink() and RAW.resolve() == source
     content = manifest()
-    assert [file["name"] for file in content["files"]] == [
-        "a.png",
-        "b.png",
-        "c.png",
-        "captions.jsonl",
-    ]
-    assert content["files"][0] == {
-        "name": "a.png",
-        "bytes": 10,
-        "sha256": hashlib.sha256(b"a" * 10).hexdigest(),
-    }
+    names = ["a.png", "b.png", "c.png", "captions.jsonl"]
+    assert [file["name"] for file in content["files"]] == names
+    first = {"name": "a.png", "bytes": 10, "sha256": hashlib.sha256(b"a" * 10).hexdigest()}
+    assert content["files"][0] == first
     assert (content["reader"], content["options"], content["notes"]) == ("folder", {}, [])
     assert str(tmp_path) not in MANIFEST.read_text()
 
@@ -93,31 +86,17 @@ def test_one_fetch_of_a_dataset_at_a_time(tmp_path, capsys):
     assert not MANIFEST.exists()
 
 
-def with_remote(monkeypatch, *remote: RemoteFile) -> list[str]:
-    """Give the reader files to download; returns the names that are downloaded."""
-    monkeypatch.setattr(folder, "CARD", dataclasses.replace(folder.CARD, remote=remote))
-    downloaded = []
-
-    def fake(remote: RemoteFile, target: Path) -> None:
-        downloaded.append(remote.name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        content = "image,caption\na.png,The letter a.\n" if target.suffix == ".csv" else "a"
-        target.write_text(content)
-
-    monkeypatch.setattr(fetch, "download", fake)
-    return downloaded
+def with_card(monkeypatch, **facts: object) -> None:
+    monkeypatch.setattr(folder, "CARD", dataclasses.replace(folder.CARD, **facts))
 
 
 def test_nothing_is_downloaded_into_a_folder_of_the_user(tmp_path, monkeypatch):
-    downloaded = with_remote(monkeypatch, RemoteFile(name="all.csv", urls=()))
+    with_card(monkeypatch, remote=(RemoteFile(name="all.csv", urls=()),))
+    monkeypatch.setattr(fetch, "download", None)
     (tmp_path / "own").mkdir()
     error = refusal(fetch, "mine", "--source", tmp_path / "own")
     check(error, RAW, "one annotation file", "none", "write a .csv with the columns")
-    assert downloaded == [] and list((tmp_path / "own").iterdir()) == []
-
-
-def with_card(monkeypatch, **facts: object) -> None:
-    monkeypatch.setattr(folder, "CARD", dataclasses.replace(folder.CARD, **facts))
+    assert list((tmp_path / "own").iterdir()) == []
 
 
 def test_a_gated_dataset_tells_its_form_and_ticks_what_is_there(tmp_path, monkeypatch, capsys):

@@ -1,14 +1,12 @@
 """The reader of Flickr30k: four partitions and two sources of features, in the real layouts."""
 
-import json
 import pickle
 import tarfile
 import zipfile
 from pathlib import Path
 
+import layouts
 import pytest
-from layouts import write_precomp
-from PIL import Image
 from refusals import refused
 
 from benchmark.contracts.datasets import flickr30k
@@ -34,116 +32,84 @@ PARTITIONS = {
 }
 
 
-def sentences(image_id: str) -> list[str]:
-    return [f"A picture of {image_id} , said {k} times ." for k in range(5)]
-
-
 def of_lists(split: str) -> dict[str, str]:
     return {image_id: part for part, ids in PARTITIONS[split].items() for image_id in ids}
-
-
-def write_lists(raw: Path) -> None:
-    for part, ids in PARTITIONS["entities"].items():
-        (raw / f"{part}.txt").write_text("\n".join(ids))  # the last line has no end
-    for part, ids in PARTITIONS["m_rnn"].items():
-        (raw / f"m_rnn_{part}.txt").write_text("".join(f"{image_id}.jpg\n" for image_id in ids))
-    for part, name in flickr30k.LISTS["flickr8k_based"].items():
-        ids = PARTITIONS["flickr8k_based"][part]
-        (raw / name).write_text("".join(f"{image_id}_03d33305cf.jpg\n" for image_id in ids))
 
 
 def karpathy_images() -> list[dict]:
     split_of = of_lists("karpathy")
     return [
-        {
-            "sentids": [5 * int(number) + k for k in range(5)],
-            "imgid": int(number),
-            "sentences": [
-                {"tokens": text.split(), "raw": text, "imgid": int(number), "sentid": 0}
-                for text in sentences(image_id)
-            ],
-            "split": split_of[image_id],
-            "filename": f"{image_id}.jpg",
-        }
-        for number, image_id in NAMES.items()
+        {"filename": f"{i}.jpg", "split": split_of[i], "captions": layouts.sentences(i)}
+        | {"imgid": int(number)}
+        for number, i in NAMES.items()
     ]
-
-
-def write_karpathy(raw: Path, images: list[dict] | None = None) -> None:
-    data = {"images": karpathy_images() if images is None else images, "dataset": "flickr30k"}
-    (raw / flickr30k.KARPATHY).write_text(json.dumps(data))
 
 
 @pytest.fixture
 def captions(tmp_path) -> Path:
     """Every annotation, and no picture."""
     raw = tmp_path / "raw"
-    raw.mkdir()
-    lines = [f"{i}.jpg#{k}\t{text}" for i in sorted(IDS) for k, text in enumerate(sentences(i))]
-    (raw / flickr30k.TOKENS).write_text("\n".join(lines) + "\n")
-    write_lists(raw)
-    write_karpathy(raw)
+    layouts.write_tokens(raw / flickr30k.TOKENS, sorted(IDS))
+    layouts.write_karpathy(raw / flickr30k.KARPATHY, karpathy_images())
+    for part, ids in PARTITIONS["entities"].items():
+        (raw / f"{part}.txt").write_text("\n".join(ids))  # the last line has no end
+    for part, ids in PARTITIONS["m_rnn"].items():
+        layouts.write_lines(raw / f"m_rnn_{part}.txt", [f"{image_id}.jpg" for image_id in ids])
+    for part, name in flickr30k.LISTS["flickr8k_based"].items():
+        ids = PARTITIONS["flickr8k_based"][part]
+        layouts.write_lines(raw / name, [f"{image_id}_03d33305cf.jpg" for image_id in ids])
     number = {image_id: number for number, image_id in NAMES.items()}
     stems = {"train": "train", "val": "dev", "test": "test"}
     parts = {stems[part]: [number[i] for i in ids] for part, ids in PARTITIONS["karpathy"].items()}
-    write_precomp(raw / flickr30k.PRECOMP, parts)
+    layouts.write_precomp(raw / flickr30k.PRECOMP, parts)
     return raw
 
 
 @pytest.fixture
 def raw(captions) -> Path:
     """Everything, extracted."""
-    pictures = captions / flickr30k.IMAGE_FOLDER
-    pictures.mkdir()
     for number, image_id in enumerate(IDS):
-        Image.new("RGB", (16, 12), (30 * number, 9, 0)).save(pictures / f"{image_id}.jpg")
+        layouts.draw(captions / flickr30k.IMAGE_FOLDER / f"{image_id}.jpg", number)
     return captions
-
-
-def pack_pictures(raw: Path) -> None:
-    folder = raw / flickr30k.IMAGE_FOLDER
-    with zipfile.ZipFile(raw / flickr30k.IMAGE_ZIP, "w") as archive:
-        for path in sorted(folder.iterdir()):
-            archive.write(path, f"{folder.name}/{path.name}")
-            path.unlink()
-    folder.rmdir()
 
 
 def splits(tables) -> dict[str, str]:
     return dict(zip(tables.images["image_id"], tables.images["split"], strict=True))
 
 
-@pytest.mark.parametrize("split", flickr30k.IMAGES)
-def test_partitions(raw, split):
-    tables = flickr30k.read(raw, Options(split=split))
-    assert splits(tables) == of_lists(split)
-    files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
-    assert files == {image_id: f"{image_id}.jpg" for image_id in of_lists(split)}
-    assert len(tables.captions) == 5 * len(of_lists(split))
-    row = tables.captions[tables.captions["caption_id"] == "2001.jpg#3"].iloc[0]
-    assert (row["image_id"], row["text"]) == ("2001", sentences("2001")[3])
+def zipped(archive: Path, paths: list[Path], folder: str = "") -> None:
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in paths:
+            file.write(path, f"{folder}{path.name}")
+            path.unlink()
 
 
 @pytest.mark.parametrize("split", flickr30k.IMAGES)
-def test_archives_give_the_same(raw, split):
-    expected = flickr30k.read(raw, Options(split=split))
+def test_partitions_and_their_archives(raw, split):
+    options = Options(split=split)
+    expected = flickr30k.read(raw, options)
+    assert splits(expected) == of_lists(split)
+    assert (expected.images["file"] == expected.images["image_id"] + ".jpg").all()
+    assert len(expected.captions) == 5 * len(of_lists(split))
+    row = expected.captions[expected.captions["caption_id"] == "2001.jpg#3"].iloc[0]
+    assert (row["image_id"], row["text"]) == ("2001", layouts.sentences("2001")[3])
     pictures = {f"{i}.jpg": flickr30k.pictures(raw)(f"{i}.jpg").tobytes() for i in IDS}
-    pack_pictures(raw)
-    with zipfile.ZipFile(raw / "caption_datasets.zip", "w") as archive:
-        archive.write(raw / flickr30k.KARPATHY, flickr30k.KARPATHY)
-    (raw / flickr30k.KARPATHY).unlink()
+    folder = raw / flickr30k.IMAGE_FOLDER
+    zipped(raw / flickr30k.IMAGE_ZIP, sorted(folder.iterdir()), f"{folder.name}/")
+    folder.rmdir()
+    zipped(raw / "caption_datasets.zip", [raw / flickr30k.KARPATHY])
+    zipped(
+        raw / "Flickr8k_text.zip",
+        [raw / name for name in flickr30k.LISTS["flickr8k_based"].values()],
+    )
     with tarfile.open(raw / flickr30k.TOKENS_TAR, "w:gz") as archive:
         archive.add(raw / flickr30k.TOKENS, f"./{flickr30k.TOKENS}")
     (raw / flickr30k.TOKENS).unlink()
-    with zipfile.ZipFile(raw / "Flickr8k_text.zip", "w") as archive:
-        for name in flickr30k.LISTS["flickr8k_based"].values():
-            archive.write(raw / name, name)
-            (raw / name).unlink()
-    tables = flickr30k.read(raw, Options(split=split))
+    tables = flickr30k.read(raw, options)
     assert tables.images.equals(expected.images) and tables.captions.equals(expected.captions)
-    open_picture = pickle.loads(pickle.dumps(flickr30k.pictures(raw, Options(split=split))))
+    open_picture = pickle.loads(pickle.dumps(flickr30k.pictures(raw, options)))
     assert {name: open_picture(name).tobytes() for name in pictures} == pictures
-    assert all(path.is_file() for path in flickr30k.inventory(raw, Options(split=split)))
+    assert all(path.is_file() for path in flickr30k.inventory(raw, options))
 
 
 def test_features_without_pictures(captions):
@@ -162,7 +128,8 @@ def test_features_without_pictures(captions):
 def test_features_of_another_partition(raw, said):
     images = karpathy_images()
     images[4]["split"] = said
-    write_karpathy(raw, [image for image in images if image["split"] != "no split"])
+    kept = [image for image in images if image["split"] != "no split"]
+    layouts.write_karpathy(raw / flickr30k.KARPATHY, kept)
     with refused("id '4'", found=f"train, but {said} in dataset_flickr30k", do="same partition"):
         flickr30k.read(raw, Options(annotations="precomp"))
 
@@ -177,6 +144,3 @@ def test_bad_list(raw, line, fault):
     path.write_text(f"{path.read_text()}\n{line}\n")
     with refused("test.txt:3", "the id of another image", f"{line!r}: {fault}"):
         flickr30k.read(raw, Options(split="entities"))
-
-
-# The stages ----------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """The reader of Flickr8k, on a dozen drawn pictures in the exact layouts of the release."""
 
-import json
 import pickle
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import layouts
 import pytest
 from PIL import Image
 
@@ -69,32 +69,23 @@ def zipped(tmp_path, extracted) -> Path:
     return raw
 
 
-def karpathy_json() -> str:
+def place_karpathy(raw: Path, packed: bool) -> None:
     images = [
-        {
-            "filename": name,
-            "split": split,
-            "imgid": number,
-            "sentences": [{"raw": text, "tokens": text.split()} for text in sentences(name)],
-        }
-        for number, (name, split) in enumerate(sorted(SPLIT_OF.items()))
+        {"filename": name, "split": split, "captions": sentences(name)}
+        for name, split in sorted(SPLIT_OF.items())
     ]
-    return json.dumps({"dataset": "flickr8k", "images": images})
-
-
-def place_karpathy(raw: Path, packed: bool = False) -> None:
+    layouts.write_karpathy(raw / flickr8k.KARPATHY, images)
     if packed:
         with zipfile.ZipFile(raw / f"{flickr8k.KARPATHY}.zip", "w") as file:
-            file.writestr(flickr8k.KARPATHY, karpathy_json())
-    else:
-        (raw / flickr8k.KARPATHY).write_text(karpathy_json())
+            file.write(raw / flickr8k.KARPATHY, flickr8k.KARPATHY)
+        (raw / flickr8k.KARPATHY).unlink()
 
 
 def splits(tables) -> dict[str, str]:
     return dict(zip(tables.images["file"], tables.images["split"], strict=True))
 
 
-def test_official(zipped):
+def test_official(zipped, extracted):
     tables = flickr8k.read(zipped)
     assert splits(tables) == SPLIT_OF | dict.fromkeys(UNUSED, "unused")
     assert tables.images["file"].tolist() == PICTURES  # the order of the lists
@@ -102,20 +93,13 @@ def test_official(zipped):
     assert len(tables.captions) == 60
     row = tables.captions[tables.captions["caption_id"] == "20_a.jpg#3"].iloc[0]
     assert (row["image_id"], row["text"]) == ("20_a", sentences("20_a.jpg")[3])
-
-
-def test_irregularities_are_told(zipped):
-    notes = " ".join(flickr8k.read(zipped).notes)
+    notes = " ".join(tables.notes)
     assert "3 pictures are in no split" in notes
     assert f"5 captions of {flickr8k.NO_PICTURE} are left out" in notes
     assert flickr8k.TOKENS in notes
-
-
-def test_extracted_equals_zipped(zipped, extracted):
-    of_archives, of_folders = flickr8k.read(zipped), flickr8k.read(extracted)
-    assert of_archives.images.equals(of_folders.images)
-    assert of_archives.captions.equals(of_folders.captions)
-    assert of_archives.notes == of_folders.notes
+    of_folders = flickr8k.read(extracted)
+    assert of_folders.images.equals(tables.images)
+    assert of_folders.captions.equals(tables.captions) and of_folders.notes == tables.notes
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -1,51 +1,22 @@
-"""Imported features: every format in its real layout, in the order of the images, in blocks."""
+"""Imported features: every format in its real layout, in the order of the images, in blocks; what
+cannot be imported is refused in one line, and an older folder stays as it was."""
 
 import json
+from pathlib import Path
 
+import feature_files as made
 import numpy as np
 import pytest
-from feature_files import (
-    DATASET,
-    FOLDER,
-    RAW,
-    STEMS,
-    USED,
-    F,
-    R,
-    coco_folder,
-    first_of,
-    images_of,
-    load,
-    lxmert_file,
-    mat_with_ids,
-    mat_with_json,
-    npy_pooled,
-    npy_regions,
-    npz_regions,
-    parquet_pooled,
-    regions_of,
-    scan_folder,
-    truth,
-    tsv_file,
-    tsv_folder,
-    vsepp_folder,
-    write_json_of,
-)
+from feature_files import DATASET, FOLDER, RAW, STEMS, USED, first_of, images_of, load, regions_of
+from layouts import replace_line, write_tsv
+from refusals import refused
 
 from benchmark.core.files import write_json
 from benchmark.data.feature_folders import sha256_of_items
 from benchmark.features import imported_features
 
-WITH_REGIONS = [
-    scan_folder,
-    coco_folder,
-    tsv_file,
-    tsv_folder,
-    npy_regions,
-    npz_regions,
-    lxmert_file,
-]
-POOLED_ONLY = [vsepp_folder, mat_with_json, mat_with_ids, npy_pooled, parquet_pooled]
+REGIONS = ("scan_folder", "coco_folder", "tsv_file", "tsv_folder", "npy_regions", "npz_regions")
+POOLED = ("vsepp_folder", "mat_with_json", "mat_with_ids", "npy_pooled", "parquet_pooled")
 
 
 @pytest.fixture(autouse=True)
@@ -54,58 +25,49 @@ def raw_folder(tmp_path, monkeypatch) -> None:
     RAW.mkdir(parents=True)
 
 
-def expected_mean(image_id: str) -> list[float]:
-    regions = truth(image_id).astype(np.float64)
-    return [sum(regions[r, f] for r in range(R)) / R for f in range(F)]
+@pytest.mark.parametrize("name", [*REGIONS, "lxmert_file", *POOLED])
+def test_features_come_in_the_order_of_the_images_whatever_the_blocks(name, monkeypatch):
+    """Pooled ones are the mean of the regions, where a format has those."""
+    given = getattr(made, name)()
+    expected = {"pooled": first_of(USED)}
+    if name not in POOLED:
+        regions = regions_of(USED)
+        expected = {"pooled": regions.sum(1) / regions.shape[1], "regions": regions}
+    for block in (1, 100, 1 << 24):
+        monkeypatch.setattr(imported_features, "BLOCK", block)
+        features = load(given)
+        assert features.keys() == expected.keys()
+        for kind, values in features.items():
+            assert values.dtype == np.float16
+            np.testing.assert_array_equal(values, expected[kind].astype(np.float16))
 
 
-@pytest.mark.parametrize("block", [1, 100, 1 << 24])
-@pytest.mark.parametrize("write", WITH_REGIONS)
-def test_regions_and_their_means_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(imported_features, "BLOCK", block)
-    features = load(write())
-    assert set(features) == {"pooled", "regions"}
-    assert features["regions"].dtype == features["pooled"].dtype == np.float16
-    assert features["regions"].tolist() == [truth(x).astype(np.float16).tolist() for x in USED]
-    np.testing.assert_allclose(features["pooled"], [expected_mean(x) for x in USED], rtol=1e-3)
-
-
-@pytest.mark.parametrize("block", [1, 100, 1 << 24])
-@pytest.mark.parametrize("write", POOLED_ONLY)
-def test_pooled_features_come_in_the_order_of_the_images(write, block, monkeypatch):
-    monkeypatch.setattr(imported_features, "BLOCK", block)
-    features = load(write())
-    assert set(features) == {"pooled"}
-    assert features["pooled"].tolist() == [truth(x)[0].astype(np.float16).tolist() for x in USED]
-
-
-@pytest.mark.parametrize("write", [scan_folder, tsv_file, mat_with_json])
-def test_channels_are_standardised_by_the_training_images(write):
-    features = load(write(), standardise=True)
-    for name, values in features.items():
-        plain = {"pooled": [expected_mean(x) for x in USED], "regions": regions_of(USED)}[name]
-        if write is mat_with_json:
-            plain = first_of(USED)
-        raw = np.asarray(plain, np.float64)
-        train = raw[:6].reshape(-1, F)
-        scale = np.array([*train.std(0)[:2], 1])  # the last channel never changes
-        np.testing.assert_allclose(values, (raw - train.mean(0)) / scale, atol=4e-3)
-        assert (values[..., 2] == 0).all()
+@pytest.mark.parametrize("name", ["scan_folder", "tsv_file", "mat_with_json"])
+def test_channels_are_standardised_by_the_training_images(name):
+    features = load(getattr(made, name)(), standardise=True)
+    plain = {"pooled": regions_of(USED).mean(1), "regions": regions_of(USED)}
+    if name == "mat_with_json":
+        plain = {"pooled": first_of(USED)}
+    assert features.keys() == plain.keys()
+    for kind, values in features.items():
+        raw = plain[kind].astype(np.float64)
+        train = raw[:6].reshape(-1, raw.shape[-1])
+        np.testing.assert_allclose(values, (raw - train.mean(0)) / train.std(0), atol=4e-3)
 
 
 def test_columns_of_a_mat_are_in_the_order_of_the_json_beside_it():
     """Not of another one in the raw folder; and a folder before the name does not matter."""
-    mat_with_json()
+    made.mat_with_json()
     (RAW / "fc7").mkdir()
     for name in ("vgg_feats.mat", "dataset_flickr30k.json"):
         (RAW / name).rename(RAW / "fc7" / name)
-    write_json_of(list(reversed(USED)), RAW / "dataset_flickr30k.json")
+    made.write_json_of(list(reversed(USED)), RAW / "dataset_flickr30k.json")
     features = load("fc7/vgg_feats.mat", images_of("pictures/{}.jpg"))
     assert features["pooled"].tolist() == first_of(USED).astype(np.float16).tolist()
 
 
 def test_the_card_tells_what_the_features_were_taken_from():
-    load(scan_folder())
+    load(made.scan_folder())
     card = json.loads((FOLDER / "card.json").read_text())
     ims = [RAW / "f30k_precomp" / f"{stem}_ims.npy" for stem in STEMS.values()]
     size = sum(path.stat().st_size for path in ims)
@@ -122,5 +84,83 @@ def test_the_card_tells_what_the_features_were_taken_from():
     shas = "\n".join(f"sha of f30k_precomp/{path.name}" for path in ims)
     assert listed() == {"file": "f30k_precomp", "sha256": sha256_of_items(shas.split("\n"))}
     listed("boxes_36.tsv", "other")
-    load(tsv_file())
+    load(made.tsv_file())
     assert listed() == {"file": "boxes_36.tsv", "sha256": "sha of boxes_36.tsv"}
+
+
+# What is refused -------------------------------------------------------------------------------
+
+
+def change_npy(path: Path, change) -> None:
+    np.save(path, change(np.load(path)))
+
+
+MINE, MINE_IDS = RAW / "mine.npy", RAW / "mine_ids.txt"
+TRAIN, VAL = (made.of_split(split) for split in ("train", "val"))
+
+# What is wrong -> how to write it, how to spoil it, and where, expected and found of the error.
+MALFORMED = {
+    "precomp, an unknown id": (
+        made.scan_folder,
+        lambda: replace_line(RAW / "f30k_precomp/train_ids.txt", 2, "77"),
+        (
+            f"f30k_precomp: image '{TRAIN[1]}'",
+            "features in train_ims.npy, ",
+            "those of 11 of 12 images, and 1 images that the dataset lacks, first '77'",
+        ),
+    ),
+    "precomp, another size in one split": (
+        made.scan_folder,
+        lambda: change_npy(RAW / "f30k_precomp/dev_ims.npy", lambda x: x[:, :2]),
+        (f"dev_ims.npy: image '{VAL[0]}'", "features (3, 2) as those", "(2, 2)"),
+    ),
+    "precomp, rows of captions that differ": (
+        made.vsepp_folder,
+        lambda: change_npy(
+            RAW / "f30k_precomp/train_ims.npy", lambda x: x + np.eye(len(x))[7, :, None]
+        ),
+        (f"train_ims.npy: image '{TRAIN[1]}'", "5 equal rows", "different ones"),
+    ),
+    "tsv, an image twice": (
+        made.tsv_folder,
+        lambda: write_tsv(RAW / "trainval/x.tsv", USED[:1]),
+        (f"x.tsv: image '{USED[0]}'", "once", "twice"),
+    ),
+    "mat, two orders": (
+        made.mat_with_json,
+        lambda: made.write_json_of(USED, RAW / "dataset_coco.json"),
+        ("vgg_feats.mat", "one dataset*.json beside it", "2"),
+    ),
+    "npy, fewer ids": (
+        made.npy_pooled,
+        lambda: replace_line(MINE_IDS, 1),
+        ("mine_ids.txt", "12 image ids, one per row of mine.npy", "11"),
+    ),
+    "npy, Fortran's order": (
+        made.npy_pooled,
+        lambda: change_npy(MINE, np.asfortranarray),
+        ("mine.npy", "floating-point numbers", "float16 (12, 2) in Fortran's order"),
+    ),
+    "nothing": (made.npy_pooled, lambda: MINE.unlink(), ("mine.npy", "features", "nothing")),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_features_are_refused_and_an_older_folder_stays(case):
+    write, spoil, fields = MALFORMED[case]
+    features = write()
+    FOLDER.mkdir(parents=True)
+    (FOLDER / "card.json").write_text("older")
+    spoil()
+    with refused(*fields) as caught:
+        load(features)
+    assert caught.value.do
+    assert [path.name for path in FOLDER.parent.iterdir()] == [FOLDER.name]
+    assert [path.read_text() for path in FOLDER.iterdir()] == ["older"]
+
+
+def test_two_images_that_a_tsv_gives_one_name_are_refused():
+    images = images_of()
+    images.loc[3, "file"] = f"copy/COCO_{images['image_id'][0]}.jpg"
+    with refused("boxes_36.tsv", "one image that it may call '1000'", "'1000' and "):
+        load(made.tsv_file(), images)

@@ -15,7 +15,7 @@ from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import Words
 from benchmark.encode import __main__ as encode
-from benchmark.features import torchvision_cnn
+from benchmark.features import torchvision_cnn, word2vec
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
 from benchmark.prepare.leakage import (
@@ -277,6 +277,7 @@ def words_of(folder: Path) -> dict[str, bytes]:
 def test_a_word_and_a_picture_of_test_change_nothing_that_is_fitted(tmp_path, monkeypatch, loaded):
     facts = {"file": "stub", "sha256": "0" * 64}
     monkeypatch.setattr(torchvision_cnn, "load", lambda network, folder: (Stub(), facts))
+    monkeypatch.setattr(word2vec, "WORDS_SEEN", 10_000)
     plain = play(tmp_path / "plain", monkeypatch, None, loaded)
     planted = play(tmp_path / "planted", monkeypatch, "test", loaded)
     assert plain.keys() == planted.keys()

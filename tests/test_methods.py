@@ -1,7 +1,7 @@
 """What every method of methods/ promises: `check`, for every preset at a tiny size; and how a split
 is fed to it."""
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
@@ -12,18 +12,18 @@ from benchmark.commands.check import Trial
 from benchmark.contracts import methods
 from benchmark.scoring import model_scores
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.season.plugins import presets
+from benchmark.season.plugins import method_of, presets
 
 PRESETS = presets()
 ROWS = {name: row for name, (_, row) in PRESETS.items() if not row.fuse}
-TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 16, "text_length": 12}
+TINY = {"dropout": 0.0, "regions": 3, "blocks": "1,1,1,1", "text_width": 1 / 64, "text_length": 12}
 # On a CPU these start from an approximation by the processor: see benchmark/core/numerics.py.
 APPROXIMATED = {"sqrt", "sqrt_", "acos", "asin", "atan", "tan", "log2", "_cdist_forward"}
 
 
-def tiny(name: str, row: object = None) -> Trial:
+def tiny(method: str, row: object = None) -> Trial:
     """A method with the options of a preset; every size of a layer is small, whatever it says."""
-    module = methods.load(name)
+    module = method_of(method)
     names = [field.name for field in fields(module.Config)]
     kept = ("batch_size", "pool_size", "word_size")  # word vectors have the size that they have
     sizes = {n: 16 for n in names if n.endswith("_size") and n not in kept}
@@ -32,12 +32,14 @@ def tiny(name: str, row: object = None) -> Trial:
 
 
 def trials() -> dict[str, Trial]:
-    """One per preset; presets that only differ in size are one."""
-    by_config: dict[object, tuple[str, Trial]] = {}
+    """One per preset; presets that only differ in sizes and in numbers that are not 0 are one."""
+    by_kind: dict[object, tuple[str, Trial]] = {}
     for name, row in ROWS.items():
         trial = tiny(PRESETS[name][0], row)
-        by_config.setdefault(trial.config, (name, trial))
-    return dict(by_config.values())
+        values = asdict(trial.config).values()
+        kind = tuple(value if isinstance(value, str | bool) else bool(value) for value in values)
+        by_kind.setdefault((trial.module, kind), (name, trial))
+    return dict(by_kind.values())
 
 
 TRIALS = trials()

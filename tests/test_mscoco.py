@@ -1,13 +1,11 @@
 """The reader of MSCOCO: Karpathy's partition and SCAN's features, in the real layouts."""
 
-import json
 import pickle
 import zipfile
 from pathlib import Path
 
+import layouts
 import pytest
-from layouts import write_precomp
-from PIL import Image
 from refusals import refused
 
 from benchmark.contracts.datasets import mscoco
@@ -46,36 +44,22 @@ def sentences(number: int) -> list[str]:
     return [f"Picture {number}, said {k} times. " for k in range(IMAGES[number][1])]
 
 
-def karpathy_images() -> list[dict]:
-    return [
-        {
-            "filepath": folder_of(number),
-            "sentids": [100 * row + k for k in range(len(sentences(number)))],
-            "filename": name_of(number),
-            "imgid": row,
-            "split": IMAGES[number][0],
-            "sentences": [
-                {"tokens": ["picture"], "raw": text, "imgid": row, "sentid": 100 * row + k}
-                for k, text in enumerate(sentences(number))
-            ],
-            "cocoid": number,
-        }
-        for row, number in enumerate(IMAGES)
-    ]
-
-
-def write_karpathy(raw: Path, images: list[dict]) -> None:
-    data = {"images": images, "dataset": "coco"}
-    (raw / mscoco.KARPATHY).write_text(json.dumps(data))
-
-
 @pytest.fixture
 def captions(tmp_path) -> Path:
     """Annotations and features, and no picture."""
     raw = tmp_path / "raw"
-    raw.mkdir()
-    write_karpathy(raw, karpathy_images())
-    write_precomp(raw / mscoco.PRECOMP, STEMS)
+    images = [
+        {
+            "filepath": folder_of(number),
+            "filename": name_of(number),
+            "split": split,
+            "cocoid": number,
+            "captions": sentences(number),
+        }
+        for number, (split, _) in IMAGES.items()
+    ]
+    layouts.write_karpathy(raw / mscoco.KARPATHY, images)
+    layouts.write_precomp(raw / mscoco.PRECOMP, STEMS)
     return raw
 
 
@@ -83,9 +67,7 @@ def captions(tmp_path) -> Path:
 def raw(captions) -> Path:
     """Everything, extracted."""
     for row, number in enumerate(IMAGES):
-        (captions / folder_of(number)).mkdir(exist_ok=True)
-        picture = Image.new("RGB", (16, 12), (25 * row, 9, 0))
-        picture.save(captions / folder_of(number) / name_of(number))
+        layouts.draw(captions / folder_of(number) / name_of(number), row)
     return captions
 
 
@@ -101,37 +83,29 @@ def splits(tables) -> dict[str, str]:
     return dict(zip(tables.images["image_id"], tables.images["split"], strict=True))
 
 
-def captions_of(tables, number: int) -> list[str]:
-    rows = tables.captions[tables.captions["image_id"] == str(number)]
-    assert rows["caption_id"].tolist() == [f"{number}#{k}" for k in range(len(rows))]
-    return rows["text"].tolist()
-
-
-def test_what_is_left_of_the_validation_set_is_used_for_training(raw):
-    tables = mscoco.read(raw)
-    assert splits(tables) == {
-        image_id: "train" if split == "restval" else split for image_id, split in SPLITS.items()
-    }
+@pytest.mark.parametrize(
+    ("restval", "of_restval", "said"),
+    [(True, "train", "are used for training"), (False, "unused", "stay unused")],
+)
+def test_what_is_left_of_the_validation_set_is_used_for_training_or_not(
+    raw, restval, of_restval, said
+):
+    """Images that are judged keep their first five captions."""
+    tables, of_restval = (
+        mscoco.read(raw, Options(restval=restval)),
+        "train" if restval else "unused",
+    )
+    assert splits(tables) == {i: of_restval if s == "restval" else s for i, s in SPLITS.items()}
     assert tables.images["image_id"].tolist() == list(SPLITS)  # the order of the JSON
     files = dict(zip(tables.images["image_id"], tables.images["file"], strict=True))
     assert files["391895"] == "val2014/COCO_val2014_000000391895.jpg"
     assert files["60623"] == "train2014/COCO_train2014_000000060623.jpg"
-    assert "2 images of restval are used for training." in tables.notes
-
-
-def test_what_is_left_of_the_validation_set_may_stay_unused(raw):
-    tables = mscoco.read(raw, Options(restval=False))
-    assert splits(tables) == {
-        image_id: "unused" if split == "restval" else split for image_id, split in SPLITS.items()
-    }
-    assert "2 images of restval stay unused." in tables.notes
-
-
-def test_images_that_are_judged_keep_their_first_five_captions(raw):
-    tables = mscoco.read(raw)
+    assert f"2 images of restval {said}." in tables.notes
     for number, (split, _) in IMAGES.items():
         kept = sentences(number)[:5] if split in ("val", "test") else sentences(number)
-        assert captions_of(tables, number) == kept
+        rows = tables.captions[tables.captions["image_id"] == str(number)]
+        assert rows["text"].tolist() == kept
+        assert rows["caption_id"].tolist() == [f"{number}#{k}" for k in range(len(kept))]
     assert any("first 5 captions" in note and "3 dropped" in note for note in tables.notes)
 
 
@@ -152,7 +126,7 @@ def test_counts_of_the_cards():
     assert small.split != "karpathy"
 
 
-@pytest.mark.parametrize("packed", [("train2014",), ("val2014",), ("train2014", "val2014")])
+@pytest.mark.parametrize("packed", [("train2014",), ("train2014", "val2014")])
 def test_archives_give_the_same(raw, packed):
     expected = mscoco.read(raw)
     files = expected.images["file"].tolist()
@@ -163,11 +137,8 @@ def test_archives_give_the_same(raw, packed):
     assert tables.images.equals(expected.images) and tables.captions.equals(expected.captions)
     open_picture = pickle.loads(pickle.dumps(mscoco.pictures(raw)))
     assert [open_picture(file).tobytes() for file in files] == pictures
-    assert {f"{name}.zip" for name in packed} <= inventory(raw)
-
-
-def inventory(raw: Path, **options) -> set[str]:
-    return {path.relative_to(raw).as_posix() for path in mscoco.inventory(raw, Options(**options))}
+    files = {path.relative_to(raw).as_posix() for path in mscoco.inventory(raw)}
+    assert {f"{name}.zip" for name in packed} <= files
 
 
 def test_features_without_pictures(captions):
@@ -180,6 +151,3 @@ def test_features_without_pictures(captions):
     assert "9 of 9 images have features but no picture." in tables.notes
     with refused(expected="a picture", found="nothing", do="place train2014/ and val2014/"):
         mscoco.pictures(captions, Options(annotations="precomp"))("")
-
-
-# The stages ----------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """S and its bound: a counting loop, closed forms, and SciPy."""
 
-import math
-
 import numpy as np
 import pytest
 from oracles import ranking as naive
@@ -27,34 +25,6 @@ def test_values_on_edges_belong_to_the_bin_above_and_the_last_edge_to_the_last_b
     expected = [1 / 6, 1 / 6, 1 / 6, 3 / 6]
     assert distribution_overlap.shares(sample, 4, -1.0, 1.0).tolist() == expected
     assert naive.shares(sample, 4, -1.0, 1.0) == expected
-
-
-def test_alike_is_one_and_apart_is_zero():
-    sample = np.random.default_rng(0).uniform(-1, 1, 100)
-    assert overlap(sample, sample[::-1].copy()) == pytest.approx(1)
-    assert one_minus_ks(sample, sample[::-1].copy()) == pytest.approx(1)
-    assert overlap(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
-    assert one_minus_ks(np.array([0.5, 1.0]), np.array([-1.0, 0.4, 0.1])) == 0
-
-
-@pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 2.0, 4.0])
-def test_two_gaussians_have_their_closed_form(distance):
-    """N(0, 1) and N(d, 1) cross at d / 2, which is an edge here, so binning takes nothing away.
-
-    Quantiles miss a bin's share by 1 / n at most. Random samples miss it by sqrt(p / n) on
-    average, and the sum over bins is at most sqrt(bins / n) (Cauchy-Schwarz).
-    """
-    expected = 2 * norm.cdf(-distance / 2)
-    span, bins = (distance / 2 - 8, distance / 2 + 8), 80
-    quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    estimate = overlap(quantiles, quantiles + distance, bins=bins, range=span)
-    assert estimate == pytest.approx(expected, abs=80 / 100_000)
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=100_000), distance + rng.normal(size=100_000)
-    estimate = overlap(first, second, bins=bins, range=span)
-    assert estimate == pytest.approx(expected, abs=math.sqrt(80 / 100_000))
-    # KS of the two is 1 - S: densities with one crossing
-    assert one_minus_ks(quantiles, quantiles + distance) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -182,12 +152,18 @@ SPREAD = np.linspace(0.9, 0.99, distribution_overlap.RESAMPLES)
         (0.1, SPREAD, (0.0, 0.1)),  # wholly below zero
         (0.95, SPREAD, (0.9123, 0.9978)),
         (0.97, 2 * SPREAD - 1, (0.9646, 1.0)),
+        (0.35, np.linspace(0.2, 0.4, 201)[::-1], (0.305, 0.495)),  # they lie 0.05 too low
+        (0.35, np.append(np.linspace(0.2, 0.4, 201), np.nan), (0.305, 0.495)),  # one has no pairs
     ],
 )
-def test_an_interval_of_s_lies_in_its_range_and_contains_s(estimate, replicates, expected):
-    low, high = distribution_overlap.interval(estimate, replicates)
+def test_an_interval_of_s_reflects_its_replicates_in_its_range_and_contains_s(
+    estimate, replicates, expected
+):
+    metrics = overlap_interval(estimate, replicates)
+    low, high = metrics["overlap_s_low"], metrics["overlap_s_high"]
     assert (low, high) == pytest.approx(expected, abs=1e-4)
     assert 0 <= low <= estimate <= high <= 1
+    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
 
 
 @pytest.mark.parametrize(
@@ -209,13 +185,3 @@ def test_overlap_metrics_are_of_cosines_or_of_the_support():
     wide = whole_matrices.score_metrics(matched, unmatched)
     assert wide["overlap_range"] == [-1.5, 3.0]
     assert all(type(bound) is float for bound in wide["overlap_range"])  # goes into JSON
-
-
-def test_the_interval_of_s_reflects_its_replicates():
-    replicates = np.random.default_rng(0).permutation(np.linspace(0.2, 0.4, 201))
-    metrics = overlap_interval(0.35, replicates)  # the replicates lie 0.05 too low
-    assert metrics == pytest.approx({"overlap_s_low": 0.305, "overlap_s_high": 0.495})
-    with_a_gap = np.append(replicates, np.nan)  # a resample without unmatched pairs
-    assert overlap_interval(0.35, with_a_gap) == metrics
-    assert all(type(bound) is float for bound in metrics.values())  # goes into JSON
-    assert overlap_interval(0.9, replicates)["overlap_s_high"] == 1.0

@@ -1,5 +1,8 @@
-"""Cells whose phrases are localised among proposals, trained and evaluated, against loops."""
+"""Phrases that are localised among proposals: their ranks, their inputs, and cells that are trained
+and evaluated, against loops and hand-made boxes."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,19 +10,21 @@ import pandas as pd
 import pytest
 import tiny_cells
 import torch
+from refusals import refused
 from tiny_cells import cell_of, evaluated, fusion_of, history_of, scored, train_cell
 
 from benchmark.boards import boards
-from benchmark.contracts.methods import Captions
+from benchmark.contracts.methods import Captions, NotApplicableError
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_json
 from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.evaluate.trained_cells import trained_cell
-from benchmark.scoring import RefusedError, model_scores, score_checks
-from benchmark.scoring.inputs import phrase_inputs
-from benchmark.scoring.relevance import ranks_of
+from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
+from benchmark.scoring.inputs import phrase_inputs, proposal_ious
+from benchmark.scoring.relevance import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
+from benchmark.train import selection
 from seasons import params_of
 
 CPU = torch.device("cpu")
@@ -50,6 +55,7 @@ def dataset(tmp_path, monkeypatch) -> None:
     columns = ["phrase_id", "image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1"]
     regions = pd.DataFrame(rows, columns=columns)
     regions["chain"] = [f"{row[1]}/{row[0].endswith('2')}" for row in rows]  # of the first two
+    regions = regions[::-1].reset_index(drop=True)  # in an order of its own
     monkeypatch.setattr(tiny_cells, "NO_REGIONS", regions)
     monkeypatch.chdir(tmp_path)
     tiny_cells.write_dataset()
@@ -87,35 +93,189 @@ def phrase_cell(**changes: object) -> Cell:
     return cell_of("two_branch").model_copy(update=facts | changes)
 
 
-@torch.inference_mode()
-def products(cell: Cell, image: int, phrase: str) -> np.ndarray:
+# Ranks ----------------------------------------------------------------------------------------
+
+
+def pixels(box) -> set[tuple[int, int]]:
+    x0, y0, x1, y1 = (int(side) for side in box)
+    return {(x, y) for x in range(x0, x1) for y in range(y0, y1)}
+
+
+def naive_iou(box, other) -> float:
+    a, b = pixels(box), pixels(other)
+    return len(a & b) / len(a | b) if a else float("nan")
+
+
+def test_ious_count_pixels():
+    rng = np.random.default_rng(0)
+    boxes, truths = some_boxes(rng, 4, 6), some_boxes(rng, 10)
+    boxes[2, 3:] = 0  # an image with three proposals
+    image = rng.integers(0, 4, 10)
+    ious = proposal_ious(boxes, image, truths)
+    expected = [[naive_iou(b, t) for b in boxes[i]] for i, t in zip(image, truths, strict=True)]
+    np.testing.assert_allclose(ious, expected, rtol=1e-6)
+    assert np.isnan(ious[image == 2, 3:]).all() and (image == 2).any()
+
+
+def test_an_iou_of_exactly_one_half_is_right():
+    truth = np.array([[0, 0, 10, 10]], np.float32)
+    boxes = np.array([[[0, 0, 10, 5], [0, 0, 10, 4], [0, 0, 20, 10]]], np.float32)
+    ious = proposal_ious(boxes, np.array([0]), truth)
+    assert ious.tolist() == [[0.5, pytest.approx(0.4), 0.5]]
+    assert localisation_ranks(np.array([[0.0, 9.0, 1.0]]), ious).values.tolist() == [1, 2]
+
+
+def naive_rank(scores, ious) -> int:
+    right = [s for s, o in zip(scores, ious, strict=True) if o >= 0.5]
+    if not right:
+        return max(len(scores), 10)
+    wrong = [s for s, o in zip(scores, ious, strict=True) if o < 0.5]
+    return sum(s >= max(right) for s in wrong)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_ranks_and_metrics_are_those_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 6, (60, 12)).astype(np.float32)  # many ties
+    ious = rng.choice([0.0, 0.2, 0.5, 0.9, np.nan], (60, 12), p=[0.5, 0.2, 0.1, 0.05, 0.15])
+    ious[7] = 0.3
+    ious = ious.astype(np.float32)
+    scores[np.isnan(ious)] = np.nan
+    expected = [naive_rank(s, o) for s, o in zip(scores, ious, strict=True)]
+    metrics, ranks = (found := evaluation.of_localisation(scores, ious)).metrics, found.scores
+    assert ranks.best("p2r").tolist() == expected and expected[7] == 12
+    right = [max(sum(o >= 0.5 for o in row), 1) for row in ious]
+    assert ranks.all("p2r").counts.tolist() == right
+    for k in (1, 5, 10):
+        share = sum(rank < k for rank in expected) / 60
+        assert metrics[f"p2r_r{k}"] == pytest.approx(100 * share)
+    assert metrics["rsum"] == pytest.approx(sum(metrics[f"p2r_r{k}"] for k in (1, 5, 10)))
+    has_one = [any(o >= 0.5 for o in row) for row in ious]
+    assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
+    chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
+    assert metrics["p2r_chance_r1"] == pytest.approx(100 * np.mean(chances))
+    recalls = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
+    assert recalls == pytest.approx({key: metrics[key] for key in recalls})
+    assert set(recalls) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
+
+
+def test_scores_that_are_not_finite_are_refused():
+    ious = np.array([[0.6, np.nan]], np.float32)
+    assert localisation_ranks(np.array([[1.0, np.nan]]), ious).values.tolist() == [0]
+    with pytest.raises(RefusedError, match="1 of 1 scores are NaN"):
+        localisation_ranks(np.array([[np.nan, 1.0]]), ious)
+    with pytest.raises(selection.NotFiniteError):
+        selection.localisation_recalls(torch.tensor([[np.inf, 1.0]]), torch.tensor(ious))
+
+
+# Inputs ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inputs():
+    return phrase_inputs(read("tiny"), phrase_cell(), "test", CPU)
+
+
+def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
+    boxes, features = np.load(PROPOSALS / "boxes.npy"), np.load(PROPOSALS / "proposals.npy")
+    truths, vectors = np.load(PROPOSALS / "truths.npy"), np.load(PHRASES / "phrase.npy")
+    regions = read("tiny").regions
+    distinct = list(dict.fromkeys(regions["phrase"]))
+    regions = regions[regions["image_id"].isin([f"i{n}" for n in SPLITS["test"]])]
+    rows = np.array([7, 0, 8, 1])
+    batch = next(inputs.batches([rows], [None]))
+    for b, row in enumerate(rows):
+        region = regions.iloc[row]
+        image = int(region["image_id"][1:])
+        np.testing.assert_array_equal(batch.regions[b], truths[region.name].astype(np.float32))
+        vector = vectors[distinct.index(region["phrase"])].astype(np.float32)
+        np.testing.assert_array_equal(batch.phrases.values[b], vector)
+        own = batch.proposals[batch.image_of_row[b]]
+        np.testing.assert_array_equal(own, features[image].astype(np.float32))
+        expected = [naive_iou(box, region[["x0", "y0", "x1", "y1"]]) for box in boxes[image]]
+        np.testing.assert_allclose(batch.ious[b], expected, rtol=1e-6)
+    same = regions["chain"].iloc[rows].to_numpy()
+    np.testing.assert_array_equal(
+        batch.chain_ids[:, None] == batch.chain_ids[None], same[:, None] == same[None]
+    )
+    assert len(batch.proposals) == 2 and batch.ious.isnan().any()
+    assert inputs.first_images(None) is inputs and inputs.first_images(6) is inputs
+
+
+class Dot(torch.nn.Module):
+    """Scores a region and a phrase by the product of their first four numbers."""
+
+    def encode_images(self, images):
+        return (images[:, :4],)
+
+    def encode_captions(self, captions):
+        return (captions.values,)
+
+    def similarity(self, images, captions):
+        return images[0] @ captions[0].T
+
+
+def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
+    nearest = model_scores.nearest_regions(Dot(), inputs)
+    score_checks.check_nearest_regions(Dot(), inputs, nearest)
+    changed = nearest.clone()
+    changed[0, 0] += 1
+    with pytest.raises(RefusedError, match="1 of .* scores differ"):
+        score_checks.check_nearest_regions(Dot(), inputs, changed)
+    boxes = inputs.boxes.clone()
+    boxes[1] = 0  # an image without proposals has none; NaN is refused
+    bare = replace(inputs, boxes=boxes)
+    of_bare = model_scores.nearest_regions(Dot(), bare)
+    assert of_bare[1].isnan().all() and of_bare[[0, 2]].equal(nearest[[0, 2]])
+    score_checks.check_nearest_regions(Dot(), bare, of_bare)
+    vectors = inputs.vectors.clone()
+    vectors[inputs.vector_of_phrase[0]] = torch.nan
+    with pytest.raises(RefusedError, match="scores are NaN or infinite"):
+        model_scores.nearest_regions(Dot(), replace(inputs, vectors=vectors))
+
+
+def test_other_phrases_or_none_have_no_inputs():
+    data, cell = read("tiny"), phrase_cell()
+    with pytest.raises(NotApplicableError, match="^tiny: the val split has no phrases with boxes$"):
+        phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
+    other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
+    expected, found = "features of the phrases of ", "features of other phrases"
+    with refused(PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"):
+        phrase_inputs(replace(data, regions=other), cell, "val", CPU)
+
+
+# Cells ----------------------------------------------------------------------------------------
+
+
+def products_of(cell: Cell) -> Callable[[int, str], np.ndarray]:
     """(P',) the score of a phrase with each proposal of an image."""
-    model, there = trained_cell(cell).model(CPU), np.load(PROPOSALS / "boxes.npy")[image].any(1)
-    regions = np.load(PROPOSALS / "proposals.npy")[image][there].astype(np.float32)
+    model, boxes = trained_cell(cell).model(CPU), np.load(PROPOSALS / "boxes.npy")
+    proposals = np.load(PROPOSALS / "proposals.npy").astype(np.float32)
+    vectors = np.load(PHRASES / "phrase.npy").astype(np.float32)
     distinct = list(dict.fromkeys(read("tiny").regions["phrase"]))
-    vectors = np.load(PHRASES / "phrase.npy")[[distinct.index(phrase)]].astype(np.float32)
-    texts = Captions(values=torch.from_numpy(vectors), lengths=torch.ones(1, dtype=torch.int64))
-    encoded = model.encode_images(torch.from_numpy(regions)), model.encode_captions(texts)
-    return model.similarity(*encoded)[:, 0].numpy()
 
+    @torch.inference_mode()
+    def products(image: int, phrase: str) -> np.ndarray:
+        regions = torch.from_numpy(proposals[image][boxes[image].any(1)])
+        vector = torch.from_numpy(vectors[[distinct.index(phrase)]])
+        texts = Captions(values=vector, lengths=torch.ones(1, dtype=torch.int64))
+        encoded = model.encode_images(regions), model.encode_captions(texts)
+        return model.similarity(*encoded)[:, 0].numpy()
 
-def overlap(box: np.ndarray, other: np.ndarray) -> float:
-    low, high = np.maximum(box[:2], other[:2]), np.minimum(box[2:], other[2:])
-    both = np.prod(np.maximum(high - low, 0))
-    return both / (np.prod(box[2:] - box[:2]) + np.prod(other[2:] - other[:2]) - both)
+    return products
 
 
 def looked_up(cell: Cell, images: range) -> tuple[list[int], list[np.ndarray]]:
     """For each phrase of some images: the best rank of a right proposal, and the first box."""
-    every = np.load(PROPOSALS / "boxes.npy")
+    every, products = np.load(PROPOSALS / "boxes.npy"), products_of(cell)
     ranks, firsts = [], []
     for row in read("tiny").regions.itertuples():
         image = int(row.image_id[1:])
         if image not in images:
             continue
-        scores, boxes = products(cell, image, row.phrase), every[image]
+        scores, boxes = products(image, row.phrase), every[image]
         truth = np.array([row.x0, row.y0, row.x1, row.y1])
-        is_right = [overlap(box, truth) >= 0.5 for box in boxes[: len(scores)]]
+        is_right = [naive_iou(box, truth) >= 0.5 for box in boxes[: len(scores)]]
         order = np.argsort(-scores)
         ranks.append(next((n for n, place in enumerate(order) if is_right[place]), 10))
         firsts.append(boxes[order[0]])
@@ -220,11 +380,11 @@ def distances(whole: Cell, phrases: Cell, split: str) -> tuple[np.ndarray, np.nd
         encoded = model.encode_images(torch.from_numpy(pooled)), model.encode_captions(texts)
         cosines = model.similarity(*encoded).numpy()
     d = np.sqrt(np.maximum(2 - 2 * cosines, 0))
-    d_rp = d.copy()
+    d_rp, products = d.copy(), products_of(phrases)
     for c, caption in enumerate(captions):
         own = data.regions[data.regions["caption_id"] == caption]["phrase"]
         for i, image in enumerate(images):
-            near = [np.sqrt(2 - 2 * products(phrases, image, text).max()) for text in own]
+            near = [np.sqrt(2 - 2 * products(image, text).max()) for text in own]
             d_rp[i, c] = np.mean(near) if near else d[i, c]
     return d, d_rp
 

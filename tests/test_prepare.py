@@ -72,54 +72,43 @@ def refuses(where: object = "", expected: object = "", found: object = "", do: s
     assert not OUT.parent.exists() or {path.name for path in OUT.parent.iterdir()} <= {"mine"}
 
 
-def prepared_mine(lines: list[dict] | None = None) -> prepared_tables.Prepared:
-    place(rows() if lines is None else lines)
+def prepared_mine() -> prepared_tables.Prepared:
+    place(rows())
     assert run_fetch() == 0 and run() == 0
     return prepared_tables.read("mine")
 
 
-def test_images_by_split_in_file_order_with_sizes():
-    images = prepared_mine().images
+def test_tables_by_split_in_file_order_captions_verbatim():
+    data = prepared_mine()
+    images, captions = data.images, data.captions
     assert images.columns.tolist() == ["image_id", "file", "split", "group", "width", "height"]
     assert images["image_id"].tolist() == ["b", "d", "c", "a", "e", "f"]
     assert images["width"].tolist() == [9, 11, 10, 8, 12, 13]
     assert set(images["height"]) == {6}
     assert images["group"].tolist() == images["image_id"].tolist()
-
-
-def test_captions_follow_their_images_verbatim():
-    captions = prepared_mine().captions
     assert captions.columns.tolist() == ["caption_id", "image_id", "text", "split"]
     assert captions["image_id"].tolist() == list("bbddccaaee")
     assert captions["text"].tolist()[:2] == ["This is b.", " The  letter b "]
     assert captions["split"].tolist() == ["train"] * 4 + ["val"] * 2 + ["test"] * 4
-
-
-def test_split_gives_rows_and_owners():
-    data = prepared_mine()
     for name in ("train", "val", "test", "unused"):
         split = data.split(name)
-        images = data.images.iloc[split.image_rows]
-        captions = data.captions.iloc[split.caption_rows]
-        assert set(images["split"]) == {name} and set(captions["split"]) <= {name}
-        owners = images["image_id"].to_numpy()[split.image_of_caption]
-        assert owners.tolist() == captions["image_id"].tolist()
+        of_split, its = images.iloc[split.image_rows], captions.iloc[split.caption_rows]
+        assert set(of_split["split"]) == {name} and set(its["split"]) <= {name}
+        owners = of_split["image_id"].to_numpy()[split.image_of_caption]
+        assert owners.tolist() == its["image_id"].tolist()
         assert split.image_of_caption.dtype == np.int64
     assert data.split("test").image_of_caption.tolist() == [0, 0, 1, 1]
     assert len(data.split("unused").caption_rows) == 0
 
 
-def test_same_bytes_twice():
+def test_same_bytes_twice_and_what_git_keeps():
     prepared_mine()
     first, kept = content(OUT), content(CARDS)
     assert sorted(first) == ["captions.parquet", "images.parquet", "regions.parquet"]
     assert sorted(kept) == ["card.json", "queries.npz"]
     assert run() == 0
     assert (content(OUT), content(CARDS)) == (first, kept)
-
-
-def test_git_keeps_the_image_and_the_group_of_each_query():
-    prepared_mine()
+    # What git keeps: the image and the group of each query.
     data, kept = prepared_tables.read("mine"), prepared_tables.read_queries("mine")
     images, captions = (of[of["split"] == "test"] for of in (data.images, data.captions))
     ids = images["image_id"].tolist()

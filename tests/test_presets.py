@@ -1,12 +1,16 @@
-"""The presets beside the methods: rows of tables, each a training of its own or a fusion."""
+"""Methods and their options, and the presets beside them: rows of tables, each a training of its
+own or a fusion."""
+
+from dataclasses import fields
 
 import pytest
+from refusals import refused
 
 from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
 from benchmark.features import load as load_encoder
 from benchmark.season import plugins
-from benchmark.season.plugins import Fuse, configured, needs, presets
+from benchmark.season.plugins import Fuse, configured, method_of, needs, presets
 from seasons import FUSION, SCAN, staged_presets
 
 
@@ -65,21 +69,51 @@ def test_presets_are_made_of_presets(name):
         assert (takes.text in ("sentence", "phrase")) == bool(row.sentence)
 
 
-def test_a_preset_in_two_files_is_refused(tmp_path, monkeypatch):
+def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(tmp_path, monkeypatch):
     (tmp_path / "methods").mkdir()
+    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
     for file in ("a", "b"):
         (tmp_path / "methods" / f"{file}.yaml").write_text("same: {title: Same}\n")
-    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
-    with pytest.raises(UserError) as error:
+    with refused("methods/b.yaml: preset 'same'", found="methods/a.yaml"):
         presets()
-    assert error.value.where == "methods/b.yaml: preset 'same'"
-    assert "methods/a.yaml" in error.value.found
+    (tmp_path / "methods/b.yaml").write_text("one: {title: One, fuze: {}}\n")
+    with refused("methods/b.yaml: one: fuze", "fuse"):
+        presets()
 
 
-def test_a_mistake_in_a_preset_is_refused_with_the_place(tmp_path, monkeypatch):
-    (tmp_path / "methods").mkdir()
-    (tmp_path / "methods/a.yaml").write_text("one: {title: One, fuze: {}}\n")
-    monkeypatch.setattr(plugins, "PACKAGE_ROOT", tmp_path)
+# Methods by name and path, and their options ------------------------------------------------------
+
+
+def test_unknown_option_is_refused_with_the_valid_ones():
+    method = load("vse")
     with pytest.raises(UserError) as error:
-        presets()
-    assert error.value.where == "methods/a.yaml: one: fuze" and "fuse" in error.value.expected
+        configured(method, {"lamda2": 1.0}, "preset mine")
+    assert error.value.where == "preset mine: option 'lamda2'"
+    assert all(field.name in error.value.expected for field in fields(method.Config))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "option", "expected", "found"),
+    [
+        ("scan", {"margin": "wide"}, "margin", "a valid number", "'wide'"),
+        ("scan", {"direction": "up"}, "direction", "t2i or i2t", "'up'"),
+        ("dual_path", {"stage": 3}, "stage", "1 or 2", "3"),
+        ("two_branch_embedding", {"lambda4": 0.05}, "lambda4", "neighbourhood_sampling", "0.05"),
+        ("cyclematch", {"scaling": "none"}, "scaling", "one of common, component", "'none'"),
+        ("vse_infinity", {"position_size": 5}, "position_size", "an even number", "5"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_option(method, options, option, expected, found):
+    with pytest.raises(UserError) as error:
+        configured(load(method), options, "preset p")
+    assert error.value.where == f"preset p: {option}"
+    assert expected in error.value.expected and error.value.found == found
+
+
+def test_names_are_checked():
+    for name in ("nothing", "scan/../x", "shared", "losses", "__init__"):
+        with pytest.raises(ValueError, match="no method .*expected one of .*scan"):
+            load(name)
+        with pytest.raises(UserError) as error:
+            method_of(name)
+        assert error.value.where == f"method {name!r}" and "scan" in error.value.expected

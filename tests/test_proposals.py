@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 from scipy.io import savemat
 
-from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import iou
 from benchmark.features.proposals import _grouped, read_boxes, selective_search
 
@@ -180,16 +180,10 @@ MALFORMED = {  # arrays of a.npz -> where, expected and found of the error
 }
 
 
-def refused(folder: Path, image_id: str) -> UserError:
-    with pytest.raises(UserError) as caught:
-        boxes_of(folder, image_id)
-    assert "\n" not in str(caught.value) and caught.value.do
-    return caught.value
-
-
 @pytest.mark.parametrize("arrays, fields", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_boxes_are_refused(tmp_path, arrays, fields):
     np.savez(tmp_path / "a.npz", **arrays)
-    error, (where, expected, found) = refused(tmp_path, "a"), fields
-    assert error.where.startswith(str(tmp_path / "a.npz")) and error.where.endswith(where)
-    assert expected in error.expected and found in error.found
+    where, expected, found = fields
+    with refused(tmp_path / "a.npz", expected, found) as caught:
+        boxes_of(tmp_path, "a")
+    assert caught.value.where.endswith(where) and caught.value.do

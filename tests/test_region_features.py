@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from test_faster_rcnn import tiny as detector
 from torch import nn
-from torchvision.models.detection import FasterRCNN
-from torchvision.models.detection.anchor_utils import AnchorGenerator
-from torchvision.ops import MultiScaleRoIAlign
 
 from benchmark import features
 from benchmark.data.feature_folders import read_array
@@ -48,25 +46,10 @@ class Stub(nn.Module):
         return maps.mean((2, 3)), maps
 
 
-def detector() -> FasterRCNN:
-    torch.manual_seed(0)
-    backbone = nn.Sequential(nn.Conv2d(3, 8, 9, stride=8, padding=4), nn.ReLU())
-    backbone.out_channels = 8
-    return FasterRCNN(
-        backbone,
-        num_classes=4,
-        rpn_anchor_generator=AnchorGenerator(((12, 24),), ((0.5, 1.0, 2.0),)),
-        box_roi_pool=MultiScaleRoIAlign(["0"], 3, 2),
-        box_head=nn.Sequential(nn.Flatten(), nn.Linear(72, 1024)),
-    ).eval()
-
-
-def pictures_of(changed: int | None = None) -> dict[str, Image.Image]:
-    """Pictures of 48 x 32 pixels with large blots; one of them may be another."""
+def pictures_of() -> dict[str, Image.Image]:
+    """Pictures of 48 x 32 pixels with large blots."""
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (len(SPLITS), 4, 6, 3), dtype=np.uint8)
-    if changed is not None:
-        pixels[changed] = 255 - pixels[changed]
     pixels = pixels.repeat(8, axis=1).repeat(8, axis=2)
     return {f"{name}.png": Image.fromarray(x) for name, x in zip(IDS, pixels, strict=True)}
 
@@ -76,8 +59,8 @@ NAMED = [*IDS, *reversed(IDS)]
 CORNERS = np.array([[n % 7, n % 5, n % 7 + 20 + n, n % 5 + 12] for n in range(len(NAMED))], float)
 
 
-def data_of(splits: list[str] = SPLITS) -> Prepared:
-    images = pd.DataFrame({"image_id": IDS, "file": [f"{x}.png" for x in IDS], "split": splits})
+def data_of() -> Prepared:
+    images = pd.DataFrame({"image_id": IDS, "file": [f"{x}.png" for x in IDS], "split": SPLITS})
     regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(image_id=NAMED)
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
     return builders.on_disk(images, pd.DataFrame(), regions)
@@ -95,13 +78,11 @@ def stage(monkeypatch):
     monkeypatch.setattr(standardisation, "BLOCK", 50)
     opened: list[str] = []
 
-    def run(pictures=None, data=None, dies_at=None, network=Stub, **settings):
-        pictures = pictures or pictures_of()
+    def run(data=None, network=Stub, **settings):
+        pictures = pictures_of()
         shutil.rmtree(FOLDER, ignore_errors=True)  # as DVC does before it runs a stage
 
         def open_picture(file):
-            if file == dies_at:
-                raise KeyboardInterrupt
             opened.append(file)
             return pictures[file]
 

@@ -7,8 +7,6 @@ from oracles import scan as naive
 from torch.nn.functional import normalize
 
 from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes, scan
-from benchmark.core.files import read_yaml
-from benchmark.season.plugins import PACKAGE_ROOT, Preset
 
 IMAGES, CAPTIONS, REGIONS, WORDS, FEATURES, VOCABULARY = 5, 6, 4, 7, 9, 20
 LAMBDA1, LAMBDA2 = 4.0, 5.0
@@ -18,7 +16,6 @@ POOLINGS = {
     "sum": naive.summation,
     "max": naive.maximum,
 }
-ROWS = {name: Preset(**row) for name, row in read_yaml(PACKAGE_ROOT / "methods/scan.yaml").items()}
 
 
 def model_of(**options) -> scan.Model:
@@ -42,33 +39,25 @@ def images_of(count: int = IMAGES, seed: int = 2) -> torch.Tensor:
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_similarity_is_the_papers(direction, pooling):
+@pytest.mark.parametrize("first_stage", [naive.cosines, naive.products])
+def test_similarity_is_the_papers(first_stage, direction, pooling):
+    """With products, images keep their norms."""
+    is_unit = first_stage is naive.cosines
+    model = model_of(direction=direction, pooling=pooling, normalise_images=is_unit)
     relevance = naive.relevance_t2i if direction == "t2i" else naive.relevance_i2t
 
     def expected(regions, words):
-        return POOLINGS[pooling](relevance(regions, words, LAMBDA1))
+        return POOLINGS[pooling](relevance(regions, words, LAMBDA1, first_stage))
 
-    check_scores(model_of(direction=direction, pooling=pooling), expected)
+    check_scores(model, expected)
+    regions, plain = model.encode_images(images_of())[0], model.project(images_of())
+    torch.testing.assert_close(regions, normalize(plain, dim=-1) if is_unit else plain)
 
 
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
 def test_sum_max_is_equations_9_and_10(direction):
     expected = naive.sum_max_t2i if direction == "t2i" else naive.sum_max_i2t
     check_scores(model_of(direction=direction, attention=False, pooling="sum"), expected)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_images_that_are_not_normalised_keep_their_norms(direction, pooling):
-    model = model_of(direction=direction, pooling=pooling, normalise_images=False)
-    relevance = naive.relevance_t2i if direction == "t2i" else naive.relevance_i2t
-    regions = model.encode_images(images_of())[0]
-    torch.testing.assert_close(regions, model.project(images_of()))
-
-    def expected(regions, words):
-        return POOLINGS[pooling](relevance(regions, words, LAMBDA1, naive.products))
-
-    check_scores(model, expected)
 
 
 def check_scores(model: scan.Model, expected) -> None:
@@ -131,96 +120,39 @@ def test_first_regions_are_used_and_no_others():
 
 
 @pytest.mark.parametrize("other_captions_negative", [False, True])
-def test_loss_and_its_gradient_are_those_of_all_pairs(other_captions_negative):
-    model = model_of(other_captions_negative=other_captions_negative)
-    ids = torch.tensor([0, 1, 2, 0, 3, 4])
-    batch = Batch(images=images_of(5)[ids], captions=captions_of(6), group_ids=ids)
+@pytest.mark.parametrize("hard_negatives", [False, True])
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_the_loss_and_its_gradient_are_equations_11_and_12(
+    direction, hard_negatives, other_captions_negative
+):
+    options = {"hard_negatives": hard_negatives, "direction": direction}
+    model = model_of(other_captions_negative=other_captions_negative, **options)
+    ids = torch.arange(18) // 2 * 5  # more rows than a tile has
+    batch = Batch(images=images_of(90)[ids], captions=captions_of(18), group_ids=ids)
     loss = sum(model.loss(batch).values())
     loss.backward()
     fast = {name: x.grad.clone() for name, x in model.named_parameters()}
 
-    scores = model.similarity(
-        model.encode_images(batch.images), model.encode_captions(batch.captions)
-    )
-    plain = scores.detach().numpy()
-    if other_captions_negative:
-        expected = naive.hardest_hinge_diagonal(plain, model.config.margin)
-    else:
-        expected = naive.hardest_hinge(plain, ids.tolist(), model.config.margin)
-    assert loss.item() == pytest.approx(expected, abs=1e-9)
-    assert expected > 0
+    images, words = model.encode_images(batch.images), model.encode_captions(batch.captions)
+    scores, margin = model.similarity(images, words), model.config.margin
+    rows = list(range(18)) if other_captions_negative else ids.tolist()
+    hinge = naive.hardest_hinge if hard_negatives else naive.sum_hinge
+    expected = hinge(scores.detach().numpy(), rows, margin)
+    assert loss.item() == pytest.approx(expected, abs=1e-9) and expected > 0
 
-    same = torch.eye(6) > 0 if other_captions_negative else ids[:, None] == ids[None, :]
-    wrong = scores.masked_fill(same, -np.inf)
-    matched, margin = scores.diagonal(), model.config.margin
-    slow = (margin - matched + wrong.max(1).values).relu().sum()
-    slow = slow + (margin - matched + wrong.max(0).values).relu().sum()
+    same = torch.tensor(rows)[:, None] == torch.tensor(rows)
+    costs = [
+        (margin - scores.diagonal() + scores.T).relu().T.masked_fill(same, 0.0),
+        (margin - scores.diagonal() + scores).relu().masked_fill(same, 0.0),
+    ]
+    slow = sum(
+        cost.amax(axis).sum() if hard_negatives else cost.sum()
+        for axis, cost in zip((1, 0), costs, strict=True)
+    )
     model.zero_grad()
     slow.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(fast[name], parameter.grad, msg=name)
-
-
-@pytest.mark.parametrize("other_captions_negative", [False, True])
-@pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_loss_of_all_negatives_is_equation_11(direction, other_captions_negative):
-    model = model_of(
-        direction=direction,
-        hard_negatives=False,
-        other_captions_negative=other_captions_negative,
-    )
-    ids = torch.arange(18) // 2 * 5  # more rows than a tile has
-    batch = Batch(images=images_of(90)[ids], captions=captions_of(18), group_ids=ids)
-    terms = model.loss(batch)
-    sum(terms.values()).backward()
-    tiled = {name: x.grad.clone() for name, x in model.named_parameters()}
-
-    images, words = model.encode_images(batch.images), model.encode_captions(batch.captions)
-    scores, margin = model.similarity(images, words), model.config.margin
-    rows = list(range(18)) if other_captions_negative else ids.tolist()
-    expected = naive.sum_hinge(scores.detach().numpy(), rows, margin)
-    assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
-
-    slow = 0.0
-    for b in range(18):
-        for other in (x for x in range(18) if rows[x] != rows[b]):
-            slow = slow + (margin - scores[b, b] + scores[b, other]).relu()
-            slow = slow + (margin - scores[b, b] + scores[other, b]).relu()
-    model.zero_grad()
-    slow.backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(tiled[name], parameter.grad, msg=name)
-
-
-def test_recipe_is_appendix_a():
-    (phase,) = scan.recipe(scan.Config())
-    assert phase.learning_rates == pytest.approx((0.0002,) * 15 + (0.00002,) * 15)
-    assert (phase.batch_size, phase.clip_norm, phase.optimiser) == (128, 2.0, "adam")
-
-
-PROJECTION = 2048 * 1024 + 1024
-EMBEDDING = 8481 * 300
-GRU = 3 * 1024 * (300 + 1024) + 2 * 3 * 1024  # three gates; PyTorch's two biases each
-
-
-@pytest.mark.parametrize(
-    ("preset", "directions"), [("scan_i2t_avg", 2), ("scan_one_directional_gru", 1)]
-)
-def test_full_size_network_has_the_papers_parameters(preset, directions):
-    with torch.device("meta"):
-        config = scan.Config(**ROWS[preset].options)
-        model = scan.Model(config, Sizes(image=2048, text=8481))
-    expected = PROJECTION + EMBEDDING + directions * GRU
-    assert expected == {1: 8_715_948, 2: 12_789_420}[directions]
-    assert sum(x.numel() for x in model.parameters() if x.requires_grad) == expected
-
-
-def naive_attention(regions, words, lambda1: float, first_stage) -> list[list[float]]:
-    """alpha'[j][i] of word j and region i, Section 3.1: thresholded s of a region normalised over
-    the words, then for each word the softmax over the regions."""
-    s = first_stage(regions, words)
-    s_bar = [naive.unit_or_zero([naive.positive(value) for value in row]) for row in s]
-    return [naive.softmax([row[j] for row in s_bar], lambda1) for j in range(len(words))]
 
 
 @pytest.mark.parametrize("options", [{}, {"pooling": "lse"}, {"normalise_images": False}])
@@ -232,6 +164,6 @@ def test_attention_is_the_softmax_over_the_regions(options):
     first_stage = naive.cosines if model.config.normalise_images else naive.products
     for b, length in enumerate(captions.lengths):
         regions, kept = (x.detach().numpy() for x in (images[0][b], words[0][b, :length]))
-        expected = naive_attention(regions, kept, LAMBDA1, first_stage)
+        expected = naive.attention(regions, kept, LAMBDA1, first_stage)
         np.testing.assert_allclose(attention[b, :length], expected, atol=1e-10)
     assert attention.std() > 0.01

@@ -87,19 +87,12 @@ def replace_captions() -> None:
     write_dataset(words={"train": ("other",)})
 
 
-CHANGES = {
-    replace_features: f"the present features {IMAGES}",
-    replace_pictures: f"the present features {IMAGES}",
-    replace_captions: f"the present features {IMAGES}",
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [replace_features, replace_pictures, replace_captions])
 def test_replaced_inputs_are_no_record(change):
     cell = cell_of("two_branch")
     train_cell(cell)
     change()
-    assert HEAD + CHANGES[change] in refused(cell)
+    assert f"{HEAD}the present features {IMAGES}" in refused(cell)
 
 
 def own_method(text: str) -> str:

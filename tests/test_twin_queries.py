@@ -44,16 +44,8 @@ def test_only_queries_of_other_pictures_count(made):
     (standing,) = made.rows
     assert named_twins(made.card) == {"0.png", "2.png"} and twins_in_all(made.card) == 3
     assert without_twins(made, standing, "rsum") == pytest.approx(by_hand({"i2t": [1], "t2i": [2]}))
-
-
-def test_without_twins_on_the_card_it_is_the_rsum(made):
-    (standing,) = made.rows
-    made.card["leakage"] = {}
+    made.card["leakage"] = {}  # no twins: the rsum
     whole = by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
     assert without_twins(made, standing, "rsum") == pytest.approx(whole)
-
-
-def test_where_every_picture_is_a_twin_nothing_is_left(made):
-    (standing,) = made.rows
     made.card["leakage"] = {"pictures": [[f"test: {n}.png", "val: 9.png"] for n in range(3)]}
-    assert without_twins(made, standing, "rsum") is None
+    assert without_twins(made, standing, "rsum") is None  # every picture is a twin

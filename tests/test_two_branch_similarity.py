@@ -1,4 +1,5 @@
-"""The two-branch similarity network against loops written from the paper."""
+"""The two-branch similarity networks, for sentences and phrases, against loops written from the
+paper."""
 
 from collections import Counter
 
@@ -6,125 +7,129 @@ import numpy as np
 import pytest
 import torch
 from oracles import two_branch as naive
+from oracles import two_branch_phrases as naive_phrases
+from region_batches import ALONE, IMAGE_SIZE, IOUS, TEXT_SIZE, batch_of, captions, ious_of
 from torch import nn
 
-from benchmark.contracts.methods import Batch, Captions, Inputs, Sizes
+from benchmark.contracts.methods import Batch, Sizes
+from benchmark.contracts.methods import two_branch_phrase_similarity as phrase_method
 from benchmark.contracts.methods import two_branch_similarity as method
+from benchmark.layers.branches import encode_regions
 
 IMAGE_IDS = [3, 7, 3, 1, 7, 3, 0]  # of seven rows: one image thrice, one twice, two once
-IMAGE_SIZE, TEXT_SIZE, HIDDEN, DIMENSIONS = 6, 5, 7, 4
-VARIANTS = [
-    {"joint_layers": 3},
-    {"joint_layers": 2},
-    {"joint_layers": 1},
-    {"joint_layers": 3, "nonlinear": False},
-]
+VARIANTS = [{}, {"joint_layers": 2}, {"joint_layers": 1}, {"nonlinear": False}]
+SINGLE = [{"augmented": False}, {"nonlinear": False, "augmented": False}]  # of phrases alone
+SMALL = {"hidden_size": 7, "embedding_size": 4, "joint_size": 6, "last_joint_size": 3}
 
 
-def model_of(**options) -> method.Model:
-    """A model in evaluation mode, with weights and batch norm statistics that are not initial."""
+def model_of(module=method, **options) -> nn.Module:
+    """In evaluation mode, with weights and batch norm statistics that are nobody's initial ones."""
     torch.manual_seed(0)
-    sizes = {"hidden_size": HIDDEN, "embedding_size": DIMENSIONS}
-    config = method.Config(**sizes, joint_size=6, last_joint_size=3, **options)
-    model = method.Model(config, Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)).double().eval()
+    sizes = Sizes(image=IMAGE_SIZE, text=TEXT_SIZE)
+    model = module.Model(module.Config(**SMALL, **options), sizes).double().eval()
     for values in model.state_dict().values():
         if values.is_floating_point():
             values += torch.rand_like(values) - (values > 1) / 2
     return model
 
 
-def batch_of(ids: list[int], seed: int = 1) -> Batch:
+def numbers(rows: int, size: int, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    images = torch.randn(8, IMAGE_SIZE, generator=generator, dtype=torch.float64)[ids]
-    texts = torch.randn(len(ids), TEXT_SIZE, generator=generator, dtype=torch.float64)
-    captions = Captions(values=texts, lengths=torch.ones(len(ids), dtype=torch.int64))
-    return Batch(images=images, captions=captions, group_ids=torch.tensor(ids))
+    return torch.randn(rows, size, generator=generator, dtype=torch.float64)
 
 
-def encoded(model: method.Model, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-    (images,), (texts,) = model.encode_images(batch.images), model.encode_captions(batch.captions)
-    return images.detach().numpy(), texts.detach().numpy()
-
-
-def joint_layers(model: method.Model) -> list[tuple[np.ndarray, np.ndarray]]:
+def joint_layers(model: nn.Module) -> list[tuple[np.ndarray, np.ndarray]]:
     linear = [layer for layer in model.joint if isinstance(layer, nn.Linear)]
     return [(x.weight.detach().numpy(), x.bias.detach().numpy()) for x in linear]
 
 
 @pytest.mark.parametrize("options", VARIANTS)
-def test_similarity_is_the_score_of_every_pair(options):
-    model, batch = model_of(**options), batch_of(IMAGE_IDS)
-    images, texts = encoded(model, batch)
-    layers = joint_layers(model)
-    assert len(layers) == options["joint_layers"]
-    scores = model.similarity((torch.tensor(images[:5]),), (torch.tensor(texts),))
-    assert scores.shape == (5, 7)
-    for i in range(5):
-        for c in range(7):
-            expected = naive.joint_score(images[i], texts[c], layers)
-            assert scores[i, c].item() == pytest.approx(expected, abs=1e-10)
+@pytest.mark.parametrize("module", [method, phrase_method])
+def test_similarity_is_the_score_of_every_pair(module, options):
+    model = model_of(module, **options)
+    images = model.encode_images(numbers(5, IMAGE_SIZE, 1))
+    texts = model.encode_captions(captions(numbers(7, TEXT_SIZE, 2)))
+    layers, scores = joint_layers(model), model.similarity(images, texts)
+    assert len(layers) == options.get("joint_layers", 3)
+    pairs = [[(x.detach().numpy(), y.detach().numpy()) for y in texts[0]] for x in images[0]]
+    expected = [[naive.joint_score(*pair, layers) for pair in row] for row in pairs]
+    np.testing.assert_allclose(scores.detach().numpy(), expected, rtol=0, atol=1e-10)
     assert scores.std() > 1e-4
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+# Sentences -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("options", VARIANTS)
-def test_loss_is_equation_7(options, seed):
-    model, batch = model_of(**options), batch_of(IMAGE_IDS, seed)
+def test_loss_of_sentences_is_equation_7(options, seed):
+    model, ids = model_of(**options), torch.tensor(IMAGE_IDS)
+    images = numbers(8, IMAGE_SIZE, seed)[ids]
+    batch = Batch(images=images, captions=captions(numbers(7, TEXT_SIZE, seed)), group_ids=ids)
     torch.manual_seed(seed)
-    others = method.others(batch.group_ids)[0].tolist()
+    others = method.others(ids)[0].tolist()
     torch.manual_seed(seed)
     terms = model.loss(batch)
-    expected = naive.similarity_loss(*encoded(model, batch), others, joint_layers(model))
+    encoded = model.encode_images(batch.images), model.encode_captions(batch.captions)
+    pairs = (x.detach().numpy() for (x,) in encoded)
+    expected = naive.similarity_loss(*pairs, others, joint_layers(model))
     assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
     assert set(terms) == {"matched", "mismatched"}
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_negative_never_shows_the_same_image(seed):
-    torch.manual_seed(seed)
-    ids = torch.randint(0, 4, (int(torch.randint(1, 12, ())),))
-    others, present = method.others(ids)
-    for b, (c, there) in enumerate(zip(others.tolist(), present.tolist(), strict=True)):
-        assert there == any(image != ids[b] for image in ids)
-        assert not there or ids[c] != ids[b]
+def check_uniform(counts: Counter, allowed: list[int]) -> None:
+    total, p = counts.total(), 1 / len(allowed)
+    assert sorted(counts) == allowed
+    spread = 4.5 * (total * p * (1 - p)) ** 0.5
+    assert all(abs(count - total * p) <= spread for count in counts.values())
 
 
-def test_negatives_are_drawn_uniformly():
+def test_negatives_are_drawn_uniformly_among_sentences_of_other_images():
     torch.manual_seed(0)
-    ids, draws = torch.tensor(IMAGE_IDS), 4000
-    counts = [Counter() for _ in IMAGE_IDS]
-    for _ in range(draws):
-        for count, c in zip(counts, method.others(ids)[0].tolist(), strict=True):
-            count[c] += 1
-    for b, count in enumerate(counts):
-        allowed = [c for c in range(len(ids)) if IMAGE_IDS[c] != IMAGE_IDS[b]]
-        assert sorted(count) == allowed
-        p = 1 / len(allowed)
-        deviation = (draws * p * (1 - p)) ** 0.5
-        assert all(abs(count[c] - draws * p) < 4.5 * deviation for c in allowed)
+    drawn = torch.stack([method.others(torch.tensor(IMAGE_IDS))[0] for _ in range(2000)])
+    for b, image in enumerate(IMAGE_IDS):
+        allowed = [c for c, other in enumerate(IMAGE_IDS) if other != image]
+        check_uniform(Counter(drawn[:, b].tolist()), allowed)
+    assert method.others(torch.tensor(IMAGE_IDS))[1].all()
+    for alone in ([5], [5, 5, 5]):
+        assert not method.others(torch.tensor(alone))[1].any()
 
 
-@pytest.mark.parametrize(
-    ("layers", "joint"),
-    [
-        (3, (512 * 512 + 512) + (512 * 256 + 256) + (256 + 1)),
-        (2, (512 * 256 + 256) + (256 + 1)),
-        (1, 512 + 1),
-    ],
-)
-def test_full_size_network_has_the_papers_parameters(layers, joint):
-    with torch.device("meta"):
-        model = method.Model(method.Config(joint_layers=layers), Sizes(image=4096, text=6000))
-    second = (2048 * 512 + 512) + 2 * 512  # FC with bias; scale and shift of the batch norm
-    expected = (4096 * 2048 + 2048) + second + (6000 * 2048 + 2048) + second + joint
-    assert sum(x.numel() for x in model.parameters()) == expected
-    assert expected == 22_780_928 + joint
+# Phrases ---------------------------------------------------------------------------------------
 
 
-def test_recipe_is_sections_5_1_and_5_3():
-    config = method.Config()
-    (phase,) = method.recipe(config)
-    assert (phase.optimiser, phase.weight_decay, phase.clip_norm) == ("adam", 0.0, None)
-    assert phase.learning_rates == (0.0001,) * phase.epochs
-    assert (phase.batch_size, phase.captions_per_image) == (500, 1)
-    assert method.inputs(config) == Inputs(image="pooled", text="sentence")
+def drawn_pairs(chains: list[int], config: object, seed: int = 0) -> tuple[list, list]:
+    """Pairs as the oracle names them, -1 for the true region, and the wrong region of each."""
+    torch.manual_seed(seed)
+    ious = torch.tensor([IOUS[chain] for chain in chains])
+    rows, regions, wrong = (x.tolist() for x in phrase_method.pairs(ious, config))
+    return [(row, r - 1) for row, r in zip(rows, regions, strict=True)], [r - 1 for r in wrong]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("options", VARIANTS + SINGLE)
+def test_loss_of_phrases_is_equation_7_over_algorithm_1(options, seed):
+    model, batch = model_of(phrase_method, **options), batch_of(ALONE, seed)
+    pairs, wrong = drawn_pairs(ALONE, model.config, seed)
+    assert pairs == naive_phrases.positive_pairs(ious_of(batch), model.config.augmented)
+    torch.manual_seed(seed)
+    terms = model.loss(batch)
+    true, proposals = (x.detach().numpy() for x in encode_regions(model, batch))
+    phrases = model.encode_captions(batch.phrases)[0].detach().numpy()
+    given = phrases, true, proposals, batch.image_of_row, pairs, wrong, joint_layers(model)
+    expected = naive_phrases.similarity_loss(*given)
+    assert sum(terms.values()).item() == pytest.approx(expected, abs=1e-10)
+    assert set(terms) == {"matched", "mismatched"}
+
+
+def test_every_pair_draws_its_negative_uniformly_among_far_proposals():
+    draws = 1500
+    allowed = {5: [0, 1, 2], 4: [3, 4], 7: [1, 2]}
+    chains = [chain for chain in allowed for _ in range(draws)]
+    pairs, wrong = drawn_pairs(chains, phrase_method.Config())
+    for chain, among in allowed.items():
+        of_chain = [w for (row, _), w in zip(pairs, wrong, strict=True) if chains[row] == chain]
+        check_uniform(Counter(of_chain), among)
+        if chain == 4:  # the pairs of a row differ in theirs
+            by_row = np.reshape(of_chain, (draws, 4))
+            assert (by_row != by_row[:, :1]).any()

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 from torchvision import models
 from torchvision.ops import StochasticDepth
 
-from benchmark.core.errors import UserError
 from benchmark.encode.images import fused
 from benchmark.features import torchvision_cnn
 from benchmark.features.torchvision_cnn import WHICH
@@ -37,26 +37,19 @@ def other_shapes(state: dict) -> dict:
 def test_weights_of_another_network_are_refused(tmp_path, mobilenet, change):
     path = tmp_path / "mobilenet_v2-1.pth"
     torch.save(change(mobilenet.state_dict()), path)
-    with pytest.raises(UserError) as caught:
+    with refused("mobilenet_v2-1.pth", found="those of another network ("):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
-    assert caught.value.where == "mobilenet_v2-1.pth"
-    assert caught.value.found.startswith("those of another network (")
 
 
 def test_missing_or_ambiguous_weights_are_refused(tmp_path):
-    with pytest.raises(UserError) as caught:
+    with refused("weights_dir", "exactly one file mobilenet_v2-*.pth", "none", "--weights-dir"):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
-    assert caught.value.where == "weights_dir"
-    assert caught.value.expected == "exactly one file mobilenet_v2-*.pth"
-    assert caught.value.found == "none" and "--weights-dir" in caught.value.do
     for name in ("mobilenet_v2-1.pth", "mobilenet_v2-2.pth"):
         (tmp_path / name).touch()
-    with pytest.raises(UserError) as caught:
+    with refused(found="mobilenet_v2-1.pth, mobilenet_v2-2.pth"):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
-    assert caught.value.found == "mobilenet_v2-1.pth, mobilenet_v2-2.pth"
-    with pytest.raises(UserError) as caught:
+    with refused(found="'resnet51' (did you mean resnet50?)"):
         torchvision_cnn.load("resnet51", tmp_path)
-    assert caught.value.found == "'resnet51' (did you mean resnet50?)"
 
 
 def test_features_are_what_torchvisions_classifier_sees(tmp_path, mobilenet):

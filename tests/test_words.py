@@ -1,27 +1,18 @@
 """Word vectors: stored, trained on training captions only, or loaded, and never unpickled."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from refusals import refused
 
-from benchmark.core.errors import UserError
 from benchmark.data.feature_folders import Words
 from benchmark.features import word2vec
 from benchmark.season.parameters import WordVectors
 
 CORPUS = [text.split() for text in ("a red dog", "a green dog runs", "the red cat", "a cat runs")]
 CORPUS = CORPUS * 5
-# Words ----------------------------------------------------------------------------------------
-
-
-def refused(read: Callable[..., object], *given: object) -> UserError:
-    with pytest.raises(UserError) as caught:
-        read(*given)
-    assert "\n" not in str(caught.value) and caught.value.do
-    return caught.value
 
 
 # Trained --------------------------------------------------------------------------------------
@@ -39,18 +30,9 @@ def test_trained_vectors_are_of_the_training_captions_words(monkeypatch):
     assert word2vec.words(CORPUS, WordVectors(size=8), set())[1]["epochs"] == 3
 
 
-def test_no_other_word_shapes_trained_vectors(monkeypatch):
-    monkeypatch.setattr(word2vec, "WORDS_SEEN", 1000)
-    first, _ = word2vec.words(CORPUS, WordVectors(size=8), {"zebra"})
-    second, _ = word2vec.words(CORPUS, WordVectors(size=8), {"dog", "lion"})
-    other, _ = word2vec.words([*CORPUS, ["zebra", "dog"]], WordVectors(size=8), {"zebra"})
-    assert np.array_equal(first.vectors, second.vectors)
-    assert not np.array_equal(first.rows(["dog"]), other.rows(["dog"]))
-
-
 def test_training_captions_without_words_are_refused():
-    error = refused(word2vec.words, [[], []], WordVectors(size=8), {"dog"})
-    assert (error.expected, error.found) == ("words in the training captions", "none")
+    with refused("", "words in the training captions", "none"):
+        word2vec.words([[], []], WordVectors(size=8), {"dog"})
 
 
 # Loaded ---------------------------------------------------------------------------------------
@@ -104,17 +86,15 @@ def test_a_file_is_restricted_to_words_of_the_captions(tmp_path, name):
 def test_another_size_is_refused_before_the_file_is_read(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
     monkeypatch.setattr(word2vec.mmap, "mmap", None)
-    error = refused(load, tmp_path / name, 300)
-    assert (error.where, error.expected, error.found) == (name, "vectors of size 300", "2")
-    assert error.do.startswith("set `size`")
+    with refused(name, "vectors of size 300", "2", "set `size`"):
+        load(tmp_path / name, 300)
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_file_without_words_of_the_captions_is_refused(tmp_path, name):
     WRITERS[name](tmp_path / name)
-    error = refused(load, tmp_path / name, 2, {"lion"})
-    assert error.where == name
-    assert (error.expected, error.found) == ("vectors for words of the captions", "none")
+    with refused(name, "vectors for words of the captions", "none"):
+        load(tmp_path / name, 2, {"lion"})
 
 
 def entries(count: int, *words: str, end: bytes = b"\n") -> bytes:

@@ -9,8 +9,6 @@ from tiny_cells import METHODS, cell_of, checkpoint_of, enter, evaluated, scores
 
 from benchmark.__main__ import main
 from benchmark.commands import check
-from benchmark.scoring import score_checks
-from benchmark.scoring.relevance import RefusedError
 from benchmark.season.plugins import method_of
 
 AGAIN = "model that is loaded"  # from the checkpoint, to be validated or to score again
@@ -106,15 +104,6 @@ def test_a_large_constant_hides_nothing(how, constant):
     train_cell(cell)
     record = evaluated(cell)
     assert record.status == "failed" and AGAIN in record.reason
-
-
-def test_a_score_of_no_proposal_hides_nothing():
-    """Proposals that an image lacks have features of zeros, whose cosine is NaN."""
-    first = torch.randn(6, 6, generator=torch.Generator().manual_seed(0))
-    first[2, 3] = torch.nan
-    score_checks._compare(first, first.clone(), torch.device("cpu"))
-    with pytest.raises(RefusedError, match="35 of 35 scores differ"):
-        score_checks._compare(first, first + 1, torch.device("cpu"))
 
 
 def test_a_frozen_layer_is_as_it_began():

@@ -1,15 +1,18 @@
 """Attacks on what reads foreign files: each must end with one line, soon, in little memory, and
 without reading, writing or starting anything outside of the folder that it comes in."""
 
+import io
 import os
 import resource
 import signal
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from refusals import outcome
 
 from benchmark.core.errors import UserError
@@ -42,6 +45,18 @@ def _watch(event: str, arguments: tuple) -> None:
 
 
 sys.addaudithook(_watch)
+
+
+def picture(number: int = 0, kind: str = "PNG") -> bytes:
+    content = io.BytesIO()
+    Image.new("RGB", (20, 20), (40 * number, 0, 0)).save(content, kind)
+    return content.getvalue()
+
+
+def tar_header(name: str, size: int, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.type, info.linkname = size, kind, target
+    return info.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape")
 
 
 def outside() -> None:

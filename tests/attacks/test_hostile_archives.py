@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PIL import Image
-from sieges import repelled
+from sieges import repelled, tar_header
 
 from benchmark.contracts.datasets import flickr8k
 from benchmark.readers import archives
@@ -23,8 +22,8 @@ ZIP, TAR, MEMBER = Path("a.zip"), Path("a.tar.gz"), "a.txt"
 TEXT = b"Some text.\n"
 
 
-def zipped(*members: tuple[str | zipfile.ZipInfo, bytes], pack: int = zipfile.ZIP_DEFLATED) -> None:
-    with zipfile.ZipFile(ZIP, "w", pack) as file:
+def zipped(*members: tuple[str | zipfile.ZipInfo, bytes]) -> None:
+    with zipfile.ZipFile(ZIP, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members:
             file.writestr(name, content)
 
@@ -114,23 +113,17 @@ def zeros(count: int, head: bytes) -> None:
             file.write(bytes(1 << 20))
 
 
-def header(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
-    info = tarfile.TarInfo(name)
-    info.size, info.type = size, kind
-    return info.tobuf(tarfile.GNU_FORMAT)
-
-
 TARS = {
     "an absolute name": lambda: tarred(entry("/etc/a"), entry(MEMBER)),
     "a name above": lambda: tarred(entry("../outside/x"), entry(MEMBER)),
     "a link": special(tarfile.SYMTYPE),
     "a hard link": special(tarfile.LNKTYPE),
     "a device": special(tarfile.CHRTYPE),
-    "a bomb": lambda: zeros(48, header(MEMBER, 48 << 20)),
-    "a bomb of a name": lambda: zeros(48, header("a", 48 << 20, tarfile.GNUTYPE_LONGNAME)),
-    "a bomb of facts": lambda: zeros(48, header("a", 48 << 20, tarfile.XHDTYPE)),
-    "a size beyond the end": lambda: zeros(0, header(MEMBER, 1 << 40) + bytes(512)),
-    "names of names": lambda: zeros(0, header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
+    "a bomb": lambda: zeros(48, tar_header(MEMBER, 48 << 20)),
+    "a bomb of a name": lambda: zeros(48, tar_header("a", 48 << 20, tarfile.GNUTYPE_LONGNAME)),
+    "a bomb of facts": lambda: zeros(48, tar_header("a", 48 << 20, tarfile.XHDTYPE)),
+    "a size beyond the end": lambda: zeros(0, tar_header(MEMBER, 1 << 40) + bytes(512)),
+    "names of names": lambda: zeros(0, tar_header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
     "cut off": lambda: tarred(entry(MEMBER, TEXT * 9000)) or TAR.write_bytes(TAR.read_bytes()[:60]),
 }
 
@@ -151,12 +144,6 @@ def test_what_is_welcome():
 
 
 # Pictures and annotations that are read from archives -----------------------------------------
-
-
-def picture() -> bytes:
-    content = io.BytesIO()
-    Image.new("RGB", (20, 20)).save(content, "JPEG")
-    return content.getvalue()
 
 
 def test_a_picture_that_is_a_bomb():

@@ -8,12 +8,13 @@ import re
 import pytest
 
 from benchmark.report.markdown import code, escaped, inside
-from benchmark.report.tables import Number, Table, as_csv, as_json, as_latex
+from benchmark.report.tables import Number, Table, as_csv, as_json, as_latex, as_markdown
 
 FORMULA = '=HYPERLINK("http://evil.example")'
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 CONTROL = "".join(map(chr, [*range(32), *range(0x7F, 0xA0)])) + "\u2028\u2029"
 HOSTILE = {
+    "pipe": "a | b **fat** \n\n# top",
     "specials": r"\ { } $ & # ^ _ ~ %",
     "file": r"\input{/etc/passwd}",
     "formula": FORMULA,
@@ -68,6 +69,9 @@ def test_no_rendering_runs_it_or_breaks(name):
     text = as_csv(table_of(HOSTILE[name], f"x {HOSTILE[name]}"))
     assert_csv(text)
     assert text.splitlines()[1].endswith(",-1.5")
+    lines = as_markdown(table_of(HOSTILE[name])).splitlines()
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [3] * 3
+    assert not re.search(r"[<>\[\]`$&*]", re.sub(r"\\[!-/:-@\[-`{-~]", "", lines[2]))
     assert as_json(table_of(HOSTILE[name])).isascii()
     assert json.loads(as_json(table_of(HOSTILE[name])))["rows"] == [[HOSTILE[name], -1.5]]
 

@@ -1,7 +1,6 @@
 """Tar and parquet files of an own folder that are made to break out, to overflow or to mislead: one
 line each."""
 
-import io
 import json
 import tarfile
 from collections.abc import Callable
@@ -10,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
-from sieges import RAW, besieged, check_line, repelled, repelled_stages
+from sieges import RAW, besieged, check_line, picture, repelled, repelled_stages, tar_header
 
 from benchmark.contracts.datasets import UserError, folder
 
@@ -25,23 +23,11 @@ def raw(field) -> None:
     RAW.mkdir(parents=True)
 
 
-def picture(number: int = 0) -> bytes:
-    content = io.BytesIO()
-    Image.new("RGB", (20, 20), (40 * number, 0, 0)).save(content, "PNG")
-    return content.getvalue()
-
-
 # Tars ------------------------------------------------------------------------------------------
 
 
-def header(name: str, size: int, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    info = tarfile.TarInfo(name)
-    info.size, info.type, info.linkname = size, kind, target
-    return info.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape")
-
-
 def member(name: str, content: bytes, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    return header(name, len(content), kind, target) + content + bytes(-len(content) % 512)
+    return tar_header(name, len(content), kind, target) + content + bytes(-len(content) % 512)
 
 
 def sample(number: int, image: bytes | None = None, **others: bytes) -> bytes:
@@ -92,22 +78,22 @@ TARS = {
     "a name above": before(member("../outside/x.png", b"x")),
     "an absolute name": before(member("/etc/x.png", b"x")),
     "a name of Windows": before(member("..\\x.png", b"x")),
-    "a name of half a character": before(header("\udcff.png", 0)),
+    "a name of half a character": before(tar_header("\udcff.png", 0)),
     "a zero byte in a name": before(pax(path="../a\0.png") + member("3.png", b"")),
     "a link": special(tarfile.SYMTYPE),
     "a hard link": special(tarfile.LNKTYPE),
     "a device": special(tarfile.CHRTYPE),
     "a pipe": special(tarfile.FIFOTYPE),
     "a sparse file": before(member("3.png", b"", tarfile.GNUTYPE_SPARSE)),
-    "a size beyond the end": before(header("3.png", 1 << 40)),
-    "a size below nothing": before(header("3.png", -1)),
+    "a size beyond the end": before(tar_header("3.png", 1 << 40)),
+    "a size below nothing": before(tar_header("3.png", -1)),
     "a name twice": before(GOOD[0]),
     "a name of gigabytes": lambda: sparse_file(
-        header("a", 1 << 32, tarfile.GNUTYPE_LONGNAME), 1 << 33
+        tar_header("a", 1 << 32, tarfile.GNUTYPE_LONGNAME), 1 << 33
     ),
-    "facts of gigabytes": lambda: sparse_file(header("a", 1 << 32, tarfile.XHDTYPE), 1 << 33),
-    "an image of gigabytes": lambda: sparse_file(GOOD[1] + header("0.png", 1 << 32), 1 << 33),
-    "names of names": before(header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
+    "facts of gigabytes": lambda: sparse_file(tar_header("a", 1 << 32, tarfile.XHDTYPE), 1 << 33),
+    "an image of gigabytes": lambda: sparse_file(GOOD[1] + tar_header("0.png", 1 << 32), 1 << 33),
+    "names of names": before(tar_header("a", 1, tarfile.GNUTYPE_LONGNAME) * 5000),
     "cut off in an image": lambda: TAR.write_bytes(b"".join(GOOD)[:600]),
     "cut off between samples": lambda: tar(*GOOD, end=b""),
     "damage between samples": lambda: tar(GOOD[0], b"x" * 512, *GOOD[1:]),

@@ -5,11 +5,12 @@ import random
 import shutil
 import signal
 import time
+import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from forks import begun
 from tiny_cells import cell_of, enter, train_cell
 
 from benchmark.core.files import read_json
@@ -36,6 +37,23 @@ def play(tmp_path, monkeypatch) -> Callable[[], object]:
     enter(tmp_path, monkeypatch)
     cell = cell_of("scan", epochs=8)
     return lambda: train_cell(cell)
+
+
+def begun(play: Callable[[], object]) -> int:
+    """A fork that plays this, by its number; its status is 0 if `play` returns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads: those of pytest's workers hold no lock here
+        process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            play()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return process
 
 
 def ended(process: int) -> int:

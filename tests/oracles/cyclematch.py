@@ -16,72 +16,32 @@ Where the paper leaves room, and what is done here:
 
 import math
 
-
-def linear(layer, x):
-    """(weight (out, in), bias (out,) or None) times x (in,)."""
-    weight, bias = layer
-    result = []
-    for o in range(len(weight)):
-        total = 0.0 if bias is None else float(bias[o])
-        for i in range(len(x)):
-            total += float(weight[o][i]) * float(x[i])
-        result.append(total)
-    return result
+from oracles.layers import affine, batch_norm, relu
+from oracles.layers import cosine as s  # eq. 6.1
+from oracles.two_branch import highest
 
 
-def common_scale(norm, x):
+def common_scale(x, mean, variance, scale, shift, eps):
     """Each component minus its mean, all divided by the root of the mean variance."""
-    mean, variance, _, _, eps = norm
     deviation = math.sqrt(sum(variance) / len(variance) + eps)
     return [(value - m) / deviation for value, m in zip(x, mean, strict=True)]
 
 
-def batch_norm(norm, x):
-    """(mean, variance, scale or None, shift or None, eps) in evaluation mode."""
-    mean, variance, scale, shift, eps = norm
-    result = []
-    for d in range(len(x)):
-        value = (float(x[d]) - float(mean[d])) / math.sqrt(float(variance[d]) + eps)
-        if scale is not None:
-            value = value * float(scale[d]) + float(shift[d])
-        result.append(value)
-    return result
-
-
-def relu(x):
-    return [max(0.0, value) for value in x]
+def _linear(layer, x):
+    weight, bias = layer
+    return affine(weight, x, bias)
 
 
 def third(layers, x):
     """f^(3): fc1 ReLU, fc2 BN ReLU, fc3 BN ReLU. Dropout is off in evaluation mode."""
-    h = relu(linear(layers["fc1"], x))
-    h = relu(batch_norm(layers["bn2"], linear(layers["fc2"], h)))
-    return relu(batch_norm(layers["bn3"], linear(layers["fc3"], h)))
+    h = relu(_linear(layers["fc1"], x))
+    h = relu(batch_norm(_linear(layers["fc2"], h), *layers["bn2"]))
+    return relu(batch_norm(_linear(layers["fc3"], h), *layers["bn3"]))
 
 
 def mapping(layers, x):
     """f: f^(3), fc4, BN."""
-    return batch_norm(layers["bn4"], linear(layers["fc4"], third(layers, x)))
-
-
-def s(x, y):
-    """Eq. 6.1."""
-    dot = xx = yy = 0.0
-    for d in range(len(x)):
-        dot += float(x[d]) * float(y[d])
-        xx += float(x[d]) ** 2
-        yy += float(y[d]) ** 2
-    return dot / (math.sqrt(xx) * math.sqrt(yy))
-
-
-def hardest(hinges, k):
-    """The sum of the at most k highest."""
-    total, kept = 0.0, 0
-    for value in sorted(hinges, reverse=True):
-        if kept < k:
-            total += value
-            kept += 1
-    return total
+    return batch_norm(_linear(layers["fc4"], third(layers, x)), *layers["bn4"])
 
 
 def other_texts(b, ids):
@@ -111,7 +71,7 @@ def ranking(xs, ys, x_kind, y_kind, ids, m, alpha, k):
         second = []
         for n in NEGATIVES[x_kind](i, ids):
             second.append(max(0.0, m - near + s(xs[n], ys[i])))
-        total += hardest(first, k) + alpha * hardest(second, k)
+        total += highest(first, k) + alpha * highest(second, k)
     return total / (len(ids) * k)
 
 
@@ -158,54 +118,3 @@ def latent_match(f, g, vs, ts, *rest):
 def scores(f, g, v, t):
     """Eq. 6.7: visual, textual and latent score of one pair."""
     return s(v, mapping(g, t)), s(mapping(f, v), t), s(third(f, v), third(g, t))
-
-
-# A batch for pencil and paper: four rows x and y, unit vectors of the plane, so s is a product.
-#
-# Rows 0 and 1 show image 5, rows 2 and 3 images 7 and 2.
-#
-#     s(x, y)          y0 (1, 0)  y1 (0.6, 0.8)  y2 (0, 1)  y3 (0.8, -0.6)
-#     x0 (0.8, 0.6)      0.8        0.96           0.6        0.28
-#     x1 (0.8, 0.6)      0.8        0.96           0.6        0.28
-#     x2 (0.6, 0.8)      0.6        1              0.8        0
-#     x3 (1, 0)          1          0.6            0          0.8
-#
-# Margin 0.5. First half, 0.5 - s(x_i, y_i) + s(x_i, y_n), n of other images:
-#     row 0 (0.8)    y2 0.3          y3 -0.02 -> 0
-#     row 1 (0.96)   y2 0.14         y3 -0.18 -> 0
-#     row 2 (0.8)    y0 0.3          y1 0.7          y3 -0.3 -> 0
-#     row 3 (0.8)    y0 0.7          y1 0.3          y2 -0.3 -> 0
-#   texts:                  K = 1: (0.3 + 0.14 + 0.7 + 0.7) / 4 = 1.84 / 4 = 0.46
-#                           K = 2: (0.3 + 0.14 + 1 + 1) / 8 = 2.44 / 8 = 0.305
-#   images (5 once, no y1): K = 1: (0.3 + 0.14 + 0.3 + 0.7) / 4 = 1.44 / 4 = 0.36
-#                           K = 2: 1.44 / 8 = 0.18
-# Second half, 0.5 - s(x_i, y_i) + s(x_n, y_i), n of other images:
-#     row 0 (0.8)    x2 0.3          x3 0.7
-#     row 1 (0.96)   x2 0.54         x3 0.14
-#     row 2 (0.8)    x0 0.3          x1 0.3          x3 -0.3 -> 0
-#     row 3 (0.8)    x0 -0.02 -> 0   x1 -0.02 -> 0   x2 -0.3 -> 0
-#   texts:                  K = 1: (0.7 + 0.54 + 0.3 + 0) / 4 = 1.54 / 4 = 0.385
-#                           K = 2: (1 + 0.68 + 0.6 + 0) / 8 = 2.28 / 8 = 0.285
-#   images (5 once, no x1): K = 1: 0.385
-#                           K = 2: (1 + 0.68 + 0.3 + 0) / 8 = 1.98 / 8 = 0.2475
-# With alpha 2, (kind of x, kind of y), K = 2:
-#     image, text   0.305 + 2 * 0.2475 = 0.8      text, image  0.18 + 2 * 0.285 = 0.75
-#     image, image  0.18 + 2 * 0.2475 = 0.675     text, text   0.305 + 2 * 0.285 = 0.875
-# and K = 1:
-#     y texts       0.46 + 2 * 0.385 = 1.23       y images     0.36 + 2 * 0.385 = 1.13
-
-HAND_X = [(0.8, 0.6), (0.8, 0.6), (0.6, 0.8), (1.0, 0.0)]
-HAND_Y = [(1.0, 0.0), (0.6, 0.8), (0.0, 1.0), (0.8, -0.6)]
-HAND_IDS = [5, 5, 7, 2]
-HAND_MARGIN = 0.5
-HAND_ALPHA = 2.0
-HAND_EXPECTED = {  # (kind of x, kind of y, K)
-    ("image", "text", 1): 1.23,
-    ("image", "text", 2): 0.8,
-    ("image", "image", 1): 1.13,
-    ("image", "image", 2): 0.675,
-    ("text", "image", 1): 1.13,
-    ("text", "image", 2): 0.75,
-    ("text", "text", 1): 1.23,
-    ("text", "text", 2): 0.875,
-}

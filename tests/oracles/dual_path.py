@@ -15,33 +15,13 @@ import math
 
 import numpy as np
 
+from oracles.layers import affine, batch_norm, cosine, dot, relu
+
 
 def place(words, offset, length):
     """Ids of a sentence in `length` positions: `offset` zeros, at most `length` words, zeros."""
     kept = list(words[:length])
     return [0] * offset + kept + [0] * (length - offset - len(kept))
-
-
-def dot(x, y):
-    return sum(float(a) * float(b) for a, b in zip(x, y, strict=True))
-
-
-def affine(weight, x):
-    """weight (out, in) times x."""
-    return np.array([dot(row, x) for row in weight], dtype=np.float64)
-
-
-def relu(x):
-    return np.array([max(0.0, float(value)) for value in x], dtype=np.float64)
-
-
-def batch_norm(x, norm):
-    """norm: mean, variance, scale, shift and eps."""
-    mean, variance, scale, shift, eps = norm
-    result = []
-    for d in range(len(x)):
-        result.append((x[d] - mean[d]) / math.sqrt(variance[d] + eps) * scale[d] + shift[d])
-    return np.array(result, dtype=np.float64)
 
 
 def pointwise(xs, weight, stride=1):
@@ -60,11 +40,11 @@ def pairwise(xs, weight, stride):
 
 def block(xs, weights, norms, stride, project):
     """Fig. 3. weights and norms: of the three convolutions, and of the shortcut if `project`."""
-    inner = [relu(batch_norm(x, norms[0])) for x in pointwise(xs, weights[0])]
-    inner = [relu(batch_norm(x, norms[1])) for x in pairwise(inner, weights[1], stride)]
-    inner = [batch_norm(x, norms[2]) for x in pointwise(inner, weights[2])]
+    inner = [relu(batch_norm(x, *norms[0])) for x in pointwise(xs, weights[0])]
+    inner = [relu(batch_norm(x, *norms[1])) for x in pairwise(inner, weights[1], stride)]
+    inner = [batch_norm(x, *norms[2]) for x in pointwise(inner, weights[2])]
     if project:
-        xs = [batch_norm(x, norms[3]) for x in pointwise(xs, weights[3], stride)]
+        xs = [batch_norm(x, *norms[3]) for x in pointwise(xs, weights[3], stride)]
     return [relu(x + y) for x, y in zip(inner, xs, strict=True)]
 
 
@@ -74,10 +54,6 @@ def average(xs):
 
 def maximum(xs):
     return np.array([max(x[d] for x in xs) for d in range(len(xs[0]))], dtype=np.float64)
-
-
-def cosine(x, y):
-    return dot(x, y) / math.sqrt(dot(x, x) * dot(y, y))
 
 
 def quadruple(image, text, wrong_image, wrong_text, margin):

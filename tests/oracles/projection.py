@@ -32,13 +32,3 @@ def sigmoid(s, ids, scale, bias):
                 label = 1 if i == c else -1
                 total -= math.log(1 / (1 + math.exp(-label * (scale * s[i][c] + bias))))
     return total / len(s)
-
-
-def perceptron(x, w1, b1, w2, b2):
-    """Linear, ReLU, linear, then unit length."""
-    hidden = [max(0.0, b + sum(w * v for w, v in zip(row, x, strict=True)))
-              for row, b in zip(w1, b1, strict=True)]  # fmt: skip
-    out = [b + sum(w * v for w, v in zip(row, hidden, strict=True))
-           for row, b in zip(w2, b2, strict=True)]  # fmt: skip
-    length = math.sqrt(sum(v * v for v in out))
-    return [v / length for v in out]

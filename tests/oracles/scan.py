@@ -13,7 +13,7 @@ Where the paper leaves room, and what is done here:
   grows) only holds for (1 / lambda2) * log(sum), which is what `lse` does. No mean inside.
 - Eqs. 11 and 12 are for one pair. How a batch is reduced is not said: the sum, as the official
   code. Two batch rows of the same image are not discussed either (negatives are "not I", "not
-  T"): by image id here, or, in `hardest_hinge_diagonal`, by row as the official code. An image
+  T"): by image id here, or by row as the official code, if every row has an id of its own. An image
   that fills several rows is counted once a row by the sum of eq. 11. A pair without any
   negative adds nothing.
 - Eq. 10's text says dot product; with unit vectors that is the cosine. No threshold there.
@@ -27,21 +27,7 @@ import math
 
 import numpy as np
 
-
-def dot(v, e):
-    """Inner product, one component at a time."""
-    total = 0.0
-    for d in range(len(v)):
-        total += float(v[d]) * float(e[d])
-    return total
-
-
-def cosine(v, e):
-    """Eq. 1: cosine of two vectors; 0 if one of them is the zero vector."""
-    norms = math.sqrt(dot(v, v)) * math.sqrt(dot(e, e))
-    if norms == 0.0:
-        return 0.0
-    return dot(v, e) / norms
+from oracles.layers import cosine, dot, gru, unit
 
 
 def positive(x):
@@ -51,42 +37,18 @@ def positive(x):
 
 def cosines(regions, words):
     """Eq. 1 for all pairs: s[i][j] of region i and word j."""
-    s = []
-    for i in range(len(regions)):
-        row = []
-        for j in range(len(words)):
-            row.append(cosine(regions[i], words[j]))
-        s.append(row)
-    return s
+    return [[cosine(region, word) for word in words] for region in regions]
 
 
 def products(regions, words):
     """Eq. 1 without its denominator: the first stage of the official code's `--no_imgnorm`."""
-    s = []
-    for i in range(len(regions)):
-        row = []
-        for j in range(len(words)):
-            row.append(dot(regions[i], words[j]))
-        s.append(row)
-    return s
-
-
-def unit_or_zero(values):
-    """A list of numbers over its Euclidean norm; all zeros stay zeros."""
-    norm = math.sqrt(dot(values, values))
-    result = []
-    for value in values:
-        result.append(value / norm if norm > 0.0 else 0.0)
-    return result
+    return [[dot(region, word) for word in words] for region in regions]
 
 
 def softmax(values, inverse_temperature):
     """Eq. 3 for one region (or word): weights over the other side that add up to 1."""
-    powers = []
-    for value in values:
-        powers.append(math.exp(inverse_temperature * value))
-    total = sum(powers)
-    return [power / total for power in powers]
+    powers = [math.exp(inverse_temperature * value) for value in values]
+    return [power / sum(powers) for power in powers]
 
 
 def combine(weights, vectors):
@@ -103,37 +65,22 @@ def attended_sentence(regions, words, lambda1, first_stage=cosines):
 
     Thresholded cosines of a fixed word j are normalised over the regions i.
     """
+    s = np.array(first_stage(regions, words))
+    s_bar = np.array([unit([positive(value) for value in column]) for column in s.T]).T
+    return [combine(softmax(row, lambda1), words) for row in s_bar]
+
+
+def attention(regions, words, lambda1, first_stage=cosines):
+    """Weights of the regions for each of n words: thresholded s of a region normalised over the
+    words, then for each word the softmax over the regions (Section 3.1)."""
     s = first_stage(regions, words)
-    k, n = len(regions), len(words)
-    s_bar = np.zeros((k, n), dtype=np.float64)
-    for j in range(n):
-        column = unit_or_zero([positive(s[i][j]) for i in range(k)])
-        for i in range(k):
-            s_bar[i, j] = column[i]
-    attended = []
-    for i in range(k):
-        alpha = softmax([s_bar[i, j] for j in range(n)], lambda1)
-        attended.append(combine(alpha, words))
-    return attended
+    s_bar = np.array([unit([positive(value) for value in row]) for row in s])
+    return [softmax(column, lambda1) for column in s_bar.T]
 
 
 def attended_image(regions, words, lambda1, first_stage=cosines):
-    """Text-Image form of eqs. 1-3 (between eqs. 6 and 7): for each of n words the vector a_j^v.
-
-    Thresholded cosines of a fixed region i are normalised over the words j.
-    """
-    s = first_stage(regions, words)
-    k, n = len(regions), len(words)
-    s_bar = np.zeros((k, n), dtype=np.float64)
-    for i in range(k):
-        row = unit_or_zero([positive(s[i][j]) for j in range(n)])
-        for j in range(n):
-            s_bar[i, j] = row[j]
-    attended = []
-    for j in range(n):
-        alpha = softmax([s_bar[i, j] for i in range(k)], lambda1)
-        attended.append(combine(alpha, regions))
-    return attended
+    """Text-Image form of eqs. 1-3 (between eqs. 6 and 7): for each of n words the vector a_j^v."""
+    return [combine(alpha, regions) for alpha in attention(regions, words, lambda1, first_stage)]
 
 
 def relevance_i2t(regions, words, lambda1, first_stage=cosines):
@@ -163,19 +110,12 @@ def average(relevances):
 
 def summation(relevances):
     """SUM of table 4 (no equation number)."""
-    total = 0.0
-    for r in relevances:
-        total += r
-    return total
+    return sum(relevances)
 
 
 def maximum(relevances):
     """MAX of table 4 (no equation number)."""
-    best = relevances[0]
-    for r in relevances:
-        if r > best:
-            best = r
-    return best
+    return max(relevances)
 
 
 def sum_max_t2i(regions, words):
@@ -224,53 +164,11 @@ def hardest_hinge(scores, group_ids, margin):
     return total
 
 
-def hardest_hinge_diagonal(scores, margin):
-    """Eq. 12 as the official code has it: every row but b is a negative of pair b."""
-    return hardest_hinge(scores, list(range(len(scores))), margin)
-
-
-def sigmoid(x):
-    """Logistic function of a number."""
-    return 1.0 / (1.0 + math.exp(-x))
-
-
-def affine(weight, x, bias):
-    """weight (D, F) times x (F,) plus bias (D,), as a list."""
-    return [dot(weight[d], x) + float(bias[d]) for d in range(len(weight))]
-
-
-def gru(inputs, w_ih, w_hh, b_ih, b_hh):
-    """Eq. 14: hidden states (n, D) of a GRU over inputs (n, F), from a zero state.
-
-    w_ih (3D, F), w_hh (3D, D), b_ih and b_hh (3D,) hold the gates r, z, n in that order.
-    """
-    size = len(w_hh) // 3
-    h = [0.0] * size
-    states = []
-    for x in inputs:
-        from_input, from_state = affine(w_ih, x, b_ih), affine(w_hh, h, b_hh)
-        following = []
-        for d in range(size):
-            r = sigmoid(from_input[d] + from_state[d])
-            z = sigmoid(from_input[size + d] + from_state[size + d])
-            candidate = math.tanh(from_input[2 * size + d] + r * from_state[2 * size + d])
-            following.append((1.0 - z) * candidate + z * h[d])
-        h = following
-        states.append(h)
-    return np.array(states, dtype=np.float64)
-
-
 def bi_gru(inputs, forward, backward):
     """Eqs. 14-16: word features (n, D), the mean of both directions' states at each word.
 
     forward and backward are (w_ih, w_hh, b_ih, b_hh) of `gru`; inputs holds the n real words of
     one sentence, no padding, so the backward direction starts at the last word.
     """
-    n = len(inputs)
-    ahead = gru(inputs, *forward)
-    back = gru([inputs[n - 1 - i] for i in range(n)], *backward)
-    features = np.zeros_like(ahead)
-    for i in range(n):
-        for d in range(features.shape[1]):
-            features[i, d] = (ahead[i, d] + back[n - 1 - i, d]) / 2.0
-    return features
+    ahead, back = gru(inputs, *forward), gru(inputs[::-1], *backward)
+    return (ahead + back[::-1]) / 2.0

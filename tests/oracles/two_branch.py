@@ -21,7 +21,7 @@ Where the paper leaves room, and what is done here:
   official code takes the farthest of the group instead.
 - Its negatives are all sentences of other images in the batch, not only those that the mining of
   eq. 3 kept.
-- lambda3 (eq. 4) is 0 throughout the image-sentence task; no image-side term is written here.
+- Eq. 4 does not occur in the image-sentence task; no image-side term is written here.
 - Batch normalisation follows the last FC layer, without ReLU, and L2 follows it. The linear
   variant keeps the first FC layer and L2 only: no batch normalisation. Dropout is not mentioned
   by section 3.2 and is off in evaluation mode anyway.
@@ -37,83 +37,26 @@ import math
 
 import numpy as np
 
-
-def affine(weight, x, bias):
-    """One fully connected layer: weight (out, in) times x (in,) plus bias (out,)."""
-    result = np.zeros(len(weight), dtype=np.float64)
-    for o in range(len(weight)):
-        total = float(bias[o])
-        for i in range(len(x)):
-            total += float(weight[o][i]) * float(x[i])
-        result[o] = total
-    return result
-
-
-def relu(x):
-    """max(0, .) of each component."""
-    return np.array([max(0.0, float(value)) for value in x], dtype=np.float64)
-
-
-def batch_norm(x, running_mean, running_var, weight, bias, eps):
-    """Batch normalisation in evaluation mode (section 3.2.1), after the last FC layer."""
-    result = np.zeros(len(x), dtype=np.float64)
-    for d in range(len(x)):
-        centred = float(x[d]) - float(running_mean[d])
-        scaled = centred / math.sqrt(float(running_var[d]) + eps)
-        result[d] = scaled * float(weight[d]) + float(bias[d])
-    return result
-
-
-def l2(x):
-    """A vector over its Euclidean norm; zeros stay zeros."""
-    squares = 0.0
-    for value in x:
-        squares += float(value) ** 2
-    norm = math.sqrt(squares)
-    if norm == 0.0:
-        return np.zeros(len(x), dtype=np.float64)
-    return np.array([float(value) / norm for value in x], dtype=np.float64)
+from oracles.layers import affine, batch_norm, relu, unit
 
 
 def embed(x, w1, b1, w2, b2, running_mean, running_var, bn_weight, bn_bias, eps):
     """Section 3.2.1, one branch for one vector: FC, ReLU, FC, batch norm (evaluation), L2."""
     hidden = relu(affine(w1, x, b1))
     out = affine(w2, hidden, b2)
-    return l2(batch_norm(out, running_mean, running_var, bn_weight, bn_bias, eps))
+    return unit(batch_norm(out, running_mean, running_var, bn_weight, bn_bias, eps))
 
 
 def embed_linear(x, w1, b1):
     """The linear variant (sections 4.2 and 5.2): the first FC layer, then L2."""
-    return l2(affine(w1, x, b1))
+    return unit(affine(w1, x, b1))
 
 
 def official_embed(x, w1, running_mean, running_var, bn_weight, bn_bias, w2, b2, eps):
     """The released code's branch: FC (a bias would cancel), batch norm, ReLU, FC, L2."""
-    first = affine(w1, x, np.zeros(len(w1)))
+    first = affine(w1, x)
     hidden = relu(batch_norm(first, running_mean, running_var, bn_weight, bn_bias, eps))
-    return l2(affine(w2, hidden, b2))
-
-
-def sigmoid(x):
-    """Logistic function of a number."""
-    return 1.0 / (1.0 + math.exp(-x))
-
-
-def lstm(inputs, w_ih, w_hh, b_ih, b_hh):
-    """Section 5.3: the last hidden state (D,) of an LSTM over inputs (n, F), from zero states.
-
-    w_ih (4D, F), w_hh (4D, D), b_ih and b_hh (4D,) hold the input, forget, cell and output gates
-    in that order.
-    """
-    size = len(w_hh) // 4
-    h, c = np.zeros(size), np.zeros(size)
-    for x in inputs:
-        gates = affine(w_ih, x, b_ih) + affine(w_hh, h, b_hh)
-        for d in range(size):
-            kept = sigmoid(gates[size + d]) * c[d]
-            c[d] = kept + sigmoid(gates[d]) * math.tanh(gates[2 * size + d])
-        h = np.array([sigmoid(gates[3 * size + d]) * math.tanh(c[d]) for d in range(size)])
-    return h
+    return unit(affine(w2, hidden, b2))
 
 
 def joint_score(x, y, layers):
@@ -217,14 +160,6 @@ def text_neighbourhood(texts, group_ids, margin, k):
     return total / (pairs * k)
 
 
-def loss(images, texts, group_ids, margin, lambda1, lambda2, lambda3, lambda4, k):
-    """Eq. 6 for image-sentence retrieval, where lambda3 must be 0."""
-    if lambda3 != 0:
-        raise ValueError(f"lambda3 is 0 in the image-sentence task; got {lambda3}")
-    total = bidirectional(images, texts, group_ids, margin, lambda1, lambda2, k)
-    return total + lambda4 * text_neighbourhood(texts, group_ids, margin, k)
-
-
 def official_distance(x, y):
     """Euclidean with 0.0001 under the root."""
     return math.sqrt(distance(x, y) ** 2 + 1e-4)
@@ -290,7 +225,6 @@ def official_terms(images, texts, n, margin, k):
 #     B-G  D 1 + 0.704 - 1.6 = 0.104  E 1 + 0.704 - 1.92 -> 0
 #     G-B  D 1 + 0.704 - 1.92 -> 0    E 1 + 0.704 - 1.6 = 0.104
 #   K = 2: 0.208 / 4 = 0.052
-# Total, lambdas 1, 1.5, 0, 0.05: 0.57 + 1.5 * 0.47 + 0.05 * 0.052 = 0.57 + 0.705 + 0.0026
 
 _A, _B, _C, _D = (1.0, 0.0), (0.28, 0.96), (-0.28, 0.96), (-1.0, 0.0)
 _E, _F, _G = (0.28, -0.96), (-0.28, -0.96), (0.8432, 0.5376)
@@ -298,8 +232,3 @@ _E, _F, _G = (0.28, -0.96), (-0.28, -0.96), (0.8432, 0.5376)
 HAND_IMAGES = np.array([_A, _A, _C, _F])
 HAND_TEXTS = np.array([_B, _G, _D, _E])
 HAND_IDS = [4, 4, 9, 2]
-HAND_MARGIN = 1.0
-HAND_K = 2
-HAND_LAMBDAS = (1.0, 1.5, 0.0, 0.05)  # lambda1, lambda2, lambda3, lambda4
-HAND_BIDIRECTIONAL = 1.275
-HAND_EXPECTED = 1.2776

@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
-from torch import nn
+from plain import Config as PlainConfig
+from plain import Model as Plain
+from plain import inputs
 
-from benchmark.contracts.methods import Inputs, Phase
+from benchmark.contracts.methods import Phase
+
+__all__ = ["Config", "Model", "inputs", "recipe"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(PlainConfig):
     breaks_at: int = 7  # of all steps, counted from 1
     value: float = float("nan")
     batch_size: int = 4
-
-
-def inputs(config):
-    return Inputs(image="pooled", text="sentence")
 
 
 def recipe(config):
@@ -23,20 +23,10 @@ def recipe(config):
     return [Phase(epochs=4, learning_rates=rates, batch_size=config.batch_size)]
 
 
-class Model(nn.Module):
+class Model(Plain):
     def __init__(self, config, sizes):
-        super().__init__()
+        super().__init__(config, sizes)
         self.config, self.steps = config, 0
-        self.image, self.text = nn.Linear(sizes.image, 4), nn.Linear(sizes.text, 4)
-
-    def encode_images(self, images):
-        return (self.image(images),)
-
-    def encode_captions(self, captions):
-        return (self.text(captions.values),)
-
-    def similarity(self, images, captions):
-        return images[0] @ captions[0].T
 
     def loss(self, batch):
         self.steps += 1

@@ -1,20 +1,16 @@
 """A method whose training has two stretches with different optimisers."""
 
-from dataclasses import dataclass
-
-import torch
+from plain import Config
+from plain import Model as Plain
 from torch import nn
 
 from benchmark.contracts.methods import Inputs, Phase
 
-
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    size: int = 4
+__all__ = ["Config", "Model", "inputs", "recipe"]
 
 
 def inputs(config):
-    return Inputs(image="pooled", text="sentence", scores=("product", "nearness"))
+    return Inputs(image="pooled", text="sentence")
 
 
 def recipe(config):
@@ -24,28 +20,10 @@ def recipe(config):
     ]
 
 
-class Model(nn.Module):
+class Model(Plain):
     def __init__(self, config, sizes):
-        super().__init__()
-        self.image, self.text = nn.Linear(sizes.image, 4), nn.Linear(sizes.text, 4)
+        super().__init__(config, sizes)
         self.dropout = nn.Dropout(0.5)
 
     def encode_images(self, images):
         return (self.dropout(self.image(images)),)
-
-    def encode_captions(self, captions):
-        return (self.text(captions.values),)
-
-    def similarity(self, images, captions):
-        return images[0] @ captions[0].T
-
-    def scores(self, images, captions):
-        product = self.similarity(images, captions)
-        distance = torch.cdist(images[0], captions[0])
-        return {"product": product, "nearness": 1 - distance}
-
-    def loss(self, batch):
-        scores = self.similarity(
-            self.encode_images(batch.images), self.encode_captions(batch.captions)
-        )
-        return {"term": nn.functional.cross_entropy(scores, torch.arange(len(scores)))}

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from torch import nn
+from plain import Config as PlainConfig
+from plain import Model as Plain
+from plain import recipe
 
-from benchmark.contracts.methods import Inputs, Phase
+from benchmark.contracts.methods import Inputs
+
+__all__ = ["Config", "Model", "inputs", "recipe"]
 
 
 class Mode(Enum):
@@ -13,7 +17,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(PlainConfig):
     mode: Mode = Mode.PLAIN
 
 
@@ -21,29 +25,11 @@ def inputs(config):
     return Inputs(image="pooled", text="sentence", scores=("first", "second"))
 
 
-def recipe(config):
-    return [Phase(epochs=1, learning_rates=(0.01,), batch_size=4)]
-
-
-class Model(nn.Module):
+class Model(Plain):
     def __init__(self, config, sizes):
-        super().__init__()
+        super().__init__(config, sizes)
         assert config.mode is Mode.PLAIN
-        self.image, self.text = nn.Linear(sizes.image, 4), nn.Linear(sizes.text, 4)
-
-    def encode_images(self, images):
-        return (self.image(images),)
-
-    def encode_captions(self, captions):
-        return (self.text(captions.values),)
 
     def scores(self, images, captions):
-        product = images[0] @ captions[0].T
+        product = self.similarity(images, captions)
         return {"first": product, "second": product.sin()}
-
-    def similarity(self, images, captions):
-        return self.scores(images, captions)["first"]
-
-    def loss(self, batch):
-        images, captions = self.encode_images(batch.images), self.encode_captions(batch.captions)
-        return {"far": (images[0] - captions[0]).square().mean()}
