@@ -132,11 +132,8 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 def effect(row: LedgerRow, findings: Sequence[Finding]) -> str:
     """The mark of each finding, with the difference of the part that decides."""
-    told = []
-    for finding in findings:
-        part = finding.compared
-        told.append(f"{row.grouped([finding]).mark} {signed(part.difference, part.decimals)}")
-    return ", ".join(told)
+    parts = [(row.grouped([finding]).mark, finding.compared) for finding in findings]
+    return ", ".join(f"{mark} {signed(part.difference, part.decimals)}" for mark, part in parts)
 
 
 def anchor(row: LedgerRow) -> str:
