@@ -17,6 +17,7 @@ from benchmark.report.pages.ledger_pages import (
     anchor,
     claim_table,
     drawn_table,
+    findings,
     gains,
     leaders,
     matrix,
@@ -83,6 +84,18 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     level = line["level, 95% interval"]
     assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)
     assert line["flags"] == "extra input"  # the gravest alone
+
+
+def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
+    """And no best row where every row knows more than a search would."""
+    claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
+    less = season("s0", judged("holds", claim))
+    full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
+    told = [less, full]
+    text = findings(told, ledger(told))
+    assert "**Holds**: rsum +5.0" in text and "+2.0" not in text
+    assert "**Holds, by less than printed**: rsum +2.0" in findings([less], ledger([less]))
+    assert "Best on photographs" not in text
 
 
 def test_tables_and_figures_stand_with_the_pages_that_show_them():
