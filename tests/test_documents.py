@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from dvc.cli import parse_args
@@ -21,6 +22,7 @@ from report_readers import parsed, plain
 
 from benchmark.__main__ import _module
 from benchmark.boards import flags
+from benchmark.papers.printed_tables import title_of
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -132,3 +134,16 @@ def test_every_flag_stands_in_the_table_of_flags():
     assert {letter: row[1] for letter, row in told.items()} == flags.NAMES
     blocking = {letter: row[4] for letter, row in told.items() if row[3]}
     assert blocking == flags.BLOCKING
+
+
+def test_what_is_said_of_trials_is_what_their_files_say():
+    """Which seasons had trials, and of which presets `flickr8k` takes the best one."""
+    told = text_of("docs/statistics.md").partition("## Settings")[2].partition("\n## ")[0]
+    files = {path.parent.name: path for path in ROOT.glob("seasons/*/tuning.csv")}
+    assert set(re.findall(r"^- `(\w+)`", told, re.MULTILINE)) == files.keys()
+    assert "Of CycleMatch and VSE the season takes the\n  best trial." in told
+    trials = pd.read_csv(files["flickr8k"]).sort_values("val_rsum").groupby("preset").last()
+    page = text_of("reports/flickr8k/datasets/flickr8k.md").partition("## Tuning")[2]
+    taken = re.findall(r"^\| (.+) \| (.+) \| .* \| .* \| yes \|$", page, re.MULTILINE)
+    best = [(title_of(name), trials["options"][name]) for name in ("cyclematch", "vse")]
+    assert set(best) <= set(taken)
