@@ -61,17 +61,28 @@ def test_what_claims_no_difference_cannot_be_smaller_than_printed():
 @pytest.mark.parametrize(
     ("needs", "words"),
     [
-        ([{}], ""),
-        ([{"seeds": 1}], "1 more seed"),
-        ([{"seeds": 12, "images": 900}, {"seeds": 3}], "3 more seeds"),
-        ([{"images": 51_201}, {}], "52,000 images"),
-        ([{"images": 51_201, "seeds_beside": 2}], "52,000 images with 2 more seeds"),
-        ([{"remedy": "a control"}, {}], "a control"),
-        ([{"remedy": "a control"}, {"seeds": 3}], "3 more seeds"),
+        ({}, ""),
+        ({"seeds": 1}, "1 more seed"),
+        ({"seeds": 12, "images": 900}, "12 more seeds"),
+        ({"images": 51_201}, "52,000 images"),
+        ({"images": 51_201, "seeds_beside": 2}, "52,000 images with 2 more seeds"),
+        ({"remedy": "a control"}, "a control"),
     ],
 )
-def test_what_would_decide_it_is_the_least_of_all_datasets(needs, words):
-    assert row(*(judged("undecided", **facts) for facts in needs)).needs == words
+def test_what_would_decide_it_is_of_the_first_test(needs, words):
+    """On the strongest features, whose mark stands first, whatever another season needs."""
+    told = row(judged("undecided", **needs), judged("undecided", seeds=2))
+    assert (told.needs, told.findings[1].needs) == (words, "2 more seeds")
+
+
+def test_a_claim_that_holds_without_some_parts_is_counted_and_named():
+    claim = next(claim for claim in papers()["scan"].claims if len(claim.parts) == 2)
+    part = judged("holds", claim.id)
+    whole = part.model_copy(update={"parts": part.parts * 2})
+    for told, is_in_part in (([part], True), ([whole], False), ([part, whole], False)):
+        seasons = [season(f"s{number}", finding) for number, finding in enumerate(told)]
+        (of_claim,) = (of for of in ledger(seasons) if of.findings)
+        assert (of_claim.group, of_claim.holds_in_part) == (Group.SMALLER, is_in_part)
 
 
 def test_an_untested_claim_says_the_reason_of_each_season():
@@ -156,7 +167,7 @@ def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
     [
         ("holds", "holds", "kept"),
         ("holds", "undecided", "undecided now"),
-        ("holds", "reversed", "changed"),
+        ("holds", "reversed", "reversed"),
         ("undecided", "no difference beyond the margin", "decided now"),
         ("undecided", "undecided", "still undecided"),
     ],

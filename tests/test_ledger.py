@@ -14,6 +14,7 @@ from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
 from benchmark.report.pages.ledger_pages import (
+    IN_PART,
     anchor,
     claim_table,
     drawn_table,
@@ -71,8 +72,28 @@ def test_the_matrix_has_effects_by_place_and_drawings_apart():
     (line,) = text.splitlines()[2:]
     name, printed, *effects = [cell.strip() for cell in line.strip("|").split(" | ")]
     assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
-    assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0 +2.0", "? +2.0")
-    assert effects[2] == "\u2715 -2.0, \u25cf +2.0"
+    assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0° +2.0", "?° +2.0")
+    assert effects[2] == "\u2715° -2.0, \u25cf° +2.0"
+
+
+def test_a_row_of_the_matrix_has_the_differences_of_one_part():
+    """That which decides in the first test; a test without it has its mark alone."""
+    other = {"first": "C", "difference": -4.0, "printed": 9.0, "conclusion": "holds"}
+    told = {"strong": [{"conclusion": "undecided"}], "weak": [other, {"difference": 0.5}]}
+    told["none"] = [other]
+    seasons = []
+    for level, (name, parts) in zip((290.0, 250.0, 200.0), told.items(), strict=True):
+        of = at_level(name, "undecided" if name == "strong" else "holds", level)
+        facts = {"parts": [compared(**part) for part in parts]}
+        claim = of.datasets[0].claims[0].model_copy(update=facts)
+        data = of.datasets[0].model_copy(update={"claims": [claim]})
+        seasons.append(of.model_copy(update={"datasets": [data]}))
+    rows = [of for of in ledger(seasons) if of.findings]
+    (line,) = matrix(rows, [f"Photos ({name})" for name in told]).splitlines()[2:]
+    printed, *effects = [cell.strip() for cell in line.split(" | ")][1:5]
+    missing = [IN_PART * (len(parts) < len(CLAIM.parts)) for parts in told.values()]
+    marks = [f"?{missing[0]} +2.0", f"\u25d0{missing[1]} +0.5", f"\u25d0{missing[2]}"]
+    assert (printed, effects) == ("rsum +4.0", marks)
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():
@@ -80,10 +101,11 @@ def test_the_leader_stands_with_its_interval_and_how_many_rivals():
     (line,) = leaders([told]).frame.to_dict("records")
     leader = told.datasets[0].leaders[0]
     assert line["best row"] == leader.best.title and line["rows"] == len(leader.places)
-    assert line["not significantly different"] == leader.like(leader.best) == 1
+    assert line["not significantly different"] == len(leader.like(leader.best)) == 1
     level = line["level, 95% interval"]
     assert (level.value, level.low, level.high) == (leader.best.mean, 190.0, 210.0)
-    assert line["flags"] == "extra input"  # the gravest alone
+    assert line["flags"] == "extra input, best early"
+    assert [of.title for of in leader.like(leader.best)] == ["B"]
 
 
 def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
@@ -137,9 +159,13 @@ class TestPages:
             f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs" in text
         )
         assert "**0 hold**, **none fails**, 1 hold in one test and fail in another" in text
+        assert (
+            "](#scan): 20 claims, 1 tested on photographs: none fails, 1 depends on the test\n"
+            in text
+        )
         for of in ledger([]):
             assert text.count(f'<a id="{anchor(of)}"></a>') == 1
-        assert text.count("](#") == 2  # a claim was tested; seasons
+        assert text.count("](#") == 2 + len(papers())  # a claim was tested; seasons
         for path in ROOT.glob("*.md"):
             assert_contained(path)
 

@@ -31,7 +31,7 @@ UNPLAYABLE = "about what nothing here can measure"
 ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "playable, and run by no season yet"
-OUTCOMES = ("changed", "undecided now", "decided now", "kept", "still undecided")
+OUTCOMES = ("reversed", "undecided now", "decided now", "kept", "still undecided")
 
 # A season's claims.json ---------------------------------------------------------------------------
 
@@ -85,10 +85,27 @@ class Finding(Strict):
         """The part that decides, of a claim that was run."""
         return self.parts[self.decisive]
 
+    def part_like(self, other: Compared) -> Compared | None:
+        """The part that compares the same; None where it was not run."""
+        same = (other.first, other.second, other.metric)
+        return next((p for p in self.parts if (p.first, p.second, p.metric) == same), None)
+
     @property
     def needs(self) -> str:
-        """As of `LedgerRow`, of this test."""
-        return _needed([self])
+        """What would decide an undecided test, in short: further seeds, or else test images, or
+        else what its parts lack; empty where nothing would. Of undecided parts the one that needs
+        most decides; a part with the opposite difference would deny its claim alone."""
+        parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
+        may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
+        may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
+        parts = may_turn[:1] or parts
+        if parts and all(part.seeds for part in parts):
+            seeds = max(part.seeds for part in parts)
+            return f"{seeds} more seed{'s' * (seeds > 1)}"
+        if parts and all(part.images for part in parts):
+            most, beside = max((part.images, part.seeds_beside) for part in parts)
+            return f"{two_digits(most):,} images{f' with {beside} more seeds' * bool(beside)}"
+        return ", ".join(dict.fromkeys(part.remedy for part in parts if part.remedy))
 
 
 class Place(Strict):
@@ -115,9 +132,10 @@ class Leader(Strict, extra="ignore"):  # which older reports have more of
     def best(self) -> Place:
         return self.places[0]
 
-    def like(self, place: Place) -> int:
-        """How many other rows are not significantly different from one."""
-        return sum(bool(set(place.letters) & set(of.letters)) for of in self.places) - 1
+    def like(self, place: Place) -> list[Place]:
+        """The other rows that are not significantly different from one."""
+        others = [other for other in self.places if other is not place]
+        return [other for other in others if set(place.letters) & set(other.letters)]
 
 
 class Made(Strict):
@@ -170,7 +188,7 @@ class Group(StrEnum):
     if it holds in one test or more and fails in none."""
 
     REPLICATED = "holds", "●"
-    SMALLER = "holds, by less than printed", "◐"  # a difference, wherever it is decided
+    SMALLER = "holds, by less than printed", "◐"  # the interval, wherever it holds
     MIXED = "depends on the test", "±"  # holds in one, fails in another
     NULL = "no difference", "○"  # beyond the margin
     REVERSED = "the opposite", "✕"
@@ -184,6 +202,10 @@ class Group(StrEnum):
         group = str.__new__(cls, brief)
         group._value_, group.mark = brief, mark
         return group
+
+
+HOLDING = (Group.REPLICATED, Group.SMALLER)
+FAILING = (Group.NULL, Group.REVERSED, Group.UNLIKE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -233,9 +255,18 @@ class LedgerRow:
 
     @property
     def needs(self) -> str:
-        """What would decide an undecided claim with the least effort, in short: further seeds, or
-        else test images, or else what its parts lack; empty where nothing would."""
-        return _needed(self.photographs or self.findings)
+        """What would decide an undecided claim: of the first test, whose mark comes first."""
+        return self.findings[0].needs if self.findings else ""
+
+    def is_in_part(self, finding: Finding) -> bool:
+        """Whether parts of the claim were not run in a test."""
+        return len(finding.parts) < len(self.claim.parts)
+
+    @property
+    def holds_in_part(self) -> bool:
+        """Whether it holds, and in no test with all its parts."""
+        held = [finding for finding in self.photographs if finding.conclusion == HOLDS]
+        return self.group in HOLDING and all(map(self.is_in_part, held))
 
     @property
     def lacking(self) -> str:
@@ -243,29 +274,6 @@ class LedgerRow:
         if len(self.lacks) == 1:
             return next(iter(self.lacks))
         return "; ".join(f"{reason} in {', '.join(of)}" for reason, of in self.lacks.items())
-
-
-def _needed(findings: Sequence[Finding]) -> str:
-    """Of undecided parts the one that needs most decides, of findings the one that needs least; a
-    part with the opposite difference would deny its claim alone."""
-    seeds, images, remedies = [], [], []
-    for finding in findings:
-        parts = [part for part in finding.parts if part.conclusion == Conclusion.UNDECIDED]
-        may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
-        may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
-        parts = may_turn[:1] or parts
-        if parts and all(part.seeds for part in parts):
-            seeds.append(max(part.seeds for part in parts))
-        if parts and all(part.images for part in parts):
-            images.append(max((part.images, part.seeds_beside) for part in parts))
-        remedies.append(dict.fromkeys(part.remedy for part in parts if part.remedy))
-    if seeds:
-        return f"{min(seeds)} more seed{'s' * (min(seeds) > 1)}"
-    if images:
-        most, beside = min(images)
-        with_seeds = f" with {beside} more seeds" if beside else ""
-        return f"{two_digits(most):,} images{with_seeds}"
-    return ", ".join(min(filter(None, remedies), key=len, default=[]))
 
 
 def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
@@ -309,7 +317,7 @@ class Again(NamedTuple):
         if Conclusion.UNDECIDED in (weak, strong):
             alike = "still undecided" if weak == strong else "undecided now"
             return "decided now" if weak == Conclusion.UNDECIDED != strong else alike
-        return "kept" if weak == strong else "changed"
+        return "kept" if weak == strong else "reversed"
 
 
 def judged_again(rows: Sequence[LedgerRow]) -> list[Again]:

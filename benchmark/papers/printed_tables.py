@@ -285,6 +285,13 @@ class About(Strict):
     link: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # to the paper
     code: str = Field("", pattern=r"^(https://[\w./-]+)?$")  # of the authors, if it is published
     splits: dict[str, str] = {}  # dataset -> partition, as cards name it (Flickr30K has four)
+    method: str = ""  # what it calls its method
+
+    @property
+    def cited(self) -> str:
+        """Method, authors and year: "SCAN (Lee et al. 2018)"."""
+        surname, *others = [name.split()[-1] for name in self.authors.split(", ")]
+        return f"{self.method} ({surname}{' et al.' * bool(others)} {self.year})"
 
 
 class Paper(Strict):

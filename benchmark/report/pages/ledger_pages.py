@@ -11,12 +11,15 @@ from operator import itemgetter
 from benchmark.boards import flags
 from benchmark.boards.claim_ledger import (
     DRAWN,
+    FAILING,
+    HOLDING,
     OUTCOMES,
     Compared,
     Finding,
     Group,
     Leader,
     LedgerRow,
+    Measured,
     Place,
     SeasonClaims,
     judged_again,
@@ -29,7 +32,7 @@ from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.verdicts import Conclusion
 
-GRAVE = [flags.NAMES[letter] for letter in flags.GRAVE]
+IN_PART = "°"  # beside the mark of a test without some parts of its claim
 KNOWS_MORE = {flags.NAMES[letter] for letter in flags.FLATTERED}
 
 
@@ -37,6 +40,8 @@ def ledger_page(
     seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow], figures: Mapping[str, str]
 ) -> str:
     """reports/README.md; `figures` are the Markdown of the figures by name."""
+    compared = [of for of in best_rows(seasons) if of[2].is_compared]
+    rivals = [(season, data, place, of.like(place)) for season, data, of, place in compared]
     # Photographs on which rows reach furthest come first.
     places = {f.place: f.level for row in rows for f in row.photographs}
     places = sorted(places, key=places.__getitem__, reverse=True)
@@ -48,18 +53,23 @@ def ledger_page(
         "ledger.md.j2",
         figures=figures,
         seasons=seasons,
-        **numbers(rows),
+        numbers=numbers(rows),
+        group=Group,
         withheld=[row for row in rows if row.is_withheld],
         leaders=leaders(seasons),
+        rivals=[of for of in rivals if of[-1]],
         again=judged_again(rows),
         outcomes=OUTCOMES,
         gains=gains(seasons),
         layers=of_layers(seasons),
         of_papers=of_papers,
         matrices={name: matrix(of_paper, places) for name, of_paper in of_papers.items()},
+        of_paper={name: numbers(of_paper) for name, of_paper in of_papers.items()},
+        papers=papers(),
         anchor=anchor,
         tests=lambda row: claim_table(row.findings + row.alike),
         untested=Counter(untested_for(row.claim) for row in rows if row.group == Group.UNTESTED),
+        in_part=IN_PART,
         untested_for=untested_for,
     )
 
@@ -75,9 +85,8 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
             told_so = [f for f in row.photographs if row.grouped([f]) == row.group]
             finding = [*told_so, *decided, *row.photographs][0]
             if finding.compared.printed is not None:
-                surname, *others = [of.split()[-1] for of in paper.paper.authors.split(", ")]
-                of_paper = f"{surname}{' et al.' * bool(others)} {paper.paper.year}"
-                told.append((of_paper, row, finding, finding.compared))
+                others = numbers([other for other in heads if other is not row])
+                told.append((paper.paper.cited, row, finding, finding.compared, others))
                 break
     best = max(
         (
@@ -93,14 +102,18 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         default=None,
     )
     helpers = {"anchor": anchor, "difference": difference, "level": level, "signed": signed}
-    return filled("findings.md.j2", findings=told, best=best, **helpers, **numbers(rows))
+    facts = {"numbers": numbers(rows), "papers": papers()}
+    return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:
-    """How many claims there are, and how many in each group."""
+    """How many claims there are, and what became of them on photographs."""
     counts = Counter(row.group for row in rows)
-    counted = len(rows) - counts[Group.UNCOUNTED]
-    return {"counts": counts, "counted": counted, "group": Group, "papers": papers()}
+    said = {"holding": HOLDING, "failing": FAILING, "mixed": (Group.MIXED,)}
+    said["undecided"] = (Group.UNDECIDED,)
+    told = {name: sum(counts[group] for group in groups) for name, groups in said.items()}
+    told |= {"tested": sum(told.values()), "counted": len(rows) - counts[Group.UNCOUNTED]}
+    return told | {"groups": counts, "in_part": sum(row.holds_in_part for row in rows)}
 
 
 def records_page(seasons: Sequence[SeasonClaims]) -> str:
@@ -109,8 +122,8 @@ def records_page(seasons: Sequence[SeasonClaims]) -> str:
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
-    """Markdown: a row per claim that was tested; effects with their marks, on photographs by place,
-    on drawings of all seasons; empty without any."""
+    """Markdown: a row per claim that was tested; marks, on photographs by place, on drawings of all
+    seasons, with the effects of one part: that which decides in the first test; empty without."""
     lines = []
     for row in (row for row in rows if row.findings):
         statement = inside(row.claim.statement)
@@ -134,9 +147,14 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 
 def effect(row: LedgerRow, findings: Sequence[Finding]) -> str:
-    """The mark of each finding, with the difference of the part that decides."""
-    parts = [(row.grouped([finding]).mark, finding.compared) for finding in findings]
-    return ", ".join(f"{mark} {signed(part.difference, part.decimals)}" for mark, part in parts)
+    """The mark of each finding, with the difference of the part that decides in the first one; the
+    mark alone where that part was not run."""
+    told = []
+    for finding in findings:
+        mark = row.grouped([finding]).mark + IN_PART * row.is_in_part(finding)
+        part = finding.part_like(row.findings[0].compared)
+        told.append(f"{mark} {signed(part.difference, part.decimals)}" if part else mark)
+    return ", ".join(told)
 
 
 def anchor(row: LedgerRow) -> str:
@@ -190,13 +208,27 @@ def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
     return found
 
 
-def leaders(seasons: Sequence[SeasonClaims]) -> Table:
-    """The best row of every board, photographs first: its interval, those not significantly
-    different, and what speaks against trusting it."""
+def best_rows(
+    seasons: Sequence[SeasonClaims],
+) -> list[tuple[SeasonClaims, Measured, Leader, Place]]:
+    """The best row of every board, photographs first; where it knows more than others, such as the
+    other test queries, the best of the others, too."""
     of_all = [(season, data) for season in seasons for data in season.datasets]
     of_all.sort(
         key=lambda of: (of[1].split == DRAWN, -max((x.best.mean for x in of[1].leaders), default=0))
     )
+    found = []
+    for season, data in of_all:
+        for leader in data.leaders:
+            fair = [place for place in leader.places if not place.flags.keys() & KNOWS_MORE]
+            best = [leader.best, *(place for place in fair[:1] if place is not leader.best)]
+            found += [(season, data, leader, place) for place in best]
+    return found
+
+
+def leaders(seasons: Sequence[SeasonClaims]) -> Table:
+    """The best row of every board: its interval, how many are not significantly different, and what
+    speaks against trusting it."""
     lines = [
         {
             "season": season.title,
@@ -206,21 +238,12 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             "best row": place.title,
             "metric": leader.metric,
             "level, 95% interval": level(place),
-            "not significantly different": leader.like(place) if leader.is_compared else None,
-            "flags": ", ".join(name for name in place.flags if name in GRAVE),
+            "not significantly different": len(leader.like(place)) if leader.is_compared else None,
+            "flags": ", ".join(name for name in flags.NAMES.values() if name in place.flags),
         }
-        for season, data in of_all
-        for leader in data.leaders
-        for place in best_places(leader)
+        for season, data, leader, place in best_rows(seasons)
     ]
     return Table.of("The best rows", lines)
-
-
-def best_places(leader: Leader) -> list[Place]:
-    """The best row of a board; where it knows more than others, such as the other test queries, the
-    best of the others, too."""
-    fair = [place for place in leader.places if not place.flags.keys() & KNOWS_MORE]
-    return [leader.best, *(place for place in fair[:1] if place is not leader.best)]
 
 
 def level(place: Place) -> Number:
