@@ -135,6 +135,8 @@ def test_every_flag_stands_in_the_table_of_flags():
     assert {letter: row[1] for letter, row in told.items()} == flags.NAMES
     blocking = {letter: row[4] for letter, row in told.items() if row[3]}
     assert blocking == flags.BLOCKING
+    assert list(told) == list(flags.NAMES)
+    assert list(told)[: len(blocking)] == list(blocking)  # they come first
 
 
 def test_every_mark_of_the_ledger_is_explained():

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.boards import claims
+from benchmark.boards import claims, flags
 from benchmark.boards.boards import Board, Row
 from benchmark.report.pages import dataset_page, result_tables, season_pages
 from benchmark.report.pages.result_tables import SHOWN, first_page, leaderboard, of_direction
@@ -62,7 +62,7 @@ def records(table: Table) -> list[dict]:
 class TestLeaderboard:
     def test_the_best_is_first_and_a_row_has_its_numbers(self):
         table = leaderboard(board(row("b", POOR), row("a", PERFECT)))
-        assert list(table.frame)[:5] == ["preset", "rsum", "95% interval", "i2t R@1", "t2i R@1"]
+        assert list(table.frame)[1:6] == ["preset", "rsum", "95% interval", "i2t R@1", "t2i R@1"]
         first, second = cells(table)
         assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
         assert (second["preset"], second["rsum"]) == ("B", "0.0")
@@ -87,14 +87,17 @@ class TestLeaderboard:
         small = board(row("a", 1), row("b", 2), counts={"test": {"images": 9, "captions": 9}})
         assert not any(line["rsum"].is_best for line in records(leaderboard(small)))
 
-    def test_rows_that_could_not_be_compared_are_of_no_group(self):
+    def test_rows_that_could_not_be_compared_have_no_rivals(self):
         single = board(row("b", POOR), row("a", PERFECT))
         several = board(row("b", POOR, POOR, 11), row("a", PERFECT, PERFECT, 1))
-        assert [line["group"] for line in records(leaderboard(single))] == [None, None]
-        assert [line["group"] for line in records(leaderboard(several))] == ["a", "b"]
+        assert [line["rivals"] for line in records(leaderboard(single))] == [None, None]
+        assert [line["rivals"] for line in records(leaderboard(several))] == ["none", "none"]
+        alike = [row(name, POOR, PERFECT, 1) for name in "abcd"]
+        rivals = [line["rivals"] for line in records(leaderboard(board(*alike)))]
+        assert rivals == ["2-4", "1, 3, 4", "1, 2, 4", "1-3"]
         external = row("b", POOR, method="brought", family="brought")
         beside = board(row("a", PERFECT, PERFECT, 1), external)
-        assert [line["group"] for line in records(leaderboard(beside))] == [None, None]
+        assert [line["rivals"] for line in records(leaderboard(beside))] == [None, None]
 
     def test_failed_cells_come_last_and_are_counted(self):
         one_lost = board(row("lost", None, None), row("some", None, 1), row("a", PERFECT))
@@ -117,7 +120,7 @@ class TestLeaderboard:
         shown = [(line["rank"], line["preset"]) for line in records(table)]
         others = [(n + 1, f"P{n}") for n in range(SHOWN - 1)]
         assert shown == [*others, (SHOWN + 2, "OTHER")]
-        assert not {"group", "seeds"} & set(table.frame)
+        assert not {"rivals", "seeds"} & set(table.frame)
         assert len(first_page(board(*of_one[:2]))) == 2
 
     def test_external_rows_are_on_the_first_page_wherever_they_rank(self):
@@ -204,6 +207,16 @@ class TestCosts:
     def test_external_rows_have_none(self):
         external = row("b", POOR, method="brought", family="brought")
         assert len(result_tables.costs(board(external))) == 0
+
+
+def test_the_flags_of_each_row_are_named_and_those_that_may_block_stand_apart():
+    plain = row("a", 0, scaled=["epochs", "gone"], options={"epochs": 3})
+    (line,) = records(result_tables.of_each_row(board(plain)))
+    assert (line["row"], line["options scaled"]) == ("A", 1)
+    told = [name for head in ("may block a verdict", "warns") for name in line[head].split(", ")]
+    shown = flags.letters(flags.row_flags(board(plain), plain))
+    assert told == [flags.NAMES[letter] for letter in shown]
+    assert line["may block a verdict"].endswith("fewer than 3 seeds")
 
 
 def test_remarks_name_fusions_starts_notes_and_deviations():

@@ -288,6 +288,12 @@ def rank_letters(board: Board) -> list[str]:
     return significance.rank_groups(p_values, len(ranked))
 
 
+def rivals(board: Board) -> list[list[int]]:
+    """Of each of `board.ranked` the ranks, from 1, of the others that do not differ from it."""
+    ranks = list(enumerate(rank_letters(board), 1))
+    return [[n for n, of in ranks if n != rank and set(of) & set(own)] for rank, own in ranks]
+
+
 def is_compared(board: Board) -> bool:
     """Whether any two of `board.ranked`, of one task, could differ significantly: the test queries
     are enough, and something is known of other trainings."""

@@ -25,8 +25,19 @@ SHARE, FEWEST, QUARTER = 3, 3, 4  # of the epochs: the last third, or three; the
 TOLERANCE = 0.01  # a gain of less than this share of the best value is none
 OTHER_WORDS = ("word vectors", "sentence vectors: word", "phrase vectors: word")
 FEATURES = ("image features", "regions:", "proposals:", *OTHER_WORDS)  # beginnings of deviations
-NAMES = {  # by letter; those of rows first, the gravest first
+NAMES = {  # by letter; first those that may block a verdict, of rows before those of comparisons
     "N": "near chance",
+    "D": "below its start",
+    "S": f"fewer than {ENOUGH} seeds",
+    "G": "text encoder",
+    "L": "few test queries",
+    "M": "identical results",
+    "U": "unequal settings",
+    "H": "unlike trials",
+    "Y": "unlike machines",
+    "Z": "coarse bins",
+    "O": "no spread",
+    "2": "no control",
     "V": "nearly perfect",
     "T": "random text encoder",
     "X": "extra input",
@@ -34,27 +45,16 @@ NAMES = {  # by letter; those of rows first, the gravest first
     "W": "other release of the data",
     "C": "not converged",
     "J": "seeds alike",
-    "S": f"fewer than {ENOUGH} seeds",
     "F": "other features",
-    "G": "text encoder",
     "P": "twin images",
     "B": "twins within test",
     "K": "unknown commit",
-    "D": "below its start",
     "E": "best early",
     "A": "seeds added",
-    "M": "identical results",
     "1": "unlike seeds",
-    "U": "unequal settings",
     "Q": "evened settings",
-    "H": "unlike trials",
     "I": "these test images",
-    "L": "few test queries",
-    "Y": "unlike machines",
-    "Z": "coarse bins",
-    "O": "no spread",
     "R": "not run",
-    "2": "no control",
     "3": "narrow margin",
 }
 BLOCKING = {  # what would help where a flag keeps a verdict from being reached
@@ -71,8 +71,7 @@ BLOCKING = {  # what would help where a flag keeps a verdict from being reached
     "O": "further seeds",
     "2": "a control",
 }
-GRAVE = "NVTX4WCJSFGPK"  # letters that a leaderboard shows: why a row may not stand for its paper
-OF_ROWS = "NVDTGX4CEAJ"  # letters of rows that count against a verdict on them
+OF_ROWS = "NDGVTX4CEAJ"  # letters of rows that count against a verdict on them
 FLATTERED = "X4"  # letters of rows that know more than others: the best without them is named, too
 FROM_PAPER = "FG"  # not of own methods: there is no paper
 
@@ -82,8 +81,8 @@ def said(flag: Flag) -> str:
     return f"{NAMES[flag.letter]}: {flag.sentence}"
 
 
-def letters(flags: Iterable[Flag], among: str = GRAVE) -> str:
-    """The letters of flags, gravest first."""
+def letters(flags: Iterable[Flag], among: Iterable[str] = tuple(NAMES)) -> str:
+    """The letters of flags, those first that may block a verdict."""
     present = {flag.letter for flag in flags}
     return "".join(letter for letter in among if letter in present)
 

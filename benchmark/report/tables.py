@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from math import floor, log10
 from statistics import fmean, stdev
 
@@ -87,6 +88,14 @@ def three_digits(value: float) -> Number:
     """A number that is not negative with three significant digits and no exponent."""
     decimals = max(0, 2 - floor(log10(value))) if value > 0 else 0
     return Number(value=value, form=f".{decimals}f")
+
+
+def in_runs(numbers: Sequence[int]) -> str:
+    """Rising whole numbers, three and more in a row by their ends: "1, 2, 5-8"; of none "none"."""
+    runs = groupby(enumerate(numbers), key=lambda of: of[1] - of[0])
+    of_runs = [[number for _, number in run] for _, run in runs]
+    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in of_runs]
+    return ", ".join(told) or "none"
 
 
 def number_for_programs(value: float | None) -> float | int | None:

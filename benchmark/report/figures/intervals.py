@@ -45,16 +45,14 @@ def leaderboard_lines(board: Board) -> list[Line]:
     """One per row with a result, best first. A band is behind those not significantly different
     from the best, where any two could be."""
     metric = RANKED_BY[board.ranked[0].task]
-    letters = comparisons.rank_letters(board)
-    if not comparisons.is_compared(board):
-        letters = [""] * len(letters)
-    panel, lines = f"{METRICS[metric].heading} on test. Right: rank group; seeds; flags", []
-    for row, group in zip(board.ranked, letters, strict=True):
+    near = {1, *comparisons.rivals(board)[0]} if comparisons.is_compared(board) else set()
+    panel, lines = f"{METRICS[metric].heading} on test. Right: seeds; flags", []
+    for rank, row in enumerate(board.ranked, 1):
         marked = flags.letters(flags.row_flags(board, row))
         look = CUT_SHORT if NOT_CONVERGED in marked else CONVERGED
-        beside = f"{group or '-'}; {len(row.played)}; {marked or '-'}"
+        beside = f"{len(row.played)}; {marked or '-'}"
         line = Line(label=row.title, marks=[row_mark(board, row, metric, look)], panel=panel)
-        band = WHOLE if set(group) & set(letters[0]) else None
+        band = WHOLE if rank in near else None
         lines.append(replace(line, beside=beside, band=band))
     return lines
 

@@ -25,7 +25,7 @@ def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     verdict, what would decide an undecided one, and the letters of all flags."""
     lines = []
     for verdict in (verdict for verdict in verdicts if verdict.pairs):
-        letters = flags.letters(verdict.flags, "".join(flags.NAMES))
+        letters = flags.letters(verdict.flags)
         head = {"claim": statement(verdict), "verdict": verdict.conclusion}
         head["flags"] = Code(letters) if letters else None
         alone = len(verdict.pairs) == 1

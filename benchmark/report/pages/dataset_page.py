@@ -36,6 +36,7 @@ def dataset_tables(params: Params, board: Board) -> dict[str, Table]:
         "p2r": result_tables.of_direction(localisation, "p2r"),
         "overlap": result_tables.overlaps(retrieval),
         "localisation": result_tables.leaderboard(localisation),
+        "flags": result_tables.of_each_row(board),
         "remarks": result_tables.remarks(board),
         "tuning": tuning(params, board),
         "leakage": leakage(board.card),
@@ -88,7 +89,8 @@ def few_queries(board: Board) -> dict[str, int]:
 
 
 def legend(*tables: Table) -> str:
-    """What the letters of the flags say that the tables show; empty where they show none."""
+    """What the letters of the flags say that the tables show, those first that may block a verdict;
+    empty where they show none."""
     shown = {
         letter for table in tables for cell in table.frame.get("flags", []) for letter in cell or ""
     }

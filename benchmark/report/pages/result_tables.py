@@ -14,7 +14,7 @@ from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row, spelt
 from benchmark.boards.flags import time_settings
 from benchmark.core.records import Record
-from benchmark.report.tables import DAGGER, Code, Number, Table, mean, three_digits
+from benchmark.report.tables import DAGGER, Code, Number, Table, in_runs, mean, three_digits
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.scoring.metrics import ALL_RANKS, PROPOSAL_METRICS, SCORE_METRICS
 from benchmark.season.parameters import CORRECTIONS
@@ -33,21 +33,21 @@ IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 
 def leaderboard(board: Board) -> Table:
-    """A row per preset, best first, those without a result last: the metric that ranks with its
-    interval, two metrics beside it, the group of rows that are not significantly different, the
-    seeds, and the letters of the gravest flags."""
+    """A row per preset, best first, those without a result last: its rank, the metric that ranks
+    with its interval, two metrics beside it, the ranks of the rows that are not significantly
+    different, the seeds, and the letters of the flags."""
     task = board.rows[0].task if board.rows else "retrieval"
     metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
     metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
     main, *others = columns = metric_cells(board, board.ranked, metrics)
-    is_compared = comparisons.is_compared(board)
-    groups = comparisons.rank_letters(board) if is_compared else [None] * len(board.ranked)
-    lines = []
-    for row, group, level, *beside in zip(board.ranked, groups, *columns.values(), strict=True):
+    is_compared, lines = comparisons.is_compared(board), []
+    cells = zip(board.ranked, comparisons.rivals(board), *columns.values(), strict=True)
+    for rank, (row, rivals, level, *beside) in enumerate(cells, 1):
         letters = flags.letters(flags.row_flags(board, row))
-        line = {"preset": row.title, main: level}
+        line = {"rank": rank, "preset": row.title, main: level}
         line["95% interval"] = interval_of(board, row, metrics[0])
-        line |= dict(zip(others, beside, strict=True)) | {"group": group, "seeds": seeds(row)}
+        line |= dict(zip(others, beside, strict=True))
+        line |= {"rivals": in_runs(rivals) if is_compared else None, "seeds": seeds(row)}
         lines.append(line | {"flags": Code(letters) if letters else None})
     lost = [row for row in board.rows if not row.played]
     for of in lost:
@@ -65,8 +65,7 @@ def first_page(board: Board) -> Table:
     if own and own not in shown:
         shown[-1] = own
     kept = {*shown, *(row for row in board.ranked if row.is_external)}
-    frame = table.frame.drop(columns=["group", "seeds"], errors="ignore")
-    frame.insert(0, "rank", range(1, len(frame) + 1))
+    frame = table.frame.drop(columns=["rivals", "seeds"], errors="ignore")
     return Table(table.title, frame[[board.row(preset) in kept for preset in frame.index]])
 
 
@@ -179,6 +178,23 @@ def failures(board: Board) -> Table:
         for row, of in lost
     ]
     return Table.of(f"{board.title}: cells without a result", lines)
+
+
+def of_each_row(board: Board) -> Table:
+    """The names of a row's flags, those that may keep a verdict from being reached apart, and how
+    many options a season scaled, of a fusion those of its members."""
+    lines = []
+    for row in (*board.retrieval.ranked, *board.localisation.ranked):
+        letters = flags.letters(flags.row_flags(board, row))
+        names = {letter: flags.NAMES[letter] for letter in letters}
+        blocking = [name for letter, name in names.items() if letter in flags.BLOCKING]
+        others = [name for letter, name in names.items() if letter not in flags.BLOCKING]
+        line = {"row": row.title, "may block a verdict": ", ".join(blocking)}
+        trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
+        records = [of.record for of in trained if of]
+        scaled = {name for of in records for name in of.scaled if name in of.options}
+        lines.append(line | {"warns": ", ".join(others), "options scaled": len(scaled)})
+    return Table.of(f"{board.title}: flags", lines)
 
 
 def remarks(board: Board) -> Table:

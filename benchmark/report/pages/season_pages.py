@@ -173,7 +173,6 @@ def _leader(board: Board) -> dict:
     """The best row of a task with its interval, and those not significantly different."""
     best, *others = board.ranked
     metric = RANKED_BY[best.task]
-    first, *letters = comparisons.rank_letters(board)
     ends = result_tables.interval_of(board, best, metric) or Number()
     of_rows = {row: flags.row_flags(board, row) for row in board.ranked}
     knows = {row: flags.letters(of, flags.FLATTERED) for row, of in of_rows.items()}
@@ -190,5 +189,5 @@ def _leader(board: Board) -> dict:
         "bounds": [f"{best.mean(name):.1f}" for name in result_tables.LIMITS if is_of_phrases],
         "others": len(others),
         "is_compared": comparisons.is_compared(board),
-        "rivals": [r.title for r, of in zip(others, letters, strict=True) if set(first) & set(of)],
+        "rivals": [board.ranked[rank - 1].title for rank in comparisons.rivals(board)[0]],
     }
