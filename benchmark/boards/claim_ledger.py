@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from benchmark.boards import flags
 from benchmark.core.errors import checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name
@@ -92,9 +93,8 @@ class Finding(Strict):
 
     @property
     def needs(self) -> str:
-        """What would decide an undecided test, in short: further seeds, or else test images, or
-        else what its parts lack; empty where nothing would. Of undecided parts the one that needs
-        most decides; a part with the opposite difference would deny its claim alone."""
+        """What would decide an undecided test: seeds, or else images, or else what its parts lack.
+        The part that needs most decides; one with the opposite difference would alone deny it."""
         parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
         may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
         may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
@@ -117,7 +117,12 @@ class Place(Strict):
     low: float | None = None  # ends of the 95% interval; None: there is none
     high: float | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings
-    flags: dict[str, str] = {}  # name -> sentence, the gravest first
+    flags: dict[str, str] = {}  # name -> sentence
+
+    @property
+    def knows(self) -> list[str]:
+        """Its flags that say that it knows more than others, such as the other test queries."""
+        return [name for name in map(flags.NAMES.get, flags.FLATTERED) if name in self.flags]
 
 
 class Leader(Strict, extra="ignore"):  # which older reports have more of
@@ -131,6 +136,11 @@ class Leader(Strict, extra="ignore"):  # which older reports have more of
     @property
     def best(self) -> Place:
         return self.places[0]
+
+    @property
+    def fair(self) -> Place | None:
+        """The best row that knows no more than others."""
+        return next((place for place in self.places if not place.knows), None)
 
     def like(self, place: Place) -> list[Place]:
         """The other rows that are not significantly different from one."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from benchmark.boards import flags
 from benchmark.boards.boards import Board
-from benchmark.boards.claim_ledger import FAILED
+from benchmark.boards.claim_ledger import FAILED, Place
 from benchmark.boards.claims import Verdict, counts
 from benchmark.papers.printed_tables import OWN, quantity, sides, title_of
 from benchmark.report.tables import DAGGER, Code, Number, Table, mean, signed
@@ -137,6 +137,12 @@ def difference(pair: Pair) -> Number:
     trainings."""
     note = DAGGER * pair.comparison.is_of_these_trainings
     return signed(pair.difference, _decimals(pair), pair.interval, note)
+
+
+def level(place: Place) -> Number:
+    """The mean with its interval; a dagger marks one that says nothing of other trainings."""
+    note = DAGGER * place.is_of_these_trainings
+    return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
 def printed_difference(pair: Pair) -> Number | None:

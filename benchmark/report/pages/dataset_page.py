@@ -89,8 +89,7 @@ def few_queries(board: Board) -> dict[str, int]:
 
 
 def legend(*tables: Table) -> str:
-    """What the letters of the flags say that the tables show, those first that may block a verdict;
-    empty where they show none."""
+    """What the letters of the flags say that the tables show; empty where they show none."""
     shown = {
         letter for table in tables for cell in table.frame.get("flags", []) for letter in cell or ""
     }

@@ -17,23 +17,19 @@ from benchmark.boards.claim_ledger import (
     Compared,
     Finding,
     Group,
-    Leader,
     LedgerRow,
-    Measured,
-    Place,
     SeasonClaims,
     judged_again,
     untested_for,
 )
 from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
-from benchmark.report.pages.claim_tables import INDENT
+from benchmark.report.pages.claim_tables import INDENT, level
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.verdicts import Conclusion
 
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
-KNOWS_MORE = {flags.NAMES[letter] for letter in flags.FLATTERED}
 
 
 def ledger_page(
@@ -88,19 +84,14 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
                 others = numbers([other for other in heads if other is not row])
                 told.append((paper.paper.cited, row, finding, finding.compared, others))
                 break
-    best = max(
-        (
-            (place.mean, season, leader, place)
-            for season in seasons
-            for data in season.datasets
-            for leader in data.leaders
-            for place in leader.places
-            if data.split != DRAWN and leader.metric == "rsum"
-            if not place.flags.keys() & KNOWS_MORE
-        ),
-        key=itemgetter(0),
-        default=None,
-    )
+    of_photographs = [
+        (season, leader, leader.fair)
+        for season in seasons
+        for data in season.datasets
+        for leader in data.leaders
+        if data.split != DRAWN and leader.metric == "rsum" and leader.fair
+    ]
+    best = max(of_photographs, key=lambda of: of[-1].mean, default=None)
     helpers = {"anchor": anchor, "difference": difference, "level": level, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers()}
     return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
@@ -109,8 +100,8 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
 def numbers(rows: Sequence[LedgerRow]) -> dict:
     """How many claims there are, and what became of them on photographs."""
     counts = Counter(row.group for row in rows)
-    said = {"holding": HOLDING, "failing": FAILING, "mixed": (Group.MIXED,)}
-    said["undecided"] = (Group.UNDECIDED,)
+    said = {"holding": HOLDING, "failing": FAILING}
+    said |= {"mixed": [Group.MIXED], "undecided": [Group.UNDECIDED]}
     told = {name: sum(counts[group] for group in groups) for name, groups in said.items()}
     told |= {"tested": sum(told.values()), "counted": len(rows) - counts[Group.UNCOUNTED]}
     return told | {"groups": counts, "in_part": sum(row.holds_in_part for row in rows)}
@@ -124,37 +115,8 @@ def records_page(seasons: Sequence[SeasonClaims]) -> str:
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
     """Markdown: a row per claim that was tested; marks, on photographs by place, on drawings of all
     seasons, with the effects of one part: that which decides in the first test; empty without."""
-    lines = []
-    for row in (row for row in rows if row.findings):
-        statement = inside(row.claim.statement)
-        line = f"**{statement}**" if row.claim.headline else statement
-        part = row.findings[0].compared
-        printed = signed(part.printed, part.decimals)
-        at = {finding.place: finding for finding in row.photographs}
-        effects = [effect(row, [at[place]] if place in at else []) for place in places]
-        effects.append(effect(row, [finding for finding in row.findings if finding.is_drawn]))
-        needs = row.needs if row.group in (Group.UNDECIDED, Group.DRAWINGS) else ""
-        lines.append(
-            [
-                f"[{line}](#{anchor(row)})",
-                f"{inside(part.metric)} {printed or '-'}",
-                *effects,
-                needs,
-            ]
-        )
-    heads = ["claim", "printed", *map(inside, places), "drawings", "would decide it"]
-    return pipe_table(heads, lines, "l" * len(heads)) if lines else ""
-
-
-def effect(row: LedgerRow, findings: Sequence[Finding]) -> str:
-    """The mark of each finding, with the difference of the part that decides in the first one; the
-    mark alone where that part was not run."""
-    told = []
-    for finding in findings:
-        mark = row.grouped([finding]).mark + IN_PART * row.is_in_part(finding)
-        part = finding.part_like(row.findings[0].compared)
-        told.append(f"{mark} {signed(part.difference, part.decimals)}" if part else mark)
-    return ", ".join(told)
+    told = {"rows": [row for row in rows if row.findings], "places": places, "in_part": IN_PART}
+    return filled("matrix.md.j2", **told, anchor=anchor, signed=signed).strip()
 
 
 def anchor(row: LedgerRow) -> str:
@@ -208,22 +170,20 @@ def of_layers(seasons: Sequence[SeasonClaims]) -> list[dict]:
     return found
 
 
-def best_rows(
-    seasons: Sequence[SeasonClaims],
-) -> list[tuple[SeasonClaims, Measured, Leader, Place]]:
-    """The best row of every board, photographs first; where it knows more than others, such as the
-    other test queries, the best of the others, too."""
+def best_rows(seasons: Sequence[SeasonClaims]) -> list[tuple]:
+    """The best row of every board with its season, Measured and Leader, photographs first; where it
+    knows more than others, the best of the others, too."""
     of_all = [(season, data) for season in seasons for data in season.datasets]
     of_all.sort(
         key=lambda of: (of[1].split == DRAWN, -max((x.best.mean for x in of[1].leaders), default=0))
     )
-    found = []
-    for season, data in of_all:
-        for leader in data.leaders:
-            fair = [place for place in leader.places if not place.flags.keys() & KNOWS_MORE]
-            best = [leader.best, *(place for place in fair[:1] if place is not leader.best)]
-            found += [(season, data, leader, place) for place in best]
-    return found
+    return [
+        (season, data, leader, place)
+        for season, data in of_all
+        for leader in data.leaders
+        for place in leader.places
+        if place in (leader.best, leader.fair)
+    ]
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
@@ -244,12 +204,6 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
         for season, data, leader, place in best_rows(seasons)
     ]
     return Table.of("The best rows", lines)
-
-
-def level(place: Place) -> Number:
-    """The mean with its interval; a dagger marks one that says nothing of other trainings."""
-    note = DAGGER * place.is_of_these_trainings
-    return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
 
 def claim_table(findings: Sequence[Finding]) -> Table:

@@ -33,9 +33,8 @@ IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 
 def leaderboard(board: Board) -> Table:
-    """A row per preset, best first, those without a result last: its rank, the metric that ranks
-    with its interval, two metrics beside it, the ranks of the rows that are not significantly
-    different, the seeds, and the letters of the flags."""
+    """A row per preset, best first, those without a result last: the metric that ranks with its
+    interval, two beside it, the ranks of the rows that do not differ, seeds and flags."""
     task = board.rows[0].task if board.rows else "retrieval"
     metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
     metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
@@ -186,14 +185,15 @@ def of_each_row(board: Board) -> Table:
     lines = []
     for row in (*board.retrieval.ranked, *board.localisation.ranked):
         letters = flags.letters(flags.row_flags(board, row))
-        names = {letter: flags.NAMES[letter] for letter in letters}
-        blocking = [name for letter, name in names.items() if letter in flags.BLOCKING]
-        others = [name for letter, name in names.items() if letter not in flags.BLOCKING]
-        line = {"row": row.title, "may block a verdict": ", ".join(blocking)}
+        blocking, others = (
+            ", ".join(flags.NAMES[of] for of in letters if (of in flags.BLOCKING) == may_block)
+            for may_block in (True, False)
+        )
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
         scaled = {name for of in records for name in of.scaled if name in of.options}
-        lines.append(line | {"warns": ", ".join(others), "options scaled": len(scaled)})
+        line = {"row": row.title, "may block a verdict": blocking, "warns": others}
+        lines.append(line | {"options scaled": len(scaled)})
     return Table.of(f"{board.title}: flags", lines)
 
 

@@ -4,20 +4,17 @@ Each is a template filled from boards. Knows no torch.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from benchmark.boards import comparisons, flags
+from benchmark.boards import flags
 from benchmark.boards.board_layers import BoardLayer
-from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
-from benchmark.boards.claims import Verdict
+from benchmark.boards.boards import MIN_TEST_QUERIES, Board
+from benchmark.boards.claims import Verdict, leader
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.relevance_page import relevance_page
 from benchmark.report.pages.templates import filled
-from benchmark.report.tables import DAGGER, Number
-from benchmark.scoring import METRICS
 from benchmark.season.parameters import Params
 from benchmark.stats.significance import ALPHA
 from benchmark.stats.verdicts import Conclusion
@@ -150,12 +147,15 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
     tasks = [of for of in (board.retrieval, board.localisation) if of.ranked]
     counted = [verdict for verdict in verdicts if verdict.is_counted]
     counted.sort(key=lambda verdict: not verdict.claim.headline)
+    phrases = board.localisation.ranked
     return filled(
         "summary.md.j2",
         board=board,
         few_queries=few_queries(board),
         min_queries=MIN_TEST_QUERIES,
-        leaders=[_leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
+        leaders=[leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
+        level=claim_tables.level,
+        bounds=[f"{row.mean(x):.1f}" for row in phrases[:1] for x in result_tables.LIMITS],
         tally=claim_tables.tally(verdicts) if any(v.pairs for v in verdicts) else "",
         claims={
             head: [v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds]
@@ -167,27 +167,3 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         lost=sum(not outcome.is_ok for outcome in board.outcomes),
         cells=len(board.outcomes),
     )
-
-
-def _leader(board: Board) -> dict:
-    """The best row of a task with its interval, and those not significantly different."""
-    best, *others = board.ranked
-    metric = RANKED_BY[best.task]
-    ends = result_tables.interval_of(board, best, metric) or Number()
-    of_rows = {row: flags.row_flags(board, row) for row in board.ranked}
-    knows = {row: flags.letters(of, flags.FLATTERED) for row, of in of_rows.items()}
-    fair = next((row for row, more in knows.items() if not more), None)
-    is_of_phrases = best.task == "localisation"
-    return {
-        "task": best.task,
-        "title": best.title,
-        "metric": METRICS[metric].heading,
-        "level": replace(ends, value=best.mean(metric), note=""),
-        "knows": [flags.NAMES[letter] for letter in knows[best]],
-        "fair": f"{fair.title}, {fair.mean(metric):.1f}" if fair else "",
-        "has_dagger": ends.note == DAGGER,
-        "bounds": [f"{best.mean(name):.1f}" for name in result_tables.LIMITS if is_of_phrases],
-        "others": len(others),
-        "is_compared": comparisons.is_compared(board),
-        "rivals": [board.ranked[rank - 1].title for rank in comparisons.rivals(board)[0]],
-    }
