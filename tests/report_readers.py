@@ -27,8 +27,9 @@ class Shown(NamedTuple):
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
 
     def row(self, start: str) -> dict[str, str]:
-        """The first row whose first cell begins with `start`."""
-        return next(row for row in self.records() if row[self.heads[0]].startswith(start))
+        """The first row whose first cell, but for its rank, begins with `start`."""
+        head = next(head for head in self.heads if head != "rank")
+        return next(row for row in self.records() if row[head].startswith(start))
 
 
 def target_of(page: Path, link: str) -> Path:
