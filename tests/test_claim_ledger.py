@@ -49,9 +49,6 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
     assert row(*mixed).group == Group.REPLICATED
     beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
     assert row(*beside_undecided).group == Group.SMALLER
-
-
-def test_what_claims_no_difference_cannot_be_smaller_than_printed():
     denied = next(claim for claim in papers()["scan"].claims if claim.parts[0].kind != "ordered")
     told = [season("s", judged("holds", denied.id))]
     (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
@@ -81,6 +78,11 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     assert own.lacking == "a was not played in s0, s1; b was not played in s2"
     assert row(not_run, not_run).lacking == "the reason"
     assert row(judged("holds")).lacking == ""
+    claims = [row.claim for row in ledger([])]
+    reasons = {claim.id: untested_for(claim) for claim in claims}
+    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
+    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
+    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
 def test_every_verdict_of_a_test_has_a_mark():
@@ -108,33 +110,19 @@ def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
     assert row(judged("undecided").model_copy(update={"parts": told})).needs == words
 
 
-def test_the_same_comparison_on_other_data_is_shown_and_not_counted():
+def test_what_counts_elsewhere_or_was_withheld_or_cannot_be_denied_decides_nothing():
     elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
     alone = row(elsewhere)
     assert (alone.group, alone.findings, len(alone.alike)) == (Group.UNTESTED, [], 1)
     assert row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
-
-
-def test_what_was_withheld_is_told_and_decides_nothing():
     part = compared(conclusion="undecided", withheld="reversed")
     told = row(judged("undecided").model_copy(update={"parts": [part]}))
     assert (told.group, told.is_withheld) == (Group.UNDECIDED, True)
     assert not row(judged("undecided")).is_withheld
-
-
-def test_a_sentence_that_numbers_cannot_deny_is_not_counted():
     name = next(claim.id for claim in papers()["cyclematch"].claims if claim.uncounted)
     told = judged("holds", name).model_copy(update={"paper": "cyclematch"})
     (of_claim,) = (r for r in ledger([season("s", told)]) if r.claim.id == name)
     assert of_claim.group == Group.UNCOUNTED
-
-
-def test_what_keeps_a_claim_untested_is_told():
-    claims = [row.claim for row in ledger([])]
-    reasons = {claim.id: untested_for(claim) for claim in claims}
-    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
-    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
-    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
 def test_photographs_decide_and_drawings_are_never_counted_with_them():
@@ -145,9 +133,6 @@ def test_photographs_decide_and_drawings_are_never_counted_with_them():
         assert (of_claim.group, len(of_claim.photographs), len(of_claim.findings)) == (group, 1, 2)
     (of_claim,) = [r for r in ledger([drawn]) if r.findings]
     assert (of_claim.group, of_claim.photographs) == (Group.DRAWINGS, [])
-
-
-def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
 
 

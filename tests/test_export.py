@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-import ir_measures
 import pandas as pd
 import pytest
 from builders import seal_tables
@@ -124,19 +123,13 @@ def test_the_cluster_of_a_query_is_the_person_of_its_image(played):
     assert set(ranks["direction"]) >= {"i2t", "t2i"}
 
 
-def test_outside_tools_find_the_recalls_of_the_records(played, capsys):
+def test_rankings_of_every_cell_are_written(played, capsys):
+    """What outside tools find in them, test_trec tells."""
     assert exported(capsys, "--trec", "rankings") == "rankings\n"
-    recalls = set()
-    for cell in cells(played):
-        metrics = json.loads((Path(cell.folder) / "record.json").read_text())["metrics"]
-        for way in ("i2t", "t2i"):
-            name = f"rankings/{cell.dataset}-{cell.preset}-{cell.seed}.{way}.run"
-            qrels = ir_measures.read_trec_qrels(f"rankings/{cell.dataset}.{way}.qrels")
-            run, measure = ir_measures.read_trec_run(name), ir_measures.Success @ 1
-            success = ir_measures.calc_aggregate([measure], qrels, run)[measure]
-            assert 100 * success == pytest.approx(metrics[f"{way}_r1"])
-            recalls.add(success)
-    assert len(recalls) > 2  # or the test could not fail
+    names = {f"{cell.dataset}-{cell.preset}-{cell.seed}" for cell in cells(played)}
+    runs = {f"{name}.{way}.run" for name in names for way in ("i2t", "t2i")}
+    qrels = {f"{dataset}.{way}.qrels" for dataset in DATASETS for way in ("i2t", "t2i")}
+    assert {path.name for path in Path("rankings").iterdir()} == runs | qrels
 
 
 def test_results_of_other_raw_files_are_told_in_a_line(played, capsys):
