@@ -18,7 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
-from benchmark.boards.claim_ledger import Group, ledger
+from benchmark.boards.claim_ledger import ledger
 from benchmark.core.errors import UserError
 from benchmark.data.results import Histograms
 from benchmark.papers.printed_tables import papers
@@ -28,7 +28,7 @@ from benchmark.report.figures import cost, images, similarity, training
 from benchmark.report.figures import papers as drawn_papers
 from benchmark.report.figures.intervals import claim_lines, leaderboard_lines
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.report.ledger_figures import ledger_figure, papers_figure
+from benchmark.report.ledger_figures import ledger_figure
 from benchmark.stats.verdicts import Conclusion, Rule
 
 HOSTILE = "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -334,24 +334,6 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
     assert points(denied, "o")[0][0] == pytest.approx(2 / 1.5)  # in margins
     assert (denied.patches[0].get_x(), denied.patches[0].get_width()) == (-1, 2)
     assert {"Data (s)", "printed in the paper", "holds in this test"} <= set(titles(figure))
-
-
-def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
-    facts = {"printed": None, "margin": 0.0, "difference": -7.0, "low": -8.0, "high": -6.0}
-    (axes,) = ledger_figure(rows_of(judged("reversed", SCAN[0].id, **facts))).axes
-    assert not axes.collections and points(axes, "o")[0][0] == -0.5
-    assert ledger_figure(rows_of())  # nothing was tested
-
-
-def test_a_bar_of_a_paper_has_a_part_per_group():
-    rows = rows_of(judged("undecided", SCAN[0].id), judged("reversed", SCAN[1].id))
-    bars = [bar for bar in papers_figure(rows).axes[0].patches if bar.get_width()]
-    scan = list(papers()).index("scan")
-    of_scan = [bar for bar in bars if round(bar.get_y() + bar.get_height() / 2) == scan]
-    untested = sum(row.paper == "scan" and row.group == Group.UNTESTED for row in rows)
-    assert [bar.get_width() for bar in of_scan] == [1, 1, untested]
-    assert sum(bar.get_width() for bar in bars) == sum(r.group != Group.UNCOUNTED for r in rows)
-    assert Group.UNCOUNTED in {row.group for row in rows}
 
 
 # Boards ---

@@ -136,17 +136,11 @@ def test_the_same_numbers_in_every_format(ending):
     assert found["margin"] == 0 and any("scale" in note for note in found["notes"])
 
 
-def test_less_may_be_better_and_numbers_true_and_false():
-    for path, add in (("a", 0.0), ("b", 1.0)):
-        noise = np.random.default_rng(ord(path)).normal(size=200)
-        write(f"{path}.csv", enumerate(noise + add))
-        Path(f"{path}.jsonl").write_text(
-            "".join(
-                json.dumps({"query": n, "value": bool(x > 0)}) + "\n" for n, x in enumerate(noise)
-            )
-        )
-    assert judge("a.csv", "b.csv")["conclusion"] == "reversed"
-    assert judge("a.csv", "b.csv", "--claim", "B > A")["conclusion"] == "holds"
+def test_numbers_may_be_true_and_false():
+    for name in "ab":
+        noise = np.random.default_rng(ord(name)).normal(size=200)
+        lines = [json.dumps({"query": n, "value": bool(x > 0)}) for n, x in enumerate(noise)]
+        Path(f"{name}.jsonl").write_text("\n".join(lines))
     assert judge("a.jsonl", "b.jsonl")["margin"] == 1.0
 
 
@@ -359,14 +353,6 @@ def test_without_ties_hits_are_those_of_ir_measures():
         of = {m.query_id: m.value for m in ir_measures.iter_calc([measure], *both)}
         means.append(100 * sum(of.get(f"q{q}", 0.0) for q in range(120)) / 120)
     assert found["difference"] == pytest.approx(means[0] - means[1], rel=1e-5)
-
-
-def test_runs_of_three_seeds_against_one():
-    trec([3, 4, 5, 6])
-    found = judge("3.run,4.run,5.run", "6.run", "--qrels", "all.qrels", "--metric", "r5")
-    means = [fmean(of) for of in zip(*(success(seed, 5) for seed in (3, 4, 5)), strict=True)]
-    assert numbers(found) == near(*paired_t(means, success(6, 5)))
-    assert found["seeds"] == [3, 1]
 
 
 def test_a_recall_beyond_the_depth_of_a_run_is_refused(capsys):

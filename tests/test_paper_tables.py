@@ -264,23 +264,6 @@ class TestPage:
         assert alone.title.startswith("Table 7: Results, flickr30k/test")
         assert shown_tables(paper, board(preset="other")) == []
 
-    def test_every_table_of_the_papers_has_every_own_row_at_every_place(self):
-        """Against the files, on another dataset with one preset of each table."""
-        for path in FOLDER.glob("*.yaml"):
-            for number, source in yaml.safe_load(path.read_text())["tables"].items():
-                own_rows = [row for row in source["rows"] if "preset" in row]
-                played = builders.board(
-                    *(
-                        builders.standing(preset, [builders.outcome(preset, 0, ranks=HALF)])
-                        for preset in {own_rows[0]["preset"]}
-                    ),
-                    **{"title": "Mine", "split": "mine", "reader": "mine"},
-                    dataset="mine",
-                )
-                tables = shown_tables(papers()[path.stem], played)
-                of_table = [t for t in tables if t.title.startswith(f"Table {number}:")]
-                assert sum(map(len, of_table)) == sum(len(row["numbers"]) for row in own_rows)
-
     def test_a_dagger_of_all_numbers_stands_in_the_title(self):
         paper = paper_of(own([1.0]), metrics=["i2t_r1"])
         (table,) = shown_tables(paper, board())
