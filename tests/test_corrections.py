@@ -87,9 +87,6 @@ def test_many_nearest_ones_are_all_of_a_small_bank():
     scores, bank = drawn(IMAGES, CAPTIONS), drawn(3, CAPTIONS, seed=1)
     found = corrected("nnn", "i2t", scores, bank, {"k": 64, "alpha": 1.0})
     np.testing.assert_allclose(found, scores - bank.mean(0, dtype=np.float64), rtol=1e-12)
-
-
-def test_scores_of_any_size_neither_overflow_nor_vanish():
     scores, bank = 1e4 * drawn(IMAGES, CAPTIONS), 1e4 * drawn(BANK, CAPTIONS, seed=1)
     found = corrected("inverted_softmax", "i2t", scores, bank, {"beta": 200.0})
     np.testing.assert_allclose(found, scores - bank.max(0), atol=1e-2)
@@ -97,8 +94,7 @@ def test_scores_of_any_size_neither_overflow_nor_vanish():
 
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize(
-    ("how", "given"),
-    [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})],
+    ("how", "given"), [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})]
 )
 def test_without_strength_no_rank_changes(how, given, way):
     scores = drawn(IMAGES, CAPTIONS).round(1)  # with ties
@@ -123,10 +119,7 @@ def test_qb_norm_leaves_queries_alone_whose_best_item_is_no_hub():
     bank = np.array([[0.9, 0.2, 0.1], [0.8, 0.3, 0.7]], np.float32)  # item 0 is a hub
     found = corrected("qb_norm", "i2t", scores, bank, {"beta": 10.0})
     assert (found[1:] == scores[1:]).all() and (found[0] != scores[0]).all()
-
-
-def test_a_hub_loses_the_query_that_it_took():
-    """By hand: item 0 scores 0.9 with every query; item 1 is right for query 1."""
+    # By hand: item 0 scores 0.9 with every query; item 1 is right for query 1.
     scores = np.array([[0.9, 0.1], [0.9, 0.8]], np.float32)
     bank = np.array([[0.9, 0.1], [0.9, 0.3]], np.float32)
     found = corrected("nnn", "i2t", scores, bank, {"k": 1, "alpha": 1.0})
@@ -285,9 +278,6 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
     assert (of_fusion.how, of_fusion.members, of_fusion.parts) == ("nnn", members, ["", ""])
     assert of_fusion.folder == f"results/try/folder/{FUSION}_nnn/3"
-
-
-def test_its_stage_depends_on_the_checkpoints_as_that_of_a_fusion_does():
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate-drawn-{SCAN}_nnn-0"]
     assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]

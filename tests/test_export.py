@@ -314,3 +314,16 @@ class TestMetrics:
         write_metrics(FOLDER)
         written, known = (contents(folder / "metrics") for folder in (FOLDER, path.parent))
         assert written and list(written.values()) == list(known.values())
+
+
+def test_datasets_of_one_title_are_told_apart_by_their_names(played):
+    def titles(**facts: str) -> list[str]:
+        """Of both boards, with these facts on both cards."""
+        for dataset in DATASETS:
+            path = Path("data/cards", dataset, "card.json")
+            write_json(path, read_json(path) | facts)
+        return [board.title for board in read_boards(played)]
+
+    assert titles() == ["Dataset gated", "Dataset open"]
+    assert titles(title="Same") == ["Same (gated)", "Same (open)"]
+    assert titles(reader="folder") == ["gated", "open"]  # images of one's own

@@ -80,15 +80,6 @@ def test_cells_are_fed_what_their_options_ask_for(staged):
     assert {e.kind for e in params.feature_sets.values()} == {"pictures", "words"}
 
 
-def test_a_preset_goes_on_from_the_checkpoint_of_its_seed(staged):
-    params = resolve("try", season(presets=["second"]), staged)
-    for dataset in ("drawn", "folder"):
-        for seed in (0, 3):
-            cell = params.cells[f"{dataset}-second-{seed}"]
-            assert cell.start == params.cells[f"{dataset}-first-{seed}"].checkpoint
-    assert params.cells["drawn-first-0"].start is None
-
-
 @pytest.mark.parametrize("name", season_names())
 def test_every_season_resolves_to_cells_that_can_be_configured(name):
     params = committed(name)
@@ -223,7 +214,7 @@ def test_a_dataset_may_have_some_of_the_presets(staged):
     some = with_dataset(some, "drawn", presets=["!scan_*"])
     params = resolve("try", some, staged)
     assert [c.preset for c in params.cells.values() if c.dataset == "drawn"] == [
-        *("first", "first", "second", "second"),
+        *("first", "first", "second", "second")
     ]
     error = refused(with_dataset(some, "folder", presets=["second"]), staged)
     assert error.where == "season try: second"
@@ -319,7 +310,7 @@ def test_an_encoder_that_is_none_is_refused():
         assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
 
 
-def test_a_fusion_is_of_the_scores_that_its_members_have_here():
+def test_a_fusion_is_of_scores_that_its_members_have_here():
     options = {"cyclematch": {"variant": "latent"}}
     tried = season(presets=["cyclematch_adaptive"])
     scaled = tried.model_copy(update={"options": options})
@@ -327,6 +318,10 @@ def test_a_fusion_is_of_the_scores_that_its_members_have_here():
         error = refused(wrong)
         assert error.where == "season try: cyclematch_adaptive"
         assert error.expected == "a score of cyclematch: latent"
+    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
+    error = refused(season(presets=["parts", "cyclematch"]), known)
+    assert error.where == "season try: parts"
+    assert error.expected == "a score of cyclematch: visual, textual, latent"
 
 
 def test_an_option_that_is_none_is_refused_before_anything_runs(staged):
@@ -335,17 +330,6 @@ def test_an_option_that_is_none_is_refused_before_anything_runs(staged):
 
 
 # Fusions ----------------------------------------------------------------------------------------
-
-
-def test_a_fusion_names_the_folders_of_its_members():
-    params = resolve("try", season(presets=[SCAN, FUSION, "scan_i2t_lse"]))
-    fusion = params.fusions["folder-scan_t2i_avg_i2t_lse-3"]
-    members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
-    assert (fusion.how, fusion.members, fusion.parts) == ("average", members, ["", ""])
-    assert fusion.folder == "results/try/folder/scan_t2i_avg_i2t_lse/3"
-    assert fusion.precision == "float32"
-    assert len(params.fusions) == 4
-    assert not set(params.fusions) & set(params.cells)
 
 
 def test_a_fusion_may_be_of_parts_of_scores(staged):
@@ -374,10 +358,3 @@ def test_a_fusion_of_different_tasks_is_refused(how, members):
     assert error.where == "season try: mixed"
     if len(members) == 2:
         assert error.expected == f"presets of {expected} for how: {how}"
-
-
-def test_a_fusion_names_scores_that_the_method_declares():
-    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
-    error = refused(season(presets=["parts", "cyclematch"]), known)
-    assert error.where == "season try: parts"
-    assert error.expected == "a score of cyclematch: visual, textual, latent"

@@ -81,16 +81,6 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     assert record().metrics["t2i_r1"] == pytest.approx(100 * t2i.count(0) / CAPTIONS)
 
 
-def test_rows_go_by_their_ids(season):
-    images, captions = embeddings()
-    score(*save_pair(images, captions))
-    expected = record().metrics
-    np.savez("a.npz", ids=IMAGE_IDS[::-1], vectors=images[::-1])
-    pq.write_table(pa.table({"id": CAPTION_IDS, "embedding": list(captions)}), "b.parquet")
-    assert score("--images", "a.npz", "--captions", "b.parquet") == 0
-    assert record().metrics == expected
-
-
 def test_captions_of_each_image_in_an_array_of_their_own(season, capsys):
     images, captions = embeddings()
     score(*save_pair(images, captions))
@@ -105,15 +95,6 @@ def test_captions_of_each_image_in_an_array_of_their_own(season, capsys):
     for pair in ((images[:, None], captions), (images, np.stack([captions] * 5, 1))):
         assert score(*save_pair(*pair)) == 2
         assert "save one vector per item (" in capsys.readouterr().err
-
-
-def test_one_file_has_the_rows_of_both_by_their_ids(season):
-    images, captions = embeddings()
-    score(*save_pair(images, captions))
-    expected = record().metrics
-    np.savez("both.npz", ids=[*IMAGE_IDS, *CAPTION_IDS], x=np.vstack([images, captions]))
-    assert score("--images", "both.npz", "--captions", "both.npz") == 0
-    assert record().metrics == expected
 
 
 def test_a_matrix_has_rows_and_columns_by_id_or_in_order(season):

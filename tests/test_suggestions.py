@@ -18,22 +18,6 @@ def test_the_name_that_is_most_alike():
     assert suggested(7, []) == "7"
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (("run", "scan_t2i_agv"), "scan_t2i_avg"),
-        (("run", "--method", "scn"), "scan"),
-        (("run", "cca", "--dataset", "shaps"), "shapes"),
-        (("run", "scan_t2i_avg", "--option", "epoch=3"), "epochs"),
-        (("season", "dmo"), "demo"),
-    ],
-)
-def test_commands_tell_which_name_may_be_meant(words, meant, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(list(words)) == 2
-    assert f"(did you mean {meant}?)" in capsys.readouterr().err
-
-
 def test_a_verb_that_may_be_meant(capsys):
     with pytest.raises(SystemExit):
         main(["seasn"])

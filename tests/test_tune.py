@@ -55,19 +55,15 @@ def test_a_trial_is_what_a_training_with_these_options_says_of_validation(capsys
     assert row == f"tiny,two_branch,epochs=4 learning_rate=0.002,{epoch},{rsum:.1f}"
 
 
-def test_of_test_items_nothing_is_read(capsys):
+def test_of_test_items_nothing_is_read_and_nothing_is_left_but_the_row(capsys):
+    before = everything()
     tried("epochs=2")
+    assert everything() - before == {*FILE.parents, FILE} - {Path()}
     first = FILE.read_text()
     FILE.unlink()
     tiny_cells.write_dataset(bad="test")
     tried("epochs=2")
     assert FILE.read_text() == first
-
-
-def test_nothing_is_left_but_the_row(capsys):
-    before = everything()
-    tried("epochs=2")
-    assert everything() - before == {*FILE.parents, FILE} - {Path()}
 
 
 def everything() -> set[Path]:
@@ -156,10 +152,3 @@ def test_a_row_without_options_is_what_the_season_has():
     (trial,) = boards.read_trials("test").itertuples()
     assert (trial.options, trial.epoch, trial.val_rsum) == ("", 1, 9.5)
     assert boards.is_taken(trial.options, cell_of("two_branch"))
-
-
-def test_a_trial_that_is_written_twice_is_one_row():
-    trial = {"dataset": "shapes", "preset": "vse", "options": "epochs=2", "epoch": 1, "val_rsum": 5}
-    for _ in range(2):
-        boards.add_trial("test", trial)
-    assert len(boards.read_trials("test")) == 1
