@@ -7,19 +7,8 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 
-from benchmark.boards import comparisons
+from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
-from benchmark.boards.flags import (
-    TOLERANCE,
-    choices_of,
-    gain,
-    is_early,
-    is_rising,
-    near_chance,
-    row_flags,
-    time_settings,
-    unlike_seeds,
-)
 from benchmark.core.records import Costs
 from benchmark.train.__main__ import ONE_START
 
@@ -35,28 +24,28 @@ def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame
 
 def test_the_gain_is_that_of_a_line_through_the_last_third():
     """Nine epochs: the last three rise by 2 each, of 100 at most; at least three count."""
-    assert gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(4 / 100)
-    assert gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
-    assert gain(history([50, 100])) == pytest.approx(50 / 100)
+    assert flags.gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(4 / 100)
+    assert flags.gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
+    assert flags.gain(history([50, 100])) == pytest.approx(50 / 100)
     for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
-        assert is_rising(made) is None
+        assert flags.is_rising(made) is None
 
 
 def test_a_jump_at_the_last_change_of_the_rate_says_nothing():
     values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
-    assert gain(history(values)) == pytest.approx(1 / 100)
+    assert flags.gain(history(values)) == pytest.approx(1 / 100)
     steps = [1.0] * 5 + [0.1] * 4
-    assert gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
+    assert flags.gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
     steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
     rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
-    assert gain(rising) == pytest.approx(10 / 100)
+    assert flags.gain(rising) == pytest.approx(10 / 100)
 
 
 @pytest.mark.parametrize(("rise", "expected"), [(0.009, False), (0.011, True)])
 def test_a_hundredth_is_the_limit(rise, expected):
     values = [50, 60, 70, 80, 90, 99, *(100 * (1 - rise * (1 - np.arange(3) / 2)))]
-    assert is_rising(history(values)) is expected
-    assert (gain(history(values)) > TOLERANCE) is expected
+    assert flags.is_rising(history(values)) is expected
+    assert (flags.gain(history(values)) > flags.TOLERANCE) is expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +59,7 @@ def test_a_hundredth_is_the_limit(rise, expected):
     ],
 )
 def test_best_early_is_the_first_quarter_and_a_fall(values, expected):
-    assert is_early(history(values)) is expected
+    assert flags.is_early(history(values)) is expected
 
 
 def network(name: str, **more: object) -> dict:
@@ -79,7 +68,7 @@ def network(name: str, **more: object) -> dict:
 
 def flags_of(on: Board, row: Row) -> dict[str, str]:
     """The sentences of a row's flags, by letter."""
-    return {flag.letter: flag.sentence for flag in row_flags(on, row)}
+    return {flag.letter: flag.sentence for flag in flags.row_flags(on, row)}
 
 
 def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
@@ -192,22 +181,22 @@ def test_so_is_what_cannot_be_told_from_that(low, is_near_chance, monkeypatch):
 @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
 def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(images, rsum):
     """Three times the recall of random scores would be more than there is."""
-    assert near_chance(rsum + 0.1, 2, images) == ""
-    assert near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
+    assert flags.near_chance(rsum + 0.1, 2, images) == ""
+    assert flags.near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
 
 
 def test_random_ranks_of_persons_are_near_chance():
     """3 persons of 10 images and 10 of 2, searched by captions: 50 images, 8 of them relevant
     to a caption in the mean over images."""
     group_of_image = np.repeat(np.arange(13), [10] * 3 + [2] * 10)
-    choices = choices_of(group_of_image)
+    choices = flags.choices_of(group_of_image)
     assert choices == pytest.approx(50 / np.mean([10] * 30 + [2] * 20))
     many = np.repeat(np.arange(300), np.tile([4, 5, 6], 100))
     rng, queries = np.random.default_rng(0), len(many)
     ranked = [many[rng.permutation(queries)[:10]] == many[query] for query in range(queries)]
     rsum = 100 * sum(np.mean([hits[:k].any() for hits in ranked]) for k in (1, 5, 10))
-    assert near_chance(rsum, 1, choices_of(many)) != ""
-    assert near_chance(rsum, 1, queries) == ""
+    assert flags.near_chance(rsum, 1, flags.choices_of(many)) != ""
+    assert flags.near_chance(rsum, 1, queries) == ""
 
 
 def test_a_seed_of_another_commit_may_have_been_added():
@@ -271,8 +260,8 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
         standing(x, [outcome(x, s) for s in of]) for x, of in (("a", [7]), ("b", [0, 1]))
     )
     external = standing("c", [outcome("c", 0, family="brought")])
-    assert unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
-    assert unlike_seeds(first, first) == unlike_seeds(first, external) == ""
+    assert flags.unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
+    assert flags.unlike_seeds(first, first) == flags.unlike_seeds(first, external) == ""
 
 
 def test_a_setting_of_times_says_how_many_stages_ran_at_once():
@@ -281,5 +270,5 @@ def test_a_setting_of_times_says_how_many_stages_ran_at_once():
         cost = cell.scoring.model_copy(update={"jobs": jobs})
         record = cell.record.model_copy(update={"cost": Costs(scoring=cost)})
         row = standing("a", [replace(cell, record=record, trainings=(cost,))])
-        (setting,) = time_settings(row)
+        (setting,) = flags.time_settings(row)
         assert words in setting and ("at once" in setting) == bool(words)
