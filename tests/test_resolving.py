@@ -142,7 +142,7 @@ def test_other_settings_have_another_folder(settings, slug):
     assert settings.slug == slug
 
 
-def test_features_of_the_network_of_a_dataset_may_stand_beside_it(staged):
+def test_features_of_a_network_may_stand_beside_it_and_more_regions_be_needed(staged):
     image = ImageEncoder(network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64)
     params = resolve("try", with_dataset(season(presets=[SCAN]), "folder", image=image), staged)
     taken = by_folder(params)[params.cells[f"folder-{SCAN}-0"].images].image
@@ -151,6 +151,11 @@ def test_features_of_the_network_of_a_dataset_may_stand_beside_it(staged):
         "squeezenet1_1.npy",
         0,
     )
+    known = staged | {"fine": ("scan", Preset(title="Fine", grid=7))}
+    params = resolve("try", season(presets=[SCAN, "fine"]), known)
+    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
+    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
+    assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_the_network_of_the_paper_may_be_asked_for(staged):
@@ -173,14 +178,6 @@ def test_the_network_of_the_paper_may_be_asked_for(staged):
     error = refused(on.model_copy(update={"presets": ["nameless"]}), known)
     assert error.where == "season try: datasets.folder: network: as in paper"
     assert "Nameless" in error.expected
-
-
-def test_a_preset_may_need_more_regions_than_the_season_has(staged):
-    known = staged | {"fine": ("scan", Preset(title="Fine", grid=7))}
-    params = resolve("try", season(presets=[SCAN, "fine"]), known)
-    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
-    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
-    assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_localisation_reads_phrases_and_proposals():
@@ -206,7 +203,7 @@ def test_localisation_reads_phrases_and_proposals():
 # Which presets and seeds ------------------------------------------------------------------------
 
 
-def test_a_dataset_may_have_some_of_the_presets(staged):
+def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(staged):
     some = with_dataset(season(presets=["first", "second", SCAN]), "folder", presets=["scan_*"])
     params = resolve("try", some, staged)
     assert {c.preset for c in params.cells.values() if c.dataset == "folder"} == {SCAN}
@@ -219,15 +216,6 @@ def test_a_dataset_may_have_some_of_the_presets(staged):
     error = refused(with_dataset(some, "folder", presets=["second"]), staged)
     assert error.where == "season try: second"
     assert error.expected.startswith("first, which it needs, on folder")
-
-
-def test_an_unknown_preset_is_told_which_may_be_meant():
-    error = refused(season(presets=[SCAN, "scan_t2i_avgg"]))
-    assert error.where == "season try: presets"
-    assert "did you mean scan_t2i_avg?" in error.found and "list presets" in error.do
-
-
-def test_costly_presets_may_have_fewer_seeds(staged):
     of = {"*st": [0], "staged.py": [0, 3], "sec*": [0]}
     params = resolve("try", season(presets=["first", "second", SCAN], seeds_of=of), staged)
     played = {(cell.preset, cell.seed) for cell in params.cells.values()}
@@ -298,18 +286,6 @@ def test_what_papers_set_otherwise_on_a_dataset_is_no_cut_of_the_budget():
     assert error.found == "'cyclemash' (did you mean cyclematch?)"
 
 
-def test_an_encoder_that_is_none_is_refused():
-    """Its module would be looked for hours later, and misspelt settings would count for nothing."""
-    tried = {f"sentence_of.{TWO_BRANCH}": season(sentence_of={TWO_BRANCH: "hglm"})}
-    for field in ("sentence", "phrases"):
-        settings = {field: {"hglm": SentenceEncoder()}}
-        tried[f"datasets.folder.{field}.hglm"] = with_dataset(season(), "folder", **settings)
-    for where, wrong in tried.items():
-        error = refused(wrong)
-        assert error.where == f"season try: {where}" and "(did you mean hglmm?)" in error.found
-        assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
-
-
 def test_a_fusion_is_of_scores_that_its_members_have_here():
     options = {"cyclematch": {"variant": "latent"}}
     tried = season(presets=["cyclematch_adaptive"])
@@ -324,9 +300,18 @@ def test_a_fusion_is_of_scores_that_its_members_have_here():
     assert error.expected == "a score of cyclematch: visual, textual, latent"
 
 
-def test_an_option_that_is_none_is_refused_before_anything_runs(staged):
+def test_an_option_or_encoder_that_is_none_is_refused_before_anything_runs(staged):
     error = refused(season(presets=["first"], options={"f*": {"epoch": 5}}), staged)
     assert error.where == "preset first: option 'epoch'" and "one of stage" in error.expected
+    # Its module would be looked for hours later, and misspelt settings would count for nothing.
+    tried = {f"sentence_of.{TWO_BRANCH}": season(sentence_of={TWO_BRANCH: "hglm"})}
+    for field in ("sentence", "phrases"):
+        settings = {field: {"hglm": SentenceEncoder()}}
+        tried[f"datasets.folder.{field}.hglm"] = with_dataset(season(), "folder", **settings)
+    for where, wrong in tried.items():
+        error = refused(wrong)
+        assert error.where == f"season try: {where}" and "(did you mean hglmm?)" in error.found
+        assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
 
 
 # Fusions ----------------------------------------------------------------------------------------
@@ -341,20 +326,20 @@ def test_a_fusion_may_be_of_parts_of_scores(staged):
     assert (three.members, three.parts) == ([first, second, second], ["", "", "latent"])
 
 
-@pytest.mark.parametrize(
-    ("how", "members"),
-    [
+def test_a_fusion_of_different_tasks_is_refused():
+    phrases, retrieval = (
+        "presets of retrieval, {} for how: {}".format,
+        ("retrieval", "localisation"),
+    )
+    for how, members in (
         ("average", ["cca_phrases", "two_branch_phrase_augmented"]),
         ("adaptive", [TWO_BRANCH, "cca_phrases"]),
         ("weighted", ["two_branch_phrase_augmented"]),
         ("weighted", ["two_branch_phrase_augmented", TWO_BRANCH]),
         ("weighted", [TWO_BRANCH, SCAN]),
-    ],
-)
-def test_a_fusion_of_different_tasks_is_refused(how, members):
-    known = known_with(mixed=Preset(title="Mixed", fuse=Fuse(how=how, of=members)))
-    error = refused(season(presets=["mixed", *members]), known)
-    expected = "retrieval, localisation" if how == "weighted" else "retrieval, retrieval"
-    assert error.where == "season try: mixed"
-    if len(members) == 2:
-        assert error.expected == f"presets of {expected} for how: {how}"
+    ):
+        known = known_with(mixed=Preset(title="Mixed", fuse=Fuse(how=how, of=members)))
+        error = refused(season(presets=["mixed", *members]), known)
+        assert error.where == "season try: mixed"
+        if len(members) == 2:
+            assert error.expected == f"presets of retrieval, {tasks[how]} for how: {how}"
