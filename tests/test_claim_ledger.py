@@ -85,14 +85,6 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
-def test_every_verdict_of_a_test_has_a_mark():
-    told = row(judged("holds", size=Size.AS_PRINTED))
-    tested = {Conclusion(of) for of in Conclusion} - {Conclusion.NOT_RUN}
-    marks = {told.grouped([judged(of, size=Size.AS_PRINTED)]).mark for of in tested}
-    assert len(marks) == len(tested) - 1  # better and worse are one
-    assert "" not in marks
-
-
 @pytest.mark.parametrize(
     ("parts", "words"),
     [

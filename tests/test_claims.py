@@ -77,15 +77,6 @@ def test_the_interval_of_all_trainings_decides(own, kind, gap, spread, conclusio
     assert (kept.p, kept.low) == (p if rests_on_p else None, float(f"{ends[0]:.6g}"))
 
 
-def test_where_less_is_better_the_smaller_one_beats_the_larger(own):
-    first, second = played("a", around(0.1, 0.01), LESS), played("b", around(0.3, 0.01), LESS)
-    there, back = own(
-        board(first, second), claim("a", "b", metric=LESS), claim("b", "a", metric=LESS)
-    )
-    assert (there.conclusion, back.conclusion) == ("holds", "reversed")
-    assert there.pairs[0].comparison.difference == pytest.approx(0.2)
-
-
 # What blocks a claim -----------------------------------------------------------------------------
 
 

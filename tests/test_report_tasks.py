@@ -21,7 +21,6 @@ from PIL import Image, ImageColor
 from report_readers import assert_contained, links, markdown_pages, shown_table, target_of
 from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
-from benchmark.boards import claims
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
@@ -36,7 +35,6 @@ from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.stats.verdicts import Conclusion
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -44,11 +42,7 @@ OWNER = np.repeat(np.arange(IMAGES), 2)  # of captions, and of phrases
 HOSTILE = f"{report_seasons.HOSTILE} $x$"
 TRUE, WRONG = [10.0, 10.0, 60.0, 60.0], [100.0, 10.0, 140.0, 60.0]
 FACTS = {
-    "scenes": {
-        "may_publish": True,
-        "twins": {"images": 3, "captions": 2},
-        "release": {"name": "small", "departs": "The images are small."},
-    },
+    "scenes": {"may_publish": True},
     "people": {"may_publish": True, "ways": ["t2i"]},
     "coco": {"may_publish": True, "folds": 2, "reader": "mscoco", "split": "karpathy"},
     "phrases": {"may_publish": False},
@@ -255,22 +249,13 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     ranked = rows(section(text, "## Result"))
     assert [row["preset"] for row in ranked] == ["Both", "Whole"]
     assert [row["rsum"] for row in ranked] == ["600.0", "400.0"]
+    assert "the dataset came as features" in page("datasets/coco.md")
     assert {row["preset"] for row in rows(section(text, "## Cost"))} == {"Both", "Whole"}
     plots = pd.read_csv(FOLDER / "plots/leaderboard.csv")
     assert list(plots[plots["dataset"] == "scenes"]["rsum"]) == [600.0, 400.0]
     assert "weight of the second score: 0.3" in text
     (failed,) = rows(text, "reason")
     assert failed["reason"] == " ".join(HOSTILE.split())
-
-
-def test_twins_within_test_and_another_release_are_told(boards):
-    text = page("datasets/scenes.md")
-    result = section(text, "## Result")
-    assert "3 images and 2 captions of test are equal, or nearly equal, to another one" in result
-    assert {"W", "V"} <= set(rows(result)[0]["flags"])  # its rsum is 600, too
-    assert "The images are small" in section(text, "## What to know of each row")
-    assert "nearly equal" not in page("datasets/people.md")
-    assert "the dataset came as features" in page("datasets/coco.md")
 
 
 def test_tables_1_2_and_5_are_filled(boards):
@@ -317,14 +302,6 @@ def test_of_phrases_alone_or_of_nothing_no_table_of_retrieval_is_there(boards):
     (row,) = rows(page("datasets/nothing.md"), "status")
     assert (row["preset"], row["status"]) == ("Lost", "failed")
     assert "No preset has a result." in page("README.md")
-
-
-def test_claims_on_phrases_have_verdicts(boards):
-    verdicts = {verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])}
-    failed = verdicts["localisation_nonlinear_helps"]
-    assert failed.conclusion == Conclusion.NOT_RUN
-    assert failed.reason.startswith("Lost: failed: ")
-    assert verdicts["regions_barely_help"].pairs[0].comparison.difference == 200.0
 
 
 def test_all_tables_can_be_exported(boards):

@@ -327,10 +327,7 @@ def test_a_fusion_may_be_of_parts_of_scores(staged):
 
 
 def test_a_fusion_of_different_tasks_is_refused():
-    phrases, retrieval = (
-        "presets of retrieval, {} for how: {}".format,
-        ("retrieval", "localisation"),
-    )
+    tasks = {"average": "retrieval", "adaptive": "retrieval", "weighted": "localisation"}
     for how, members in (
         ("average", ["cca_phrases", "two_branch_phrase_augmented"]),
         ("adaptive", [TWO_BRANCH, "cca_phrases"]),
