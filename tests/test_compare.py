@@ -71,16 +71,13 @@ def test_a_clone_without_data_has_the_verdict(season, capsys):
     assert "95% interval" in out and "won" not in out and "rematch prepare open" in err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_cannot_be_compared_is_refused(season, capsys):
+    for words, message in (
         ((FIRST, "scan_t2i_agv", "--dataset", "open"), "did you mean scan_t2i_avg?"),
         ((FIRST, FIRST), f"expected two presets, found {FIRST} twice"),
         ((FIRST, SECOND), "--dataset: expected one where both were run"),
         ((FIRST, SECOND, "--dataset", "opne"), "did you mean open?"),
         ((FIRST, SECOND, "--dataset", "open", "--out", "a.csv"), "a .parquet file"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(season, capsys, words, message):
-    assert main(["compare", *words]) == 2
-    assert message in capsys.readouterr().err
+    ):
+        assert main(["compare", *words]) == 2
+        assert message in capsys.readouterr().err

@@ -417,14 +417,11 @@ def test_another_gallery_is_refused(head, capsys):
     judge("a.csv", "b.csv")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [("1.5", "a rank, whole and from 0"), ("-2", "a rank"), ("inf", "a rank"), ("x", "a rank")],
-)
-def test_what_is_no_rank_is_refused(value, message, capsys):
+def test_what_is_no_rank_is_refused(capsys):
     write("a.csv", RANKED, "direction query rank")
-    write("b.csv", [*RANKED[:-1], ("i2t", "q149", value)], "direction query rank")
-    assert message in refusal(capsys, "a.csv", "b.csv")
+    for value in ("1.5", "-2", "inf", "x"):
+        write("b.csv", [*RANKED[:-1], ("i2t", "q149", value)], "direction query rank")
+        assert "a rank, whole and from 0" in refusal(capsys, "a.csv", "b.csv")
 
 
 def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
@@ -448,21 +445,26 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_other_mistakes(capsys):
+    write("a.csv", PLAIN)
+    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
+    write("c.csv", PLAIN, "query rank")
+    write("d.csv", [(q, 1 - v) for q, v in PLAIN], "query rank")
+    Path("x.run").write_text("q Q0 d 1 1 t\n")
+    claim = "--claim: expected a claim on A and B"
+    for words, message in (
         (("a.csv", "a.csv"), "expected two results, found a.csv twice"),
         (("a.csv", "b.csv", "--margin", "nan"), "--margin: expected a number from 0"),
         (("a.csv", "b.csv", "--margin", "-1"), "--margin: expected a number from 0"),
-        (("a.csv", "b.csv", "--claim", "A is good"), "--claim: expected a claim on A and B"),
-        (("a.csv", "b.csv", "--claim", "A > C"), "--claim: expected a claim on A and B"),
-        (("a.csv", "b.csv", "--claim", "A > A"), "--claim: expected a claim on A and B"),
+        (("a.csv", "b.csv", "--claim", "A is good"), claim),
+        (("a.csv", "b.csv", "--claim", "A > C"), claim),
+        (("a.csv", "b.csv", "--claim", "A > A"), claim),
         (("a.csv", "b.csv", "--claim", "A > B by r1", "--metric", "r5"), "--metric: expected r1"),
         (("a.csv", "b.csv", "--metric", "r1"), "call ranks rank, if these are"),
         (("c.csv", "d.csv", "--metric", "r11"), "did you mean r"),
         (("c.csv", "d.csv", "--metric", "medr"), "a mean over queries"),
         (("c.csv", "d.csv", "--metric", "t2i_r1"), "a mean over queries"),
-        (("a.csv", "b.csv", "--claim", "mine > B"), "--claim: expected a claim on A and B"),
+        (("a.csv", "b.csv", "--claim", "mine > B"), claim),
         (("a.csv", "b.csv", "--season", "demo"), "options of these, found --season"),
         (("a.csv", "b.csv", "--dataset", "shapes"), "options of these, found --dataset"),
         (("x.run", "b.run", "--qrels", "q", "--layer", "experts"), "--layer: expected a table"),
@@ -472,15 +474,8 @@ def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
         (("a.csv", "b.csv", "--out", "x.html"), "--out: expected a .md or .json file"),
         (("../a:b", "../a:c"), "--season"),
         (("a.csv", "b"), "expected"),
-    ],
-)
-def test_other_mistakes(words, message, capsys):
-    write("a.csv", PLAIN)
-    write("b.csv", [(q, 1 - v) for q, v in PLAIN])
-    write("c.csv", PLAIN, "query rank")
-    write("d.csv", [(q, 1 - v) for q, v in PLAIN], "query rank")
-    Path("x.run").write_text("q Q0 d 1 1 t\n")
-    assert message in refusal(capsys, *words)
+    ):
+        assert message in refusal(capsys, *words)
 
 
 HOSTILE = [

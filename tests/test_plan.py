@@ -174,9 +174,8 @@ def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin)
     assert powers[0] < 0.8 <= powers[1] and least > (margin or 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_what_cannot_be_planned_is_told_in_a_line():
+    for words, expected in (
         (("--sd-seeds", "2", "--difference", "9"), "--of-images, or a season"),
         ((*SPREAD, "--season", "demo", "--difference", "9"), "--of-images, or a season"),
         ((*SPREAD, "--difference", "9", "--metric", "rsun"), "a metric of records"),
@@ -190,10 +189,8 @@ def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin)
         (("--sd-seeds", "0", "--se-images", "0", *SPREAD[4:], "--difference", "9"), "not all 0"),
         ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"), "deviations"),
         ((*SPREAD[:4], "--of-images", "1", "--difference", "9"), "2 or more"),
-    ],
-)
-def test_what_cannot_be_planned_is_told_in_a_line(words, expected):
-    check(refusal(plan, *words), expected=expected)
+    ):
+        check(refusal(plan, *words), expected=expected)
 
 
 class TestSeason:

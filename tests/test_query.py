@@ -135,9 +135,8 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
+def test_what_cannot_be_asked_is_refused(scan):
+    for words, found in (
         (("zebra quagga",), "'zebra quagga'"),
         ((" ",), "' '"),
         (("a dog", "--image", "x.png"), "both"),
@@ -146,8 +145,6 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
         (("a dog", "--dataset", "other"), "no such key"),
         (("a dog", "--seed", "7"), "no such key"),
         (("a dog", "--top", "0"), "0"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(scan, words, found):
-    assert found in refused_by(*words).found
+    ):
+        assert found in refused_by(*words).found
     assert "did you mean scan?" in refusal(query, "scam", "a dog").found

@@ -299,9 +299,8 @@ def test_what_does_not_fit_is_refused(season):
     assert not Path("results/try/open/x").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys):
+    for words, message in (
         ((), "--images with --captions, or --matrix, or --ranks, found none of them"),
         (("--images", "a.npy"), "found 1 of them"),
         (("--matrix", "a.npy", "--ranks", "r.csv"), "found several kinds"),
@@ -311,11 +310,9 @@ def test_what_does_not_fit_is_refused(season):
         (("--name", "scan_t2i_avg", "--ranks", "r.csv"), "a name that no preset"),
         (("--name", "../up", "--ranks", "r.csv"), "--name and --seed: preset"),
         (("--name", "claims", "--ranks", "r.csv"), "a name that no preset"),
-    ],
-)
-def test_one_kind_of_file_and_a_name_of_its_own_are_needed(season, capsys, words, message):
-    assert score(*words) == 2
-    assert message in capsys.readouterr().err
+    ):
+        assert score(*words) == 2
+        assert message in capsys.readouterr().err
     assert not Path("seasons/try/external.yaml").exists()
 
 
@@ -364,16 +361,14 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     assert "no rank is 0: are these positions, from 1?" in told
 
 
-@pytest.mark.parametrize(
-    ("name", "separator", "head"),
-    [("r.csv", ";", "direction;query;rank"), ("r.TSV", "\t", "Direction\tQUERY\t rank ")],
-)
-def test_ranks_in_other_tables(season, name, separator, head):
-    rows = [f"i2t{separator}{x}{separator}0" for x in IMAGE_IDS]
-    rows += [f"t2i{separator}{x}{separator}1" for x in CAPTION_IDS]
-    Path(name).write_bytes("\r\n".join(["\ufeff" + head, *rows]).encode())
-    assert score("--ranks", name) == 0
-    assert (record().metrics["i2t_r1"], record().metrics["t2i_r1"]) == (100, 0)
+def test_ranks_in_other_tables(season):
+    heads = {"r.csv": "direction;query;rank", "r.TSV": "Direction\tQUERY\t rank "}
+    for (name, head), separator in zip(heads.items(), ";\t", strict=True):
+        rows = [f"i2t{separator}{x}{separator}0" for x in IMAGE_IDS]
+        rows += [f"t2i{separator}{x}{separator}1" for x in CAPTION_IDS]
+        Path(name).write_bytes("\r\n".join(["\ufeff" + head, *rows]).encode())
+        assert score("--ranks", name) == 0
+        assert (record().metrics["i2t_r1"], record().metrics["t2i_r1"]) == (100, 0)
 
 
 def test_ranks_of_other_queries_are_refused(season, capsys):
