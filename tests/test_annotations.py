@@ -117,21 +117,16 @@ def test_utf_16_of_excel(tmp_path):
     assert captions(place(tmp_path, "c.txt", text))["a.jpg"] == ["It is a, here. é"]
 
 
-@pytest.mark.parametrize(
-    ("given", "there"),
-    [
-        (normalize("NFC", "é.jpg"), normalize("NFD", "é.jpg")),
-        (normalize("NFD", "é.jpg"), normalize("NFC", "é.jpg")),
-        ("E.JPG", "e.jpg"),
-        ("my%20dog%C3%A9.jpg", "my dogé.jpg"),
-    ],
-)
-def test_a_name_in_another_form(tmp_path, given, there):
-    text = table("image,caption", "{f},{c}") + f"{given},Other.\n"
-    raw = place(tmp_path, "c.csv", text, [*FILES, there])
-    assert captions(raw)[normalize("NFC", given)] == ["Other."]
-    assert raw / there in folder.inventory(raw)
-    assert "1 images" in folder.read(raw).notes[-1]
+def test_a_name_in_another_form(tmp_path):
+    composed, apart = normalize("NFC", "é.jpg"), normalize("NFD", "é.jpg")
+    names = [(composed, apart), (apart, composed), ("E.JPG", "e.jpg")]
+    names.append(("my%20dog%C3%A9.jpg", "my dogé.jpg"))
+    for number, (given, there) in enumerate(names):
+        text = table("image,caption", "{f},{c}") + f"{given},Other.\n"
+        raw = place(tmp_path / str(number), "c.csv", text, [*FILES, there])
+        assert captions(raw)[normalize("NFC", given)] == ["Other."]
+        assert raw / there in folder.inventory(raw)
+        assert "1 images" in folder.read(raw).notes[-1]
 
 
 def test_another_case_is_no_other_name_of_an_image_that_is_named_itself(tmp_path):
@@ -365,31 +360,32 @@ def test_equal_captions_and_black_pictures_are_noted(project, capsys):
     assert "4 images have the same caption more than once" in told
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (table("image,caption,split", "{f},{c},test"), "split train: expected at least one image"),
-        ("\n".join(line(image=f, captions=[], split="test") for f in FILES), "either caption or"),
-        (table("image,caption,split", "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
-    ],
-)
-def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys, text, told):
+def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys):
     (project / "c.csv").unlink()
-    place(project, "c.jsonl" if text.startswith("{") else "c.csv", text)
-    assert main(["init", "own"]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert told in error and error.count("own") == 1
-    left = {path for path in Path().rglob("*") if path.parts[0] != "own"}
-    assert left == {Path("params.yaml"), Path("seasons")}
-
-
-def test_an_image_of_test_without_captions_is_refused_with_the_reason(project, capsys):
     rows = items(image=FILE, captions=TEXTS, split=SPLIT)
     rows[-1]["captions"] = []
-    (project / "c.csv").unlink()
-    place(project, "c.jsonl", "\n".join(map(json.dumps, rows)) + "\n" + json.dumps(rows[-1]))
-    assert main(["init", "own"]) == 2
-    assert "each image is a query, too (no gallery-only images)" in capsys.readouterr().err
+    head = "image,caption,split"
+    for name, text, told in (
+        ("c.csv", table(head, "{f},{c},test"), "split train: expected at least one image"),
+        ("c.csv", table(head, "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
+        (
+            "c.jsonl",
+            "\n".join(line(image=f, captions=[], split="test") for f in FILES),
+            "either caption or",
+        ),
+        (
+            "c.jsonl",
+            "\n".join(map(json.dumps, [*rows, rows[-1]])),
+            "each image is a query, too (no gallery-only images)",
+        ),
+    ):
+        place(project, name, text)
+        assert main(["init", "own"]) == 2
+        error = capsys.readouterr().err.strip().splitlines()[-1]
+        assert told in error and error.count("own") == 1
+        left = {path for path in Path().rglob("*") if path.parts[0] != "own"}
+        assert left == {Path("params.yaml"), Path("seasons")}
+        (project / name).unlink()
 
 
 def test_a_folder_without_latin_letters_needs_a_name(project, capsys):
@@ -406,18 +402,10 @@ def test_twins_within_test(tmp_path):
     near = scene.point(lambda value: min(255, value + 3))
     other = scene.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     shown = {"a": scene, "b": scene, "c": near, "d": other, "e": other, "t": other}
-    place(
-        tmp_path,
-        "c.csv",
-        "image,caption,split,group\n"
-        + "".join(
-            f"{name},{text},{'train' if name == 't' else 'test'},{'d' if name in 'de' else name}\n"
-            for name, text in zip(
-                shown, ("A cat.", "a cat", "A dog.", "Cow", "cow", "Cow"), strict=True
-            )
-        ),
-        [],
-    )
+    texts = ("A cat.", "a cat", "A dog.", "Cow", "cow", "Cow")
+    facts = zip(shown, texts, ["test"] * 5 + ["train"], "abcddt", strict=True)
+    lines = ["image,caption,split,group", *map(",".join, facts)]
+    place(tmp_path, "c.csv", "\n".join(lines) + "\n", [])
     tables = folder.read(tmp_path)
     texts = tables.captions.merge(tables.images[["image_id", "split"]])
     pictures = measure(list(tables.images["file"]), shown.get, "mine")
@@ -436,7 +424,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("start", KINDS)
-def test_files_of_other_kinds_are_named(start):
-    with refused("a", "a whole picture", KINDS[start]):
-        upright_rgb(io.BytesIO(start + b"\0" * 90 if start else b""), "a")
+def test_files_of_other_kinds_are_named():
+    for start, kind in KINDS.items():
+        with refused("a", "a whole picture", kind):
+            upright_rgb(io.BytesIO(start + b"\0" * 90 if start else b""), "a")

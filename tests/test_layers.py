@@ -32,24 +32,19 @@ WAYS = ("i2t", "t2i")
 # What follows from pairs --------------------------------------------------------------------------
 
 
-def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarray) -> LayerPairs:
-    """Random judgements of half of the queries; `own` (Q,) is an item of each."""
-    asked = np.sort(rng.choice(queries, queries // 2, replace=False))
-    said = np.zeros((queries, items), np.int8)
-    said[asked] = rng.choice([0, 1, -1], (len(asked), items), p=[0.7, 0.1, 0.2])
-    said[asked, own[asked]] = 1
-    return LayerPairs(csr_array(said))
-
-
 def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, LayerPairs]]:
-    """Scores (I, C) of `levels` values, `own`, and a layer of both directions."""
+    """Scores (I, C) of `levels` values, `own`, and a layer with random judgements of half of the
+    queries of both directions."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(IMAGES), EACH)
     scores = rng.integers(0, levels, (IMAGES, len(owner))).astype(np.float32)
-    layer = {
-        "i2t": made_layer(rng, IMAGES, len(owner), np.arange(IMAGES) * EACH),
-        "t2i": made_layer(rng, len(owner), IMAGES, owner),
-    }
+    layer = {}
+    for way, own in (("i2t", np.arange(IMAGES) * EACH), ("t2i", owner)):
+        asked = np.sort(rng.choice(len(own), len(own) // 2, replace=False))
+        said = np.zeros(scores.shape if way == "i2t" else scores.T.shape, np.int8)
+        said[asked] = rng.choice([0, 1, -1], said[asked].shape, p=[0.7, 0.1, 0.2])
+        said[asked, own[asked]] = 1
+        layer[way] = LayerPairs(csr_array(said))
     return scores, Relevance.of(np.arange(IMAGES), owner), layer
 
 
