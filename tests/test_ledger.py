@@ -13,7 +13,7 @@ from benchmark.commands.ledger import END, FRONT, ROOT, START, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
-from benchmark.report.pages.ledger_pages import anchor, claim_table, matrix
+from benchmark.report.pages.ledger_pages import anchor, claim_table, findings, matrix
 from benchmark.stats.verdicts import Size
 
 COMMITTED = Path(__file__).parent.parent / "reports"
@@ -56,6 +56,18 @@ def test_the_matrix_has_effects_by_place_and_drawings_apart():
     assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
     assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0 +2.0", "? +2.0")
     assert effects[2] == "\u2715 -2.0, \u25cf +2.0"
+
+
+def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
+    """And no best row where every row knows more than a search would."""
+    claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
+    less = season("s0", judged("holds", claim))
+    full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
+    told = [less, full]
+    text = findings(told, ledger(told))
+    assert "**Holds**: rsum +5.0" in text and "+2.0" not in text
+    assert "**Holds, by less than printed**: rsum +2.0" in findings([less], ledger([less]))
+    assert "Best on photographs" not in text
 
 
 class TestPages:

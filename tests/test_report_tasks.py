@@ -318,5 +318,7 @@ def test_links_resolve_and_hostile_text_stays_text(boards):
     for path in markdown_pages():
         assert_contained(path)
         for target in links(path):
-            if not target.startswith(("https://", "#")) and "/results/" not in target:
+            if target.startswith("#"):
+                assert f'<a id="{target[1:]}"></a>' in path.read_text(encoding="utf-8"), target
+            elif not target.startswith("https://") and "/results/" not in target:
                 assert target_of(path, target).is_file(), (path, target)

@@ -30,6 +30,7 @@ from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.verdicts import Conclusion
 
 GRAVE = [flags.NAMES[letter] for letter in flags.GRAVE]
+KNOWS_MORE = {flags.NAMES[letter] for letter in flags.FLATTERED}
 
 
 def ledger_page(
@@ -71,7 +72,8 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         heads = [of_claim[name, claim.id] for claim in paper.claims if claim.headline]
         for row in [row for row in heads if row.photographs]:
             decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
-            finding = (decided or row.photographs)[0]
+            told_so = [f for f in row.photographs if row.grouped([f]) == row.group]
+            finding = [*told_so, *decided, *row.photographs][0]
             if finding.compared.printed is not None:
                 surname, *others = [of.split()[-1] for of in paper.paper.authors.split(", ")]
                 of_paper = f"{surname}{' et al.' * bool(others)} {paper.paper.year}"
@@ -83,8 +85,9 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
             for season in seasons
             for data in season.datasets
             for leader in data.leaders
+            for place in leader.places
             if data.split != DRAWN and leader.metric == "rsum"
-            for place in best_places(leader)[-1:]
+            if not place.flags.keys() & KNOWS_MORE
         ),
         key=itemgetter(0),
         default=None,
@@ -132,11 +135,8 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 def effect(row: LedgerRow, findings: Sequence[Finding]) -> str:
     """The mark of each finding, with the difference of the part that decides."""
-    told = []
-    for finding in findings:
-        part = finding.compared
-        told.append(f"{row.grouped([finding]).mark} {signed(part.difference, part.decimals)}")
-    return ", ".join(told)
+    parts = [(row.grouped([finding]).mark, finding.compared) for finding in findings]
+    return ", ".join(f"{mark} {signed(part.difference, part.decimals)}" for mark, part in parts)
 
 
 def anchor(row: LedgerRow) -> str:
@@ -219,8 +219,7 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 def best_places(leader: Leader) -> list[Place]:
     """The best row of a board; where it knows more than others, such as the other test queries, the
     best of the others, too."""
-    more = {flags.NAMES[letter] for letter in flags.FLATTERED}
-    fair = [place for place in leader.places if not place.flags.keys() & more]
+    fair = [place for place in leader.places if not place.flags.keys() & KNOWS_MORE]
     return [leader.best, *(place for place in fair[:1] if place is not leader.best)]
 
 

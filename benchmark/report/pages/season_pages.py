@@ -156,7 +156,7 @@ def summary(board: Board, verdicts: Sequence[Verdict]) -> str:
         few_queries=few_queries(board),
         min_queries=MIN_TEST_QUERIES,
         leaders=[_leader(of) for of in tasks if not board.is_small(of.ranked[0].task)],
-        tally=claim_tables.tally(verdicts),
+        tally=claim_tables.tally(verdicts) if any(v.pairs for v in verdicts) else "",
         claims={
             head: [v.claim.statement.rstrip(".") for v in counted if v.conclusion in kinds]
             for head, kinds in HEADS.items()
