@@ -52,12 +52,12 @@ class Shares(NamedTuple):
     runs: int  # of equal results
 
 
-def judged(setting: Setting, runs: int, seed: int, *, with_step: bool = True) -> Shares:
+def judged(setting: Setting, runs: int, seed: int) -> Shares:
     """How often the interval has the true difference, and equal results are said to differ."""
     rng, covered, told, false = np.random.default_rng(seed), [0, 0], [0, 0], 0
     arguments = argparse.Namespace(margin=0.0)
     arguments.kind, arguments.metric = "ordered", METRIC.get(setting.kind)
-    for nth, step in enumerate((0.0, STEP[setting.kind])[: 1 + with_step]):
+    for nth, step in enumerate((0.0, STEP[setting.kind])):
         true = truth(setting, step) - truth(setting, 0.0)
         for _ in range(runs):
             pair, *_ = judge.of_files(*(both := draw(setting, step, rng)), both, arguments)
@@ -68,7 +68,7 @@ def judged(setting: Setting, runs: int, seed: int, *, with_step: bool = True) ->
             covered[nth] += low <= true <= high
             told[nth] += 1
             false += nth == 0 and pair.conclusion in (Conclusion.HOLDS, Conclusion.REVERSED)
-    shares = (count / max(of, 1) for count, of in zip(covered, told, strict=True))
+    shares = (count / of for count, of in zip(covered, told, strict=True))
     return Shares(*shares, false / told[0], told[0])
 
 

@@ -58,8 +58,10 @@ COCO = {
 }
 READ = {  # name of the file, content -> captions of each image
     ("semicolons.csv", table("image@caption", "{f}@{c}", ";")): ONE,
+    ("bars.csv", table("image_name@ comment_number@ comment", "{f}@ 0@ {c}", "|")): ONE,
     ("tabs.tsv", table("image@caption", "{f}@{c}", "\t")): ONE,
     ("captions.txt", table("image,caption", "{f},{c}")): PLAIN,
+    ("UPPER.CSV", table("Image,Caption", "{f},{c}")): PLAIN,
     ("bom.csv", "\ufeff" + table("image,caption", "{f},{c}")): PLAIN,
     ("quoted.csv", table("image,caption", '{f},"It said ""{c}"", twice"')): {
         file: [f'It said "{PLAIN[file][0]}", twice'] for file in FILES
@@ -77,6 +79,8 @@ READ = {  # name of the file, content -> captions of each image
     ("one_text.jsonl", "\n".join(json.dumps({"image": f, "captions": TWO[f][1]}) for f in FILES)): {
         file: TWO[file][1:] for file in FILES
     },
+    ("file_path.json", json.dumps(items(file_path=FILE, captions=TEXTS))): TWO,
+    ("excel.csv", table("image,caption,,", "{f},{c},,")): PLAIN,
     ("backslash.csv", table("image,caption", ".\\{f},{c}")): PLAIN,
     ("same.csv", table("image,file_name,caption", "./{f},{f},{c}")): PLAIN,
     ("results_20130124.token", table("", "{f}#0\t{c}\n{f}#1\t{d}")[1:]): BOTH,

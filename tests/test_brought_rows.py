@@ -96,6 +96,9 @@ def lines(*rows: str) -> str:
 LINES = [",".join(map(str, row)) for row in FRAME.to_numpy().tolist()]
 READ: dict[str, Callable[[], str]] = {
     "ids in the index of pandas": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.parquet"),
+    "in an index with a name": lambda: saved(
+        FRAME.set_axis(pd.Index(mixed(FILES), name="filename")), "x.parquet"
+    ),
     "as categories": lambda: saved(
         {**LISTS, "image_id": pd.Categorical(mixed(IDS))}, "x.parquet", index=False
     ),
@@ -105,6 +108,9 @@ READ: dict[str, Callable[[], str]] = {
     ),
     "in the index of a CSV": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.csv"),
     "with semicolons": lambda: saved(FRAME.set_axis(mixed(IDS)), "x.csv", sep=";"),
+    "with tabs": lambda: (
+        Path(saved(FRAME.set_axis(mixed(IDS)), "x.csv", sep="\t")).rename("x.tsv").name
+    ),
     "as numbers without zeros": lambda: saved({**LISTS, "cocoid": mixed(NUMBERS)}, "x.parquet"),
     "as whole numbers with a fraction": lambda: saved(
         {**LISTS, "image_id": np.array(mixed(NUMBERS), float)}, "x.parquet"
@@ -117,6 +123,7 @@ READ: dict[str, Callable[[], str]] = {
     "as paths of another machine": lambda: saved(
         {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]}, "x.parquet"
     ),
+    "as file names": lambda: npy(TRUE[MIX], "\n".join(Path(x).name for x in mixed(FILES))),
     "as names without endings": lambda: npy(
         TRUE[MIX], "\n".join(Path(x).stem for x in mixed(FILES))
     ),
@@ -202,13 +209,23 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: saved(FRAME.add_prefix("d").reset_index(), "x.parquet"),
         "index has '0', '1', '2'",
     ),
+    "a counter of rows in a CSV": (lambda: saved(FRAME, "x.csv"), "has '0', '1', '2'"),
     "whole numbers": (
         lambda: saved(FRAME.assign(label=range(5)), "x.parquet"),
         "column 'label': expected an id, or one number of each row, found 0",
     ),
+    "another type": (
+        lambda: saved(FRAME.assign(**{"3": np.ones(5)}), "x.parquet"),
+        "column '3': expected an id, or one number of each row, found float64",
+    ),
     "a name out of the series": (
         lambda: saved(FRAME.assign(score=np.float32(1)), "x.parquet"),
         "column 'score': expected an id, or one number of each row, found a name",
+    ),
+    "columns in another order": (lambda: saved(FRAME[[0, 2, 1]], "x.csv", index=False), "'2'"),
+    "a column of text": (
+        lambda: saved({**LISTS, "text": IDS, "id": IDS}, "x.parquet"),
+        "column 'text': expected an id, or one number of each row, found 'NA'",
     ),
     "lists as text": (
         lambda: saved({**LISTS, "id": IDS}, "x.csv", index=False),
@@ -244,6 +261,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: npy(TRUE[MIX]) * bool(Path("x.json").write_text(json.dumps(mixed(IDS)))),
         "x.json: expected ids in x_ids.txt, found some under this name; save them as x_ids.txt",
     ),
+    "names in a file of another name": (
+        lambda: npy(TRUE[MIX]) * bool(Path("x_names.txt").write_text("\r\n".join(mixed(FILES)))),
+        "x_names.txt: expected ids in x_ids.txt, found some",
+    ),
     "two columns of lists": (
         lambda: saved(
             {"image_emb": LISTS["embedding"], "text_emb": LISTS["embedding"]}, "x.parquet"
@@ -254,6 +275,11 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         lambda: Path(npy(TRUE)).rename("x.pt").name,
         "x.pt: expected plain tensors, found something else",
     ),
+    "an unknown ending": (
+        lambda: Path(npy(TRUE)).rename("x.h5").name,
+        "found .h5; save it with numpy.save",
+    ),
+    "one row more": (lambda: npy(OF_CAPTIONS[:6]), "expected the 5 images of test, found 6"),
     "rows of captions that differ": (lambda: npy(OF_CAPTIONS), "expected the 5 images"),
     "another image": (
         lambda: npz(x=TRUE, ids=[*IDS[:4], "z"]),
@@ -270,6 +296,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "two arrays": (lambda: npz(x=TRUE, y=TRUE), "one array of numbers, found x, y"),
     "text": (lambda: npy(np.array([["a"]])), "expected numbers (N, F), found <U1 (1, 1)"),
+    "a header that is a list": (lambda: safetensors([1]), "expected a .safetensors file"),
     "a deep header": (
         lambda: (
             Path("x.safetensors").write_bytes((9000).to_bytes(8, "little") + b"[" * 9000)

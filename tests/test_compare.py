@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import builders
+import made_ranks
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,17 @@ def test_a_clone_without_data_has_the_verdict(season, capsys):
     assert main(["compare", FIRST, SECOND, "--dataset", "open"]) == 2
     out, err = capsys.readouterr()
     assert "95% interval" in out and "won" not in out and "rematch prepare open" in err
+
+
+def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_ranks.prepare()
+    first, twin = made_ranks.played("a", 1.0), made_ranks.played("b", 1.0)
+    once = made_ranks.played("c", 2.0, (7,))
+    board = builders.board(first, twin, once)
+    told = [compare.verdict(board, first, other) for other in (twin, once)]
+    assert "undecided" in told[0] and "identical results" in told[0]
+    assert "seeds 0, 1 and 2 of a against seed 7 of c" in told[1]
 
 
 def test_what_cannot_be_compared_is_refused(season, capsys):

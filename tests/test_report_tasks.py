@@ -21,6 +21,7 @@ from PIL import Image, ImageColor
 from report_readers import assert_contained, links, markdown_pages, shown_table, target_of
 from report_seasons import FOLDER, add_column, conclude_from_few, contents
 
+from benchmark.boards import claims
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.records import Costs
@@ -42,7 +43,11 @@ OWNER = np.repeat(np.arange(IMAGES), 2)  # of captions, and of phrases
 HOSTILE = f"{report_seasons.HOSTILE} $x$"
 TRUE, WRONG = [10.0, 10.0, 60.0, 60.0], [100.0, 10.0, 140.0, 60.0]
 FACTS = {
-    "scenes": {"may_publish": True},
+    "scenes": {
+        "may_publish": True,
+        "twins": {"images": 3, "captions": 2},
+        "release": {"name": "small", "departs": "The images are small."},
+    },
     "people": {"may_publish": True, "ways": ["t2i"]},
     "coco": {"may_publish": True, "folds": 2, "reader": "mscoco", "split": "karpathy"},
     "phrases": {"may_publish": False},
@@ -258,6 +263,18 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     assert failed["reason"] == " ".join(HOSTILE.split())
 
 
+def test_twins_within_test_another_release_and_folds_are_told(boards):
+    text = page("datasets/scenes.md")
+    result = section(text, "## Result")
+    assert "3 images and 2 captions of test are equal, or nearly equal, to another one" in result
+    assert {"W", "V"} <= set(rows(result)[0]["flags"])  # its rsum is 600, too
+    assert "The images are small" in section(text, "## What to know of each row")
+    assert "nearly equal" not in page("datasets/people.md") and "folds" not in text
+    # 80 and 60: 70 and a sample standard deviation of 20 / sqrt(2).
+    (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
+    assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
+
+
 def test_tables_1_2_and_5_are_filled(boards):
     """Table 5 prints the image-sentence model of table 2 once more."""
     paper, found = papers()["two_branch"], {}
@@ -302,6 +319,13 @@ def test_of_phrases_alone_or_of_nothing_no_table_of_retrieval_is_there(boards):
     (row,) = rows(page("datasets/nothing.md"), "status")
     assert (row["preset"], row["status"]) == ("Lost", "failed")
     assert "No preset has a result." in page("README.md")
+
+
+def test_claims_on_phrases_have_verdicts(boards):
+    verdicts = {verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])}
+    failed = verdicts["localisation_nonlinear_helps"]
+    assert failed.conclusion == "not run" and failed.reason.startswith("Lost: failed: ")
+    assert verdicts["regions_barely_help"].pairs[0].comparison.difference == 200.0
 
 
 def test_all_tables_can_be_exported(boards):

@@ -18,7 +18,17 @@ def test_the_name_that_is_most_alike():
     assert suggested(7, []) == "7"
 
 
-def test_a_verb_that_may_be_meant(capsys):
+def test_commands_tell_which_name_or_verb_may_be_meant(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, meant in {
+        "run scan_t2i_agv": "scan_t2i_avg",
+        "run --method scn": "scan",
+        "run cca --dataset shaps": "shapes",
+        "run scan_t2i_avg --option epoch=3": "epochs",
+        "season dmo": "demo",
+    }.items():
+        assert main(words.split()) == 2
+        assert f"(did you mean {meant}?)" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["seasn"])
     assert "no verb 'seasn': did you mean season?" in capsys.readouterr().err

@@ -152,3 +152,10 @@ def test_a_row_without_options_is_what_the_season_has():
     (trial,) = boards.read_trials("test").itertuples()
     assert (trial.options, trial.epoch, trial.val_rsum) == ("", 1, 9.5)
     assert boards.is_taken(trial.options, cell_of("two_branch"))
+
+
+def test_a_trial_that_is_written_twice_is_one_row():
+    trial = {"dataset": "shapes", "preset": "vse", "options": "epochs=2", "epoch": 1, "val_rsum": 5}
+    for _ in range(2):
+        boards.add_trial("test", trial)
+    assert len(boards.read_trials("test")) == 1
