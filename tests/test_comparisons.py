@@ -101,6 +101,16 @@ def test_a_single_training_takes_the_spread_of_enough_others():
     assert (low, high) == pytest.approx(expected)
 
 
+def test_a_method_whose_trainings_are_all_the_same_has_no_spread_and_lends_none():
+    same = standing("cca", [outcome("cca", seed, any_ranks()) for seed in range(3)])
+    single, trained = played("s", 1.0, (0,)), played("a", 1.0)
+    results = board(same, single, trained)
+    assert seed_part(results, same, "rsum").variance == 0
+    assert interval(results, same, "rsum") == interval_over_images(results, same, "rsum")
+    assert seed_part(results, trained, "rsum").freedom == 2
+    assert compare(results, same, trained, "rsum").doubt.seeds[0].variance == 0
+
+
 def test_a_comparison_has_both_sources_of_doubt():
     first, second = played("a", 2.0), played("b", 1.0, (3, 4, 5))
     results = board(first, second)
@@ -386,3 +396,18 @@ def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(met
     assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
     assert expected[0] < preset.mean(metric) < expected[1]
     assert preset.mean("rsum") <= 300
+
+
+def test_an_interval_of_the_folds_is_of_their_ranks():
+    """Ranks within the folds are another direction with the same queries."""
+    within = [ranks_of(np.random.default_rng(seed), 1.0) for seed in range(3)]
+    cells = [
+        outcome("a", seed, {way: 99 + x for way, x in of.items()} | {"t2i_fold": of["t2i"]})
+        for seed, of in enumerate(within)
+    ]
+    preset = standing("a", cells)
+    hits = 100.0 * (np.stack([of["t2i"] for of in within]) < 5).mean(0)
+    expected = expected_interval(OWNER, hits, 100.0)
+    assert interval_over_images(board(preset), preset, "fold_t2i_r5") == pytest.approx(expected)
+    low, high = interval_over_images(board(preset), preset, "t2i_r5")
+    assert low == 0 < high < 10  # of the whole split nothing is found

@@ -141,13 +141,13 @@ def test_banks_with_scores_that_are_not_finite_are_refused(bad):
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize("how", GRIDS)
 def test_validation_chooses_the_first_of_the_best(how, way):
-    images, captions = 20, 40
+    images, captions = 14, 28
     relevance = Relevance.of(np.arange(images), np.arange(captions) // 2)
     relevant = relevance.matrix if way == "i2t" else relevance.matrix.T
     for seed in range(3):
         hubs = drawn(relevant.shape[1], seed=seed + 10) / 2  # of each item
         scores = drawn(*relevant.shape, seed=seed) / 4 + hubs + relevant.astype(np.float32) / 4
-        bank = drawn(30, relevant.shape[1], seed=seed + 20) / 4 + hubs
+        bank = drawn(20, relevant.shape[1], seed=seed + 20) / 4 + hubs
         sums = []
         for given in GRIDS[how]:
             loops = expected(how, scores, bank, given)

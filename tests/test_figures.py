@@ -336,6 +336,13 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
 # Boards ---
 
 
+def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
+    facts = {"printed": None, "margin": 0.0, "difference": -7.0, "low": -8.0, "high": -6.0}
+    (axes,) = ledger_figure(rows_of(judged("reversed", SCAN[0].id, **facts))).axes
+    assert not axes.collections and points(axes, "o")[0][0] == -0.5
+    assert ledger_figure(rows_of())  # nothing was tested
+
+
 def test_densities_and_the_area_under_both_are_those_of_the_scores():
     each = histograms(np.linspace(0.2, 0.8, 40_000), np.linspace(-0.4, 0.6, 40_000))
     low, high = similarity.limits([each])

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -20,6 +21,7 @@ from simulated_results import SETTINGS, judged
 from benchmark.__main__ import main
 from benchmark.boards import claims
 from benchmark.boards.boards import read_boards
+from benchmark.commands import judge as command
 from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
@@ -588,7 +590,8 @@ def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
 
 
 @pytest.mark.parametrize("name", ["hits", "ranks, clustered"])
-def test_judge_covers_and_seldom_errs(name):
+def test_judge_covers_and_seldom_errs(name, monkeypatch):
+    monkeypatch.setattr(command, "presets", cache(command.presets))  # read once, not 600 times
     found = judged(SETTINGS[name], 150, seed=1)
     assert all(is_plausible(share, 150, 0.94, 0.97) for share in found[:2]), found
     assert is_plausible(found.false, found.runs, 0.0, 0.05), found

@@ -13,7 +13,14 @@ from benchmark.commands.ledger import END, FRONT, ROOT, START, write_ledger
 from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
-from benchmark.report.pages.ledger_pages import anchor, claim_table, findings, matrix
+from benchmark.report.pages.ledger_pages import (
+    anchor,
+    claim_table,
+    drawn_table,
+    findings,
+    gains,
+    matrix,
+)
 from benchmark.stats.verdicts import Size
 
 COMMITTED = Path(__file__).parent.parent / "reports"
@@ -68,6 +75,38 @@ def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
     assert "**Holds**: rsum +5.0" in text and "+2.0" not in text
     assert "**Holds, by less than printed**: rsum +2.0" in findings([less], ledger([less]))
     assert "Best on photographs" not in text
+
+
+def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
+    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
+    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
+    best = lines[0]
+    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
+    assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert not len(gains(told[:1]))
+
+
+def test_tables_and_figures_stand_with_the_pages_that_show_them():
+    """A table on the page of its own paper; a figure by its file, a gallery by a row of it."""
+    pages = {
+        "a/papers/cyclematch.md": "## Table 6.2: x\n![x](../figures/d-cyclematch-spaces.svg)",
+        "a/papers/scan.md": "\n## Table 1: x",
+        "a/datasets/d.md": "![x](../figures/gallery/1-vse-found.png)\n![x](../d-words-scan.svg)",
+        "b/datasets/d.md": "| x | ![x](../figures/gallery/1-cyclematch_adaptive-found.png) |",
+    }
+    lines = [line.strip("| ").split(" | ") for line in drawn_table(pages).splitlines()[2:]]
+    found = {(paper, number): place for paper, number, _, place in lines}
+    assert len(found) == len(lines)
+    for paper in papers().values():
+        assert all(any(number == f"table {n}" for _, number in found) for n in paper.tables)
+    assert found["cyclematch", "table 6.2"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "table 6.3"] == "on no published page"
+    assert found["scan", "table 1"] == "[a](a/papers/scan.md)"
+    assert found["instance_loss", "table 1"] == "on no published page"
+    assert found["cyclematch", "figure 6.4"] == "[a](a/papers/cyclematch.md)"
+    assert found["cyclematch", "figure 6.8"] == "[b](b/datasets/d.md)"
+    assert found["instance_loss", "figure 11"] == "[a](a/datasets/d.md)"
+    assert found["cyclematch", "table 6.1"].endswith("no result")
 
 
 class TestPages:
