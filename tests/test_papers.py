@@ -166,24 +166,17 @@ def parts() -> list[tuple[Paper, Claim, Part]]:
     ]
 
 
-def test_claims_are_more_than_forty_and_their_printed_effects_agree_with_them():
-    """What a paper claims and what it prints: the claim's note explains contradictions."""
+def test_claims_are_more_than_forty_and_agree_with_what_is_printed():
+    """The claim's note explains contradictions; no two parts compare the same."""
     assert len({(paper.paper.title, claim.id) for paper, claim, _ in parts()}) > 40
     for paper, claim, part in parts():
         values = effects(paper, part)
         if part.kind in ("ordered", "far") and part.presets and values:
             sign = -1 if quantity(part.metric).less_is_better else 1
             assert sign * (values[0] - values[1]) >= 0 or claim.note, claim.id
-
-
-def test_what_a_claim_prints_is_what_its_table_prints():
-    for paper, claim, part in parts():
         if part.printed and part.presets and part.table:
             of_table = effects(paper, part.model_copy(update={"printed": []}))
             assert part.printed == pytest.approx(of_table), claim.id
-
-
-def test_parts_compare_what_no_other_part_of_their_claim_does():
     for claim in {claim.id: claim for _, claim, _ in parts()}.values():
         run = [part for part in claim.parts if part.presets]
         compared = [(*part.presets, part.metric, part.place) for part in run]
