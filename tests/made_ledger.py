@@ -1,35 +1,25 @@
 """What seasons said of claims, made up, for tests of the ledger."""
 
-from benchmark.boards.claim_ledger import (
-    Compared,
-    Finding,
-    Leader,
-    LedgerRow,
-    Made,
-    Measured,
-    Place,
-    SeasonClaims,
-    ledger,
-)
+from benchmark.boards import claim_ledger
 from benchmark.papers.printed_tables import papers
 from benchmark.stats.verdicts import Conclusion, Size
 
 CLAIM = papers()["scan"].claims[0]
 
 
-def compared(**facts: object) -> Compared:
+def compared(**facts: object) -> claim_ledger.Compared:
     """2 points of 4 that are printed."""
     known = {"first": "A", "second": "B", "metric": "rsum", "decimals": 1}
     known["conclusion"] = Conclusion.HOLDS
     known |= {"difference": 2.0, "low": 1.0, "high": 3.0, "p": None, "printed": 4.0}
     known |= {"is_of_these_trainings": False, "margin": 1.5, "size": Size.SMALLER}
-    return Compared(**(known | facts))
+    return claim_ledger.Compared(**(known | facts))
 
 
-def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Finding:
+def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> claim_ledger.Finding:
     is_run = conclusion != Conclusion.NOT_RUN
     part = {"conclusion": Conclusion(conclusion)} | facts
-    return Finding(
+    return claim_ledger.Finding(
         paper="scan",
         id=claim,
         conclusion=Conclusion(conclusion),
@@ -41,24 +31,26 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> Findin
     )
 
 
-def places(rows: dict[str, tuple[float, str]]) -> list[Place]:
+def places(rows: dict[str, tuple[float, str]]) -> list[claim_ledger.Place]:
     """title -> mean and letters; the interval is ten points to both sides."""
     facts = {"flags": {"extra input": "x", "best early": "y"}}
     return [
-        Place(title=title, mean=mean, letters=own, low=mean - 10, high=mean + 10, **facts)
+        claim_ledger.Place(
+            title=title, mean=mean, letters=own, low=mean - 10, high=mean + 10, **facts
+        )
         for title, (mean, own) in rows.items()
     ]
 
 
-def made() -> Made:
+def made() -> claim_ledger.Made:
     facts = {"trainings": 4, "epochs": [3, 9], "images": 1000, "hours": 2.5, "commits": ["abc+"]}
     facts |= {"seeds": [0, 1], "settings": ["a machine"]}
-    return Made(**facts)
+    return claim_ledger.Made(**facts)
 
 
-def season(name: str, *claims: Finding, **facts: object) -> SeasonClaims:
+def season(name: str, *claims: claim_ledger.Finding, **facts: object) -> claim_ledger.SeasonClaims:
     """Its dataset is its own unless the facts name one."""
-    leader = Leader(
+    leader = claim_ledger.Leader(
         task="retrieval",
         metric="rsum",
         is_compared=True,
@@ -67,17 +59,17 @@ def season(name: str, *claims: Finding, **facts: object) -> SeasonClaims:
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"
     known["made"] = made()
-    measured = Measured(leaders=[leader], claims=list(claims), **(known | facts))
-    return SeasonClaims(season=name, title=f"Season {name}", datasets=[measured])
+    measured = claim_ledger.Measured(leaders=[leader], claims=list(claims), **(known | facts))
+    return claim_ledger.SeasonClaims(season=name, title=f"Season {name}", datasets=[measured])
 
 
-def row(*claims: Finding) -> LedgerRow:
+def row(*claims: claim_ledger.Finding) -> claim_ledger.LedgerRow:
     """The first claim of SCAN, judged so by one season after the other."""
     told = [season(f"s{number}", claim) for number, claim in enumerate(claims)]
-    return next(r for r in ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))
+    return next(r for r in claim_ledger.ledger(told) if (r.paper, r.claim.id) == ("scan", CLAIM.id))
 
 
-def at_level(name: str, verdict: str, level: float) -> SeasonClaims:
+def at_level(name: str, verdict: str, level: float) -> claim_ledger.SeasonClaims:
     """A season whose best row in retrieval has this level."""
     told = season(name, judged(verdict), title="Photos")
     (data,) = told.datasets

@@ -53,8 +53,7 @@ def varied(preset: str, qualities: list[float]) -> Row:
 def timed(preset: str, seconds: list[float], name: str = "per_pair") -> Row:
     ranks = any_ranks()
     return standing(
-        preset,
-        [outcome(preset, seed, ranks, seconds={name: s}) for seed, s in enumerate(seconds)],
+        preset, [outcome(preset, seed, ranks, seconds={name: s}) for seed, s in enumerate(seconds)]
     )
 
 

@@ -25,11 +25,7 @@ def refused(
 
 
 def check(
-    error: UserError,
-    where: object = "",
-    expected: object = "",
-    found: object = "",
-    do: object = "",
+    error: UserError, where: object = "", expected: object = "", found: object = "", do: object = ""
 ) -> None:
     """Every field of the error contains its text, and the line of the error is one line."""
     assert str(where) in error.where, error

@@ -245,19 +245,14 @@ def of_words(dataset: str, rng: np.random.Generator) -> dict[str, np.ndarray]:
     for row, count in enumerate(counts):
         drops[row, :count] = rng.normal(size=count)
         attention[row, :count] = rng.dirichlet(np.ones(GRID_CELLS), count)
-    return {
-        "words_captions": rows,
-        "words_drop": drops,
-        "attention_captions": rows,
-        "attention": attention,
-    }
+    samples = {"words_captions": rows, "words_drop": drops}
+    return samples | {"attention_captions": rows, "attention": attention}
 
 
 def lose(dataset: str, preset: str, seed: int, reason: str, status: str = "failed") -> None:
     """The cell failed in its training, or there was none: empty arrays and no epoch."""
-    identity = (dataset, preset, seed)
-    declared = [*cells(season()), *cells(drawn_season())]
-    cell = next(c for c in declared if (c.dataset, c.preset, c.seed) == identity)
+    every = [*cells(season()), *cells(drawn_season())]
+    cell = next(c for c in every if (c.dataset, c.preset, c.seed) == (dataset, preset, seed))
     folder = Path(cell.folder)
     facts = {"status": status, "reason": reason, "selected_epoch": None}
     write_record(folder, record(cell, {}, cost=read_record(folder).cost, **facts))

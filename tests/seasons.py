@@ -9,15 +9,8 @@ import yaml
 from dvc.repo import Repo
 
 from benchmark.core.files import write_text
+from benchmark.season import parameters
 from benchmark.season.parameter_files import SEASON_FILE, SEASONS, SHARED, activate, read_season
-from benchmark.season.parameters import (
-    DatasetSettings,
-    ImageEncoder,
-    Params,
-    Season,
-    SentenceEncoder,
-    WordVectors,
-)
 from benchmark.season.pipeline import shared_settings
 from benchmark.season.plugins import Fuse, Preset, presets
 from benchmark.season.resolving import resolve
@@ -55,14 +48,14 @@ class Model(nn.Module):
 '''
 
 
-def params_of(**fields: object) -> Params:
+def params_of(**fields: object) -> parameters.Params:
     """A season on this machine's processor without cells; fields go over that."""
     empty = {"datasets": {}, "feature_sets": {}, "cells": {}, "fusions": {}}
     machine = {"device": "cpu", "weights_dir": None}
-    return Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
+    return parameters.Params(**{"season": "try", "title": "Try"} | empty | machine | fields)
 
 
-def write_params(params: Params, declared: Season | None = None) -> None:
+def write_params(params: parameters.Params, declared: parameters.Season | None = None) -> None:
     """Let stages find a season in the working folder: the settings of its datasets, and, for those
     that read its cells, the file that it was resolved from."""
     write_text(SHARED, yaml.safe_dump(shared_settings(params)))
@@ -83,35 +76,37 @@ def clone() -> None:
 
 
 @cache
-def committed(name: str) -> Params:
+def committed(name: str) -> parameters.Params:
     """A season of seasons/, resolved: to read, not to change."""
     return resolve(name, read_season(name))
 
 
-def season(**changes: object) -> Season:
+def season(**changes: object) -> parameters.Season:
     """Two datasets, `drawn` and `folder`, two presets and two seeds; changes go over that."""
-    image = ImageEncoder(network="mobilenet_v2", input_size=64, grid=2, flip=False)
+    image = parameters.ImageEncoder(network="mobilenet_v2", input_size=64, grid=2, flip=False)
     facts = {
         "title": "Try",
         "datasets": {
-            "drawn": DatasetSettings(
+            "drawn": parameters.DatasetSettings(
                 reader="shapes",
                 options={"train": 9},
-                image=ImageEncoder(network="drawn_cnn", input_size=96, grid=4, standardise=True),
+                image=parameters.ImageEncoder(
+                    network="drawn_cnn", input_size=96, grid=4, standardise=True
+                ),
             ),
-            "folder": DatasetSettings(
+            "folder": parameters.DatasetSettings(
                 image=image,
-                words=WordVectors(size=20),
-                sentence={"hglmm": SentenceEncoder(size=50, standardise=True)},
+                words=parameters.WordVectors(size=20),
+                sentence={"hglmm": parameters.SentenceEncoder(size=50, standardise=True)},
             ),
         },
         "presets": [SCAN, TWO_BRANCH],
         "seeds": [0, 3],
     }
-    return Season(**facts | changes)
+    return parameters.Season(**facts | changes)
 
 
-def with_dataset(season: Season, name: str, **changes: object) -> Season:
+def with_dataset(season: parameters.Season, name: str, **changes: object) -> parameters.Season:
     """The season with other settings of a dataset."""
     settings = season.datasets[name].model_copy(update=changes)
     return season.model_copy(update={"datasets": season.datasets | {name: settings}})

@@ -16,6 +16,7 @@ LEVEL = {"hits": 0.4, "ranks": 1.0, "values": 0.0}
 STEP = {"hits": 0.05, "ranks": 0.25, "values": 0.15}
 DRAWN = 400_000  # queries that tell the true value
 METRIC = {"ranks": "r5"}
+LEFT = float(np.sqrt(1 - 0.6**2 - 0.4**2 - 0.5**2))  # the luck of a training with a query
 
 
 class Setting(NamedTuple):
@@ -67,9 +68,8 @@ def judged(setting: Setting, runs: int, seed: int) -> Shares:
             covered[nth] += low <= true <= high
             told[nth] += 1
             false += nth == 0 and pair.conclusion in (Conclusion.HOLDS, Conclusion.REVERSED)
-    return Shares(
-        *(count / of for count, of in zip(covered, told, strict=True)), false / told[0], told[0]
-    )
+    shares = (count / of for count, of in zip(covered, told, strict=True))
+    return Shares(*shares, false / told[0], told[0])
 
 
 def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.Result]:
@@ -93,7 +93,7 @@ def draw(setting: Setting, step: float, rng: np.random.Generator) -> list[judge.
         columns = {}
         for seed in range(seeds):
             luck = setting.spread * rng.normal()
-            columns[seed] = of_kind(setting, own + luck + _left() * rng.normal(size=count), add)
+            columns[seed] = of_kind(setting, own + luck + LEFT * rng.normal(size=count), add)
         table = pd.DataFrame(columns, index) * (100 if setting.kind == "hits" else 1)
         known = {"facts": facts, "depth": 0, "notes": []}
         made.append(judge.Result(name=name, kind=setting.kind, table=table, **known))
@@ -111,18 +111,11 @@ def of_kind(setting: Setting, ability: np.ndarray, add: float) -> np.ndarray:
     return np.sinh(ability) + add
 
 
-def _left() -> float:
-    return float(np.sqrt(1 - 0.6**2 - 0.4**2 - 0.5**2))
-
-
 @cache
 def truth(setting: Setting, step: float) -> float:
     """The mean over all queries and trainings, in the unit of `judge`."""
     width = np.sqrt(1 + setting.spread**2)
     ability = width * stats.norm.ppf((np.arange(DRAWN) + 0.5) / DRAWN)
     values = of_kind(setting, ability, step)
-    return float(
-        100 * (values < 5).mean()
-        if setting.kind == "ranks"
-        else values.mean() * (100 if setting.kind == "hits" else 1)
-    )
+    scale = 1 if setting.kind == "values" else 100
+    return float(scale * (values < 5 if setting.kind == "ranks" else values).mean())

@@ -121,21 +121,16 @@ def test_utf_16_of_excel(tmp_path):
     assert captions(place(tmp_path, "c.txt", text))["a.jpg"] == ["It is a, here. é"]
 
 
-@pytest.mark.parametrize(
-    ("given", "there"),
-    [
-        (normalize("NFC", "é.jpg"), normalize("NFD", "é.jpg")),
-        (normalize("NFD", "é.jpg"), normalize("NFC", "é.jpg")),
-        ("E.JPG", "e.jpg"),
-        ("my%20dog%C3%A9.jpg", "my dogé.jpg"),
-    ],
-)
-def test_a_name_in_another_form(tmp_path, given, there):
-    text = table("image,caption", "{f},{c}") + f"{given},Other.\n"
-    raw = place(tmp_path, "c.csv", text, [*FILES, there])
-    assert captions(raw)[normalize("NFC", given)] == ["Other."]
-    assert raw / there in folder.inventory(raw)
-    assert "1 images" in folder.read(raw).notes[-1]
+def test_a_name_in_another_form(tmp_path):
+    composed, apart = normalize("NFC", "é.jpg"), normalize("NFD", "é.jpg")
+    names = [(composed, apart), (apart, composed), ("E.JPG", "e.jpg")]
+    names.append(("my%20dog%C3%A9.jpg", "my dogé.jpg"))
+    for number, (given, there) in enumerate(names):
+        text = table("image,caption", "{f},{c}") + f"{given},Other.\n"
+        raw = place(tmp_path / str(number), "c.csv", text, [*FILES, there])
+        assert captions(raw)[normalize("NFC", given)] == ["Other."]
+        assert raw / there in folder.inventory(raw)
+        assert "1 images" in folder.read(raw).notes[-1]
 
 
 def test_another_case_is_no_other_name_of_an_image_that_is_named_itself(tmp_path):
@@ -162,34 +157,24 @@ def line(**facts: object) -> str:
     return json.dumps({"image": "a.jpg", "caption": "A."} | facts)
 
 
+HEAD = "image,caption\n"
+CELLS = ("c.csv:2", "a list of sentences")
 REFUSED = {  # name of the file, content -> where, expected, found
     ("c.jsonl", line(file_name="b.jpg")): ("c.jsonl:1", "one image", "image 'a.jpg' and file_name"),
     ("c.csv", "image,Image,caption\na.jpg,b.jpg,A.\n"): ("c.csv:2", "one image", "Image 'b.jpg'"),
     ("c.csv", "image,text,raw\na.jpg,A.,B.\n"): ("c.csv:1", "either", "text and raw"),
-    ("c.csv", "image,caption\na.jpg,\"['A' 'B']\"\n"): (
-        "c.csv:2",
-        "a list of sentences",
-        "'A' 'B'",
-    ),
+    ("c.csv", f"{HEAD}a.jpg,\"['A' 'B']\"\n"): (*CELLS, "'A' 'B'"),
+    ("c.csv", f"{HEAD}a.jpg,\"{{'tokens': ['A']}}\"\n"): (*CELLS, "'tokens'"),
     ("c.csv", "image|caption\na.jpg|A.\nb.jpg   B.\n"): ("c.csv:3", "separated by '|'", "1"),
     ("c.tsv", 'image\tcaption\na.jpg\t"A.\nb.jpg\tB."\n'): ("c.tsv:3", "one line per row", "more"),
     ("c.csv", "a.jpg,A.\n"): ("c.csv:1", "a first line that names the columns", "'a.jpg,A.'"),
-    ("c.csv", "image,caption\n/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),
-    ("c.csv", "image,caption\na.jpg,Caf\xe9.\n".encode("latin-1")): ("c.csv", "UTF-8", "0xe9"),
-    ("c.jsonl", json.dumps({"image": "a.jpg", "conversations": []})): (
-        "c.jsonl:1: caption",
-        "caption",
-        "neither, but image, conversations",
+    ("c.csv", f"{HEAD}/home/b/a.jpg,A.\n"): ("c.csv:2: image", "inside", "/home/b/a.jpg"),
+    ("c.csv", f"{HEAD}a.jpg,Caf\xe9.\n".encode("latin-1")): ("c.csv", "UTF-8", "0xe9"),
+    ("c.jsonl", '{"image": "a.jpg", "conversations": []}'): (
+        *("c.jsonl:1: caption", "caption", "neither, but image, conversations"),
     ),
-    ("c.jsonl", json.dumps({"photo_id": 3, "caption": "A."})): (
-        "c.jsonl:1: image",
-        "a string (image, file_name",
-        "None, but photo_id, caption",
-    ),
-    ("c.csv", "image,caption\na.jpg,\"{'tokens': ['A']}\"\n"): (
-        "c.csv:2",
-        "a list of sentences",
-        "'tokens'",
+    ("c.jsonl", '{"photo_id": 3, "caption": "A."}'): (
+        *("c.jsonl:1: image", "a string (image, file_name", "None, but photo_id, caption"),
     ),
     ("c.json", '{"info": {}, "words": 3}'): ("c.json", "Karpathy, COCO", "the keys info, words"),
     ("c.json", "5"): ("c.json", "a list of images", "5"),
@@ -197,9 +182,7 @@ REFUSED = {  # name of the file, content -> where, expected, found
     ("c.csv", "id,image,caption\n0,a.jpg,A.\n1,a.jpg,B.\n"): ("c.csv:3: image_id", "'0' as", "'1'"),
     ("c.json", '{"image": "a.jpg", "caption": "A."}'): ("c.json", "3 images", "1"),
     ("c.csv", "id,image,caption\n7,a.jpg,A.\n7,b.jpg,B.\n"): (
-        "c.csv:3: id",
-        "an id of b.jpg alone",
-        "'7', as of a.jpg",
+        *("c.csv:3: id", "an id of b.jpg alone", "'7', as of a.jpg"),
     ),
     ("c.csv", "image,caption,caption\na.jpg,A.,B.\n"): ("c.csv:1", "every column once", "caption"),
     ("c.xlsx", "PK"): ("", "one annotation file", "none (files of .jpg, .xlsx)"),
@@ -237,14 +220,14 @@ def test_splits_as_keys_of_one_file(tmp_path):
         folder.read(place(tmp_path, "c.json", json.dumps(parts)))
 
 
+ONE_FILE = "into one file, as one list with a column"
+
+
 @pytest.mark.parametrize(
     ("names", "do"),
     [
-        (["train.csv", "val.csv", "test.csv"], "into one file, as one list with a column"),
-        (
-            ["captions_train2014.json", "captions_val2014.json"],
-            "into one file, as one list with a column",
-        ),
+        (["train.csv", "val.csv", "test.csv"], ONE_FILE),
+        (["captions_train2014.json", "captions_val2014.json"], ONE_FILE),
         ([f"{file}.json" for file in "abcdef"], "into one .csv: columns image and caption"),
         (["one.csv", "two.csv"], "name one: rematch init DIR --captions FILE"),
     ],
@@ -257,10 +240,15 @@ def test_the_next_step_where_files_are_several(tmp_path, names, do):
         folder.read(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["split", "Set", "subset", "partition"])
-def test_names_of_the_column_of_splits(tmp_path, name):
-    raw = place(tmp_path, "c.csv", table(f"image,caption,{name}", "{f},{c},{s}"))
-    assert tuple(folder.read(raw).images["split"]) == SPLITS
+@pytest.mark.parametrize(
+    ("head", "val"),
+    [("split", "validation"), ("Set", "Valid"), ("subset", "dev"), ("partition", "val")],
+)
+def test_names_of_the_column_of_splits_and_of_validation(tmp_path, head, val):
+    text = table(f"image,caption,{head}", "{f},{c},{s}").replace(",val", f",{val}")
+    tables = folder.read(place(tmp_path, "c.csv", text))
+    assert tuple(tables.images["split"]) == SPLITS
+    assert len(tables.notes) == (val != "val")
 
 
 def test_keys_and_files_that_are_not_used_are_told(tmp_path):
@@ -271,14 +259,6 @@ def test_keys_and_files_that_are_not_used_are_told(tmp_path):
         "the key without a name, the files notes.md"
     )
     assert "c.csv: not used: img_id, raw, without a name." in folder.read(raw).notes
-
-
-@pytest.mark.parametrize("name", ["val", "validation", "Valid", "dev"])
-def test_names_of_the_validation_split(tmp_path, name):
-    text = table("image,caption,split", "{f},{c},{s}").replace(",val", f",{name}")
-    tables = folder.read(place(tmp_path, "c.csv", text))
-    assert tables.images["split"].tolist() == ["train", "train", "val", "test"]
-    assert len(tables.notes) == (name != "val")
 
 
 def test_splits_of_coco(tmp_path):
@@ -384,31 +364,32 @@ def test_equal_captions_and_black_pictures_are_noted(project, capsys):
     assert "4 images have the same caption more than once" in told
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (table("image,caption,split", "{f},{c},test"), "split train: expected at least one image"),
-        ("\n".join(line(image=f, captions=[], split="test") for f in FILES), "either caption or"),
-        (table("image,caption,split", "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
-    ],
-)
-def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys, text, told):
+def test_a_refused_init_leaves_nothing_and_names_the_folder_once(project, capsys):
     (project / "c.csv").unlink()
-    place(project, "c.jsonl" if text.startswith("{") else "c.csv", text)
-    assert main(["init", "own"]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert told in error and error.count("own") == 1
-    left = {path for path in Path().rglob("*") if path.parts[0] != "own"}
-    assert left == {Path("params.yaml"), Path("seasons")}
-
-
-def test_an_image_of_test_without_captions_is_refused_with_the_reason(project, capsys):
     rows = items(image=FILE, captions=TEXTS, split=SPLIT)
     rows[-1]["captions"] = []
-    (project / "c.csv").unlink()
-    place(project, "c.jsonl", "\n".join(map(json.dumps, rows)) + "\n" + json.dumps(rows[-1]))
-    assert main(["init", "own"]) == 2
-    assert "each image is a query, too (no gallery-only images)" in capsys.readouterr().err
+    head = "image,caption,split"
+    for name, text, told in (
+        ("c.csv", table(head, "{f},{c},test"), "split train: expected at least one image"),
+        ("c.csv", table(head, "{f},{c},{s}") + "e.jpg,A.,test\n", "e.jpg: expected an im"),
+        (
+            "c.jsonl",
+            "\n".join(line(image=f, captions=[], split="test") for f in FILES),
+            "either caption or",
+        ),
+        (
+            "c.jsonl",
+            "\n".join(map(json.dumps, [*rows, rows[-1]])),
+            "each image is a query, too (no gallery-only images)",
+        ),
+    ):
+        place(project, name, text)
+        assert main(["init", "own"]) == 2
+        error = capsys.readouterr().err.strip().splitlines()[-1]
+        assert told in error and error.count("own") == 1
+        left = {path for path in Path().rglob("*") if path.parts[0] != "own"}
+        assert left == {Path("params.yaml"), Path("seasons")}
+        (project / name).unlink()
 
 
 def test_a_folder_without_latin_letters_needs_a_name(project, capsys):
@@ -425,18 +406,10 @@ def test_twins_within_test(tmp_path):
     near = scene.point(lambda value: min(255, value + 3))
     other = scene.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     shown = {"a": scene, "b": scene, "c": near, "d": other, "e": other, "t": other}
-    place(
-        tmp_path,
-        "c.csv",
-        "image,caption,split,group\n"
-        + "".join(
-            f"{name},{text},{'train' if name == 't' else 'test'},{'d' if name in 'de' else name}\n"
-            for name, text in zip(
-                shown, ("A cat.", "a cat", "A dog.", "Cow", "cow", "Cow"), strict=True
-            )
-        ),
-        [],
-    )
+    texts = ("A cat.", "a cat", "A dog.", "Cow", "cow", "Cow")
+    facts = zip(shown, texts, ["test"] * 5 + ["train"], "abcddt", strict=True)
+    lines = ["image,caption,split,group", *map(",".join, facts)]
+    place(tmp_path, "c.csv", "\n".join(lines) + "\n", [])
     tables = folder.read(tmp_path)
     texts = tables.captions.merge(tables.images[["image_id", "split"]])
     pictures = measure(list(tables.images["file"]), shown.get, "mine")
@@ -455,7 +428,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("start", KINDS)
-def test_files_of_other_kinds_are_named(start):
-    with refused("a", "a whole picture", KINDS[start]):
-        upright_rgb(io.BytesIO(start + b"\0" * 90 if start else b""), "a")
+def test_files_of_other_kinds_are_named():
+    for start, kind in KINDS.items():
+        with refused("a", "a whole picture", kind):
+            upright_rgb(io.BytesIO(start + b"\0" * 90 if start else b""), "a")

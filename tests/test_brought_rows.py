@@ -121,8 +121,7 @@ READ: dict[str, Callable[[], str]] = {
         index=False,
     ),
     "as paths of another machine": lambda: saved(
-        {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]},
-        "x.parquet",
+        {**LISTS, "path": [f"C:\\{file}".replace("/", "\\") for file in mixed(FILES)]}, "x.parquet"
     ),
     "as file names": lambda: npy(TRUE[MIX], "\n".join(Path(x).name for x in mixed(FILES))),
     "as names without endings": lambda: npy(
@@ -134,10 +133,7 @@ READ: dict[str, Callable[[], str]] = {
     "in an npz under any name": lambda: npz(x=TRUE[MIX], whatever=np.array(mixed(IDS))),
     "as bytes": lambda: npz(x=TRUE[MIX], names=np.array(mixed(IDS), "S")),
     "both sides in one npz": lambda: npz(
-        img_embs=TRUE[MIX],
-        img_ids=mixed(IDS),
-        txt_embs=OF_CAPTIONS,
-        txt_ids=CAPTIONS,
+        img_embs=TRUE[MIX], img_ids=mixed(IDS), txt_embs=OF_CAPTIONS, txt_ids=CAPTIONS
     ),
     "among others": lambda: npz(x=np.vstack([TRUE[:1], TRUE[MIX]]), ids=["z", *mixed(IDS)]),
     "twice with equal rows": lambda: npz(

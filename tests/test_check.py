@@ -106,9 +106,6 @@ def test_a_preset_names_an_encoder_of_sentences(capsys):
     assert status == 1
     assert any("the preset's sentence: expected one of" in x and "mean_words?" in x for x in lines)
     assert "mine.py: 1 promise broken" in lines
-
-
-def test_a_season_file_of_the_same_name_is_no_list_of_presets(capsys):
     Path("mine.yaml").write_text("title: T\ndatasets: {}\npresets: []\nseeds: [0]\n")
     status, lines = checked(capsys)
     assert status == 0 and lines[0] == "mine:"

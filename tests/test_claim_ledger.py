@@ -49,9 +49,6 @@ def test_smaller_is_what_is_smaller_wherever_it_was_tested():
     assert row(*mixed).group == Group.REPLICATED
     beside_undecided = judged("holds"), judged("undecided", size=Size.OPPOSITE)
     assert row(*beside_undecided).group == Group.SMALLER
-
-
-def test_what_claims_no_difference_cannot_be_smaller_than_printed():
     denied = next(claim for claim in papers()["scan"].claims if claim.parts[0].kind != "ordered")
     told = [season("s", judged("holds", denied.id))]
     (of_claim,) = (r for r in ledger(told) if r.claim.id == denied.id and r.paper == "scan")
@@ -92,14 +89,11 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     assert own.lacking == "a was not played in s0, s1; b was not played in s2"
     assert row(not_run, not_run).lacking == "the reason"
     assert row(judged("holds")).lacking == ""
-
-
-def test_every_verdict_of_a_test_has_a_mark():
-    told = row(judged("holds", size=Size.AS_PRINTED))
-    tested = {Conclusion(of) for of in Conclusion} - {Conclusion.NOT_RUN}
-    marks = {told.grouped([judged(of, size=Size.AS_PRINTED)]).mark for of in tested}
-    assert len(marks) == len(tested) - 1  # better and worse are one
-    assert "" not in marks
+    claims = [row.claim for row in ledger([])]
+    reasons = {claim.id: untested_for(claim) for claim in claims}
+    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
+    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
+    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
 @pytest.mark.parametrize(
@@ -119,33 +113,19 @@ def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):
     assert row(judged("undecided").model_copy(update={"parts": told})).needs == words
 
 
-def test_the_same_comparison_on_other_data_is_shown_and_not_counted():
+def test_what_counts_elsewhere_or_was_withheld_or_cannot_be_denied_decides_nothing():
     elsewhere = judged("reversed").model_copy(update={"is_elsewhere": True})
     alone = row(elsewhere)
     assert (alone.group, alone.findings, len(alone.alike)) == (Group.UNTESTED, [], 1)
     assert row(elsewhere, judged("holds", size=Size.AS_PRINTED)).group == Group.REPLICATED
-
-
-def test_what_was_withheld_is_told_and_decides_nothing():
     part = compared(conclusion="undecided", withheld="reversed")
     told = row(judged("undecided").model_copy(update={"parts": [part]}))
     assert (told.group, told.is_withheld) == (Group.UNDECIDED, True)
     assert not row(judged("undecided")).is_withheld
-
-
-def test_a_sentence_that_numbers_cannot_deny_is_not_counted():
     name = next(claim.id for claim in papers()["cyclematch"].claims if claim.uncounted)
     told = judged("holds", name).model_copy(update={"paper": "cyclematch"})
     (of_claim,) = (r for r in ledger([season("s", told)]) if r.claim.id == name)
     assert of_claim.group == Group.UNCOUNTED
-
-
-def test_what_keeps_a_claim_untested_is_told():
-    claims = [row.claim for row in ledger([])]
-    reasons = {claim.id: untested_for(claim) for claim in claims}
-    assert {claim.unplayed != "" for claim in claims if reasons[claim.id] == UNPLAYABLE} == {True}
-    assert {claim.weights != "" for claim in claims if reasons[claim.id] == UNTRAINED} == {True}
-    assert {claim.only_there for claim in claims if reasons[claim.id] == ELSEWHERE} == {True}
 
 
 def test_photographs_decide_and_drawings_are_never_counted_with_them():
@@ -156,9 +136,6 @@ def test_photographs_decide_and_drawings_are_never_counted_with_them():
         assert (of_claim.group, len(of_claim.photographs), len(of_claim.findings)) == (group, 1, 2)
     (of_claim,) = [r for r in ledger([drawn]) if r.findings]
     assert (of_claim.group, of_claim.photographs) == (Group.DRAWINGS, [])
-
-
-def test_what_the_code_draws_has_the_split_by_which_the_ledger_knows_it():
     assert {shapes.CARD.split, people.CARD.split} == {DRAWN}
 
 
@@ -178,19 +155,14 @@ def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak
     seasons = [at_level(name, *of) for name, of in levels.items()]
     seasons.append(season("drawn", judged("reversed"), title="Photos", split="drawn"))
     seasons.append(season("other", judged("reversed"), title="Other photos"))
-    (again,) = judged_again(ledger(seasons))
+    rows = ledger(seasons)
+    (found,) = [of for of in rows if of.findings]
+    places = [of.place for of in found.photographs if of.place.startswith("Photos")]
+    assert places == ["Photos (z)", "Photos (m)", "Photos (a)"]
+    assert [of.place for of in found.findings][-1] == "Photos (drawn)"
+    (again,) = judged_again(rows)
     assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
     assert again.outcome == outcome
-
-
-def test_photographs_come_first_and_of_these_the_strongest_features():
-    """The best row tells which features are stronger, not the order or the names of seasons."""
-    levels = {"z": ("holds", 290.0), "a": ("reversed", 150.0), "m": ("undecided", 250.0)}
-    seasons = [season("drawn", judged("reversed"), title="Photos", split="drawn")]
-    seasons += [at_level(name, *of) for name, of in levels.items()]
-    found = next(of for of in ledger(seasons) if of.findings)
-    assert [of.place for of in found.photographs] == ["Photos (z)", "Photos (m)", "Photos (a)"]
-    assert [of.place for of in found.findings][-1] == "Photos (drawn)"
 
 
 def test_a_file_that_is_none_names_itself(tmp_path):

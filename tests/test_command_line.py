@@ -42,23 +42,20 @@ def test_every_verb_helps(verb, capsys):
     assert f"usage: rematch {verb}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("what", "expected"),
-    [
-        ("methods", {"scan", "two_branch_embedding"}),
-        ("presets", {"scan_t2i_avg", "two_branch_constraints", "scan_t2i_avg_i2t_lse"}),
-        ("datasets", {"shapes", "flickr8k", "folder"}),
-        ("seasons", {"demo", "flickr8k"}),
-    ],
-)
-def test_lists(what, expected, capsys):
-    assert main(["list", what, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert expected <= {row["name"] for row in rows}
-    assert main(["list", what]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    named = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert named == [row["name"] for row in rows]
+def test_lists(capsys):
+    for what, expected in {
+        "methods": {"scan", "two_branch_embedding"},
+        "presets": {"scan_t2i_avg", "two_branch_constraints", "scan_t2i_avg_i2t_lse"},
+        "datasets": {"shapes", "flickr8k", "folder"},
+        "seasons": {"demo", "flickr8k"},
+    }.items():
+        assert main(["list", what, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert expected <= {row["name"] for row in rows}
+        assert main(["list", what]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        named = [line.split()[0] for line in lines if not line.startswith(" ")]
+        assert named == [row["name"] for row in rows]
 
 
 def test_a_stage_without_a_season(capsys):
@@ -66,37 +63,35 @@ def test_a_stage_without_a_season(capsys):
     assert "params.yaml: expected the active season, found nothing; choose one" in one_line(capsys)
 
 
-@pytest.mark.parametrize("value", ["[1", ": b", "2020-13-45", "!!python/name:os.system"])
-def test_an_option_that_is_no_yaml_is_refused_in_a_line(capsys, value):
-    words = ["vse", "--dataset", "shapes", "--option", f"epochs={value}"]
-    assert main(["run", *words]) == 2
-    assert "--option epochs: expected" in one_line(capsys)
+def test_an_option_that_is_no_yaml_is_refused_in_a_line(capsys):
+    for value in ("[1", ": b", "2020-13-45", "!!python/name:os.system"):
+        words = ["vse", "--dataset", "shapes", "--option", f"epochs={value}"]
+        assert main(["run", *words]) == 2
+        assert "--option epochs: expected" in one_line(capsys)
+
+
+MEMBERS = ["scan_t2i_avg", "scan_i2t_lse"]
 
 
 @pytest.mark.parametrize(
-    ("preset", "played"),
+    ("preset", "needs"),
     [
-        ("scan_t2i_avg", ["scan_t2i_avg"]),
-        ("dual_path_full_2", ["dual_path_instance_1", "dual_path_full_2"]),
-        ("scan_t2i_avg_i2t_lse", ["scan_t2i_avg", "scan_i2t_lse", "scan_t2i_avg_i2t_lse"]),
+        ("scan_t2i_avg", []),
+        ("dual_path_full_2", ["dual_path_instance_1"]),
+        ("scan_t2i_avg_i2t_lse", MEMBERS),
     ],
 )
-def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, played, capsys, monkeypatch):
-    given = []
+def test_run_plays_what_a_preset_needs_and_shows_the_preset(preset, needs, capsys, monkeypatch):
+    given, read = [], []
+    lost = SimpleNamespace(status="not_applicable", reason="no pixels", metrics={})
     monkeypatch.setattr(run, "run", lambda params, *others: given.append(params))
-    read = {}
-
-    def read_record(folder):
-        read["folder"] = str(folder)
-        return SimpleNamespace(status="not_applicable", reason="no pixels", metrics={})
-
-    monkeypatch.setattr(run, "read_record", read_record)
+    monkeypatch.setattr(run, "read_record", lambda folder: read.append(str(folder)) or lost)
     assert main(["run", preset, "--seed", "2", "--option", "epochs=3"]) == 0
     (params,) = given
-    assert list(params.everything) == [f"shapes-{name}-2" for name in played]
+    assert list(params.everything) == [f"shapes-{name}-2" for name in (*needs, preset)]
     assert all(cell.options["epochs"] == 3 for cell in params.cells.values())
-    folder = f"results/run/shapes/{preset}/2"
-    assert read["folder"] == folder
+    (folder,) = read
+    assert folder == f"results/run/shapes/{preset}/2"
     assert capsys.readouterr().out == f"{folder}/record.json: not_applicable no pixels\n"
 
 
@@ -129,29 +124,24 @@ def test_run_plays_a_method_file_from_anywhere(capsys, monkeypatch, tmp_path):
     assert record["options"]["hidden_size"] == 8
 
 
+def ran(words: list[str], path: str) -> subprocess.CompletedProcess:
+    settings = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(words, env=settings, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize("missing", ["pandas", "networkx"])
 def test_an_environment_that_is_not_activated(missing, tmp_path):
     """A package that is not there is told in one line; here its import fails as it would."""
-    (tmp_path / f"{missing}.py").write_text(
-        f"raise ModuleNotFoundError('none', name={missing!r})\n", encoding="utf-8"
-    )
-    settings = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{HERE.parent}"}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmark", "play"],
-        cwd=tmp_path,
-        env=settings,
-        capture_output=True,
-        text=True,
-    )
+    text = f"raise ModuleNotFoundError('none', name={missing!r})\n"
+    (tmp_path / f"{missing}.py").write_text(text, encoding="utf-8")
+    path = f"{tmp_path}{os.pathsep}{HERE.parent}"
+    done = ran([sys.executable, "-m", "benchmark", "play"], path)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"no package {missing}: activate the environment" in done.stderr
 
 
 @pytest.mark.slow
-def test_head_closes_the_pipe(tmp_path):
+def test_head_closes_the_pipe():
     command = f"'{sys.executable}' -m benchmark list presets | head -n 1"
-    settings = os.environ | {"PYTHONPATH": str(HERE.parent)}
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=tmp_path, env=settings, capture_output=True, text=True
-    )
+    done = ran(["sh", "-c", command], str(HERE.parent))
     assert done.stderr == "" and done.stdout.count("\n") == 1

@@ -84,16 +84,13 @@ def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
     assert "seeds 0, 1 and 2 of a against seed 7 of c" in told[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_cannot_be_compared_is_refused(season, capsys):
+    for words, message in (
         ((FIRST, "scan_t2i_agv", "--dataset", "open"), "did you mean scan_t2i_avg?"),
         ((FIRST, FIRST), f"expected two presets, found {FIRST} twice"),
         ((FIRST, SECOND), "--dataset: expected one where both were run"),
         ((FIRST, SECOND, "--dataset", "opne"), "did you mean open?"),
         ((FIRST, SECOND, "--dataset", "open", "--out", "a.csv"), "a .parquet file"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(season, capsys, words, message):
-    assert main(["compare", *words]) == 2
-    assert message in capsys.readouterr().err
+    ):
+        assert main(["compare", *words]) == 2
+        assert message in capsys.readouterr().err

@@ -30,7 +30,7 @@ from made_ranks import (
 )
 from scipy import stats
 
-from benchmark.boards.boards import Outcome, Row
+from benchmark.boards.boards import Row
 from benchmark.boards.comparisons import (
     compare,
     interval,
@@ -52,12 +52,14 @@ def folder(tmp_path, monkeypatch) -> None:
     prepare()
 
 
-@pytest.mark.parametrize("metric", ["rsum", "i2t_r5", "t2i_r1"])
+@pytest.mark.parametrize("metric", ["rsum", "i2t_r5", "t2i_r1", "s2s_r1"])
 def test_an_interval_is_wilsons_with_the_variance_over_images_with_their_captions(metric):
+    """Sentence queries are the captions with a sibling: other images have none."""
     preset = played("a", 1.0)
     square = (of_image(preset, metric) ** 2).sum()
     span = 600.0 if metric == "rsum" else 100.0
-    expected = significance.score_interval(preset.mean(metric), square, span, IMAGES)
+    asked = int((np.array(EACH) > 1).sum()) if metric == "s2s_r1" else IMAGES
+    expected = significance.score_interval(preset.mean(metric), square, span, asked)
     assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
     assert expected[0] < preset.mean(metric) < expected[1]
 
@@ -107,25 +109,6 @@ def test_a_method_whose_trainings_are_all_the_same_has_no_spread_and_lends_none(
     assert interval(results, same, "rsum") == interval_over_images(results, same, "rsum")
     assert seed_part(results, trained, "rsum").freedom == 2
     assert compare(results, same, trained, "rsum").doubt.seeds[0].variance == 0
-
-
-def test_a_preset_that_varies_more_than_the_others_keeps_its_own_spread():
-    ranks = [{way: of + 3 * seed for way, of in any_ranks().items()} for seed in range(3)]
-    wild = standing("wild", [outcome("wild", seed, ranks[seed]) for seed in range(3)])
-    others = [played(name, 3.0, tuple(range(n, n + 3))) for n, name in enumerate("abcdef")]
-    results = board(wild, *others)
-    assert seed_part(results, wild, "rsum").is_own
-    assert seed_part(results, wild, "rsum").variance == pytest.approx(variance(wild.values("rsum")))
-    assert not seed_part(results, others[0], "rsum").is_own
-    assert seed_part(results, others[0], "rsum").freedom == 12
-
-
-def test_sentence_queries_are_the_captions_with_a_sibling():
-    preset = played("a", 1.0)
-    asked = int((np.array(EACH) > 1).sum())  # other images have no query
-    square = (of_image(preset, "s2s_r1") ** 2).sum()
-    expected = significance.score_interval(preset.mean("s2s_r1"), square, 100.0, asked)
-    assert interval_over_images(board(preset), preset, "s2s_r1") == pytest.approx(expected)
 
 
 def test_a_comparison_has_both_sources_of_doubt():
@@ -217,17 +200,6 @@ def test_a_fusion_has_its_own_spread_and_lends_none():
     results, own = board(member, fused), variance(fused.values("rsum"))
     assert seed_part(results, fused, "rsum").variance == pytest.approx(own)
     assert seed_part(results, member, "rsum").freedom == 2
-
-
-def test_where_trainings_are_not_known_the_interval_is_for_other_images_only():
-    first, second = played("a", 2.0, (0,)), played("b", 1.0, (0,))
-    comparison = compare(board(first, second), first, second, "rsum")
-    images = ((of_image(first, "rsum") - of_image(second, "rsum")) ** 2).sum()
-    margin = stats.t.ppf(0.975, IMAGES - 1) * np.sqrt(images)
-    assert comparison.is_of_these_trainings and comparison.on_test_set is None
-    assert comparison.interval == pytest.approx(
-        (comparison.difference - margin, comparison.difference + margin)
-    )
 
 
 def test_the_time_of_an_epoch_is_that_of_its_training():
@@ -391,89 +363,51 @@ def test_ranks_of_another_split_are_named():
     assert error.value.found == str(CAPTIONS - 1)
 
 
-class TestPhrases:
-    """Queries of phrase localisation, whose units are the images; some images have none."""
+# Queries whose units are not simply images with captions -----------------------------------------
 
-    COUNT = 70
-    OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, COUNT)  # in no order
+OF_PHRASE = np.random.default_rng(5).integers(0, IMAGES - 3, 70)  # some images have none
+PERSON = np.arange(IMAGES) // 3  # of an image; captions are the only queries
 
-    @pytest.fixture(autouse=True)
-    def regions(self, folder) -> None:
-        builders.write_regions(Path("data/prepared/made"), ["t1", *ids("i", self.OF_PHRASE), "t0"])
 
-    def localiser(self, preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
-        return standing(preset, [self.cell(preset, seed, quality) for seed in seeds])
-
-    def cell(self, preset: str, seed: int, quality: float) -> Outcome:
+def searcher(way: str, owner: np.ndarray, **facts: object) -> Row:
+    """Three seeds with ranks of a single direction, whose queries belong to these owners."""
+    cells = []
+    for seed in range(3):
         rng = np.random.default_rng(seed)
-        ranks = rng.poisson(rng.exponential(4, IMAGES)[self.OF_PHRASE] / quality)
-        return builders.outcome(preset, seed, ranks={"p2r": ranks}, task="localisation")
-
-    def values(self, cell: Outcome, k: int) -> np.ndarray:
-        return 100.0 * (cell.ranks("p2r") < k)
-
-    @pytest.mark.parametrize("metric", ["p2r_r1", "p2r_r5", "rsum"])
-    def test_an_interval_is_that_of_drawing_images_with_their_phrases(self, metric):
-        preset = self.localiser("a", 1.0)
-        cutoffs = CUTOFFS if metric == "rsum" else [int(metric[-1])]
-        means = [np.mean([self.values(o, k) for o in preset.played], axis=0) for k in cutoffs]
-        span = 100.0 * len(cutoffs)
-        expected = expected_interval(self.OF_PHRASE, np.sum(means, axis=0), span)
-        assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
-        assert expected[0] < preset.mean(metric) < expected[1]
+        ranks = rng.poisson(rng.exponential(4, IMAGES)[owner])
+        cells.append(outcome("a", seed, {way: ranks}, **facts))
+    return standing("a", cells)
 
 
-class TestPersons:
-    """Captions are the only queries; all images and captions of a person belong together."""
-
-    PERSON = np.arange(IMAGES) // 3  # of an image
-
-    @pytest.fixture(autouse=True)
-    def persons(self, folder) -> None:
-        groups = [f"person {number}" for number in self.PERSON]
-        builders.prepare("made", OWNER, trained=2, groups=groups)
-
-    def searcher(self, preset: str, quality: float) -> Row:
-        cells = []
-        for seed in (0, 1, 2):
-            rng = np.random.default_rng(seed)
-            ranks = rng.poisson(rng.exponential(4, IMAGES)[self.PERSON[OWNER]] / quality)
-            cells.append(outcome(preset, seed, {"t2i": ranks}))
-        return standing(preset, cells)
-
-    @pytest.mark.parametrize("metric", ["t2i_r5", "rsum"])
-    def test_an_interval_is_that_of_drawing_persons(self, metric):
-        preset = self.searcher("a", 1.0)
-        cutoffs = CUTOFFS if metric == "rsum" else [5]
-        ranks = [cell.ranks("t2i") for cell in preset.played]
-        hits = sum(100.0 * (np.stack(ranks) < k).mean(0) for k in cutoffs)
-        expected = expected_interval(self.PERSON[OWNER], hits, 100.0 * len(cutoffs))
-        assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
-        assert preset.mean("rsum") <= 300
+@pytest.mark.parametrize("metric", ["p2r_r1", "rsum", "t2i_r5", "t2i rsum"])
+def test_an_interval_is_that_of_drawing_images_with_their_phrases_or_persons(metric):
+    if metric.startswith("t2i"):
+        builders.prepare("made", OWNER, trained=2, groups=[f"person {n}" for n in PERSON])
+        way, owner, facts = "t2i", PERSON[OWNER], {}
+    else:
+        builders.write_regions(Path("data/prepared/made"), ["t1", *ids("i", OF_PHRASE), "t0"])
+        way, owner, facts = "p2r", OF_PHRASE, {"task": "localisation"}
+    metric = metric.removeprefix("t2i ")
+    preset = searcher(way, owner, **facts)
+    cutoffs = CUTOFFS if metric == "rsum" else [int(metric[-1])]
+    ranks = np.stack([cell.ranks(way) for cell in preset.played])
+    hits = sum(100.0 * (ranks < k).mean(0) for k in cutoffs)
+    expected = expected_interval(owner, hits, 100.0 * len(cutoffs))
+    assert interval_over_images(board(preset), preset, metric) == pytest.approx(expected)
+    assert expected[0] < preset.mean(metric) < expected[1]
+    assert preset.mean("rsum") <= 300
 
 
-class TestFolds:
-    """Ranks within the folds of the test split are another direction with the same queries."""
-
-    def judged(self, preset: str, quality: float) -> Row:
-        cells = []
-        for seed in (0, 1, 2):
-            within = ranks_of(np.random.default_rng(seed), quality)
-            whole = {way: 99 + ranks for way, ranks in within.items()}
-            folds = {f"{way}_fold": within[way] for way in ("i2t", "t2i")}
-            cells.append(outcome(preset, seed, whole | folds))
-        return standing(preset, cells)
-
-    def values(self, preset: Row, way: str, k: int) -> np.ndarray:
-        ranks = [cell.ranks(way) for cell in preset.played]
-        return 100.0 * (np.stack(ranks) < k).mean(0)
-
-    def test_an_interval_of_the_folds_is_of_their_ranks(self):
-        preset = self.judged("a", 1.0)
-        results = board(preset)
-        expected = expected_interval(OWNER, self.values(preset, "t2i_fold", 5), 100.0)
-        assert interval_over_images(results, preset, "fold_t2i_r5") == pytest.approx(expected)
-        low, high = interval_over_images(results, preset, "t2i_r5")
-        assert low == 0 < high < 10  # of the whole split nothing is found
-        low, high = interval_over_images(results, preset, "fold_rsum")
-        assert low < preset.mean("fold_rsum") < high
+def test_an_interval_of_the_folds_is_of_their_ranks():
+    """Ranks within the folds are another direction with the same queries."""
+    within = [ranks_of(np.random.default_rng(seed), 1.0) for seed in range(3)]
+    cells = [
+        outcome("a", seed, {way: 99 + x for way, x in of.items()} | {"t2i_fold": of["t2i"]})
+        for seed, of in enumerate(within)
+    ]
+    preset = standing("a", cells)
+    hits = 100.0 * (np.stack([of["t2i"] for of in within]) < 5).mean(0)
+    expected = expected_interval(OWNER, hits, 100.0)
+    assert interval_over_images(board(preset), preset, "fold_t2i_r5") == pytest.approx(expected)
+    low, high = interval_over_images(board(preset), preset, "t2i_r5")
+    assert low == 0 < high < 10  # of the whole split nothing is found

@@ -1,6 +1,7 @@
 """Corrections of scores for hubs: against loops, where they change nothing, and as rows."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import get_args
 
@@ -28,7 +29,7 @@ from benchmark.scoring.inputs import split_inputs
 from benchmark.scoring.relevance import Matrices, Relevance, ranks_of
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import read_params
-from benchmark.season.parameters import Correction, Params
+from benchmark.season.parameters import Cell, Correction, Params
 from benchmark.season.plugins import corrected_presets, presets
 from benchmark.season.resolving import resolve
 from seasons import FUSION, SCAN, TWO_BRANCH, season, with_dataset, write_params
@@ -87,9 +88,6 @@ def test_many_nearest_ones_are_all_of_a_small_bank():
     scores, bank = drawn(IMAGES, CAPTIONS), drawn(3, CAPTIONS, seed=1)
     found = corrected("nnn", "i2t", scores, bank, {"k": 64, "alpha": 1.0})
     np.testing.assert_allclose(found, scores - bank.mean(0, dtype=np.float64), rtol=1e-12)
-
-
-def test_scores_of_any_size_neither_overflow_nor_vanish():
     scores, bank = 1e4 * drawn(IMAGES, CAPTIONS), 1e4 * drawn(BANK, CAPTIONS, seed=1)
     found = corrected("inverted_softmax", "i2t", scores, bank, {"beta": 200.0})
     np.testing.assert_allclose(found, scores - bank.max(0), atol=1e-2)
@@ -97,8 +95,7 @@ def test_scores_of_any_size_neither_overflow_nor_vanish():
 
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize(
-    ("how", "given"),
-    [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})],
+    ("how", "given"), [("nnn", {"k": 3, "alpha": 0.0}), ("dual_softmax", {"beta": 1e-9})]
 )
 def test_without_strength_no_rank_changes(how, given, way):
     scores = drawn(IMAGES, CAPTIONS).round(1)  # with ties
@@ -123,10 +120,7 @@ def test_qb_norm_leaves_queries_alone_whose_best_item_is_no_hub():
     bank = np.array([[0.9, 0.2, 0.1], [0.8, 0.3, 0.7]], np.float32)  # item 0 is a hub
     found = corrected("qb_norm", "i2t", scores, bank, {"beta": 10.0})
     assert (found[1:] == scores[1:]).all() and (found[0] != scores[0]).all()
-
-
-def test_a_hub_loses_the_query_that_it_took():
-    """By hand: item 0 scores 0.9 with every query; item 1 is right for query 1."""
+    # By hand: item 0 scores 0.9 with every query; item 1 is right for query 1.
     scores = np.array([[0.9, 0.1], [0.9, 0.8]], np.float32)
     bank = np.array([[0.9, 0.1], [0.9, 0.3]], np.float32)
     found = corrected("nnn", "i2t", scores, bank, {"k": 1, "alpha": 1.0})
@@ -147,13 +141,13 @@ def test_banks_with_scores_that_are_not_finite_are_refused(bad):
 @pytest.mark.parametrize("way", ["i2t", "t2i"])
 @pytest.mark.parametrize("how", GRIDS)
 def test_validation_chooses_the_first_of_the_best(how, way):
-    images, captions = 20, 40
+    images, captions = 14, 28
     relevance = Relevance.of(np.arange(images), np.arange(captions) // 2)
     relevant = relevance.matrix if way == "i2t" else relevance.matrix.T
     for seed in range(3):
         hubs = drawn(relevant.shape[1], seed=seed + 10) / 2  # of each item
         scores = drawn(*relevant.shape, seed=seed) / 4 + hubs + relevant.astype(np.float32) / 4
-        bank = drawn(30, relevant.shape[1], seed=seed + 20) / 4 + hubs
+        bank = drawn(20, relevant.shape[1], seed=seed + 20) / 4 + hubs
         sums = []
         for given in GRIDS[how]:
             loops = expected(how, scores, bank, given)
@@ -172,9 +166,29 @@ def test_every_correction_that_a_season_may_name_has_a_grid():
 # Cells --------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A folder with a cell of each kind."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        enter(folder, patch)
+        for cell in (scan(), two_branch(), scan("other", direction="i2t")):
+            train_cell(cell)
+    return folder
+
+
+def scan(preset: str = "scan", **options: str) -> Cell:
+    cell = cell_of("scan", folder=f"results/{preset}", **options)
+    return cell.model_copy(update={"preset": preset})
+
+
+def two_branch() -> Cell:
+    return cell_of("two_branch", folder="results/two_branch")
+
+
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    enter(tmp_path, monkeypatch)
+def here(trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(trained, tmp_path / "work"))
     yield
     torch.use_deterministic_algorithms(False)
 
@@ -195,8 +209,7 @@ def bank_scores(cell, images: str, captions: str) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["scan", "two_branch"])
 @pytest.mark.parametrize("how", GRIDS)
 def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, kind):
-    cell = cell_of(kind)
-    train_cell(cell)
+    cell = scan() if kind == "scan" else two_branch()
     plain = scored(cell, monkeypatch=monkeypatch)
     row = fusion_of(cell, how=how)
     found = scored(row, cell, monkeypatch=monkeypatch)
@@ -221,8 +234,7 @@ def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, ki
 
 
 def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
-    cell = cell_of("two_branch")
-    train_cell(cell)
+    cell = two_branch()
     monkeypatch.setattr(corrections, "BANK", 3)
     rows = [fusion_of(cell, how="nnn").model_copy(update={"seed": seed}) for seed in (0, 0, 1)]
     scores = [scored(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
@@ -231,10 +243,7 @@ def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
 
 
 def test_an_average_of_members_is_corrected_as_one_score(here, monkeypatch):
-    first, second = cell_of("scan"), cell_of("scan", folder="results/b", direction="i2t")
-    second = second.model_copy(update={"preset": "other"})
-    for cell in (first, second):
-        train_cell(cell)
+    first, second = scan(), scan("other", direction="i2t")
     plain = scored(fusion_of(first, second), first, second, monkeypatch=monkeypatch)["i2t"]
     found = scored(fusion_of(first, second, how="nnn"), first, second, monkeypatch=monkeypatch)
     told = read_record(Path("results/fused")).metrics["correction"]
@@ -244,8 +253,7 @@ def test_an_average_of_members_is_corrected_as_one_score(here, monkeypatch):
 
 def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):
     """No test score is seen before the parameters are chosen."""
-    cell, asked_of = cell_of("two_branch"), []
-    train_cell(cell)
+    cell, asked_of = two_branch(), []
     original = corrections.chosen
 
     def chosen(how, split, bank, relevance):
@@ -285,9 +293,6 @@ def test_a_row_is_run_where_its_preset_is_with_its_seeds():
     members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
     assert (of_fusion.how, of_fusion.members, of_fusion.parts) == ("nnn", members, ["", ""])
     assert of_fusion.folder == f"results/try/folder/{FUSION}_nnn/3"
-
-
-def test_its_stage_depends_on_the_checkpoints_as_that_of_a_fusion_does():
     params = corrected_season()
     stage = pipeline.all_stages(params)[f"evaluate-drawn-{SCAN}_nnn-0"]
     assert stage["deps"] == [params.cells[f"drawn-{SCAN}-0"].checkpoint]

@@ -54,12 +54,7 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     image = {"network": "drawn_cnn"}
     enter({"shapes": {"words": words, "image": image}}, ["scan_t2i_avg"])
     assert main(["doctor"]) == 0
-
-
-def test_a_network_that_proposes_needs_its_own_weights(folder, capsys):
-    Path("weights").mkdir()
     Path("weights/mobilenet_v2-b0353104.pth").touch()
-    Path("local.yaml").write_text("weights_dir: weights\n")
     proposals = {"how": "rpn", "network": "mobilenet_v2"}
     image = {"network": "drawn_cnn"}
     enter({"shapes": {"image": image, "proposals": proposals}}, ["two_branch_phrase_single"])

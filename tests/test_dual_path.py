@@ -13,15 +13,8 @@ from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Siz
 from benchmark.contracts.methods import dual_path as method
 
 IMAGE_SIZE, VOCABULARY, CLASSES, LENGTH = 6, 11, 5, 8
-TINY = {
-    "blocks": "2,1,2,1",
-    "text_width": 1 / 64,
-    "text_length": LENGTH,
-    "word_size": 5,
-    "hidden_size": 6,
-    "image_hidden_size": 7,
-    "embedding_size": 4,
-}
+TINY = {"blocks": "2,1,2,1", "text_width": 1 / 64, "text_length": LENGTH, "word_size": 5}
+TINY |= {"hidden_size": 6, "image_hidden_size": 7, "embedding_size": 4}
 OFFICIAL = {"text_pooling": "max", "text_layers": 1, "trailing_norm": True}
 STAGE_2 = {"stage": 2, "lambda1": 1.0}
 PIXELS = 16  # cropped to 14
@@ -127,13 +120,8 @@ def words_of(captions: Captions, c: int) -> list[int]:
 # The text CNN ------------------------------------------------------------------------------
 
 
-CENTRES = [
-    range(2, 3),
-    range(1),
-    range(3, 4),
-    range(1, 2),
-    range(1),
-]  # (8 - n) // 2; the last: clipped
+# (8 - n) // 2; the last: clipped
+CENTRES = [range(2, 3), range(1), range(3, 4), range(1, 2), range(1)]
 ALL = [range(6), range(1), range(8), range(4), range(1)]
 
 

@@ -141,10 +141,21 @@ def edit(file: str, old: str, new: str) -> None:
     Path(file).write_text(text.replace(old, new, 1))
 
 
-def test_nothing_is_stale_after_everything_ran(repository):
+def test_nothing_is_stale_after_everything_ran_nor_written_again(repository):
     assert stale() == set()
     assert main(["season", "small"]) == 0
     assert stale() == set()
+    # Files that stay as they are are not touched: DVC would hash them again.
+    files = [*SEASONS.glob("*/*.yaml")]
+    before = {path: path.stat().st_mtime_ns for path in files}
+    assert main(["season", "small"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+PRESETS = [preset for preset in SEASON["presets"] if preset != "scan_t2i_avg_i2t_lse"]
+TRAININGS = {f"train-shapes-{preset}-0" for preset in PRESETS}
+EVALUATIONS = {f"evaluate-shapes-{preset}-0" for preset in SEASON["presets"]}
+VERSIONS, IMPORT = "benchmark/versions.yaml", ("import", "import os\nimport")
 
 
 @pytest.mark.parametrize(
@@ -154,23 +165,13 @@ def test_nothing_is_stale_after_everything_ran(repository):
         ("methods/scan.py", "import math", "import math  # a comment\n", set()),
         ("methods/scan.py", "import math", "import math\n\nEDITED = True", SCAN),
         ("datasets/shapes.py", '"""', '"""Another docstring. ', set()),
-        ("benchmark/features/hglmm.py", "import", "import os\nimport", set()),
-        ("benchmark/core/files.py", "import", "import os\nimport", set()),
-        ("benchmark/train/__main__.py", "import", "import os\nimport", set()),
-        ("benchmark/report/figure_style.py", "import", "import os\nimport", {"report"}),
-        ("benchmark/versions.yaml", "report: 1", "report: 2", {"report"}),
-        (
-            "benchmark/versions.yaml",
-            "train: 1",
-            "train: 2",
-            {f"train-shapes-{p}-0" for p in SEASON["presets"] if p != "scan_t2i_avg_i2t_lse"},
-        ),
-        (
-            "benchmark/versions.yaml",
-            "evaluate: 1",
-            "evaluate: 2",
-            {f"evaluate-shapes-{preset}-0" for preset in SEASON["presets"]},
-        ),
+        ("benchmark/features/hglmm.py", *IMPORT, set()),
+        ("benchmark/core/files.py", *IMPORT, set()),
+        ("benchmark/train/__main__.py", *IMPORT, set()),
+        ("benchmark/report/figure_style.py", *IMPORT, {"report"}),
+        (VERSIONS, "report: 1", "report: 2", {"report"}),
+        (VERSIONS, "train: 1", "train: 2", TRAININGS),
+        (VERSIONS, "evaluate: 1", "evaluate: 2", EVALUATIONS),
     ],
 )
 def test_an_edit_makes_stale_what_it_decides_and_nothing_else(repository, file, old, new, expected):
@@ -184,14 +185,13 @@ def test_code_of_a_reader_makes_its_data_stale(repository):
     assert stale() == read
 
 
-def test_an_option_in_the_season_file_makes_its_cells_stale(repository):
+def test_an_option_in_the_season_file_makes_its_cells_stale_and_other_stages_are_refused(
+    repository, capsys
+):
     """Also before `rematch season`, as `dvc exp run -S` and an editor leave it."""
     SMALL.write_text(yaml.safe_dump(SEASON | {"options": {"vse": {"epochs": 2}}}))
     assert stale() == {"train-shapes-vse-0", "evaluate-shapes-vse-0", "report"}
     assert main(["season", "small", "--digests"]) == 0
-
-
-def test_a_season_file_with_other_stages_is_refused_before_anything_runs(repository, capsys):
     SMALL.write_text(yaml.safe_dump(SEASON | {"seeds": [0, 1]}))
     assert main(["season", "small", "--digests"]) == 2
     assert "run: rematch season small" in capsys.readouterr().err
@@ -285,16 +285,7 @@ def test_a_preset_that_comes_back_is_up_to_date(repository):
     assert stale() == set()
 
 
-def test_a_fusion_and_a_report_need_what_their_members_left(repository):
-    stages = pipeline.all_stages(read_params("small"))
-    checkpoints = [f"data/checkpoints/small/shapes/{p}/0.pt" for p in ROWS]
-    assert stages[FUSION]["deps"] == checkpoints
-    assert "results/small" in stages["report"]["deps"]
-    Path(checkpoints[0]).write_text("another training")
-    assert {"evaluate-shapes-scan_t2i_avg-0", FUSION} < stale()
-
-
-def test_git_keeps_what_pages_show_and_dvc_the_rest(repository):
+def test_fusions_and_reports_need_what_their_members_left_and_git_keeps_what_pages_show(repository):
     cells = read_params("small").cells
     vse, scan = cells["shapes-vse-0"], cells["shapes-scan_t2i_avg-0"]
     assert vse.place(SAMPLES) == "results/small/shapes/vse/0/scores/samples.npz"
@@ -303,6 +294,12 @@ def test_git_keeps_what_pages_show_and_dvc_the_rest(repository):
     assert scan.place(RETRIEVED) == "results/small/shapes/scan_t2i_avg/0/scores/retrieved.npz"
     written = pipeline.all_stages(read_params("small"))["evaluate-shapes-vse-0"]["outs"]
     assert written == [{vse.folder: {"cache": False}}, str(Path(vse.place(RETRIEVED)).parent)]
+    stages = pipeline.all_stages(read_params("small"))
+    checkpoints = [f"data/checkpoints/small/shapes/{p}/0.pt" for p in ROWS]
+    assert stages[FUSION]["deps"] == checkpoints
+    assert "results/small" in stages["report"]["deps"]
+    Path(checkpoints[0]).write_text("another training")
+    assert {"evaluate-shapes-scan_t2i_avg-0", FUSION} < stale()
 
 
 # Seasons beside each other ----------------------------------------------------------------------
@@ -326,14 +323,6 @@ def test_seasons_share_a_dataset_and_agree_about_it(repository, capsys):
     assert list(shared["datasets"]) == ["mine", "shapes"]
     assert write_other({"people": {"image": {"network": "drawn_cnn"}}}) == 0
     assert list(read_yaml(SEASONS / "shared/params.yaml")["datasets"]) == ["people", "shapes"]
-
-
-def test_a_season_is_written_as_it_stands(repository):
-    """Files that stay as they are are not touched: DVC would hash them again."""
-    files = [*SEASONS.glob("*/*.yaml")]
-    before = {path: path.stat().st_mtime_ns for path in files}
-    assert main(["season", "small"]) == 0
-    assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
 def test_a_season_that_was_resolved_before_needs_no_torch(repository):

@@ -164,20 +164,24 @@ def test_a_killed_run_goes_on_and_leaves_the_same_bytes(stage, settings):
     assert not (Path(".scratch") / FOLDER).exists()
 
 
-@pytest.mark.parametrize("change", ["pictures", "code", "numerics", "device"])
-def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, change, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("", None),  # replaced pictures have another manifest
+        ("versions", lambda: {"encode": 99}),
+        ("fingerprint", lambda: "another machine"),
+        ("kind", lambda device: "a GPU"),
+    ],
+)
+def test_a_killed_run_does_not_go_on_over_other_pictures_or_code(stage, name, other, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         stage(dies_at="p6.png")
     stage.opened.clear()
     data = data_of()
-    if change == "pictures":  # replaced pictures have another manifest
+    if name:
+        monkeypatch.setattr(images, name, other)
+    else:
         data = replace(data, card={"manifest": "another"})
-    if change == "code":
-        monkeypatch.setattr(images, "versions", lambda: {"encode": 99})
-    if change == "numerics":
-        monkeypatch.setattr(images, "fingerprint", lambda: "another machine")
-    if change == "device":
-        monkeypatch.setattr(images, "kind", lambda device: "a GPU")
     stage(data=data)
     assert stage.opened == [f"p{n}.png" for n in range(11)]
 

@@ -1,6 +1,7 @@
 """Examples and what a new user reads first: they run as they are printed."""
 
 import json
+import re
 import shutil
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -113,4 +114,5 @@ def test_versions_and_licence_agree():
     assert f'version = "{citation["version"]}"' in project
     assert f'license = "{citation["license"]}"' in project
     assert "Apache License" in (ROOT / "LICENSE").read_text()[:200]
-    assert f"## {citation['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\S+), (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest.groups() == (citation["version"], str(citation["date-released"]))

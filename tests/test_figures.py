@@ -18,7 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
-from benchmark.boards.claim_ledger import Group, ledger
+from benchmark.boards.claim_ledger import ledger
 from benchmark.core.errors import UserError
 from benchmark.data.results import Histograms
 from benchmark.papers.printed_tables import papers
@@ -28,7 +28,7 @@ from benchmark.report.figures import cost, images, similarity, training
 from benchmark.report.figures import papers as drawn_papers
 from benchmark.report.figures.intervals import claim_lines, leaderboard_lines
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
-from benchmark.report.ledger_figures import ledger_figure, papers_figure
+from benchmark.report.ledger_figures import ledger_figure
 from benchmark.stats.verdicts import Conclusion, Rule
 
 HOSTILE = "_a_ $x^2$ $\\frac{$ <script>x</script> & %d \\\n\r\tnew line \N{DOG FACE} ]]> \x07"
@@ -302,10 +302,7 @@ def test_the_claims_have_their_differences_margins_and_printed_ones():
     first, second = claim_lines([verdict])
     assert [mark.value for mark in first.marks] == [-1.5, 1.5, 2.0, 4.3]
     assert [mark.value for mark in second.marks] == [1.5, 0.2]
-    assert [line.marks[index].look.title for line, index in ((first, 2), (second, 1))] == [
-        "holds",
-        "undecided",
-    ]
+    assert (first.marks[2].look.title, second.marks[1].look.title) == ("holds", "undecided")
     assert first.marks[2].ends == (1.0, 3.0) and "R@1" in first.panel
     assert first.label == "A over B: A beats B."
     pairs[1].interval = None
@@ -336,25 +333,14 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
     assert {"Data (s)", "printed in the paper", "holds in this test"} <= set(titles(figure))
 
 
+# Boards ---
+
+
 def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
     facts = {"printed": None, "margin": 0.0, "difference": -7.0, "low": -8.0, "high": -6.0}
     (axes,) = ledger_figure(rows_of(judged("reversed", SCAN[0].id, **facts))).axes
     assert not axes.collections and points(axes, "o")[0][0] == -0.5
     assert ledger_figure(rows_of())  # nothing was tested
-
-
-def test_a_bar_of_a_paper_has_a_part_per_group():
-    rows = rows_of(judged("undecided", SCAN[0].id), judged("reversed", SCAN[1].id))
-    bars = [bar for bar in papers_figure(rows).axes[0].patches if bar.get_width()]
-    scan = list(papers()).index("scan")
-    of_scan = [bar for bar in bars if round(bar.get_y() + bar.get_height() / 2) == scan]
-    untested = sum(row.paper == "scan" and row.group == Group.UNTESTED for row in rows)
-    assert [bar.get_width() for bar in of_scan] == [1, 1, untested]
-    assert sum(bar.get_width() for bar in bars) == sum(r.group != Group.UNCOUNTED for r in rows)
-    assert Group.UNCOUNTED in {row.group for row in rows}
-
-
-# Boards ---
 
 
 def test_densities_and_the_area_under_both_are_those_of_the_scores():
@@ -374,60 +360,52 @@ def test_densities_and_the_area_under_both_are_those_of_the_scores():
     assert low <= 0.5 <= high and low < high
 
 
-def test_losses_have_the_numbers_of_the_paper_beside_ours():
-    made = board(row("dual_path_instance_1", 0.75), row("dual_path_rank_1", 0.5))
-    for each in made.rows:
-        folder = each.played[0].folder
-        builders.write_ranks(folder, {}, histograms=histograms(np.array([0.5]), np.array([0.1])))
-    (found,) = drawn_papers.instance_loss(FigureInputs(board=made))
-    rank, instance = (axes.get_title() for axes in found.figure.axes)
-    assert "S 0.5000 (paper 0.2563)" in rank and "S 0.2500 (paper 0.1633)" in instance
-    assert "mean of P 0.750, of Q 0.100" in instance
+def instance_figures(*rows, samples: dict | None = None) -> dict:
+    """The figures of the paper, by name."""
+    for each in rows:
+        kept = histograms(np.array([0.5]), np.array([0.1]))
+        builders.write_ranks(each.played[0].folder, {}, histograms=kept)
+    if samples:
+        builders.write_arrays(rows[0].played[0].folder, "samples", **samples)
+    return {of.name: of for of in drawn_papers.instance_loss(FigureInputs(board=board(*rows)))}
 
 
-def test_correlations_before_and_after_training_are_those_of_numpy():
-    (instance,) = board(row("dual_path_instance_1", 0.5)).rows
-    builders.write_ranks(instance.played[0].folder, {}, histograms=SCORES)
+def test_losses_and_correlations_have_the_numbers_of_the_paper_and_of_numpy():
     rng = np.random.default_rng(0)
     spread = rng.normal(size=(6, 8))
     vectors = {"before": spread + 3 * rng.normal(size=8), "after": spread}
     expected = {when: np.corrcoef(of) for when, of in vectors.items()}
     samples = {f"correlation_{when}": of.astype(np.float16) for when, of in expected.items()}
-    builders.write_arrays(instance.played[0].folder, "samples", **samples)
-    *_, found = drawn_papers.instance_loss(FigureInputs(board=board(instance)))
-    assert found.name == "correlations"
+    rows = [row("dual_path_instance_1", 0.75), row("dual_path_rank_1", 0.5)]
+    found = instance_figures(*rows, samples=samples)
+    assert list(found) == ["losses", "correlations"]
+    rank, instance = (axes.get_title() for axes in found["losses"].figure.axes)
+    assert "S 0.5000 (paper 0.2563)" in rank and "S 0.2500 (paper 0.1633)" in instance
+    assert "mean of P 0.750, of Q 0.100" in instance
     means = []
-    for axes, of in zip(found.figure.axes, expected.values(), strict=False):
+    for axes, of in zip(found["correlations"].figure.axes, expected.values(), strict=False):
         (image,) = axes.images
         assert image.get_clim() == (-1, 1)
         assert np.abs(image.get_array() - of).max() < 1e-3  # half precision
         means.append(np.mean([abs(of[i, j]) for i in range(6) for j in range(6) if i != j]))
-    assert means[0] > means[1]
-    told = re.search(r"goes from (\S+) to (\S+): it recurs", found.caption).groups()
-    assert list(map(float, told)) == pytest.approx(means, abs=1e-3)
+    told = re.search(r"goes from (\S+) to (\S+): it recurs", found["correlations"].caption).groups()
+    assert list(map(float, told)) == pytest.approx(means, abs=1e-3) and means[0] > means[1]
 
 
-@pytest.mark.parametrize(
-    ("visual", "textual", "told"),
-    [
-        ([8.0, 3.0, 1.0], [8.0, 4.0, 3.0], "epoch 2 for images and in epoch 3 for texts: it rec"),
-        ([8.0, 7.0, 6.0], [8.0, 3.0, 1.0], "no epoch for images and in epoch 2 for texts: it does"),
-        ([8.0, 3.0, 1.0], [8.0, 7.0, 6.0], "epoch 2 for images and in no epoch for texts: it rec"),
-    ],
-)
-def test_the_branch_whose_loss_halves_first_converges_first(visual, textual, told):
-    history = HISTORY.assign(loss_visual=visual, loss_textual=textual)
-    made = board(row("dual_path_instance_1", 0.5, history=history))
-    builders.write_ranks(made.rows[0].played[0].folder, {}, histograms=SCORES)
-    *_, found = drawn_papers.instance_loss(FigureInputs(board=made))
-    assert found.name == "branches" and told in found.caption
-    lines = found.figure.axes[0].lines
-    assert [list(line.get_ydata()) for line in lines] == [visual, textual]
-    assert [list(line.get_xdata()) for line in lines] == [[1, 2, 3]] * 2
-    (without,) = board(row("dual_path_instance_1", 0.5)).rows
-    builders.write_ranks(without.played[0].folder, {}, histograms=SCORES)
-    (losses,) = drawn_papers.instance_loss(FigureInputs(board=board(without)))
-    assert losses.name == "losses"
+def test_the_branch_whose_loss_halves_first_converges_first():
+    slow, quick, later = [8.0, 7.0, 6.0], [8.0, 3.0, 1.0], [8.0, 4.0, 3.0]
+    for visual, textual, told in (
+        (quick, later, "epoch 2 for images and in epoch 3 for texts: it rec"),
+        (slow, quick, "no epoch for images and in epoch 2 for texts: it does"),
+        (quick, slow, "epoch 2 for images and in no epoch for texts: it rec"),
+    ):
+        history = HISTORY.assign(loss_visual=visual, loss_textual=textual)
+        found = instance_figures(row("dual_path_instance_1", 0.5, history=history))["branches"]
+        assert told in found.caption
+        lines = found.figure.axes[0].lines
+        assert [list(line.get_ydata()) for line in lines] == [visual, textual]
+        assert [list(line.get_xdata()) for line in lines] == [[1, 2, 3]] * 2
+    assert list(instance_figures(row("dual_path_instance_1", 0.5))) == ["losses"]
 
 
 def cyclematch_figures(preset: str, samples: dict, **declared: object) -> list:
@@ -521,13 +499,9 @@ def test_costs_stand_at_their_times_and_rsum():
     assert points(left, "o") == [[10, a]]
     milliseconds = 1000 * (1e-3 + IMAGES * 1e-5)
     assert points(right, "o") == [[milliseconds, a], [milliseconds, b]]
-    assert left.get_xscale() == right.get_xscale() == "log"
-    assert left.get_ylim() == right.get_ylim()
-
-
-def test_the_front_is_what_no_other_beats_in_both():
-    rng = np.random.default_rng(0)
-    made = list(map(tuple, rng.integers(1, 9, (40, 2)).tolist()))
+    assert left.get_xscale() == right.get_xscale() == "log" and left.get_ylim() == right.get_ylim()
+    # The front is what no other beats in both.
+    made = list(map(tuple, np.random.default_rng(0).integers(1, 9, (40, 2)).tolist()))
     best = {x for x in made if not any(y[0] <= x[0] and y[1] >= x[1] and y != x for y in made)}
     assert cost.front(made) == sorted(best)
 

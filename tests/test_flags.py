@@ -7,19 +7,8 @@ import pandas as pd
 import pytest
 from builders import board, outcome, standing
 
-from benchmark.boards import comparisons
+from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
-from benchmark.boards.flags import (
-    TOLERANCE,
-    choices_of,
-    gain,
-    is_early,
-    is_rising,
-    near_chance,
-    row_flags,
-    time_settings,
-    unlike_seeds,
-)
 from benchmark.core.records import Costs
 from benchmark.train.__main__ import ONE_START
 
@@ -33,34 +22,30 @@ def curve(values: list[float], rates: list[float] | None = None) -> pd.DataFrame
     return frame if rates is None else frame.assign(learning_rate=rates)
 
 
-class TestConvergence:
-    def test_the_gain_is_that_of_a_line_through_the_last_third(self):
-        """Nine epochs: the last three rise by 2 each, of 100 at most."""
-        made = history([10, 60, 90, 94, 95, 95, 96, 98, 100])
-        assert gain(made) == pytest.approx(4 / 100)
+def test_the_gain_is_that_of_a_line_through_the_last_third():
+    """Nine epochs: the last three rise by 2 each, of 100 at most; at least three count."""
+    assert flags.gain(history([10, 60, 90, 94, 95, 95, 96, 98, 100])) == pytest.approx(4 / 100)
+    assert flags.gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
+    assert flags.gain(history([50, 100])) == pytest.approx(50 / 100)
+    for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
+        assert flags.is_rising(made) is None
 
-    def test_at_least_three_epochs_count(self):
-        assert gain(history([70, 80, 90, 100])) == pytest.approx(20 / 100)
-        assert gain(history([50, 100])) == pytest.approx(50 / 100)
 
-    def test_a_jump_at_the_last_change_of_the_rate_says_nothing(self):
-        values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
-        assert gain(history(values)) == pytest.approx(1 / 100)
-        steps = [1.0] * 5 + [0.1] * 4
-        assert gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
-        steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
-        rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
-        assert gain(rising) == pytest.approx(10 / 100)
+def test_a_jump_at_the_last_change_of_the_rate_says_nothing():
+    values = [60, 70, 80, 80, 80, 80, 99, 100, 100]
+    assert flags.gain(history(values)) == pytest.approx(1 / 100)
+    steps = [1.0] * 5 + [0.1] * 4
+    assert flags.gain(history([*values[:5], 95, 100, 100, 100], steps)) == pytest.approx(0.0)
+    steps = [1.0] * 7 + [0.1] * 2  # two epochs are too few to tell
+    rising = history([60, 70, 80, 80, 80, 80, 90, 95, 100], steps)
+    assert flags.gain(rising) == pytest.approx(10 / 100)
 
-    @pytest.mark.parametrize(("rise", "expected"), [(0.009, False), (0.011, True)])
-    def test_a_hundredth_is_the_limit(self, rise, expected):
-        values = [50, 60, 70, 80, 90, 99, *(100 * (1 - rise * (1 - np.arange(3) / 2)))]
-        assert is_rising(history(values)) is expected
-        assert (gain(history(values)) > TOLERANCE) is expected
 
-    def test_where_there_is_nothing_to_tell_from_nothing_is_told(self):
-        for made in (history([50]), history([0, 0, 0]), {}, {"loss": [1.0, 0.5]}):
-            assert is_rising(made) is None
+@pytest.mark.parametrize(("rise", "expected"), [(0.009, False), (0.011, True)])
+def test_a_hundredth_is_the_limit(rise, expected):
+    values = [50, 60, 70, 80, 90, 99, *(100 * (1 - rise * (1 - np.arange(3) / 2)))]
+    assert flags.is_rising(history(values)) is expected
+    assert (flags.gain(history(values)) > flags.TOLERANCE) is expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +59,7 @@ class TestConvergence:
     ],
 )
 def test_best_early_is_the_first_quarter_and_a_fall(values, expected):
-    assert is_early(history(values)) is expected
+    assert flags.is_early(history(values)) is expected
 
 
 def network(name: str, **more: object) -> dict:
@@ -83,7 +68,7 @@ def network(name: str, **more: object) -> dict:
 
 def flags_of(on: Board, row: Row) -> dict[str, str]:
     """The sentences of a row's flags, by letter."""
-    return {flag.letter: flag.sentence for flag in row_flags(on, row)}
+    return {flag.letter: flag.sentence for flag in flags.row_flags(on, row)}
 
 
 def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card: object) -> dict:
@@ -91,212 +76,183 @@ def departs(*cells: Outcome, row: dict | None = None, others: tuple = (), **card
     return flags_of(board(preset, *others, **card), preset)
 
 
-class TestDepartures:
-    def test_a_preset_as_in_the_paper_has_none(self):
-        cells = [outcome("a", seed, **network("resnet50")) for seed in range(3)]
-        assert departs(*cells, row={"network": "resnet50"}) == {}
+LINES = [
+    "image features: drawn, in the paper bottom_up",
+    "regions: a 6 x 6 grid instead of a detector's boxes",
+    "image features standardised with training statistics",
+    "word vectors: trained on the training captions",
+]
+SORTED = {"F": f"{LINES[0]}; {LINES[2]}; {LINES[1]}; {LINES[3]}"}
+# It has no sentence on the paper's network, nor on random weights.
+OLD = {"deviations": ["image features: mobile"], "text_features": {"weights": "random weights"}}
+SAID_OF_OLD = {
+    "F": "image features: mobile, in the paper resnet50",
+    "T": "sentence vectors: random weights, in the paper pretrained ones",
+}
+HGLMM = {"G": "sentence vectors: hglmm_1000, in the paper bilstm_max"}
+OF_PHRASES = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
+# Of 100 images random scores rank 1, 5 and 10 % that high, in both directions.
+CHANCE = {"N": "rsum 95.9 is less than 3 times the 32.0 of random scores"}
+SMALL = {"name": "small", "departs": "The images are 224 x 224, not of their own size."}
+OF_DATA = {
+    "B": "12 images of test have a twin within it",
+    "W": "The images are 224 x 224, not of their own size",
+}
 
-    def test_an_old_record_says_what_its_preset_and_encoder_say(self):
-        """It has no sentence on the paper's network, nor on random weights."""
-        text = {"text_features": {"weights": "random weights"}}
-        old = [
-            outcome("a", s, deviations=["image features: mobile"], **network("mobile", **text))
-            for s in range(3)
-        ]
-        said = departs(*old, row={"network": "resnet50"})
-        assert said == {
-            "F": "image features: mobile, in the paper resnet50",
-            "T": "sentence vectors: random weights, in the paper pretrained ones",
-        }
 
-    def test_sentences_of_the_record_are_sorted_by_kind(self):
-        lines = [
-            "image features: drawn, in the paper bottom_up",
-            "regions: a 6 x 6 grid instead of a detector's boxes",
-            "image features standardised with training statistics",
-            "word vectors: trained on the training captions",
-        ]
-        said = departs(*(outcome("a", seed, deviations=lines) for seed in range(3)))
-        assert said == {"F": f"{lines[0]}; {lines[2]}; {lines[1]}; {lines[3]}"}
+def encoded(folder: str) -> dict:
+    return {"text_features": {"encoder": folder}}
 
-    def test_another_sentence_encoder_is_named(self):
-        folders = ("hglmm_1000", "bilstm_max_h512", "phrases_bilstm_max_h512")
-        said = []
-        for folder in folders:
-            facts = {"text_features": {"encoder": folder}}
-            cells = [outcome("a", seed, **facts) for seed in range(3)]
-            said.append(departs(*cells, row={"sentence": "bilstm_max"}))
-        line = "sentence vectors: hglmm_1000, in the paper bilstm_max"
-        assert said == [{"G": line}, {}, {}]
 
-    def test_phrases_are_an_extra_input_of_retrieval_alone(self):
-        facts = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
-        cells = [outcome("a", seed, **facts) for seed in range(3)]
-        assert list(departs(*cells)) == ["X"]
-        cells = [outcome("a", seed, task="localisation", **facts) for seed in range(3)]
-        assert departs(*cells) == {}
+@pytest.mark.parametrize(
+    ("facts", "row", "card", "expected"),
+    [
+        (network("resnet50"), {"network": "resnet50"}, {}, {}),
+        (network("mobile", **OLD), {"network": "resnet50"}, {}, SAID_OF_OLD),
+        ({"deviations": LINES}, {}, {}, SORTED),
+        (encoded("hglmm_1000"), {"sentence": "bilstm_max"}, {}, HGLMM),
+        (encoded("bilstm_max_h512"), {"sentence": "bilstm_max"}, {}, {}),
+        (encoded("phrases_bilstm_max_h512"), {"sentence": "bilstm_max"}, {}, {}),
+        (OF_PHRASES | {"task": "localisation"}, {}, {}, {}),
+        ({"metrics": {"rsum": 95.9}}, {}, {}, CHANCE),
+        ({"metrics": {"rsum": 96.1}}, {}, {}, {}),
+        ({}, {}, {"twins": {"images": 12, "captions": 0}, "release": SMALL}, OF_DATA),
+        ({}, {}, {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}, {}),
+        (encoded("hglmm_8") | {"method": "mine.py", "deviations": LINES}, {}, {}, {}),
+    ],
+)
+def test_what_departs_from_the_paper_is_said(facts, row, card, expected):
+    cells = [outcome("a", seed, **facts) for seed in range(3)]
+    assert departs(*cells, row=row, **card) == expected
 
-    def test_trainings_that_still_rise_are_counted_also_for_a_fusion(self):
-        rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
 
-        def member(*histories: pd.DataFrame) -> Row:
-            cells = [outcome("b", seed, history=of) for seed, of in enumerate(histories)]
-            return standing("b", cells)
+def test_phrases_are_an_extra_input_of_retrieval():
+    assert list(departs(*(outcome("a", seed, **OF_PHRASES) for seed in range(3)))) == ["X"]
 
-        half, few = member(rising, rising, flat), member(rising, flat, flat)
-        said = "2 of 3 trainings still improved at the end"
-        assert flags_of(board(half), half) == {"C": said}
-        assert flags_of(board(few), few) == {}
-        cells = [outcome("a", seed) for seed in range(3)]
-        row = {"fuse": {"how": "average", "of": ["b:x", "b:y"]}}
-        assert departs(*cells, row=row, others=(half,)) == {"C": said}
 
-    def test_of_a_fusion_members_of_another_task_count_on_every_board(self):
-        rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
-        p = [outcome("p", s, history=flat, task="localisation") for s in range(3)]
-        b = [outcome("b", s, history=rising) for s in range(3)]
-        fuse = {"how": "weighted", "of": ["b", "p"]}
-        fused = standing("a", [outcome("a", s) for s in range(3)], fuse=fuse)
-        whole = board(standing("p", p), standing("b", b), fused)
-        said = flags_of(whole, fused)["C"]
-        assert said == flags_of(whole.retrieval, fused)["C"]
-        assert said == "3 of 6 trainings still improved at the end"
+def test_trainings_that_still_rise_are_counted_also_for_a_fusion():
+    rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
 
-    def test_a_fine_tuning_that_never_came_back_to_its_start_says_so(self):
-        start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]
-        after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
-        cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
-        said = departs(*cells, row={"start": "s"}, others=(standing("s", start),))
-        assert said == {"D": "best validation rsum: seed 0: 159.0, begun at 160.0"}
-        assert departs(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
-        assert departs(*cells) == {}
-        without = [outcome("a", seed) for seed in range(3)]
-        assert departs(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
+    def member(*histories: pd.DataFrame) -> Row:
+        cells = [outcome("b", seed, history=of) for seed, of in enumerate(histories)]
+        return standing("b", cells)
 
-    @pytest.mark.parametrize(("rsum", "is_near_chance"), [(95.9, True), (96.1, False)])
-    def test_less_than_three_times_the_rsum_of_random_scores_is_near_chance(
-        self, rsum, is_near_chance
-    ):
-        """Of 100 images random scores rank 1, 5 and 10 % that high, in both directions."""
-        cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
-        said = {"N": f"rsum {rsum} is less than 3 times the 32.0 of random scores"}
-        assert departs(*cells) == (said if is_near_chance else {})
+    half, few = member(rising, rising, flat), member(rising, flat, flat)
+    said = "2 of 3 trainings still improved at the end"
+    assert flags_of(board(half), half) == {"C": said}
+    assert flags_of(board(few), few) == {}
+    cells = [outcome("a", seed) for seed in range(3)]
+    row = {"fuse": {"how": "average", "of": ["b:x", "b:y"]}}
+    assert departs(*cells, row=row, others=(half,)) == {"C": said}
 
-    @pytest.mark.parametrize(("low", "is_near_chance"), [(95.9, True), (96.1, False)])
-    def test_so_is_what_cannot_be_told_from_that(self, low, is_near_chance, monkeypatch):
-        monkeypatch.setattr(comparisons, "interval", lambda *of: (low, 150.0))
-        cells = [outcome("a", seed, metrics={"rsum": 120.0}) for seed in range(3)]
-        said = "the interval of rsum, 95.9 to 150.0, reaches below 3 times random scores"
-        assert departs(*cells) == ({"N": said} if is_near_chance else {})
 
-    def test_an_own_method_has_no_paper_to_differ_from(self):
-        lines = ["image features: drawn", "regions: a grid", "word vectors: trained"]
-        facts = {"deviations": lines, "text_features": {"encoder": "hglmm_8"}}
-        facts |= {"history": curve([50, 70, 90, 100])}
-        said = {
-            method: [*departs(*cells, row={"sentence": "mean_words"})]
-            for method in ("mine.py", "scan")
-            for cells in [[outcome("a", seed, method=method, **facts) for seed in range(3)]]
-        }
-        assert said == {"mine.py": ["C"], "scan": ["C", "F", "G"]}
+def test_of_a_fusion_members_of_another_task_count_on_every_board():
+    rising, flat = curve([50, 70, 90, 100]), curve([50, 100, 100, 100, 100, 100])
+    p = [outcome("p", s, history=flat, task="localisation") for s in range(3)]
+    b = [outcome("b", s, history=rising) for s in range(3)]
+    fuse = {"how": "weighted", "of": ["b", "p"]}
+    fused = standing("a", [outcome("a", s) for s in range(3)], fuse=fuse)
+    whole = board(standing("p", p), standing("b", b), fused)
+    said = flags_of(whole, fused)["C"]
+    assert said == flags_of(whole.retrieval, fused)["C"]
+    assert said == "3 of 6 trainings still improved at the end"
 
-    def test_of_what_was_brought_along_there_is_one_set_of_scores(self):
-        assert departs(outcome("a", 0, family="brought")) == {}
-        assert [*departs(outcome("a", 0))] == ["S"]
 
-    @pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
-    def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(self, images, rsum):
-        """Three times the recall of random scores would be more than there is."""
-        assert near_chance(rsum + 0.1, 2, images) == ""
-        assert near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
+def test_a_fine_tuning_that_never_came_back_to_its_start_says_so():
+    start = [outcome("s", seed, history=curve([150, 160, 160])) for seed in range(3)]
+    after = [[159, 159, 159], [161, 161, 161], [160, 160, 160]]
+    cells = [outcome("a", seed, history=curve(of_seed)) for seed, of_seed in enumerate(after)]
+    said = departs(*cells, row={"start": "s"}, others=(standing("s", start),))
+    assert said == {"D": "best validation rsum: seed 0: 159.0, begun at 160.0"}
+    assert departs(*cells, row={"start": "s"}) == {}  # what it goes on from is not on the board
+    assert departs(*cells) == {}
+    without = [outcome("a", seed) for seed in range(3)]
+    assert departs(*without, row={"start": "s"}, others=(standing("s", start),)) == {}
 
-    def test_random_ranks_of_persons_are_near_chance(self):
-        """3 persons of 10 images and 10 of 2, searched by captions: 50 images, 8 of them relevant
-        to a caption in the mean over images."""
-        group_of_image = np.repeat(np.arange(13), [10] * 3 + [2] * 10)
-        choices = choices_of(group_of_image)
-        assert choices == pytest.approx(50 / np.mean([10] * 30 + [2] * 20))
-        many = np.repeat(np.arange(300), np.tile([4, 5, 6], 100))
-        rng, queries = np.random.default_rng(0), len(many)
-        ranked = [many[rng.permutation(queries)[:10]] == many[query] for query in range(queries)]
-        rsum = 100 * sum(np.mean([hits[:k].any() for hits in ranked]) for k in (1, 5, 10))
-        assert near_chance(rsum, 1, choices_of(many)) != ""
-        assert near_chance(rsum, 1, queries) == ""
 
-    def test_a_seed_of_another_commit_may_have_been_added(self):
-        cells = [outcome("a", seed) for seed in range(3)]
-        later = cells[2].trainings[0].model_copy(update={"git_commit": "fedcba987654"})
-        object.__setattr__(cells[2], "trainings", (later,))
-        said = departs(*cells)
-        assert [*said] == ["A"]
-        assert said["A"].startswith("seed 2: another commit than the first seed")
+@pytest.mark.parametrize(("low", "is_near_chance"), [(95.9, True), (96.1, False)])
+def test_so_is_what_cannot_be_told_from_that(low, is_near_chance, monkeypatch):
+    monkeypatch.setattr(comparisons, "interval", lambda *of: (low, 150.0))
+    cells = [outcome("a", seed, metrics={"rsum": 120.0}) for seed in range(3)]
+    said = "the interval of rsum, 95.9 to 150.0, reaches below 3 times random scores"
+    assert departs(*cells) == ({"N": said} if is_near_chance else {})
 
-    def test_few_trainings_twins_and_an_unknown_commit_are_named(self):
-        cell = outcome("a", 0)
-        unknown = cell.scoring.model_copy(update={"git_commit": "unknown"})
-        cell = replace(cell, trainings=(unknown,))
-        leakage = {"items": {"pictures": {"test": 0}, "near_pictures": {"test": 7}}}
-        assert departs(cell, leakage=leakage) == {
-            "S": "1 training of 3",
-            "P": "7 test images have a twin in another split",
-            "K": "the commit of its code is not known",
-        }
+
+@pytest.mark.parametrize(("images", "rsum"), [(12, 433.3), (5, 520.0), (1, 600.0)])
+def test_of_few_images_it_is_nearer_to_random_scores_than_to_perfect_ones(images, rsum):
+    """Three times the recall of random scores would be more than there is."""
+    assert flags.near_chance(rsum + 0.1, 2, images) == ""
+    assert flags.near_chance(rsum - 0.1, 2, images).startswith(f"rsum {rsum - 0.1:.1f} is less")
+
+
+def test_random_ranks_of_persons_are_near_chance():
+    """3 persons of 10 images and 10 of 2, searched by captions: 50 images, 8 of them relevant
+    to a caption in the mean over images."""
+    group_of_image = np.repeat(np.arange(13), [10] * 3 + [2] * 10)
+    choices = flags.choices_of(group_of_image)
+    assert choices == pytest.approx(50 / np.mean([10] * 30 + [2] * 20))
+    many = np.repeat(np.arange(300), np.tile([4, 5, 6], 100))
+    rng, queries = np.random.default_rng(0), len(many)
+    ranked = [many[rng.permutation(queries)[:10]] == many[query] for query in range(queries)]
+    rsum = 100 * sum(np.mean([hits[:k].any() for hits in ranked]) for k in (1, 5, 10))
+    assert flags.near_chance(rsum, 1, flags.choices_of(many)) != ""
+    assert flags.near_chance(rsum, 1, queries) == ""
+
+
+def test_a_seed_of_another_commit_may_have_been_added():
+    cells = [outcome("a", seed) for seed in range(3)]
+    later = cells[2].trainings[0].model_copy(update={"git_commit": "fedcba987654"})
+    object.__setattr__(cells[2], "trainings", (later,))
+    said = departs(*cells)
+    assert [*said] == ["A"]
+    assert said["A"].startswith("seed 2: another commit than the first seed")
+
+
+def test_few_trainings_twins_and_an_unknown_commit_are_named():
+    cell = outcome("a", 0)
+    unknown = cell.scoring.model_copy(update={"git_commit": "unknown"})
+    cell = replace(cell, trainings=(unknown,))
+    leakage = {"items": {"pictures": {"test": 0}, "near_pictures": {"test": 7}}}
+    assert departs(cell, leakage=leakage) == {
+        "S": "1 training of 3",
+        "P": "7 test images have a twin in another split",
+        "K": "the commit of its code is not known",
+    }
 
 
 def ranked(seed: int, ranks: list[int], **facts: object) -> Outcome:
     """A cell with these ranks of both directions, and a training of three epochs."""
     both = {"i2t": np.array(ranks), "t2i": np.array(ranks)}
-    history = curve([50, 100, 100])
-    return outcome(facts.pop("preset", "a"), seed, ranks=both, history=history, **facts)
+    return outcome("a", seed, ranks=both, history=curve([50, 100, 100]), **facts)
 
 
-class TestWhatNoTrainingTells:
-    @pytest.fixture(autouse=True)
-    def folder(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(comparisons, "interval", lambda *of: None)
-
-    def test_seeds_with_equal_ranks_are_no_separate_trainings(self):
-        cells = [ranked(0, [0, 3]), ranked(1, [0, 2]), ranked(4, [0, 3])]
-        assert departs(*cells)["J"] == "seeds 0 and 4 gave identical results"
-        assert "J" not in departs(ranked(0, [0, 3]), ranked(1, [3, 0]))
-
-    def test_a_closed_form_gives_the_same_with_every_seed(self):
-        ranks = {"i2t": np.array([0, 3])}
-        cells = [outcome("a", seed, ranks=ranks) for seed in range(3)]
-        assert "J" not in departs(*cells)
-
-    def test_a_method_that_seeds_torch_itself_has_no_three_starts(self):
-        cells = [outcome("a", seed, deviations=[ONE_START] * bool(seed)) for seed in range(3)]
-        assert departs(*cells) == {"J": ONE_START.removeprefix("seeds: ")}
-
-    @pytest.mark.parametrize(
-        ("rsum", "ways", "is_told"),
-        [(600.0, 2, True), (588.0, 2, True), (587.9, 2, False), (300.0, 1, True)],
-    )
-    def test_what_is_nearly_perfect_may_know_the_pairs(self, rsum, ways, is_told, monkeypatch):
-        monkeypatch.setattr(Board, "groups", property(lambda board: Groups({}, np.arange(100))))
-        cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
-        said = departs(*cells, ways=["i2t", "t2i"][-ways:])
-        most = 300 * ways
-        told = {"V": f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"}
-        assert said == (told if is_told else {})
-
-    def test_of_boxes_rsum_has_one_direction(self):
-        cells = [outcome("a", s, task="localisation", metrics={"rsum": 299.0}) for s in range(3)]
-        assert [*departs(*cells)] == ["V"]
+@pytest.fixture
+def no_interval(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(comparisons, "interval", lambda *of: None)
 
 
-def test_twins_within_test_and_another_release_are_of_every_row():
-    cells = [outcome("a", seed) for seed in range(3)]
-    release = {"name": "small", "departs": "The images are 224 x 224, not of their own size."}
-    said = departs(*cells, twins={"images": 12, "captions": 0}, release=release)
-    assert said == {
-        "B": "12 images of test have a twin within it",
-        "W": "The images are 224 x 224, not of their own size",
-    }
-    none = {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}
-    assert departs(*cells, **none) == {}
+def test_seeds_that_are_no_separate_trainings_are_named(no_interval):
+    cells = [ranked(0, [0, 3]), ranked(1, [0, 2]), ranked(4, [0, 3])]
+    assert departs(*cells)["J"] == "seeds 0 and 4 gave identical results"
+    assert "J" not in departs(ranked(0, [0, 3]), ranked(1, [3, 0]))
+    ranks = {"i2t": np.array([0, 3])}  # a closed form gives the same with every seed
+    assert "J" not in departs(*(outcome("a", seed, ranks=ranks) for seed in range(3)))
+    cells = [outcome("a", seed, deviations=[ONE_START] * bool(seed)) for seed in range(3)]
+    assert departs(*cells) == {"J": ONE_START.removeprefix("seeds: ")}
+
+
+@pytest.mark.parametrize(
+    ("rsum", "ways", "is_told"), [(588.0, 2, True), (587.9, 2, False), (300.0, 1, True)]
+)
+def test_what_is_nearly_perfect_may_know_the_pairs(rsum, ways, is_told, monkeypatch, no_interval):
+    monkeypatch.setattr(Board, "groups", property(lambda board: Groups({}, np.arange(100))))
+    cells = [outcome("a", seed, metrics={"rsum": rsum}) for seed in range(3)]
+    said = departs(*cells, ways=["i2t", "t2i"][-ways:])
+    told = {"V": f"rsum {rsum:.1f} of {300 * ways}: make sure that no score knows the pairs"}
+    assert said == (told if is_told else {})
+    facts = {"task": "localisation", "metrics": {"rsum": 299.0}}  # of boxes: one direction
+    assert [*departs(*(outcome("a", seed, **facts) for seed in range(3)))] == ["V"]
 
 
 def test_which_seeds_are_compared_is_said_where_they_differ():
@@ -304,8 +260,8 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
         standing(x, [outcome(x, s) for s in of]) for x, of in (("a", [7]), ("b", [0, 1]))
     )
     external = standing("c", [outcome("c", 0, family="brought")])
-    assert unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
-    assert unlike_seeds(first, first) == unlike_seeds(first, external) == ""
+    assert flags.unlike_seeds(first, second) == "seed 7 of a against seeds 0 and 1 of b"
+    assert flags.unlike_seeds(first, first) == flags.unlike_seeds(first, external) == ""
 
 
 def test_a_setting_of_times_says_how_many_stages_ran_at_once():
@@ -314,5 +270,5 @@ def test_a_setting_of_times_says_how_many_stages_ran_at_once():
         cost = cell.scoring.model_copy(update={"jobs": jobs})
         record = cell.record.model_copy(update={"cost": Costs(scoring=cost)})
         row = standing("a", [replace(cell, record=record, trainings=(cost,))])
-        (setting,) = time_settings(row)
+        (setting,) = flags.time_settings(row)
         assert words in setting and ("at once" in setting) == bool(words)

@@ -173,10 +173,7 @@ def test_plain_iou_of_the_boxes_is_the_inclusive_iou_of_the_release():
 
 @pytest.mark.parametrize(
     ("bounds", "clipped"),
-    [
-        ((0, 0, 5, 5), (0, 0, 5, 5)),
-        ((2, 2, WIDTH + 1, HEIGHT + 1), (1, 1, WIDTH, HEIGHT)),
-    ],
+    [((0, 0, 5, 5), (0, 0, 5, 5)), ((2, 2, WIDTH + 1, HEIGHT + 1), (1, 1, WIDTH, HEIGHT))],
 )
 def test_a_box_one_pixel_outside_is_clipped_and_noted(loose, bounds, clipped):
     (loose / f"Annotations/{ODD}.xml").write_text(document(boxed(bounds, 1)))

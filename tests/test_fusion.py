@@ -42,24 +42,26 @@ def test_weights_are_inverse_positive_areas_normalised():
     np.testing.assert_allclose(of_images.sum(0), 1)
 
 
-def test_adaptive_scores_of_images_by_hand():
-    fused = adaptive([FIRST, SECOND])["i2t"]
+def test_adaptive_scores_by_hand():
+    fused = adaptive([FIRST, SECOND])
     expected = [
         [0.2 * 0.5 + 0.8 * 0.1, 0.2 * -0.5 + 0.8 * 0.1, 0.2 * 0.3 + 0.8 * -0.9],
         [(-0.2 + 0.4 * 0.6) / 1.4, (0.4 + 0.4 * 0.2) / 1.4, (0.4 * 0.2) / 1.4],
     ]
-    np.testing.assert_allclose(fused, expected, atol=1e-6)
-
-
-def test_adaptive_scores_of_captions_have_weights_of_their_own():
+    np.testing.assert_allclose(fused["i2t"], expected, atol=1e-6)
     # Areas of captions: 0.5, 0.4, 0.3 in the first score, 0.7, 0.3, 0.2 in the second.
-    fused = adaptive([FIRST, SECOND])["t2i"]
     expected = [
         [(0.7 * 0.5 + 0.5 * 0.1) / 1.2, (0.7 * -0.2 + 0.5 * 0.6) / 1.2],
         [(0.3 * -0.5 + 0.4 * 0.1) / 0.7, (0.3 * 0.4 + 0.4 * 0.2) / 0.7],
         [(0.2 * 0.3 + 0.3 * -0.9) / 0.5, (0.2 * 0.0 + 0.3 * 0.2) / 0.5],
     ]
-    np.testing.assert_allclose(fused, np.transpose(expected), atol=1e-6)
+    np.testing.assert_allclose(fused["t2i"], np.transpose(expected), atol=1e-6)
+    # In a fold image 0 has its captions 0 and 1 alone: areas 0.5 and 0.2.
+    of_folds = adaptive([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]))
+    share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
+    expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
+    np.testing.assert_allclose(of_folds["i2t_fold"][0, :2], expected, atol=1e-6)
+    assert not np.allclose(fused["i2t"][0, :2], expected, atol=1e-3)
 
 
 def test_a_score_that_is_nowhere_positive_takes_all_the_weight():
@@ -98,12 +100,3 @@ def test_distances_are_those_of_unit_vectors():
         fusion.distance(np.array([2.0, np.nan, -3.0]))
     with pytest.raises(RefusedError, match="need cosines"):
         fusion.distance(np.array([0.5, 1.02]))
-
-
-def test_a_query_has_other_weights_in_a_fold_than_among_all():
-    """By hand: image 0 and its fold's captions 0 and 1 alone; areas 0.5 and 0.2."""
-    fused = adaptive([FIRST, SECOND], np.array([0, 1]), np.array([0, 0, 1]))
-    share = (1 / 0.5) / (1 / 0.5 + 1 / 0.2)
-    expected = [share * 0.5 + (1 - share) * 0.1, share * -0.5 + (1 - share) * 0.1]
-    np.testing.assert_allclose(fused["i2t_fold"][0, :2], expected, atol=1e-6)
-    assert not np.allclose(fused["i2t"][0, :2], expected, atol=1e-3)

@@ -32,24 +32,19 @@ WAYS = ("i2t", "t2i")
 # What follows from pairs --------------------------------------------------------------------------
 
 
-def made_layer(rng: np.random.Generator, queries: int, items: int, own: np.ndarray) -> LayerPairs:
-    """Random judgements of half of the queries; `own` (Q,) is an item of each."""
-    asked = np.sort(rng.choice(queries, queries // 2, replace=False))
-    said = np.zeros((queries, items), np.int8)
-    said[asked] = rng.choice([0, 1, -1], (len(asked), items), p=[0.7, 0.1, 0.2])
-    said[asked, own[asked]] = 1
-    return LayerPairs(csr_array(said))
-
-
 def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, LayerPairs]]:
-    """Scores (I, C) of `levels` values, `own`, and a layer of both directions."""
+    """Scores (I, C) of `levels` values, `own`, and a layer with random judgements of half of the
+    queries of both directions."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(IMAGES), EACH)
     scores = rng.integers(0, levels, (IMAGES, len(owner))).astype(np.float32)
-    layer = {
-        "i2t": made_layer(rng, IMAGES, len(owner), np.arange(IMAGES) * EACH),
-        "t2i": made_layer(rng, len(owner), IMAGES, owner),
-    }
+    layer = {}
+    for way, own in (("i2t", np.arange(IMAGES) * EACH), ("t2i", owner)):
+        asked = np.sort(rng.choice(len(own), len(own) // 2, replace=False))
+        said = np.zeros(scores.shape if way == "i2t" else scores.T.shape, np.int8)
+        said[asked] = rng.choice([0, 1, -1], said[asked].shape, p=[0.7, 0.1, 0.2])
+        said[asked, own[asked]] = 1
+        layer[way] = LayerPairs(csr_array(said))
     return scores, Relevance.of(np.arange(IMAGES), owner), layer
 
 
@@ -91,22 +86,18 @@ def test_each_direction_of_a_reranker_is_counted_by_its_own_scores():
     assert found.scores.ranks["t2i@people"].values.tolist() == [r for of in expected for r in of]
 
 
-def test_a_direction_that_is_not_asked_has_no_ranks():
-    scores, relevance, layer = made(2, 10**6)
-    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, ["t2i"], layers={"p": layer})
-    assert [name for name in found.scores.ranks if "@" in name] == ["t2i@p"]
-
-
-def test_ranks_by_layers_are_read_as_they_were_written(tmp_path):
+def test_ranks_of_directions_that_are_asked_are_read_as_they_were_written(tmp_path):
     scores, relevance, layer = made(3, 5)
-    found = evaluation.of_retrieval(Matrices(i2t=scores), relevance, WAYS, layers={"p": layer})
+    tiles = Matrices(i2t=scores)
+    found = evaluation.of_retrieval(tiles, relevance, ["t2i"], layers={"p": layer})
+    assert [name for name in found.scores.ranks if "@" in name] == ["t2i@p"]
+    found = evaluation.of_retrieval(tiles, relevance, WAYS, layers={"p": layer})
     write_scores(tmp_path / "scores/ranks.npz", found.scores)
     again = read_scores(tmp_path).ranks
     assert again.keys() == found.scores.ranks.keys()
     for name, ranks in found.scores.ranks.items():
-        assert (again[name].values == ranks.values).all() and (
-            again[name].counts == ranks.counts
-        ).all()
+        assert np.array_equal(again[name].values, ranks.values)
+        assert np.array_equal(again[name].counts, ranks.counts)
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**6])
@@ -183,18 +174,12 @@ def test_metrics_of_all_relevant_items_are_those_of_ir_measures():
         assert found[f"i2t_{name}"] == pytest.approx(100 * theirs[measure], abs=1e-9)
 
 
-def test_ranks_of_the_best_item_alone_tell_its_reciprocal_and_nothing_of_the_others():
-    assert set(metrics.rank_metrics("i2t", Ranks.of_best(np.array([0, 3])), ALL_RANKS)) == {
-        "i2t_mrr"
-    }
-    assert METRICS["i2t_mrr"].compute(Ranks.of_best(np.array([0, 3]))) == pytest.approx(62.5)
-
-
-def test_records_do_not_have_what_their_ranks_tell():
-    ranks = {"i2t": Ranks.of_best(np.arange(4)), "t2i": Ranks.of_best(np.arange(4))}
-    assert not {f"{way}_{m.name}" for way in ranks for m in ALL_RANKS} & set(
-        metrics.retrieval_metrics(ranks)
-    )
+def test_ranks_of_the_best_item_alone_tell_its_reciprocal_and_records_nothing_of_the_others():
+    best = Ranks.of_best(np.array([0, 3]))
+    assert set(metrics.rank_metrics("i2t", best, ALL_RANKS)) == {"i2t_mrr"}
+    assert METRICS["i2t_mrr"].compute(best) == pytest.approx(62.5)
+    kept = metrics.retrieval_metrics({"i2t": best, "t2i": best})
+    assert not {f"{way}_{m.name}" for way in WAYS for m in ALL_RANKS} & set(kept)
 
 
 # Flickr8k -----------------------------------------------------------------------------------------
@@ -250,12 +235,10 @@ def test_experts_and_crowd_add_to_own_wherever_their_files_are(tmp_path, where):
     said = {("a", "b.jpg#2"): True, ("a", "c.jpg#2"): False}
     crowd = {("c", "b.jpg#2"): True, ("c", "a.jpg#2"): False}
     found = read(tmp_path)
+    (tmp_path / "without").mkdir()
+    assert read(tmp_path / "without") == {}  # own alone
     # A caption's own image is right, whatever experts say of it; all judged captions are asked.
     assert found == {"experts": own | said, "crowd": own | crowd, "both": own | said | crowd}
-
-
-def test_without_judgements_there_is_own_alone(tmp_path):
-    assert read(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -263,12 +246,11 @@ def test_without_judgements_there_is_own_alone(tmp_path):
              "a.jpg\tb.jpg#2\t3\tnan\t3", "a.jpg b.jpg#2 3 3 3", "a.jpg\tb.jpg#2\t0\t0\t0"],
 )  # fmt: skip
 def test_a_line_that_is_no_judgement_is_named(tmp_path, line):
-    (tmp_path / "ExpertAnnotations.txt").write_text(as_text(EXPERTS[:1]) + line + "\n")
+    path = tmp_path / "ExpertAnnotations.txt"
+    path.write_text(as_text(EXPERTS[:1]) + line + "\n")
     with pytest.raises(UserError, match="ExpertAnnotations.txt:2.*a test image, a test caption"):
         read(tmp_path)
-
-
-def test_a_crowd_has_votes(tmp_path):
+    path.unlink()
     (tmp_path / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#2\t0.5\t-1\t3\n")
     with pytest.raises(UserError, match="CrowdFlowerAnnotations.txt:1"):
         read(tmp_path)

@@ -18,15 +18,7 @@ from benchmark.encode import __main__ as encode
 from benchmark.features import torchvision_cnn, word2vec
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
-from benchmark.prepare.leakage import (
-    ALIKE,
-    NEAR_BITS,
-    PLAIN,
-    Picture,
-    leakage,
-    measure,
-    near_pairs,
-)
+from benchmark.prepare.leakage import ALIKE, NEAR_BITS, PLAIN, Picture, leakage, measure, near_pairs
 from benchmark.scoring import checkpoints, inputs
 from benchmark.season.parameters import FeatureSet, Params, Season, SentenceEncoder
 from benchmark.season.plugins import configured, method_of

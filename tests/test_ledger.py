@@ -28,15 +28,6 @@ from benchmark.stats.verdicts import Size
 COMMITTED = Path(__file__).parent.parent / "reports"
 
 
-def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
-    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
-    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
-    best = lines[0]
-    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
-    assert (best["gain"].value, len(lines)) == (40.0, 4)
-    assert not len(gains(told[:1]))
-
-
 def test_a_table_has_a_row_per_finding_part_and_control():
     open_ = judged("undecided", seeds=3)
     control = compared(first="C", second="D", conclusion="reversed", difference=-2.0)
@@ -118,6 +109,15 @@ def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
     assert "**Holds**: rsum +5.0" in text and "+2.0" not in text
     assert "**Holds, by less than printed**: rsum +2.0" in findings([less], ledger([less]))
     assert "Best on photographs" not in text
+
+
+def test_rows_of_two_sets_of_features_stand_with_what_they_gain():
+    told = [at_level("strong", "holds", 290.0), at_level("weak", "holds", 250.0)]
+    lines = gains([*told, season("other", judged("holds"))]).frame.to_dict("records")
+    best = lines[0]
+    assert (best["weaker features"].value, best["stronger features"].value) == (250.0, 290.0)
+    assert (best["gain"].value, len(lines)) == (40.0, 4)
+    assert not len(gains(told[:1]))
 
 
 def test_tables_and_figures_stand_with_the_pages_that_show_them():

@@ -46,8 +46,7 @@ TRIALS = trials()
 
 
 @pytest.mark.parametrize("name", TRIALS)
-def test_a_preset_keeps_the_contract(name, monkeypatch):
-    monkeypatch.setattr(check, "STEPS", 120)  # a small network learns in more steps
+def test_a_preset_keeps_the_contract(name):
     ended = check.check(TRIALS[name])
     assert [(promise, note) for promise, is_kept, note in ended if not is_kept] == []
     assert len(ended) > 5

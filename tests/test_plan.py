@@ -147,6 +147,9 @@ def test_the_sentence_has_the_fewest_seeds(capsys):
     _, rows, sentence = printed(capsys, *SPREAD, "--difference", "2")
     assert "it needs more than 100 seeds of each row" in sentence
     assert len(rows) == len(plan.SEEDS)
+    words = ("--sd-seeds", "0", *SPREAD[2:], "--difference", "20", "--seeds", "1")
+    _, rows, _ = printed(capsys, *words)
+    assert rows[0][2] == "100%"
 
 
 def test_more_images_can_leave_fewer_degrees_of_freedom(capsys):
@@ -171,15 +174,8 @@ def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin)
     assert powers[0] < 0.8 <= powers[1] and least > (margin or 0)
 
 
-def test_what_never_varies_by_its_trainings_needs_one_seed(capsys):
-    words = ("--sd-seeds", "0", *SPREAD[2:], "--difference", "20", "--seeds", "1")
-    _, rows, _ = printed(capsys, *words)
-    assert rows[0][2] == "100%"
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_what_cannot_be_planned_is_told_in_a_line():
+    for words, expected in (
         (("--sd-seeds", "2", "--difference", "9"), "--of-images, or a season"),
         ((*SPREAD, "--season", "demo", "--difference", "9"), "--of-images, or a season"),
         ((*SPREAD, "--difference", "9", "--metric", "rsun"), "a metric of records"),
@@ -193,10 +189,8 @@ def test_what_never_varies_by_its_trainings_needs_one_seed(capsys):
         (("--sd-seeds", "0", "--se-images", "0", *SPREAD[4:], "--difference", "9"), "not all 0"),
         ((*SPREAD[:2], "--se-images", "nan", *SPREAD[4:], "--difference", "9"), "deviations"),
         ((*SPREAD[:4], "--of-images", "1", "--difference", "9"), "2 or more"),
-    ],
-)
-def test_what_cannot_be_planned_is_told_in_a_line(words, expected):
-    check(refusal(plan, *words), expected=expected)
+    ):
+        check(refusal(plan, *words), expected=expected)
 
 
 class TestSeason:

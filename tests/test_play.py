@@ -210,28 +210,18 @@ def test_verify_compares_all_that_counts(tmp_path, monkeypatch):
     history = {name: values[:-1] for name, values in record.history.items()}
     write_record(new, record.model_copy(update={"metrics": metrics, "history": history}))
     assert verify.compared(old, new, None)[2].startswith("other metrics, history, (committed")
-
-
-def test_verify_compares_the_ranks_of_all_relevant_items(tmp_path, monkeypatch):
-    """Where one side knows the best ranks alone, these."""
-    monkeypatch.chdir(ROOT)
-    folders = [tmp_path / name for name in ("old", "new")]
-    kept = {
-        "first": Ranks(np.array([0, 2, 5]), np.array([2, 1])),
-        "later": Ranks(np.array([0, 3, 5]), np.array([2, 1])),
-        "more": Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])),
-        "best": Ranks.of_best(np.array([0, 5])),
-    }
-
-    def told(*names: str) -> str:
-        for folder, name in zip(folders, names, strict=True):
-            shutil.copytree("results/demo/shapes/scan_t2i_avg/0", folder, dirs_exist_ok=True)
-            write_scores(folder / RANKS, Scores(ranks={"i2t": kept[name]}))
-        return verify.compared(*folders, None)[2]
-
-    assert told("first", "first") == told("first", "best") == "identical"
-    assert told("first", "later").startswith("other ranks")
-    assert told("first", "more").startswith("other ranks")
+    # The ranks of all relevant items; where one side knows the best ranks alone, these.
+    first = Ranks(np.array([0, 2, 5]), np.array([2, 1]))
+    for kept, told in (
+        (first, "identical"),
+        (Ranks.of_best(np.array([0, 5])), "identical"),
+        (Ranks(np.array([0, 3, 5]), np.array([2, 1])), "other ranks"),
+        (Ranks(np.array([0, 2, 5, 7]), np.array([2, 2])), "other ranks"),
+    ):
+        folders = [shutil.copytree(old, tmp_path / x, dirs_exist_ok=True) for x in "ab"]
+        for folder, ranks in zip(folders, (first, kept), strict=True):
+            write_scores(folder / RANKS, Scores(ranks={"i2t": ranks}))
+        assert verify.compared(*folders, None)[2].startswith(told)
 
 
 def test_verify_runs_what_cells_need_and_nothing_that_was_made(monkeypatch):
@@ -262,24 +252,17 @@ def test_another_folder_wrong_names_and_a_second_one_are_refused(tmp_path, monke
     assert "did you mean shapes-scan_t2i_avg-0?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "options, expected",
-    [
-        (["--gpus", "a"], "--gpus: expected numbers of GPUs"),
-        (["--gpus", "0;1"], "--gpus: expected numbers of GPUs"),
-        (["--gpus", "-1"], "--gpus: expected numbers of GPUs"),
-        (["--gpus", "0,,0"], "--gpus: expected numbers of GPUs"),
-        (["--gpus", "99"], "device 'cuda:99': expected a CUDA device"),
-        (["--jobs", "0"], "--jobs: expected 1 or more"),
-    ],
-)
-def test_options_of_play_and_verify_are_refused_in_a_line(options, expected, monkeypatch, capsys):
+def test_options_of_play_and_verify_are_refused_in_a_line(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    verbs = ("play", "verify") if options[0] == "--jobs" else ("play",)
-    for verb in verbs:
-        assert main([verb, "demo", *options]) == 2
+    for value in ("a", "0;1", "-1", "0,,0", "99"):
+        assert main(["play", "demo", "--gpus", value]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert expected in line
+        unknown = "device 'cuda:99': expected a CUDA device"
+        assert (unknown if value == "99" else "--gpus: expected numbers of GPUs") in line
+    for verb in ("play", "verify"):
+        assert main([verb, "demo", "--jobs", "0"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "--jobs: expected 1 or more" in line
 
 
 @pytest.mark.slow

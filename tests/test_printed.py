@@ -74,9 +74,6 @@ def test_a_number_with_fewer_decimals_stands_for_those_that_round_to_it(told):
     known = {value for *_, value in every_number() if 57.5 <= value <= 58.5}
     found = {float(n) for line in told("58") for n in re.findall(r" (\d+\.\d+)(?=,|$)", line)}
     assert len(known) > 2 and found == known
-
-
-def test_the_sum_of_recalls_is_found(told):
     assert told("446.2")[0] == (
         "scan/1, flickr30k/test, SCAN t-i AVG, lambda1 = 9 (scan_t2i_avg): rsum 446.2"
     )
@@ -90,6 +87,10 @@ def test_of_a_number_that_nobody_prints_the_nearest_one_is_told(tmp_path, monkey
     told = refusal(printed, "18.4")
     check(told, expected="a printed number", found="18.4; nearest is ")
     assert abs(float(told.found.split()[-1]) - 18.4) == pytest.approx(nearest)
+    monkeypatch.chdir(tmp_path)
+    check(refusal(printed, "scan_t2i_avgg"), found="did you mean scan_t2i_avg?")
+    check(refusal(printed, " "), expected="a printed number")
+    check(refusal(printed, "9" * 400), expected="a printed number")
 
 
 @pytest.mark.parametrize(
@@ -111,13 +112,6 @@ def test_a_name_finds_its_rows(told, wanted, begins):
     if wanted == "SCAN":  # those of others, which it cites, are left out
         known = papers()["scan"].tables.values()
         assert len(lines) == sum(len(r.numbers) for of in known for r in of.rows if r.preset) > 25
-
-
-def test_what_is_in_no_table_is_told_in_a_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    check(refusal(printed, "scan_t2i_avgg"), found="did you mean scan_t2i_avg?")
-    check(refusal(printed, " "), expected="a printed number")
-    check(refusal(printed, "9" * 400), expected="a printed number")
 
 
 def test_what_was_measured_stands_once_for_each_preset_and_place(played, told):

@@ -89,25 +89,12 @@ def scored(params: Params):
     return trained, on_split, model_scores.score(on_split.model, on_split.inputs)
 
 
-def test_a_text_is_scored_as_the_caption_that_it_is(scan):
+def test_a_text_is_scored_as_the_caption_that_it_is_and_the_best_images_are_told(scan, capsys):
     trained, on_split, matrix = scored(scan)
     for caption in (0, 4):
         text = on_split.texts[caption].upper()
         scores = query.score_text(scan, trained, on_split, prepared_tables.read("tiny"), text)
         torch.testing.assert_close(scores, matrix[:, caption])
-
-
-def refused_by(*words: str):
-    """None, or the error that the command ends with."""
-    try:
-        raise refusal(query, "scan", *words)
-    except pytest.fail.Exception:
-        return None
-    except ValueError as error:
-        return error
-
-
-def test_the_best_images_are_told(scan, capsys):
     assert refused_by("a red zebra", "--top", "3") is None
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "not known: zebra"
@@ -120,6 +107,16 @@ def test_the_best_images_are_told(scan, capsys):
         own = captions["image_id"] == file
         assert rank == f"{number}." and text == captions.loc[own, "text"].iloc[0]
     assert scores == sorted(scores, reverse=True)
+
+
+def refused_by(*words: str):
+    """None, or the error that the command ends with."""
+    try:
+        raise refusal(query, "scan", *words)
+    except pytest.fail.Exception:
+        return None
+    except ValueError as error:
+        return error
 
 
 def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
@@ -138,9 +135,8 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
+def test_what_cannot_be_asked_is_refused(scan):
+    for words, found in (
         (("zebra quagga",), "'zebra quagga'"),
         ((" ",), "' '"),
         (("a dog", "--image", "x.png"), "both"),
@@ -149,8 +145,6 @@ def test_the_best_captions_of_an_image_are_told(scan, capsys, monkeypatch):
         (("a dog", "--dataset", "other"), "no such key"),
         (("a dog", "--seed", "7"), "no such key"),
         (("a dog", "--top", "0"), "0"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(scan, words, found):
-    assert found in refused_by(*words).found
+    ):
+        assert found in refused_by(*words).found
     assert "did you mean scan?" in refusal(query, "scam", "a dog").found

@@ -36,7 +36,6 @@ from benchmark.report.pages.paper_tables import paper_table
 from benchmark.report.tables import FORMATS
 from benchmark.scoring.metrics import retrieval_metrics
 from benchmark.season.parameters import DatasetSettings, Params
-from benchmark.stats.verdicts import Conclusion
 from seasons import params_of
 
 IMAGES, CAPTIONS, PHRASES = 8, 16, 16
@@ -74,11 +73,8 @@ def prepare(dataset: str) -> dict:
     given = {"owners": OWNER, "texts": texts, "groups": people, "phrases": OWNER}
     facts |= FACTS[dataset]
     folder = report_seasons.prepare(dataset, has_images=dataset != "coco", **given, **facts)
-    add_column(
-        folder / "regions.parquet",
-        "phrase",
-        [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)],
-    )
+    phrases = [f"{dataset} phrase {number} {HOSTILE}" for number in range(PHRASES)]
+    add_column(folder / "regions.parquet", "phrase", phrases)
     for corner, value in zip(("x0", "y0", "x1", "y1"), TRUE, strict=True):
         add_column(folder / "regions.parquet", corner, [value] * PHRASES)
     seal_tables(dataset)
@@ -126,15 +122,9 @@ def retriever(
 def localiser(dataset: str, preset: str, ranks: np.ndarray, seed: int = 0) -> Outcome:
     recalls = {f"p2r_r{k}": 100 * float(np.mean(ranks < k)) for k in (1, 5, 10)}
     more = {"p2r_medr": 1, "p2r_meanr": 2.0, "p2r_bound": 87.5, "p2r_chance_r1": 12.5}
-    played = cell(
-        dataset,
-        preset,
-        seed,
-        task="localisation",
-        phrases=PHRASES,
-        metrics=recalls | more | {"rsum": sum(recalls.values())},
-        seconds={"per_pair": 2e-6},
-    )
+    metrics = recalls | more | {"rsum": sum(recalls.values())}
+    facts = {"task": "localisation", "phrases": PHRASES, "metrics": metrics}
+    played = cell(dataset, preset, seed, seconds={"per_pair": 2e-6}, **facts)
     builders.write_ranks(played.folder, {"p2r": ranks})
     boxes = np.where((ranks == 0)[:, None], TRUE, WRONG).astype(np.float32)
     builders.write_arrays(played.folder, "samples", p2r_boxes=boxes)
@@ -183,21 +173,14 @@ def make_boards() -> list[Board]:
         standing([retriever("scenes", "two_branch_weighted", both(0), FOUND, alpha=0.3)], "Both"),
         standing([lost("scenes", "two_branch_phrase_single")], "Lost"),
     ]
-    return [
-        Board(dataset="scenes", card=cards["scenes"], rows=scenes),
-        Board(dataset="people", card=cards["people"], rows=[standing([people], "Searcher")]),
-        Board(dataset="coco", card=cards["coco"], rows=[standing([in_folds], "Folded")]),
-        Board(
-            dataset="phrases",
-            card=cards["phrases"],
-            rows=[standing([localiser("phrases", BEST, GOOD)], "Only")],
-        ),
-        Board(
-            dataset="nothing",
-            card=cards["nothing"],
-            rows=[standing([lost("nothing", BEST)], "Lost")],
-        ),
-    ]
+    rows = {
+        "scenes": scenes,
+        "people": [standing([people], "Searcher")],
+        "coco": [standing([in_folds], "Folded")],
+        "phrases": [standing([localiser("phrases", BEST, GOOD)], "Only")],
+        "nothing": [standing([lost("nothing", BEST)], "Lost")],
+    }
+    return [Board(dataset=name, card=cards[name], rows=of) for name, of in rows.items()]
 
 
 @pytest.fixture(scope="module")
@@ -209,12 +192,8 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
         conclude_from_few(patch)
         boards = make_boards()
         patch.setattr(report, "read_boards", lambda _: boards)
-        pictures = figure_listing.figures
-        patch.setattr(
-            figure_listing,
-            "figures",
-            lambda section, inputs: pictures(section, inputs) if is_drawn(section, inputs) else (),
-        )
+        figures = figure_listing.figures
+        patch.setattr(figure_listing, "figures", lambda *of: figures(*of) if is_drawn(*of) else ())
         report.write_report(params())
         write_ledger()
         first = contents(FOLDER)
@@ -275,6 +254,7 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     ranked = rows(section(text, "## Result"))
     assert [row["preset"] for row in ranked] == ["Both", "Whole"]
     assert [row["rsum"] for row in ranked] == ["600.0", "400.0"]
+    assert "the dataset came as features" in page("datasets/coco.md")
     assert {row["preset"] for row in rows(section(text, "## Cost"))} == {"Both", "Whole"}
     plots = pd.read_csv(FOLDER / "plots/leaderboard.csv")
     assert list(plots[plots["dataset"] == "scenes"]["rsum"]) == [600.0, 400.0]
@@ -283,13 +263,16 @@ def test_sentences_and_phrases_are_never_in_one_table(boards):
     assert failed["reason"] == " ".join(HOSTILE.split())
 
 
-def test_twins_within_test_and_another_release_are_told(boards):
+def test_twins_within_test_another_release_and_folds_are_told(boards):
     text = page("datasets/scenes.md")
     result = section(text, "## Result")
     assert "3 images and 2 captions of test are equal, or nearly equal, to another one" in result
     assert {"W", "V"} <= set(rows(result)[0]["flags"])  # its rsum is 600, too
     assert "The images are small" in section(text, "## What to know of each row")
-    assert "nearly equal" not in page("datasets/people.md")
+    assert "nearly equal" not in page("datasets/people.md") and "folds" not in text
+    # 80 and 60: 70 and a sample standard deviation of 20 / sqrt(2).
+    (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
+    assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
 
 
 def test_tables_1_2_and_5_are_filled(boards):
@@ -302,62 +285,46 @@ def test_tables_1_2_and_5_are_filled(boards):
     assert found == {"1": {25.0, 75.0}, "2": {400.0}, "5": {400.0, 600.0}}
 
 
-class TestPhraseImages:
-    def test_they_stand_where_they_may_be_published(self, boards):
-        text = section(page("datasets/scenes.md"), "### Phrases and boxes")
-        assert "figures/scenes-phrases." in text and "scenes phrase 1" in text
-        (missed,) = [line for line in text.splitlines() if "phrases-missed" in line]
-        numbers = re.findall(r"scenes phrase (\d+) ", missed)
-        assert numbers == ["12", "13", "14", "15"]  # the last four of sixteen
-
-    def test_else_they_stay_on_the_machine(self, boards):
-        assert not list((FOLDER / "figures").glob("phrases-phrases*"))
-        assert list((FOLDER / "local/phrases").glob("phrases-phrases.*"))
-        assert "(../local/phrases.md)" in page("datasets/phrases.md")
-        for path, data in contents(FOLDER).items():
-            assert "/local/" in path or b"phrases phrase" not in data, path
+def test_images_of_phrases_stand_where_they_may_be_published_and_else_stay_here(boards):
+    text = section(page("datasets/scenes.md"), "### Phrases and boxes")
+    assert "figures/scenes-phrases." in text and "scenes phrase 1" in text
+    (missed,) = [line for line in text.splitlines() if "phrases-missed" in line]
+    numbers = re.findall(r"scenes phrase (\d+) ", missed)
+    assert numbers == ["12", "13", "14", "15"]  # the last four of sixteen
+    assert not list((FOLDER / "figures").glob("phrases-phrases*"))
+    assert list((FOLDER / "local/phrases").glob("phrases-phrases.*"))
+    assert "(../local/phrases.md)" in page("datasets/phrases.md")
+    for path, data in contents(FOLDER).items():
+        assert "/local/" in path or b"phrases phrase" not in data, path
 
 
-class TestPersons:
-    def test_images_of_the_person_are_relevant(self, boards):
-        text = section(page("datasets/people.md"), "### Hits and misses")
-        assert "Image to captions" not in text
-        files = re.findall(r"\((\S+-found\.png)\)", text)
-        assert len(files) == 6  # three hits and three misses
-        for file in files:
-            with Image.open(FOLDER / "datasets" / file) as images:
-                edge = np.asarray(images)[0]
-            assert len(edge) % 2 == 0 and len(edge) > 128  # two images
-            assert (edge == ImageColor.getrgb("#009E73")).all()  # both have the green frame
+def test_images_of_a_person_are_relevant(boards):
+    text = section(page("datasets/people.md"), "### Hits and misses")
+    assert "Image to captions" not in text
+    files = re.findall(r"\((\S+-found\.png)\)", text)
+    assert len(files) == 6  # three hits and three misses
+    for file in files:
+        with Image.open(FOLDER / "datasets" / file) as images:
+            edge = np.asarray(images)[0]
+        assert len(edge) % 2 == 0 and len(edge) > 128  # two images
+        assert (edge == ImageColor.getrgb("#009E73")).all()  # both have the green frame
 
 
-def test_means_over_folds_stand_with_their_spread(boards):
-    """80 and 60: 70 and a sample standard deviation of 20 / sqrt(2)."""
-    (row,) = rows(section(page("datasets/coco.md"), "## 1K, mean of 2 folds"))
-    assert row["i2t R@1"].replace("\xa0", " ") == "70.0 \N{PLUS-MINUS SIGN} 14.1"
-    assert "folds" not in page("datasets/scenes.md")
-    assert "the dataset came as features" in page("datasets/coco.md")
-
-
-class TestOnlyPhrases:
-    def test_nothing_of_retrieval_is_there(self, boards):
-        text = page("datasets/phrases.md")
-        for head in ("## Result", "## Cost", "## Over seeds", "### Hits and misses"):
-            assert head not in text
-        on_first = section(page("README.md"), "## The phrases: localising phrases")
-        assert "Best at localising phrases: **Only**" in on_first
-
-    def test_where_all_failed_that_is_said(self, boards):
-        (row,) = rows(page("datasets/nothing.md"), "status")
-        assert (row["preset"], row["status"]) == ("Lost", "failed")
-        assert "No preset has a result." in page("README.md")
+def test_of_phrases_alone_or_of_nothing_no_table_of_retrieval_is_there(boards):
+    text = page("datasets/phrases.md")
+    for head in ("## Result", "## Cost", "## Over seeds", "### Hits and misses"):
+        assert head not in text
+    on_first = section(page("README.md"), "## The phrases: localising phrases")
+    assert "Best at localising phrases: **Only**" in on_first
+    (row,) = rows(page("datasets/nothing.md"), "status")
+    assert (row["preset"], row["status"]) == ("Lost", "failed")
+    assert "No preset has a result." in page("README.md")
 
 
 def test_claims_on_phrases_have_verdicts(boards):
     verdicts = {verdict.claim.id: verdict for verdict in claims.verdicts(boards["scenes"])}
     failed = verdicts["localisation_nonlinear_helps"]
-    assert failed.conclusion == Conclusion.NOT_RUN
-    assert failed.reason.startswith("Lost: failed: ")
+    assert failed.conclusion == "not run" and failed.reason.startswith("Lost: failed: ")
     assert verdicts["regions_barely_help"].pairs[0].comparison.difference == 200.0
 
 

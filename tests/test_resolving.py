@@ -80,15 +80,6 @@ def test_cells_are_fed_what_their_options_ask_for(staged):
     assert {e.kind for e in params.feature_sets.values()} == {"pictures", "words"}
 
 
-def test_a_preset_goes_on_from_the_checkpoint_of_its_seed(staged):
-    params = resolve("try", season(presets=["second"]), staged)
-    for dataset in ("drawn", "folder"):
-        for seed in (0, 3):
-            cell = params.cells[f"{dataset}-second-{seed}"]
-            assert cell.start == params.cells[f"{dataset}-first-{seed}"].checkpoint
-    assert params.cells["drawn-first-0"].start is None
-
-
 @pytest.mark.parametrize("name", season_names())
 def test_every_season_resolves_to_cells_that_can_be_configured(name):
     params = committed(name)
@@ -151,7 +142,7 @@ def test_other_settings_have_another_folder(settings, slug):
     assert settings.slug == slug
 
 
-def test_features_of_the_network_of_a_dataset_may_stand_beside_it(staged):
+def test_features_of_a_network_may_stand_beside_it_and_more_regions_be_needed(staged):
     image = ImageEncoder(network="squeezenet1_1", features="squeezenet1_1.npy", pixels=64)
     params = resolve("try", with_dataset(season(presets=[SCAN]), "folder", image=image), staged)
     taken = by_folder(params)[params.cells[f"folder-{SCAN}-0"].images].image
@@ -160,6 +151,11 @@ def test_features_of_the_network_of_a_dataset_may_stand_beside_it(staged):
         "squeezenet1_1.npy",
         0,
     )
+    known = staged | {"fine": ("scan", Preset(title="Fine", grid=7))}
+    params = resolve("try", season(presets=[SCAN, "fine"]), known)
+    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
+    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
+    assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_the_network_of_the_paper_may_be_asked_for(staged):
@@ -182,14 +178,6 @@ def test_the_network_of_the_paper_may_be_asked_for(staged):
     error = refused(on.model_copy(update={"presets": ["nameless"]}), known)
     assert error.where == "season try: datasets.folder: network: as in paper"
     assert "Nameless" in error.expected
-
-
-def test_a_preset_may_need_more_regions_than_the_season_has(staged):
-    known = staged | {"fine": ("scan", Preset(title="Fine", grid=7))}
-    params = resolve("try", season(presets=[SCAN, "fine"]), known)
-    assert params.cells["folder-fine-0"].images == "data/features/folder/mobilenet_v2_64_g7"
-    assert params.cells[f"folder-{SCAN}-0"].images == "data/features/folder/mobilenet_v2_64_g2"
-    assert params.feature_sets["folder-mobilenet_v2_64_g7"].image.grid == 7
 
 
 def test_localisation_reads_phrases_and_proposals():
@@ -215,7 +203,7 @@ def test_localisation_reads_phrases_and_proposals():
 # Which presets and seeds ------------------------------------------------------------------------
 
 
-def test_a_dataset_may_have_some_of_the_presets(staged):
+def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(staged):
     some = with_dataset(season(presets=["first", "second", SCAN]), "folder", presets=["scan_*"])
     params = resolve("try", some, staged)
     assert {c.preset for c in params.cells.values() if c.dataset == "folder"} == {SCAN}
@@ -223,20 +211,11 @@ def test_a_dataset_may_have_some_of_the_presets(staged):
     some = with_dataset(some, "drawn", presets=["!scan_*"])
     params = resolve("try", some, staged)
     assert [c.preset for c in params.cells.values() if c.dataset == "drawn"] == [
-        *("first", "first", "second", "second"),
+        *("first", "first", "second", "second")
     ]
     error = refused(with_dataset(some, "folder", presets=["second"]), staged)
     assert error.where == "season try: second"
     assert error.expected.startswith("first, which it needs, on folder")
-
-
-def test_an_unknown_preset_is_told_which_may_be_meant():
-    error = refused(season(presets=[SCAN, "scan_t2i_avgg"]))
-    assert error.where == "season try: presets"
-    assert "did you mean scan_t2i_avg?" in error.found and "list presets" in error.do
-
-
-def test_costly_presets_may_have_fewer_seeds(staged):
     of = {"*st": [0], "staged.py": [0, 3], "sec*": [0]}
     params = resolve("try", season(presets=["first", "second", SCAN], seeds_of=of), staged)
     played = {(cell.preset, cell.seed) for cell in params.cells.values()}
@@ -307,8 +286,24 @@ def test_what_papers_set_otherwise_on_a_dataset_is_no_cut_of_the_budget():
     assert error.found == "'cyclemash' (did you mean cyclematch?)"
 
 
-def test_an_encoder_that_is_none_is_refused():
-    """Its module would be looked for hours later, and misspelt settings would count for nothing."""
+def test_a_fusion_is_of_scores_that_its_members_have_here():
+    options = {"cyclematch": {"variant": "latent"}}
+    tried = season(presets=["cyclematch_adaptive"])
+    scaled = tried.model_copy(update={"options": options})
+    for wrong in (scaled, with_dataset(tried, "folder", changes=options)):
+        error = refused(wrong)
+        assert error.where == "season try: cyclematch_adaptive"
+        assert error.expected == "a score of cyclematch: latent"
+    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
+    error = refused(season(presets=["parts", "cyclematch"]), known)
+    assert error.where == "season try: parts"
+    assert error.expected == "a score of cyclematch: visual, textual, latent"
+
+
+def test_an_option_or_encoder_that_is_none_is_refused_before_anything_runs(staged):
+    error = refused(season(presets=["first"], options={"f*": {"epoch": 5}}), staged)
+    assert error.where == "preset first: option 'epoch'" and "one of stage" in error.expected
+    # Its module would be looked for hours later, and misspelt settings would count for nothing.
     tried = {f"sentence_of.{TWO_BRANCH}": season(sentence_of={TWO_BRANCH: "hglm"})}
     for field in ("sentence", "phrases"):
         settings = {field: {"hglm": SentenceEncoder()}}
@@ -319,33 +314,7 @@ def test_an_encoder_that_is_none_is_refused():
         assert error.expected == "one of bilstm_max, hglmm, mean_words, tfidf, transformer"
 
 
-def test_a_fusion_is_of_the_scores_that_its_members_have_here():
-    options = {"cyclematch": {"variant": "latent"}}
-    tried = season(presets=["cyclematch_adaptive"])
-    scaled = tried.model_copy(update={"options": options})
-    for wrong in (scaled, with_dataset(tried, "folder", changes=options)):
-        error = refused(wrong)
-        assert error.where == "season try: cyclematch_adaptive"
-        assert error.expected == "a score of cyclematch: latent"
-
-
-def test_an_option_that_is_none_is_refused_before_anything_runs(staged):
-    error = refused(season(presets=["first"], options={"f*": {"epoch": 5}}), staged)
-    assert error.where == "preset first: option 'epoch'" and "one of stage" in error.expected
-
-
 # Fusions ----------------------------------------------------------------------------------------
-
-
-def test_a_fusion_names_the_folders_of_its_members():
-    params = resolve("try", season(presets=[SCAN, FUSION, "scan_i2t_lse"]))
-    fusion = params.fusions["folder-scan_t2i_avg_i2t_lse-3"]
-    members = [params.cells[f"folder-{name}-3"].folder for name in (SCAN, "scan_i2t_lse")]
-    assert (fusion.how, fusion.members, fusion.parts) == ("average", members, ["", ""])
-    assert fusion.folder == "results/try/folder/scan_t2i_avg_i2t_lse/3"
-    assert fusion.precision == "float32"
-    assert len(params.fusions) == 4
-    assert not set(params.fusions) & set(params.cells)
 
 
 def test_a_fusion_may_be_of_parts_of_scores(staged):
@@ -357,27 +326,17 @@ def test_a_fusion_may_be_of_parts_of_scores(staged):
     assert (three.members, three.parts) == ([first, second, second], ["", "", "latent"])
 
 
-@pytest.mark.parametrize(
-    ("how", "members"),
-    [
+def test_a_fusion_of_different_tasks_is_refused():
+    tasks = {"average": "retrieval", "adaptive": "retrieval", "weighted": "localisation"}
+    for how, members in (
         ("average", ["cca_phrases", "two_branch_phrase_augmented"]),
         ("adaptive", [TWO_BRANCH, "cca_phrases"]),
         ("weighted", ["two_branch_phrase_augmented"]),
         ("weighted", ["two_branch_phrase_augmented", TWO_BRANCH]),
         ("weighted", [TWO_BRANCH, SCAN]),
-    ],
-)
-def test_a_fusion_of_different_tasks_is_refused(how, members):
-    known = known_with(mixed=Preset(title="Mixed", fuse=Fuse(how=how, of=members)))
-    error = refused(season(presets=["mixed", *members]), known)
-    expected = "retrieval, localisation" if how == "weighted" else "retrieval, retrieval"
-    assert error.where == "season try: mixed"
-    if len(members) == 2:
-        assert error.expected == f"presets of {expected} for how: {how}"
-
-
-def test_a_fusion_names_scores_that_the_method_declares():
-    known = known_with(parts=Preset(title="P", fuse=Fuse(how="average", of=["cyclematch:sound"])))
-    error = refused(season(presets=["parts", "cyclematch"]), known)
-    assert error.where == "season try: parts"
-    assert error.expected == "a score of cyclematch: visual, textual, latent"
+    ):
+        known = known_with(mixed=Preset(title="Mixed", fuse=Fuse(how=how, of=members)))
+        error = refused(season(presets=["mixed", *members]), known)
+        assert error.where == "season try: mixed"
+        if len(members) == 2:
+            assert error.expected == f"presets of retrieval, {tasks[how]} for how: {how}"

@@ -154,6 +154,8 @@ def test_correlation_is_pearsons():
         for j in range(5):
             expected = pearsonr(vectors[i].double(), vectors[j].double()).statistic
             assert correlations[i, j] == pytest.approx(expected, abs=1e-3)
+    correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1
 
 
 def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
@@ -176,17 +178,9 @@ def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
         "weights_outside": pytest.approx((count - inside) / count),
     }
     assert figure_samples.sampled({"scores": np.zeros((2, 3))}) == {}
-
-
-def test_correlations_are_means_over_pairs_of_two_different_images():
     before, after = np.array([[1, 0.2], [0.4, 1]]), np.array([[1, np.nan], [np.nan, 1]])
     found = figure_samples.sampled({"correlation_before": before, "correlation_after": after})
     assert found == {"correlation_before": pytest.approx(0.3)}
-
-
-def test_a_vector_of_equal_numbers_correlates_with_nothing():
-    correlations = figure_samples.correlation(torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
-    assert np.isnan(correlations[0]).all() and correlations[1, 1] == 1
 
 
 def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
@@ -212,14 +206,9 @@ def test_a_model_of_vectors_leaves_correlations_a_map_and_words():
     }
     assert samples["tsne_joint"].shape == (2 * IMAGES, 2)
     assert samples["correlation_before"].tolist() == figure_samples.correlation(features()).tolist()
-
-
-def test_named_scores_name_the_spaces():
     samples = figure_samples.of_model(on_split(Spaces, offers={"scores": ("near", "far")}))
     assert {key for key in samples if key.startswith("tsne")} == {"tsne_near", "tsne_far"}
 
-
-def test_points_that_coincide_have_no_map():
     class Collapsed(Bag):
         def encode_images(self, images):
             return (torch.ones(len(images), SIZE),)

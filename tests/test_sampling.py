@@ -63,16 +63,11 @@ def test_siblings_are_uniform():
     assert chi_square < 60  # 24 degrees of freedom: above 60 once in 15,000 correct samplers
 
 
-def test_a_last_batch_of_one_row_is_dropped():
-    owners = np.arange(9)
-    assert [len(rows) for rows in epoch(owners, 4)] == [4, 4]
-    assert [len(rows) for rows in epoch(owners, 7)] == [7, 2]
-
-
 def test_a_last_batch_of_one_drawn_caption_is_dropped_with_its_siblings():
     """Its rows all show one image: no negative, and batch statistics of a single picture."""
-    owners = np.repeat(np.arange(3), 3)
-    assert [len(rows) for rows in epoch(owners, 4, 2)] == [8, 8]
+    assert [len(rows) for rows in epoch(np.arange(9), 4)] == [4, 4]
+    assert [len(rows) for rows in epoch(np.arange(9), 7)] == [7, 2]
+    assert [len(rows) for rows in epoch(np.repeat(np.arange(3), 3), 4, 2)] == [8, 8]
 
 
 # One caption of every image -------------------------------------------------------------------

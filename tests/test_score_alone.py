@@ -54,9 +54,9 @@ def score(*words: object, dataset: str = "folder", path: Path | str = "notes.jso
     return main(["score", *given, *map(str, words)])
 
 
-def stops(capsys, call, said: str) -> None:
+def stops(capsys, said: str, *words: object, **facts: str) -> None:
     """The command stops with one line that says this."""
-    assert call() == 2
+    assert score(*words, **facts) == 2
     told = capsys.readouterr().err
     assert said in told and len(told.splitlines()) == 1
 
@@ -141,34 +141,26 @@ def test_tensors_halves_and_repeated_rows_give_the_same(capsys):
     assert re.findall(r"R@1 +([\d.]+)", capsys.readouterr().out)
 
 
-def test_coco_needs_all_its_test_images(capsys):
-    path = karpathy("dataset_coco.json")
-    stops(capsys, lambda: score(dataset="mscoco", path=path), "5000 test images, found 40")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_scored_is_refused_in_one_line(capsys):
+    own()
+    pair = ("--images", "a.npy", "--captions", "b.npy")
+    for words, said in (
         (("--items", "items"), "--items: expected no --annotations"),
         (("--name", "x", "--ranks", "r.csv"), "--name: expected no --annotations"),
         (("--images", "a.npy"), "--images with --captions, or --matrix, or --ranks"),
-        (("--images", "a.npy", "--captions", "b.npy", "--out", "r.csv"), "a .parquet file"),
-        (("--images", "b.npy", "--captions", "b.npy"), "expected the 40 images of test, found 200"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused_in_one_line(capsys, words, said):
-    own()
-    stops(capsys, lambda: score(*words), said)
-
-
-def test_other_objects_than_tensors_are_refused(capsys):
-    own()
-    torch.save({"captions": [1, 2]}, "b.pt")
-    stops(capsys, lambda: score("--images", "a.npy", "--captions", "b.pt"), "plain tensors")
-
-
-def test_annotations_that_are_not_there(capsys):
-    stops(capsys, lambda: score(path="none.json"), "none.json: expected a file of annotations")
+        ((*pair, "--out", "r.csv"), "a .parquet file"),
+        (("--images", "b.npy", *pair[2:]), "expected the 40 images of test, found 200"),
+    ):
+        stops(capsys, said, *words)
+    torch.save({"captions": [1, 2]}, "b.pt")  # other objects than tensors
+    stops(capsys, "plain tensors", *pair[:3], "b.pt")
+    torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")  # larger than what it holds
+    stops(capsys, "huge.pt", "--images", "huge.pt", *pair[2:])
+    stops(capsys, "none.json: expected a file of annotations", path="none.json")
+    path = karpathy("dataset_coco.json")
+    stops(capsys, "5000 test images, found 40", dataset="mscoco", path=path)
+    Path("README.md").write_text("nothing of this kind")
+    stops(capsys, "annotations as dataset_coco", dataset="mscoco", path="README.md")
 
 
 def test_ranks_tell_what_they_reach_and_no_more(capsys):
@@ -194,15 +186,3 @@ def test_ranks_tell_what_they_reach_and_no_more(capsys):
     assert told.count("R@10") == 2 and "MRR" not in told and "mAP" not in told
     kept = pd.read_parquet("r.parquet")
     assert kept["rank"].tolist() == table["rank"].tolist()
-
-
-def test_another_file_than_the_annotations_is_refused(capsys):
-    karpathy("dataset_coco.json")
-    Path("README.md").write_text("nothing of this kind")
-    stops(capsys, lambda: score(dataset="mscoco", path="README.md"), "annotations as dataset_coco")
-
-
-def test_a_tensor_that_is_larger_than_what_it_holds_is_refused(capsys):
-    own()
-    torch.save(torch.zeros(1).expand(10**5, 10**4), "huge.pt")
-    stops(capsys, lambda: score("--images", "huge.pt", "--captions", "b.npy"), "huge.pt")

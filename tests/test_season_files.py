@@ -43,36 +43,28 @@ def test_all_may_be_asked_for_in_a_file(tmp_path):
     assert error.value.where.startswith(f"{path}: presets") and error.value.found == "'some'"
 
 
+NONE, GIRD = "datasets: {}\n", "datasets: {a: {image: {gird: 2}}}\nseeds: [0]\n"
+UP = "datasets: {a: {reader: ../x}}\nseeds: [0]\n"
+
+
 @pytest.mark.parametrize(
     ("text", "where", "expected", "found"),
     [
         ("title: [", "", "YAML", "something else (while parsing"),
         ("- a\n- b\n", "", "a mapping", "list"),
-        (f"{START}datasets: {{}}\n", ": seeds", "", ""),
-        (f"{START}datasets: {{}}\nseeds: [0]\nepochs: 3\n", ": epochs", "seeds_of", "an unknown"),
-        (
-            f"{START}datasets: {{a: {{image: {{gird: 2}}}}}}\nseeds: [0]\n",
-            ": datasets.a.image.gird",
-            "",
-            "",
-        ),
-        (
-            f"{START}datasets: {{a: {{reader: ../x}}}}\nseeds: [0]\n",
-            ": datasets.a.reader",
-            "pattern",
-            "'../x'",
-        ),
-        (f"{START}datasets: {{}}\nseeds: [one]\n", ": seeds.0", "integer", "'one'"),
+        (f"{START}{NONE}", ": seeds", "", ""),
+        (f"{START}{NONE}seeds: [0]\nepochs: 3\n", ": epochs", "seeds_of", "an unknown"),
+        (f"{START}{GIRD}", ": datasets.a.image.gird", "", ""),
+        (f"{START}{UP}", ": datasets.a.reader", "pattern", "'../x'"),
+        (f"{START}{NONE}seeds: [one]\n", ": seeds.0", "integer", "'one'"),
     ],
 )
 def test_a_bad_season_file_is_refused_with_the_place(tmp_path, text, where, expected, found):
     path = tmp_path / "try.yaml"
     path.write_text(text)
-    with pytest.raises(UserError) as error:
+    with refused(f"{path}{where}", expected) as caught:
         read_season(str(path))
-    assert error.value.where == f"{path}{where}"
-    assert expected in error.value.expected and error.value.found.startswith(found)
-    assert error.value.do and "\n" not in str(error.value)
+    assert caught.value.found.startswith(found) and caught.value.do
 
 
 def test_no_code_of_a_season_file_is_run(tmp_path):

@@ -78,27 +78,23 @@ class TestEstimates:
             assert estimate.interval == pytest.approx(tuple(test.confidence_interval(0.95)))
             assert estimate.p() == pytest.approx(test.pvalue)
 
-    def test_the_interaction_is_counted_once(self):
+    def test_the_interaction_is_counted_once_and_a_spread_below_it_adds_nothing(self):
         """Images 4, of which 1 is the interaction of three trainings; the spread leaves 5 - 3."""
         part = own(3, 5.0, interaction=3.0)
         estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
         assert estimate.error**2 == pytest.approx(4.0 + (5.0 - 3.0) / 3)
         freedom = (4 + 2 / 3) ** 2 / (4**2 / 49 + (5 / 3) ** 2 / 2)
         assert estimate.freedom == pytest.approx(freedom)
-
-    def test_a_spread_below_its_interaction_adds_nothing(self):
         part = own(3, 2.0, interaction=3.0)
         estimate = significance.on_other_images(0.0, doubt(part, images=4.0, inside=1.0))
         assert estimate.error == pytest.approx(2.0)
         assert estimate.freedom >= 2
 
-    def test_on_the_test_set_only_trainings_count(self):
+    def test_on_the_test_set_only_trainings_count_and_equal_seeds_vary_less(self):
         part = own(4, 5.0, interaction=3.0)
         estimate = significance.on_test_set(1.0, doubt(part, images=40.0, inside=0.75))
         assert (estimate.error**2, estimate.freedom) == (pytest.approx(5 / 4), 3)
-
-    def test_trainings_that_equal_seeds_make_alike_vary_less(self):
-        """The interaction of the difference is 0.1, that of two presets would be 2."""
+        # The interaction of the difference is 0.1, that of two presets would be 2.
         part = SeedPart((3, 3), 3.0, 3.0, 20, is_own=False)
         here = significance.on_test_set(1.0, doubt(part, images=0.5, inside=0.1))
         assert here.error**2 == pytest.approx(0.1)
@@ -114,12 +110,12 @@ class TestEstimates:
         assert elsewhere.interval[0] <= here.interval[0] <= here.interval[1]
         assert here.interval[1] <= elsewhere.interval[1]
 
-    def test_without_spread_there_is_no_estimate(self):
+    def test_without_spread_there_is_no_estimate_and_of_unknown_trainings_none_on_the_test_set(
+        self,
+    ):
         assert significance.on_other_images(6.0, doubt(own(3, 0.0))) is None
         assert significance.on_test_set(6.0, doubt(own(3, 0.0), images=2.0)) is None
         assert significance.on_other_images(6.0, doubt()) is None
-
-    def test_of_unknown_trainings_nothing_is_said_on_the_test_set(self):
         assert significance.on_test_set(6.0, doubt(images=2.0)) is None
         assert significance.on_other_images(6.0, doubt(images=4.0)).error == 2.0
 
@@ -137,14 +133,12 @@ class TestEstimates:
 
 class TestScoreInterval:
     @pytest.mark.parametrize(("hits", "queries"), [(0, 100), (1, 100), (37, 100), (100, 100)])
-    def test_without_clusters_it_is_wilsons(self, hits, queries):
+    def test_it_is_wilsons_and_twice_the_variance_is_half_the_queries(self, hits, queries):
         share = hits / queries
         variance = 100**2 * share * (1 - share) / queries
         ends = significance.score_interval(100 * share, variance, 100.0, queries)
         low, high = proportion_confint(hits, queries, method="wilson")
         assert ends == pytest.approx((100 * low, 100 * high))
-
-    def test_twice_the_variance_is_half_the_queries(self):
         ends = significance.score_interval(30.0, 2 * 100**2 * 0.3 * 0.7 / 100, 100.0, 100)
         low, high = proportion_confint(15, 50, method="wilson")
         assert ends == pytest.approx((100 * low, 100 * high))
@@ -178,8 +172,6 @@ class TestWithSeeds:
         low, high = significance.with_seeds(10.0, (7.0, 14.0), own(3, 5.0, 2.0))
         assert low == pytest.approx(10 - math.hypot(3, reach))
         assert high == pytest.approx(10 + math.hypot(4, reach))
-
-    def test_trainings_that_only_the_images_part_leave_it_as_it_is(self):
         assert significance.with_seeds(10.0, (7.0, 14.0), own(3, 2.0, 2.5)) == (7.0, 14.0)
 
 
@@ -205,6 +197,10 @@ class TestLetters:
         assert self.of(2) == ["a", "a"]
         assert self.of(4, (0, 1)) == ["a", "b", "ab", "ab"]
         assert self.of(0) == []
+        assert significance.rank_groups([0.02, 0.02, 0.9], 3) == ["a", "a", "a"]
+        assert significance.rank_groups([0.01, 0.01, 0.9], 3) == ["a", "b", "b"]
+        letters = self.of(60, *combinations(range(60), 2))
+        assert len(set(letters)) == 60 and {len(own) for own in letters} == {1}
 
     @pytest.mark.parametrize("seed", range(30))
     def test_two_share_a_letter_if_and_only_if_they_are_not_apart(self, seed):
@@ -219,11 +215,3 @@ class TestLetters:
         assert "".join(sorted(dict.fromkeys("".join(letters)))) == "".join(
             dict.fromkeys("".join(letters))
         )
-
-    def test_p_of_pairs_is_adjusted_for_all_of_them(self):
-        assert significance.rank_groups([0.02, 0.02, 0.9], 3) == ["a", "a", "a"]
-        assert significance.rank_groups([0.01, 0.01, 0.9], 3) == ["a", "b", "b"]
-
-    def test_there_are_more_than_fifty_two(self):
-        letters = self.of(60, *combinations(range(60), 2))
-        assert len(set(letters)) == 60 and {len(own) for own in letters} == {1}

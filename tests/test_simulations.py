@@ -4,16 +4,195 @@ The long ones are run by `python -m pytest -m simulation -s tests/test_simulatio
 their table.
 """
 
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
 import pytest
-from scipy import stats
-from simulated_trainings import (
-    MARGIN,
-    SETTINGS,
-    coverage,
-    holding,
-    split_runs,
-    verdict_errors,
-)
+from scipy import special, stats
+
+from benchmark.stats import comparisons, significance
+from benchmark.stats.comparisons import Comparison, Sample
+from benchmark.stats.verdicts import Conclusion, Pair, Rule, judge
+
+IMAGES = 100
+MARGIN = 6.0
+BEATS = Rule(kind="ordered", margin=MARGIN)
+ASSERTED = (Conclusion.HOLDS, Conclusion.REVERSED)
+
+
+class Setting(NamedTuple):
+    """Standard deviations of the mean over all images."""
+
+    images: float  # of a preset with the images, alone
+    interaction: float  # of a training with the images
+    seeds: float  # of a training, on whatever images
+    seeds_of: tuple[int, ...] = (3,)  # trainings of the presets, in turns
+    presets: int = 21
+    unequal: float = 1.0  # every other preset varies so many times as much by its trainings
+
+
+SETTINGS = {
+    "Flickr8k, unrelated": Setting(2.0, 2.0, 0.0),
+    "Flickr8k, related": Setting(0.35, 2.0, 0.0),
+    "Flickr8k, five seeds": Setting(2.0, 2.0, 0.0, (5,)),
+    "one to three seeds": Setting(2.0, 2.0, 0.0, (3, 1, 2)),
+    "images dominate": Setting(4.0, 0.5, 0.0),
+    "seeds as large": Setting(2.0, 2.0, 2.0),
+    "seeds dominate": Setting(0.3, 0.3, 3.0),
+    "seeds dominate, two seeds": Setting(0.3, 0.3, 3.0, (2,)),
+    "seeds dominate, some single": Setting(0.3, 0.3, 3.0, (3, 1)),
+    "three presets": Setting(2.0, 2.0, 2.0, (3,), 3),
+    "unequal spread": Setting(0.3, 0.3, 2.0, (3,), 21, 1.5),
+}
+
+
+class Drawn(NamedTuple):
+    """A season of made-up presets."""
+
+    samples: dict[str, Sample]
+    truth: dict[str, float]  # mean over all images and trainings
+    on_test_set: dict[str, float]  # mean over all trainings
+
+
+def draw(setting: Setting, effects: list[float], rng: np.random.Generator) -> Drawn:
+    """Presets 00, 01, ... whose true values are `effects`."""
+    samples, truth, on_test_set = {}, {}, {}
+    for number, effect in enumerate(effects):
+        name = f"{number:02}"
+        count = setting.seeds_of[number % len(setting.seeds_of)]
+        wider = setting.unequal if number % 2 else 1.0
+        of_images_G = rng.normal(0, setting.images / IMAGES**0.5, IMAGES)
+        shape = (count, IMAGES)
+        both_SG = of_images_G + rng.normal(0, wider * setting.interaction / IMAGES**0.5, shape)
+        means_S = effect + both_SG.sum(1) + rng.normal(0, wider * setting.seeds, count)
+        noise_SG = (both_SG - both_SG.mean(1, keepdims=True)) * (IMAGES / (IMAGES - 1)) ** 0.5
+        samples[name] = Sample(dict(enumerate(means_S)), dict(enumerate(noise_SG)), IMAGES)
+        truth[name], on_test_set[name] = effect, effect + of_images_G.sum()
+    return Drawn(samples, truth, on_test_set)
+
+
+def compared(drawn: Drawn, spread: comparisons.Spread, first: str, second: str) -> Comparison:
+    both = [drawn.samples[first], drawn.samples[second]]
+    comparison = comparisons.compare([first, second], both, spread)
+    assert not comparison.is_of_these_trainings
+    return comparison
+
+
+class Covered(NamedTuple):
+    """Intervals that contain the truth, and how many there were."""
+
+    on_other_images: int = 0
+    on_test_set: int = 0
+    of_presets: int = 0  # the leaderboard's
+    next_training: int = 0  # the prediction intervals
+    of: int = 0
+
+
+def coverage(setting: Setting, runs: int, seed: int) -> Covered:
+    """Of the differences of neighbours, and of the first preset of each pair."""
+    rng, counted = np.random.default_rng(seed), np.zeros(5, dtype=int)
+    for _ in range(runs):
+        drawn = draw(setting, [300.0] * setting.presets, rng)
+        spread = comparisons.spread(drawn.samples, drawn.samples)
+        for first, second in list(pairwise(drawn.samples))[::2]:
+            comparison = compared(drawn, spread, first, second)
+            here = drawn.on_test_set[first] - drawn.on_test_set[second]
+            counted += (
+                is_inside(0.0, comparison.interval),
+                is_inside(here, comparison.on_test_set.interval),
+                *of_preset(setting, drawn, spread, first, rng),
+                1,
+            )
+    return Covered(*counted.tolist())
+
+
+def of_preset(setting, drawn, spread, preset, rng) -> tuple[bool, bool]:
+    """Whether its interval covers its truth, and its prediction interval another training."""
+    sample, part = drawn.samples[preset], spread.part(preset, len(drawn.samples[preset].values))
+    variance = float((sample.mean_noise**2).sum())
+    over_images = significance.score_interval(sample.mean, variance, 600.0, IMAGES)
+    ends = significance.with_seeds(sample.mean, over_images, part)
+    wider = setting.unequal if int(preset) % 2 else 1.0
+    another = drawn.on_test_set[preset] + rng.normal(
+        0, wider * np.hypot(setting.interaction, setting.seeds)
+    )
+    reach = special.stdtrit(part.freedom, 0.975) * np.sqrt(part.variance * (1 + part.weight()))
+    is_predicted = abs(another - sample.mean) <= reach
+    return is_inside(drawn.truth[preset], ends), bool(is_predicted)
+
+
+def is_inside(value: float, ends: tuple[float, float]) -> bool:
+    return ends[0] <= value <= ends[1]
+
+
+class Errors(NamedTuple):
+    """Counts of runs, and of claims."""
+
+    families: int  # runs with a false assertion of a difference
+    false_none: int  # claims on the margin that are called no difference
+    asserted: int  # claims whose difference was found
+    of_effect: int  # claims with a difference
+    runs: int
+    claims: int
+
+
+def verdict_errors(setting: Setting, effect: float, share: float, runs: int, seed: int) -> Errors:
+    """Of a family of claims on pairs of presets: `share` of them have an effect, others none."""
+    rng = np.random.default_rng(seed)
+    families = false_none = asserted = of_effect = count = 0
+    for _ in range(runs):
+        pairs = setting.presets // 2
+        true = [effect if n < round(share * pairs) else 0.0 for n in range(pairs)]
+        effects = [v for gap in true for v in (300.0 + gap, 300.0)]
+        drawn = draw(setting, effects + [300.0] * (setting.presets % 2), rng)
+        conclusions = judged(drawn, pairs)
+        is_false = [c in ASSERTED for c, gap in zip(conclusions, true, strict=True) if not gap]
+        with_effect = [c for c, gap in zip(conclusions, true, strict=True) if gap]
+        families += any(is_false) or Conclusion.REVERSED in with_effect
+        asserted += with_effect.count(Conclusion.HOLDS)
+        of_effect += len(with_effect)
+        if effect >= MARGIN:
+            false_none += with_effect.count(Conclusion.NO_DIFFERENCE)
+        count += pairs
+    return Errors(families, false_none, asserted, of_effect, runs, count)
+
+
+def judged(drawn: Drawn, pairs: int, rule: Rule = BEATS) -> list[Conclusion]:
+    """The verdicts on the claims that 00 beats 01, 02 beats 03 and so on."""
+    spread = comparisons.spread(drawn.samples, drawn.samples)
+    names = [(f"{2 * pair:02}", f"{2 * pair + 1:02}") for pair in range(pairs)]
+    claims = [[Pair(comparison=compared(drawn, spread, *pair), rule=rule)] for pair in names]
+    return [pair.conclusion for (pair,) in judge(claims)]
+
+
+def split_runs(setting: Setting, runs: int, seed: int) -> int:
+    """In how many runs some pair of presets shares no letter, though all are equal."""
+    rng, split = np.random.default_rng(seed), 0
+    for _ in range(runs):
+        drawn = draw(setting, [300.0] * setting.presets, rng)
+        spread = comparisons.spread(drawn.samples, drawn.samples)
+        order = sorted(drawn.samples, key=lambda name: -drawn.samples[name].mean)
+        pairs = combinations(order, 2)
+        p_values = [compared(drawn, spread, *pair).estimate.p() for pair in pairs]
+        letters = significance.rank_groups(p_values, len(order))
+        split += len(set("".join(letters))) > 1
+    return split
+
+
+def holding(setting: Setting, kind: str, effect: float, runs: int, seed: int) -> float:
+    """The share of claims of a kind that hold, of pairs that differ by so much."""
+    rng, holds, count = np.random.default_rng(seed), 0, 0
+    rule = Rule(kind=kind, margin=MARGIN)
+    for _ in range(runs):
+        pairs = setting.presets // 2
+        drawn = draw(
+            setting, [300.0 + effect, 300.0] * pairs + [300.0] * (setting.presets % 2), rng
+        )
+        holds += judged(drawn, pairs, rule).count(Conclusion.HOLDS)
+        count += pairs
+    return holds / count
+
 
 LEVEL = 0.95
 QUICK = ("Flickr8k, unrelated", "seeds as large", "seeds dominate", "three presets")

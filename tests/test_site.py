@@ -6,16 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from report_seasons import (
-    HOSTILE,
-    IMAGES,
-    PRESETS,
-    enter_played_season,
-    enter_reported_season,
-    lose,
-    season,
-    texts_of,
-)
+import report_seasons
 
 from benchmark.__main__ import main
 from benchmark.boards import claim_ledger, claims, comparisons
@@ -38,9 +29,9 @@ def folder(tmp_path_factory):
     """The site of a season with a failed cell; its captions are hostile."""
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.mktemp("site") / "played"
-        enter_played_season(tmp_path_factory, root, patch)
+        report_seasons.enter_played_season(tmp_path_factory, root, patch)
         for seed in (0, 1):
-            lose("open", "scan_i2t_lse", seed, HOSTILE)
+            report_seasons.lose("open", "scan_i2t_lse", seed, report_seasons.HOSTILE)
         assert main(["site", "--public", "public"]) == 0
         assert main(["site"]) == 0
         yield root
@@ -53,7 +44,7 @@ def read(path: Path) -> dict:
 
 def test_the_page_is_told_the_numbers_of_the_boards(folder):
     told = read(folder / "public/data/season.js")
-    board = next(board for board in read_boards(season()) if board.dataset == "open")
+    board = next(board for board in read_boards(report_seasons.season()) if board.dataset == "open")
     of_board = next(b for b in told["boards"] if b["dataset"] == "open")
     ranked = [row for row in of_board["rows"] if row["status"] == "ok"]
     assert [(row["preset"], row["metrics"]["rsum"]) for row in ranked] == [
@@ -61,7 +52,9 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     ]
     (failed,) = [row for row in of_board["rows"] if row["status"] == "failed"]
     assert of_board["split"] == board.card["split"]
-    assert failed["reason"] == HOSTILE and len(of_board["rows"]) == len(PRESETS)
+    assert failed["reason"] == report_seasons.HOSTILE and len(of_board["rows"]) == len(
+        report_seasons.PRESETS
+    )
     verdicts = claims.verdicts(board)
     of_claims = [claim for claim in told["claims"] if claim["dataset"] == "open"]
     assert [claim["conclusion"] for claim in of_claims] == [str(v.conclusion) for v in verdicts]
@@ -87,10 +80,10 @@ def test_what_may_not_be_published_stays_here_and_nothing_is_loaded_from_elsewhe
         text = (public / name).read_text().replace("https://vega.github.io/schema", "")
         text = text.replace("http://www.w3.org/2000/svg", "")  # names, not addresses
         assert "//" not in text.replace("\n//", "")
-    assert len(list((own / "images/gated").iterdir())) == IMAGES
+    assert len(list((own / "images/gated").iterdir())) == report_seasons.IMAGES
     assert not (public / "images/gated").exists()
-    assert len(list((public / "images/open").iterdir())) == IMAGES
-    quoted = json.dumps(texts_of("gated")[0])
+    assert len(list((public / "images/open").iterdir())) == report_seasons.IMAGES
+    quoted = json.dumps(report_seasons.texts_of("gated")[0])
     assert not any(quoted in path.read_text() for path in public.rglob("*.js"))
     assert quoted in (own / "data/items/gated.js").read_text()
 
@@ -108,7 +101,7 @@ def test_only_its_own_folder_is_replaced(folder, capsys):
 def test_a_bare_clone_has_what_the_report_tells_and_the_ledger_in_front(
     tmp_path, tmp_path_factory, monkeypatch, capsys
 ):
-    enter_reported_season(tmp_path_factory, tmp_path / "reported", monkeypatch)
+    report_seasons.enter_reported_season(tmp_path_factory, tmp_path / "reported", monkeypatch)
     assert main(["site", "--public", "whole"]) == 0
     for folder in Path("data").iterdir():
         if folder.name != "cards":

@@ -26,6 +26,12 @@ def test_the_pooled_variance_is_that_within_presets():
         mean = sum(group.values.values()) / len(group.values)
         squares += sum((value - mean) ** 2 for value in group.values.values())
     assert spread(groups, groups).pooled == Variance(pytest.approx(squares / 9), 0.0, 9)
+    groups = {"a": sample([4.0] * 3, [[1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]])}
+    assert spread(groups, groups).pooled.freedom == 2
+    same = {name: sample([n, n + 1.0, n + 2.0]) for n, name in enumerate("abcd")}
+    of_groups = spread(same, same)
+    assert np.isinf(of_groups.prior.freedom) and of_groups.part("a", 3) == of_groups.part("new", 3)
+    assert of_groups.part("a", 3)[1:] == (1.0, 0.0, 8, False)
 
 
 def test_the_interaction_is_the_variance_of_a_training_s_luck():
@@ -53,11 +59,6 @@ def test_single_trainings_fusions_and_constants_do_not_lend_their_spread():
     assert of_groups.part("fused", 3).is_own
 
 
-def test_values_that_agree_by_luck_count():
-    groups = {"a": sample([4.0] * 3, [[1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]])}
-    assert spread(groups, groups).pooled.freedom == 2
-
-
 def test_wide_presets_are_set_aside_one_after_the_other():
     rng = np.random.default_rng(1)
     groups = {f"p{n}": drawn(rng, 5, 1.0) for n in range(12)}
@@ -65,13 +66,6 @@ def test_wide_presets_are_set_aside_one_after_the_other():
     of_groups = spread(groups, groups)
     assert set(of_groups.own) == of_groups.outliers == {"wide", "wider"}
     assert of_groups.pooled.freedom == 48 and of_groups.pooled.variance < 2
-
-
-def test_presets_that_vary_alike_have_the_pooled_variance():
-    same = {name: sample([n, n + 1.0, n + 2.0]) for n, name in enumerate("abcd")}
-    of_groups = spread(same, same)
-    assert np.isinf(of_groups.prior.freedom) and of_groups.part("a", 3) == of_groups.part("new", 3)
-    assert of_groups.part("a", 3)[1:] == (1.0, 0.0, 8, False)
 
 
 def test_a_steady_preset_is_drawn_to_the_common_variance_in_part():

@@ -89,12 +89,8 @@ class TestPrograms:
         heads, aligned, *_ = as_markdown(self.table()).splitlines()
         assert [head.strip() for head in heads.split("|")[1:-1]] == list(self.table().frame)
         assert [side.strip("-") for side in aligned.split("|")[1:-1]] == [":"] * 4
-        assert [side.endswith(":") for side in aligned.split("|")[1:-1]] == [
-            False,
-            False,
-            True,
-            True,
-        ]
+        is_right = [side.endswith(":") for side in aligned.split("|")[1:-1]]
+        assert is_right == [False, False, True, True]
 
     @pytest.mark.parametrize("text", ["-", "a = b", "2 seeds; x-1", "3 to 4"])
     def test_words_stay_as_they_are(self, text):

@@ -80,17 +80,14 @@ def cell_of(words: str | None = None) -> Cell:
 TAKES = {text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")}
 
 
-def test_only_training_captions_enter_the_vocabulary():
+def test_only_training_captions_enter_the_vocabulary_and_the_dictionary(tmp_path):
     data, cell = four_splits(), cell_of()
     twice = replace(TAKES["tokens"], min_count=2)
     assert vocabulary_for(data, cell, TAKES["tokens"]).words[4:] == ("seen", "twice")
     assert vocabulary_for(data, cell, twice).words[4:] == ("seen",)
     assert vocabulary_for(data, cell, TAKES["sentence"]) is None
-
-
-def test_only_training_captions_enter_the_dictionary(tmp_path):
-    """Vectors may be known of words that only test captions have."""
+    # Vectors may be known of words that only test captions have.
     known = ("hidden", "seen", "twice", "validation")
     Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
-    vocabulary = vocabulary_for(four_splits(), cell_of(str(tmp_path)), TAKES["words"])
+    vocabulary = vocabulary_for(data, cell_of(str(tmp_path)), TAKES["words"])
     assert vocabulary == Dictionary(words=("<pad>", "seen", "twice"))

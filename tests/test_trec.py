@@ -108,20 +108,16 @@ def test_any_image_of_a_person_is_relevant_and_only_captions_are_queries(tmp_pat
         captions=pd.DataFrame(captions | {"text": "t"}),
         regions=pd.DataFrame(columns=["image_id", "phrase_id"]),
         card={"ways": ["t2i"]},
-        folder=Path("data/prepared/people"),
+        folder=Path("data/prepared/made up"),
     )
     played = stored(tmp_path / "0", 0, {"t2i": np.array([[1, 0], [3, 2]])})
-    write_trec([played], data, tmp_path / "trec")
-    names = {path.name for path in (tmp_path / "trec").iterdir()}
-    assert names == {"people.t2i.qrels", "made%20up-odd%20preset-0.t2i.run"}
-    qrels = (tmp_path / "trec/people.t2i.qrels").read_text().splitlines()
+    folder = tmp_path / "trec"
+    write_trec([played], data, folder)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"made%20up.t2i.qrels", "made%20up-odd%20preset-0.t2i.run"}
+    qrels = (folder / "made%20up.t2i.qrels").read_text().splitlines()
     assert qrels == [f"on%20{image} 0 {image[0]}{n} 1" for image in ("a2", "b1") for n in (1, 2)]
-    shares = ir_measures.calc_aggregate(
-        [Success @ 1, Success @ 5],
-        ir_measures.read_trec_qrels(str(tmp_path / "trec/people.t2i.qrels")),
-        ir_measures.read_trec_run(str(tmp_path / "trec/made%20up-odd%20preset-0.t2i.run")),
-    )
-    assert shares == {Success @ 1: 0.5, Success @ 5: 1.0}
+    assert success(folder, "t2i") == {"t2i_r1": 50.0, "t2i_r5": 100.0, "t2i_r10": 100.0}
 
 
 def test_retrieved_items_of_another_split_are_refused(tmp_path):

@@ -55,19 +55,15 @@ def test_a_trial_is_what_a_training_with_these_options_says_of_validation(capsys
     assert row == f"tiny,two_branch,epochs=4 learning_rate=0.002,{epoch},{rsum:.1f}"
 
 
-def test_of_test_items_nothing_is_read(capsys):
+def test_of_test_items_nothing_is_read_and_nothing_is_left_but_the_row(capsys):
+    before = everything()
     tried("epochs=2")
+    assert everything() - before == {*FILE.parents, FILE} - {Path()}
     first = FILE.read_text()
     FILE.unlink()
     tiny_cells.write_dataset(bad="test")
     tried("epochs=2")
     assert FILE.read_text() == first
-
-
-def test_nothing_is_left_but_the_row(capsys):
-    before = everything()
-    tried("epochs=2")
-    assert everything() - before == {*FILE.parents, FILE} - {Path()}
 
 
 def everything() -> set[Path]:

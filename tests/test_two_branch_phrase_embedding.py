@@ -7,14 +7,7 @@ import pytest
 import torch
 from oracles import two_branch as sentences
 from oracles import two_branch_phrases as naive
-from region_batches import (
-    ALONE,
-    IMAGE_SIZE,
-    IOUS,
-    TEXT_SIZE,
-    batch_of,
-    ious_of,
-)
+from region_batches import ALONE, IMAGE_SIZE, IOUS, TEXT_SIZE, batch_of, ious_of
 from torch import Tensor, nn
 
 from benchmark.contracts.methods import RegionBatch, Sizes

@@ -7,12 +7,7 @@ from oracles import vse as naive_vse
 from oracles import vse_infinity as naive
 from oracles.layers import unit
 
-from benchmark.contracts.methods import (
-    Batch,
-    Captions,
-    NotApplicableError,
-    Sizes,
-)
+from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes
 from benchmark.contracts.methods import vse_infinity as method
 
 IDS = [4, 4, 7, 9, 7, 2]  # two images fill two rows each

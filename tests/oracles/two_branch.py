@@ -187,8 +187,7 @@ def official_terms(images, texts, n, margin, k):
             [hinge(margin, near, official_distance(images[g], texts[s])) for g in wrong_images], k
         )
         sentences += highest(
-            [hinge(margin, farthest, official_distance(texts[s], texts[c])) for c in wrong_texts],
-            k,
+            [hinge(margin, farthest, official_distance(texts[s], texts[c])) for c in wrong_texts], k
         )
     slots = len(texts) * k
     return image_anchor / slots, sentence_anchor / slots, sentences / slots
