@@ -31,12 +31,12 @@ def judged(conclusion: str, claim: str = CLAIM.id, /, **facts: object) -> claim_
     )
 
 
-def places(rows: dict[str, tuple[float, str]]) -> list[claim_ledger.Place]:
-    """title -> mean and letters; the interval is ten points to both sides."""
+def places(rows: dict[str, tuple[float, list[int]]]) -> list[claim_ledger.Place]:
+    """title -> mean and ranks of rivals; the interval is ten points to both sides."""
     facts = {"flags": {"extra input": "x", "best early": "y"}}
     return [
         claim_ledger.Place(
-            title=title, mean=mean, letters=own, low=mean - 10, high=mean + 10, **facts
+            title=title, mean=mean, rivals=own, low=mean - 10, high=mean + 10, **facts
         )
         for title, (mean, own) in rows.items()
     ]
@@ -54,7 +54,9 @@ def season(name: str, *claims: claim_ledger.Finding, **facts: object) -> claim_l
         task="retrieval",
         metric="rsum",
         is_compared=True,
-        places=places({"A | b": (200.0, "a"), "B": (195.0, "ab"), "C": (80.0, "b"), "D": (9, "c")}),
+        places=places(
+            {"A | b": (200.0, [2]), "B": (195.0, [1, 3]), "C": (80.0, [2]), "D": (9, [])}
+        ),
     )
     known = {"title": f"Data of {name}", "dataset": f"d_{name}", "images": 1000}
     known["split"] = "official"

@@ -620,8 +620,6 @@ def golden_of_statistics(folder: Path) -> Values:
     yield "interval over images", rounded(significance.score_interval(41.0, 6.5, 100.0, 30))
     over = significance.score_interval(41.0, 6.5, 100.0, 30)
     yield "interval with seeds", rounded(significance.with_seeds(41.0, over, part))
-    apart = np.abs(np.subtract.outer(np.arange(7), np.arange(7))) > np.array([1, 2, 1, 2, 1, 2, 1])
-    yield "letters", significance.letters(apart | apart.T)
 
 
 def made_samples(sample: type, significance: object) -> dict:

@@ -158,7 +158,10 @@ class TestPages:
         assert (
             f"Of {total} claims from {len(papers())} papers, 1 were tested on photographs" in text
         )
-        assert "**0 hold**, **none fails**, 1 hold in one test and fail in another" in text
+        assert (
+            "**0 hold**, 1 hold in one test and fail in another, 0 are undecided, **none fails**"
+            in text
+        )
         assert (
             "](#scan): 20 claims, 1 tested on photographs: none fails, 1 depends on the test\n"
             in text

@@ -9,7 +9,7 @@ from builders import board, ids, standing
 from made_ranks import IMAGES, any_ranks, outcome, played, prepare, ranks_of
 
 from benchmark.boards.boards import Row
-from benchmark.boards.comparisons import compare, rank_letters
+from benchmark.boards.comparisons import compare, rivals
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def shifted(preset: str, worse: int, seeds: tuple[int, ...] = (0, 1, 2)) -> Row:
     return standing(preset, cells)
 
 
-def test_those_who_are_alike_share_a_letter():
+def test_those_who_are_alike_are_rivals():
     """a and b differ by one image; c is far behind."""
     a, c = shifted("a", 0), shifted("c", 8)
     cells = []
@@ -38,14 +38,14 @@ def test_those_who_are_alike_share_a_letter():
         cells.append(outcome("b", seed, ranks))
     results = board(c, standing("b", cells), a)
     assert [s.preset for s in results.ranked] == ["a", "b", "c"]
-    assert rank_letters(results) == ["a", "a", "b"]
+    assert rivals(results) == [[2], [1], []]
 
 
 def test_of_too_few_queries_nobody_is_told_apart():
     presets = shifted("a", 0), shifted("b", 8)
-    assert rank_letters(board(*presets)) == ["a", "b"]
+    assert rivals(board(*presets)) == [[], []]
     few = {"test": {"images": 99, "captions": 495}}
-    assert rank_letters(board(*presets, counts=few)) == ["a", "a"]
+    assert rivals(board(*presets, counts=few)) == [[2], [1]]
 
 
 def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
@@ -60,21 +60,20 @@ def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
     assert [s.preset for s in results.ranked] == ["m", "f"]
     comparison = compare(results, *results.ranked, "rsum")
     assert comparison.difference < 0 and comparison.estimate.p() < 0.05
-    assert rank_letters(results) == ["a", "a"]
+    assert rivals(results) == [[2], [1]]
 
 
 def test_where_trainings_are_not_known_nobody_is_told_apart():
     presets = shifted("a", 0, (0,)), shifted("b", 60, (0,))
-    assert rank_letters(board(*presets)) == ["a", "a"]
+    assert rivals(board(*presets)) == [[2], [1]]
     others = [shifted(name, 4) for name in "cde"]
-    letters = rank_letters(board(*presets, *others))
-    assert set(letters[0]).isdisjoint(letters[1])
+    assert 2 not in rivals(board(*presets, *others))[0]
 
 
-def test_failures_are_in_no_group():
+def test_failures_have_no_rivals():
     lost = standing("b", [outcome("b", 0, any_ranks(), status="failed")])
-    assert rank_letters(board(played("a", 1.0), lost)) == ["a"]
-    assert rank_letters(board(lost)) == []
+    assert rivals(board(played("a", 1.0), lost)) == [[]]
+    assert rivals(board(lost)) == []
 
 
 class TestTasks:
@@ -88,9 +87,9 @@ class TestTasks:
             cells.append(builders.outcome(preset, seed, **facts))
         return standing(preset, cells)
 
-    def test_letters_are_of_the_presets_of_one_task(self):
+    def test_rivals_are_presets_of_one_task(self):
         builders.write_regions(Path("data/prepared/made"), ids("i", range(IMAGES)))
         results = board(shifted("r", 0), self.localiser("poor", 9), self.localiser("good", 0))
         assert [s.preset for s in results.localisation.ranked] == ["good", "poor"]
-        assert rank_letters(results.localisation) == ["a", "b"]
-        assert rank_letters(results.retrieval) == ["a"]
+        assert rivals(results.localisation) == [[], []]
+        assert rivals(results.retrieval) == [[]]

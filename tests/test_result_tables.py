@@ -193,14 +193,25 @@ def test_a_training_costs_what_it_goes_on_from_as_well():
     assert len(result_tables.costs(board(external))) == 0
 
 
-def test_the_flags_of_each_row_are_named_and_those_that_may_block_stand_apart():
-    plain = row("a", 0, scaled=["epochs", "gone"], options={"epochs": 3})
-    (line,) = records(result_tables.of_each_row(board(plain)))
-    assert (line["row"], line["options scaled"]) == ("A", 1)
-    told = [name for head in ("may block a verdict", "warns") for name in line[head].split(", ")]
-    shown = flags.letters(flags.row_flags(board(plain), plain))
-    assert told == [flags.NAMES[letter] for letter in shown]
-    assert line["may block a verdict"].endswith("fewer than 3 seeds")
+def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
+    features = {"deviations": ["image features: cnn"]}
+    plain = row("a", 0, scaled=["epochs", "gone"], options={"epochs": 3}, **features)
+    other = row("b", 0, 1, 2, **features)
+    both = board(plain, other)
+    shared = result_tables.shared_flags(both)
+    assert shared and not set(shared) & flags.BLOCKING.keys()
+    of_a, of_b = records(result_tables.of_each_row(both))
+    assert (of_a["row"], of_a["options scaled"], of_b["options scaled"]) == ("A", 1, 0)
+    assert of_b["blocks verdicts"] == "nothing"
+    for line, of in ((of_a, plain), (of_b, other)):
+        own = set(flags.letters(flags.row_flags(both, of))) - set(shared)
+        told = {flags.NAMES[letter] for letter in own}
+        names = f"{line['blocks verdicts']}, {line['warns']}"
+        assert told == {name for name in flags.NAMES.values() if name in names}
+    (alone,) = records(result_tables.of_each_row(board(plain)))
+    assert alone["blocks verdicts"] == "fewer than 3 seeds (always)"
+    shown = [line["flags"] or "" for line in records(leaderboard(both))]
+    assert not set("".join(shown)) & set(shared)
 
 
 def test_remarks_name_fusions_starts_notes_and_deviations():

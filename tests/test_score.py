@@ -239,7 +239,7 @@ def test_an_external_row_is_an_ordinary_one(season, capsys):
     board = next(board for board in read_boards(params) if board.dataset == "open")
     row = board.row("clip")
     assert [outcome.record.seed for outcome in row.outcomes] == [0, 1]
-    assert len(comparisons.rank_letters(board.retrieval)) == 5
+    assert len(comparisons.rivals(board.retrieval)) == 5
     low, high = comparisons.interval(board, row, "rsum")
     assert low < row.mean("rsum") < high
     assert main(["report"]) == 0

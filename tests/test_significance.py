@@ -1,7 +1,7 @@
 """Significance against SciPy, statsmodels, naive loops and exact enumeration."""
 
 import math
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -183,35 +183,8 @@ class TestHolm:
         assert np.minimum(significance.holm_products(p_values), 1.0).tolist() == theirs.tolist()
 
 
-class TestLetters:
-    def of(self, size: int, *apart: tuple[int, int]) -> list[str]:
-        apart_PP = np.zeros((size, size), dtype=bool)
-        for first, second in apart:
-            apart_PP[first, second] = apart_PP[second, first] = True
-        return significance.letters(apart_PP)
-
-    def test_worked_by_hand(self):
-        assert self.of(3, (0, 2)) == ["a", "ab", "b"]
-        assert self.of(3, (0, 1), (0, 2)) == ["a", "b", "b"]
-        assert self.of(3, (0, 1), (0, 2), (1, 2)) == ["a", "b", "c"]
-        assert self.of(2) == ["a", "a"]
-        assert self.of(4, (0, 1)) == ["a", "b", "ab", "ab"]
-        assert self.of(0) == []
-        assert significance.rank_groups([0.02, 0.02, 0.9], 3) == ["a", "a", "a"]
-        assert significance.rank_groups([0.01, 0.01, 0.9], 3) == ["a", "b", "b"]
-        letters = self.of(60, *combinations(range(60), 2))
-        assert len(set(letters)) == 60 and {len(own) for own in letters} == {1}
-
-    @pytest.mark.parametrize("seed", range(30))
-    def test_two_share_a_letter_if_and_only_if_they_are_not_apart(self, seed):
-        rng = np.random.default_rng(seed)
-        size = int(rng.integers(2, 12))
-        pairs = [pair for pair in combinations(range(size), 2) if rng.random() < seed / 30]
-        letters = self.of(size, *pairs)
-        for first, second in combinations(range(size), 2):
-            assert set(letters[first]).isdisjoint(letters[second]) == ((first, second) in pairs)
-        groups = [{n for n in range(size) if x in letters[n]} for x in set("".join(letters))]
-        assert not any(group < other for group in groups for other in groups)
-        assert "".join(sorted(dict.fromkeys("".join(letters)))) == "".join(
-            dict.fromkeys("".join(letters))
-        )
+def test_pairs_are_apart_after_holm_over_all_of_them():
+    assert not significance.apart([0.02, 0.02, 0.9], 3).any()
+    first = significance.apart([0.01, 0.01, 0.9], 3)
+    assert first.tolist() == [[False, True, True], [True, False, False], [True, False, False]]
+    assert significance.apart([], 1).tolist() == [[False]] and not significance.apart([], 0).size

@@ -28,10 +28,10 @@ FILE = "claims.json"
 DRAWN = "drawn"  # split of a dataset that the code draws
 HOLDS = Conclusion.HOLDS
 FAILED = (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE, Conclusion.NO_DIFFERENCE)
-UNPLAYABLE = "about what nothing here can measure"
+UNPLAYABLE = "about what this project cannot measure"
 ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
-PLAYABLE = "playable, and run by no season yet"
+PLAYABLE = "that could be run, and was not yet"
 OUTCOMES = ("reversed", "undecided now", "decided now", "kept", "still undecided")
 
 # A season's claims.json ---------------------------------------------------------------------------
@@ -92,6 +92,11 @@ class Finding(Strict):
         return next((p for p in self.parts if (p.first, p.second, p.metric) == same), None)
 
     @property
+    def is_withheld(self) -> bool:
+        """Whether a part is against the paper, and undecided for want of a control."""
+        return any(part.withheld for part in self.parts)
+
+    @property
     def needs(self) -> str:
         """What would decide an undecided test: seeds, or else images, or else what its parts lack.
         The part that needs most decides; one with the opposite difference would alone deny it."""
@@ -113,7 +118,7 @@ class Place(Strict):
 
     title: str
     mean: float  # of the metric that ranks
-    letters: str  # rows that share none differ significantly
+    rivals: list[int]  # ranks, from 1, of the rows that are not significantly different
     low: float | None = None  # ends of the 95% interval; None: there is none
     high: float | None = None
     is_of_these_trainings: bool = False  # the interval says nothing of other trainings
@@ -144,8 +149,7 @@ class Leader(Strict, extra="ignore"):  # which older reports have more of
 
     def like(self, place: Place) -> list[Place]:
         """The other rows that are not significantly different from one."""
-        others = [other for other in self.places if other is not place]
-        return [other for other in others if set(place.letters) & set(other.letters)]
+        return [self.places[rank - 1] for rank in place.rivals]
 
 
 class Made(Strict):
@@ -261,7 +265,7 @@ class LedgerRow:
     @property
     def is_withheld(self) -> bool:
         """Whether a test was against the paper, and undecided for want of a control."""
-        return any(part.withheld for finding in self.photographs for part in finding.parts)
+        return any(finding.is_withheld for finding in self.photographs)
 
     @property
     def needs(self) -> str:

@@ -331,7 +331,7 @@ def made(board: Board) -> Made:
 
 def leader(board: Board) -> Leader:
     """Of a board of one task."""
-    ranked, letters = board.ranked, comparisons.rank_letters(board)
+    ranked, rivals = board.ranked, comparisons.rivals(board)
     metric = RANKED_BY[ranked[0].task]
     is_alone = metric == "rsum" and len(board.ways) == 1
     return Leader(
@@ -339,16 +339,16 @@ def leader(board: Board) -> Leader:
         metric=f"rsum of {board.ways[0]} alone" if is_alone else quantity(metric).heading,
         is_compared=comparisons.is_compared(board),
         places=[
-            _place(board, row, metric, of_row) for row, of_row in zip(ranked, letters, strict=True)
+            _place(board, row, metric, of_row) for row, of_row in zip(ranked, rivals, strict=True)
         ],
     )
 
 
-def _place(board: Board, row: Row, metric: str, letters: str) -> Place:
+def _place(board: Board, row: Row, metric: str, rivals: list[int]) -> Place:
     ends = comparisons.interval(board, row, metric)
     low, high = ends or comparisons.interval_over_images(board, row, metric) or (None, None)
     told = {flags.NAMES[flag.letter]: flag.sentence for flag in flags.row_flags(board, row)}
-    facts = {"title": row.title, "mean": _rounded(row.mean(metric)), "letters": letters}
+    facts = {"title": row.title, "mean": _rounded(row.mean(metric)), "rivals": rivals}
     facts |= {"low": _rounded(low), "high": _rounded(high), "flags": told}
     return Place(**facts, is_of_these_trainings=ends is None and low is not None)
 

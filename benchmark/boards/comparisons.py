@@ -270,28 +270,21 @@ def _training(row: Row) -> str:
 
 
 @lru_cache(maxsize=64)
-def rank_letters(board: Board) -> list[str]:
-    """Compact letters of each of `board.ranked`, of one task: rows that share none differ.
+def rivals(board: Board) -> list[list[int]]:
+    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do not differ.
 
     All pairs are compared for other images and other trainings, with Holm's adjustment over all of
     them. Two differ only in the order in which they stand; not where nothing is known of other
     trainings, and not where the test queries are too few for any conclusion.
     """
-    ranked = board.ranked
-    if not ranked or board.is_small(ranked[0].task):
-        return ["a"] * len(ranked)
-    p_values = []
+    ranked, p_values = board.ranked, []
     for first, second in combinations(ranked, 2):
-        of = compare(board, first, second, RANKED_BY[first.task])
+        is_small = board.is_small(first.task)
+        of = None if is_small else compare(board, first, second, RANKED_BY[first.task])
         is_told = of and of.estimate and of.difference > 0 and not of.is_of_these_trainings
         p_values.append(of.estimate.p() if is_told else 1.0)
-    return significance.rank_groups(p_values, len(ranked))
-
-
-def rivals(board: Board) -> list[list[int]]:
-    """Of each of `board.ranked` the ranks, from 1, of the others that do not differ from it."""
-    ranks = list(enumerate(rank_letters(board), 1))
-    return [[n for n, of in ranks if n != rank and set(of) & set(own)] for rank, own in ranks]
+    alike_RR = ~significance.apart(p_values, len(ranked)) & ~np.eye(len(ranked), dtype=bool)
+    return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
 def is_compared(board: Board) -> bool:

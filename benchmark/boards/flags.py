@@ -29,7 +29,7 @@ FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those tha
     "N": ("near chance", "a row above chance"),
     "D": ("below its start", "fine-tuning that helps"),
     "S": (f"fewer than {ENOUGH} seeds", f"{ENOUGH} seeds"),
-    "G": ("text encoder", "the paper's text encoder"),
+    "G": ("other text encoder", "the paper's text encoder"),
     "L": ("few test queries", "100 test queries"),
     "M": ("identical results", "rows that differ"),
     "U": ("unequal settings", "equal settings"),

@@ -35,6 +35,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figures import similarity
+from benchmark.report.tables import in_runs
 from benchmark.scoring import METRICS, table_metrics
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Params
@@ -205,6 +206,7 @@ def row_data(row: Row, place: Place | None) -> dict:
         "cells": cells,
         "metrics": row.means() if row.played else {},
         "place": place and place.model_dump(mode="json"),
+        "rivals": place and in_runs(place.rivals),
     }
 
 

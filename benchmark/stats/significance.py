@@ -13,7 +13,6 @@ with w = 1/S for the mean of S trainings.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_letters
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from scipy import special  # stats takes a second to import
 
 LEVEL = 0.95
 ALPHA = 0.05
-GREEK = ord("\N{GREEK SMALL LETTER ALPHA}")
 ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
 Z = float(special.ndtri((1 + LEVEL) / 2))
 
@@ -190,34 +188,12 @@ def holm_products(p_values: Sequence[float]) -> np.ndarray:
     return products_H
 
 
-def rank_groups(p_values: Sequence[float], size: int) -> list[str]:
-    """Compact letters of `size` things sorted best first: two share none if they differ.
+def apart(p_values: Sequence[float], size: int) -> np.ndarray:
+    """Which of `size` things differ, (size, size): symmetric, with False on its diagonal.
 
     `p_values` are those of every pair, in the order of itertools.combinations; they are adjusted by
     Holm over all pairs.
     """
     apart_PP = np.zeros((size, size), dtype=bool)
     apart_PP[np.triu_indices(size, 1)] = holm_products(p_values) <= ALPHA
-    return letters(apart_PP | apart_PP.T)
-
-
-def letters(apart_PP: np.ndarray) -> list[str]:
-    """Compact letters of presets that are sorted best first: two share a letter if and only if
-    they are not apart (Piepho's insert and absorb).
-
-    `apart_PP` is symmetric, with False on its diagonal.
-    """
-    size = len(apart_PP)
-    groups = [frozenset(range(size))] if size else []
-    for first, second in zip(*np.nonzero(np.triu(apart_PP)), strict=True):
-        split = []
-        for group in groups:
-            both = {first, second} <= group
-            split += [group - {first}, group - {second}] if both else [group]
-        groups = [g for g in set(split) if not any(g < other for other in split)]
-    ordered = sorted(groups, key=sorted)
-    names = [*ascii_letters, *(chr(GREEK + n) for n in range(len(ordered)))]
-    return [
-        "".join(name for name, group in zip(names, ordered, strict=False) if row in group)
-        for row in range(size)
-    ]
+    return apart_PP | apart_PP.T

@@ -125,7 +125,7 @@ function leaderboard() {
   const methods = [...new Set(board.rows.map((each) => each.method))].sort();
   start(board.title + (board.layer ? `, judged by ${board.layer}` : ""), make("p", {}, `Results on the test split (${board.split}): ${board.test.images} images, ${board.test.captions} captions. `
     + (board.small ? "So few test queries allow no conclusion. " : "")
-    + `Presets that share a letter are not significantly different by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
+    + `Rivals are the rows that are not significantly different by ${main}. ` + "A mark says how a row differs from its paper; point at it, or open the preset, to read why. Pick two rows to compare them."));
   const filters = make("div", { class: "filters" }), [first] = played();
   const shared = played().length > 1 ? flagsOf(first).filter(([kind]) => played().every((each) => each.place?.flags?.[kind])) : [];
   if (shared.length) $("page").append(make("p", {}, "All rows: ", ...shared.map(mark)));
@@ -133,13 +133,14 @@ function leaderboard() {
   const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "group", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "method"];
-  const rows = played().map((each) => {
+  const heads = ["preset", "rank", "rivals", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "method"];
+  const rows = played().map((each, at) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = endsOf(each.place);
     return [
       { shown: make("div", { class: "name" }, picker(each), " ", link(each.title, "cell", keyOf(board), each.preset), marks(each, shared.map(([kind]) => kind))), sort: each.title },
-      (board.compared && each.place?.letters) || DASH, measured(each, board.ranked_by),
+      { shown: String(at + 1), sort: at },
+      board.compared && each.place ? { shown: make("span", { class: "wide" }, each.rivals), sort: each.place.rivals.length } : DASH, measured(each, board.ranked_by),
       { shown: make("span", {}, ends ? bar(ends, each.place.mean, span) : "", between(ends), each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
@@ -320,7 +321,7 @@ async function compare(first, second) {
   $("page").append(make("div", { class: "scroll" }, table("Means over the seeds", ["", one.title, other.title, "difference"], [
     ...metrics.map((name) => [season.headings[name], number(one.metrics[name], digitsOf(name)), number(other.metrics[name], digitsOf(name)),
       one.metrics[name] === undefined || other.metrics[name] === undefined ? DASH : one.metrics[name] === other.metrics[name] ? "identical" : number(one.metrics[name] - other.metrics[name], digitsOf(name))]), ["marks", marks(one), marks(other), DASH]])));
-  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the groups of the leaderboard are."));
+  $("page").append(make("p", {}, "No difference here is adjusted for other comparisons; the rivals of the leaderboard are."));
   if (board.lacks) $("page").append(make("p", {}, board.lacks));
   else if (board.task === "retrieval") await moved(first, second, at);
   if (location.hash === at) await draw([first, second]);

@@ -1,4 +1,4 @@
-"""Numbers with their intervals: every row of a leaderboard by rank group, and every comparison of
+"""Numbers with their intervals: every row of a leaderboard, and every comparison of
 the claims with its verdict, as a forest plot."""
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,6 @@
 """The page of a dataset: everything that was measured on it. Knows no torch."""
 
+from collections.abc import Iterable
 from math import isinf
 
 from benchmark.boards import boards, comparisons, flags
@@ -68,7 +69,8 @@ def dataset_page(params: Params, board: Board, figures: FigureFolder) -> str:
         seeds=list(dict.fromkeys(outcome.record.seed for outcome in board.outcomes)),
         few_queries=few_queries(board),
         tables=tables,
-        legend=legend(*leaderboards),
+        legend=legend(leaderboards, result_tables.shared_flags(board)),
+        shared=[flags.NAMES[letter] for letter in result_tables.shared_flags(board)],
         spread=spread_of(retrieval),
         is_coarse=any(map(comparisons.is_coarse, retrieval.ranked)),
         tie_gap=max(gaps, default=None),
@@ -88,12 +90,15 @@ def few_queries(board: Board) -> dict[str, int]:
     return {task: board.test_queries(task) for task in tasks if board.is_small(task)}
 
 
-def legend(*tables: Table) -> str:
-    """What the letters of the flags say that the tables show; empty where they show none."""
+def legend(tables: Iterable[Table], of_all: Iterable[str] = ()) -> str:
+    """What the letters of the flags say that the tables show, and those of all rows; empty where
+    there are none."""
     shown = {
         letter for table in tables for cell in table.frame.get("flags", []) for letter in cell or ""
     }
-    return ", ".join(f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown)
+    told = ", ".join(f"{letter} {name}" for letter, name in flags.NAMES.items() if letter in shown)
+    shared = ", ".join(flags.NAMES[letter] for letter in of_all)
+    return "; ".join(filter(None, [told, f"all rows: {shared}" if shared else ""]))
 
 
 def spread_of(board: Board) -> dict:

@@ -29,6 +29,7 @@ from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 from benchmark.stats.verdicts import Conclusion
 
+AGAINST = "✕"  # beside the mark of an undecided test with a result against the paper
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
 
 
@@ -66,6 +67,7 @@ def ledger_page(
         tests=lambda row: claim_table(row.findings + row.alike),
         untested=Counter(untested_for(row.claim) for row in rows if row.group == Group.UNTESTED),
         in_part=IN_PART,
+        against=Group.UNDECIDED.mark + AGAINST,
         untested_for=untested_for,
     )
 
@@ -91,7 +93,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         for leader in data.leaders
         if data.split != DRAWN and leader.metric == "rsum" and leader.fair
     ]
-    best = max(of_photographs, key=lambda of: of[-1].mean, default=None)
+    best = sorted(of_photographs, key=lambda of: -of[-1].mean)
     helpers = {"anchor": anchor, "difference": difference, "level": level, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers()}
     return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
@@ -103,8 +105,10 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
     said = {"holding": HOLDING, "failing": FAILING}
     said |= {"mixed": [Group.MIXED], "undecided": [Group.UNDECIDED]}
     told = {name: sum(counts[group] for group in groups) for name, groups in said.items()}
-    told |= {"tested": sum(told.values()), "counted": len(rows) - counts[Group.UNCOUNTED]}
-    return told | {"groups": counts, "in_part": sum(row.holds_in_part for row in rows)}
+    told["tested"] = sum(told.values())
+    told |= {"smaller": counts[Group.SMALLER], "counted": len(rows) - counts[Group.UNCOUNTED]}
+    told |= {"in_part": sum(row.holds_in_part for row in rows)}
+    return told | {"groups": counts, "withheld": sum(row.is_withheld for row in rows)}
 
 
 def records_page(seasons: Sequence[SeasonClaims]) -> str:
@@ -115,7 +119,8 @@ def records_page(seasons: Sequence[SeasonClaims]) -> str:
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
     """Markdown: a row per claim that was tested; marks, on photographs by place, on drawings of all
     seasons, with the effects of one part: that which decides in the first test; empty without."""
-    told = {"rows": [row for row in rows if row.findings], "places": places, "in_part": IN_PART}
+    told = {"rows": [row for row in rows if row.findings], "places": places}
+    told |= {"in_part": IN_PART, "against": AGAINST}
     return filled("matrix.md.j2", **told, anchor=anchor, signed=signed).strip()
 
 

@@ -34,20 +34,22 @@ IN_OTHER_ROWS = "FGBS"  # flags whose sentences the other remarks have, too
 
 def leaderboard(board: Board) -> Table:
     """A row per preset, best first, those without a result last: the metric that ranks with its
-    interval, two beside it, the ranks of the rows that do not differ, seeds and flags."""
+    interval, two beside it, the ranks of the rows that do not differ, seeds, and the flags that not
+    all rows have."""
     task = board.rows[0].task if board.rows else "retrieval"
     metrics, known = [RANKED_BY[task], *BESIDE[task]], ("rsum", "p2r", *board.ways)
     metrics = [metric for metric in metrics if metric.partition("_")[0] in known]
     main, *others = columns = metric_cells(board, board.ranked, metrics)
     is_compared, lines = comparisons.is_compared(board), []
+    of_all = shared_flags(board)
     cells = zip(board.ranked, comparisons.rivals(board), *columns.values(), strict=True)
     for rank, (row, rivals, level, *beside) in enumerate(cells, 1):
-        letters = flags.letters(flags.row_flags(board, row))
+        letters = [of for of in flags.letters(flags.row_flags(board, row)) if of not in of_all]
         line = {"rank": rank, "preset": row.title, main: level}
         line["95% interval"] = interval_of(board, row, metrics[0])
         line |= dict(zip(others, beside, strict=True))
         line |= {"rivals": in_runs(rivals) if is_compared else None, "seeds": seeds(row)}
-        lines.append(line | {"flags": Code(letters) if letters else None})
+        lines.append(line | {"flags": Code("".join(letters)) if letters else None})
     lost = [row for row in board.rows if not row.played]
     for of in lost:
         lines.append({"preset": of.title, main: Number(note=status(of.record)), "seeds": seeds(of)})
@@ -180,21 +182,32 @@ def failures(board: Board) -> Table:
 
 
 def of_each_row(board: Board) -> Table:
-    """The names of a row's flags, those that may keep a verdict from being reached apart, and how
-    many options a season scaled, of a fusion those of its members."""
-    lines = []
-    for row in (*board.retrieval.ranked, *board.localisation.ranked):
+    """What keeps verdicts on a row from being reached, its other flags but those that all rows
+    have, and how many options a season scaled, of a fusion those of its members."""
+    rows, lines = [*board.retrieval.ranked, *board.localisation.ranked], []
+    of_all = set(shared_flags(board))
+    for row in rows:
         letters = flags.letters(flags.row_flags(board, row))
-        blocking, others = (
-            ", ".join(flags.NAMES[of] for of in letters if (of in flags.BLOCKING) == may_block)
-            for may_block in (True, False)
-        )
+        is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
+        when = {"N": "always", "D": "always", "G": "against the paper's"}
+        when |= {} if is_known else {"S": "always"}
+        blocking = [f"{flags.NAMES[of]} ({when[of]})" for of in letters if of in when]
+        others = [flags.NAMES[of] for of in letters if of not in when and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
         scaled = {name for of in records for name in of.scaled if name in of.options}
-        line = {"row": row.title, "may block a verdict": blocking, "warns": others}
+        line = {"row": row.title, "blocks verdicts": ", ".join(blocking) or "nothing"}
+        line["warns"] = ", ".join(others)
         lines.append(line | {"options scaled": len(scaled)})
     return Table.of(f"{board.title}: flags", lines)
+
+
+def shared_flags(board: Board) -> list[str]:
+    """The letters of the flags that all rows of a dataset have, and that block no verdict."""
+    whole = board.whole or board
+    rows = [*whole.retrieval.ranked, *whole.localisation.ranked]
+    of_rows = [set(flags.letters(flags.row_flags(board, row))) for row in rows]
+    return [of for of in flags.NAMES if of not in flags.BLOCKING and all(of in x for x in of_rows)]
 
 
 def remarks(board: Board) -> Table:

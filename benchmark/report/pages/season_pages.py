@@ -75,8 +75,9 @@ def _readme(
         drawn = figures.section("first", FigureInputs(board=board), f"{board.dataset}-{task}")
         is_told = board.dataset in [of["board"].dataset for of in shown]
         said = "" if is_told else summary(board.whole, verdicts[board.dataset])
+        shared = result_tables.shared_flags(board)
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
-        shown.append(of_task | {"summary": said, "legend": legend(table)})
+        shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
     return filled(
         "readme.md.j2",
         params=params,
@@ -113,7 +114,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
         claim_tables=claim_tables,
         said=flags.said,
         alpha=ALPHA,
-        legend=legend(*(of_board["table"] for of_board in shown)),
+        legend=legend(of_board["table"] for of_board in shown),
     )
 
 
