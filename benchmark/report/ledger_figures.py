@@ -68,7 +68,7 @@ def figures_of(rows: Sequence[LedgerRow]) -> Iterator[ReportFigure]:
     told = []
     for name, paper in papers().items():
         said = _counted([row for row in rows if row.paper == name])
-        told.append(f"{paper.paper.title}: {said}")
+        told.append(f"{paper.paper.cited}: {said}")
     alt = f"One bar per paper, its claims by group of the ledger. {'; '.join(told)}."
     yield ReportFigure(name="papers", figure=papers_figure(rows), alt=alt)
     if any(row.findings for row in rows):
@@ -110,7 +110,7 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
                     ink = "black" if is_light else "white"
                     axes.bar_label(bar, label_type="center", fontsize=8, color=ink)
                 left += count
-        axes.set_yticks(range(len(names)), [shown(papers()[n].paper.title, 46) for n in names])
+        axes.set_yticks(range(len(names)), [papers()[n].paper.cited for n in names])
         axes.invert_yaxis()
         axes.set_xlabel("claims")
         axes.set_title("Which claims hold on photographs?", fontsize=14, fontweight="bold")

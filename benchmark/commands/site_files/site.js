@@ -133,18 +133,19 @@ function leaderboard() {
   const every = played().slice(0, 20).map((each) => endsOf(each.place)).filter(Boolean), span = [Math.min(...every.map(([low]) => low)), Math.max(...every.map(([, high]) => high))];
   const others = board.metrics.filter((name) => name !== board.ranked_by);
   const measured = (each, name) => ({ shown: number(each.metrics[name], digitsOf(name)), sort: each.metrics[name] ?? -1 });
-  const heads = ["preset", "rank", "rivals", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "method"];
+  const heads = ["preset", "rank", main, "95% interval", ...others.map((name) => season.headings[name]), "S", "seeds", "rivals", "method"];
   const rows = played().map((each, at) => {
     const done = each.cells.filter((cell) => cell.status === "ok").length;
     const ends = endsOf(each.place);
     return [
       { shown: make("div", { class: "name" }, picker(each), " ", link(each.title, "cell", keyOf(board), each.preset), marks(each, shared.map(([kind]) => kind))), sort: each.title },
       { shown: String(at + 1), sort: at },
-      board.compared && each.place ? { shown: make("span", { class: "wide" }, each.rivals), sort: each.place.rivals.length } : DASH, measured(each, board.ranked_by),
+      measured(each, board.ranked_by),
       { shown: make("span", {}, ends ? bar(ends, each.place.mean, span) : "", between(ends), each.place?.is_of_these_trainings ? " *" : ""), sort: ends ? ends[0] : -1 },
       ...others.map((name) => measured(each, name)),
       { shown: number(each.metrics.overlap_s, 3), sort: each.metrics.overlap_s ?? 9 },
-      { shown: `${done} of ${each.cells.length}`, sort: done }, each.method,
+      { shown: `${done} of ${each.cells.length}`, sort: done },
+      board.compared && each.place ? { shown: each.rivals, sort: each.place.rivals.length } : DASH, each.method,
     ];
   });
   const column = heads.indexOf("method"), hidden = { columnDefs: [{ targets: column, visible: false }] };
