@@ -28,7 +28,6 @@ from benchmark.report.figure_style import (
     WIDTH,
     drawing,
     legend_below,
-    shown,
 )
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.stats.verdicts import DENIED, Conclusion
