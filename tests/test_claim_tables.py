@@ -86,7 +86,7 @@ class TestPage:
         shown = row["difference, 95% interval"]
         assert (shown.value, shown.low, shown.high) == pytest.approx((2.25, 1.0, 3.5))
         assert str(shown).replace("\xa0", " ") == "+2.2 [+1.0, +3.5]"
-        assert (str(row["printed"]), row["flags"]) == ("+4.3", "NCU")
+        assert (str(row["printed"]), row["flags"]) == ("+4.3", "NUC")
 
     def test_a_claim_with_several_parts_has_a_row_for_each_below_its_own(self):
         lost = pair("b", "c", "reversed", printed=None, difference=-9.0, metric="t2i_r1")

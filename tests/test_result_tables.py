@@ -202,14 +202,14 @@ def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
     assert shared and not set(shared) & flags.BLOCKING.keys()
     of_a, of_b = records(result_tables.of_each_row(both))
     assert (of_a["row"], of_a["options scaled"], of_b["options scaled"]) == ("A", 1, 0)
-    assert of_b["blocks verdicts"] == "nothing"
+    assert of_b["no verdict against"] == ""
     for line, of in ((of_a, plain), (of_b, other)):
         own = set(flags.letters(flags.row_flags(both, of))) - set(shared)
         told = {flags.NAMES[letter] for letter in own}
-        names = f"{line['blocks verdicts']}, {line['warns']}"
+        names = f"{line['no verdict against']}, {line['warns']}"
         assert told == {name for name in flags.NAMES.values() if name in names}
     (alone,) = records(result_tables.of_each_row(board(plain)))
-    assert alone["blocks verdicts"] == "fewer than 3 seeds (always)"
+    assert alone["no verdict against"] == "any row (fewer than 3 seeds)"
     shown = [line["flags"] or "" for line in records(leaderboard(both))]
     assert not set("".join(shown)) & set(shared)
 

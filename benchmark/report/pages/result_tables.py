@@ -182,21 +182,21 @@ def failures(board: Board) -> Table:
 
 
 def of_each_row(board: Board) -> Table:
-    """What keeps verdicts on a row from being reached, its other flags but those that all rows
+    """Against which rows nothing is concluded, the other flags of a row but those that all rows
     have, and how many options a season scaled, of a fusion those of its members."""
     rows, lines = [*board.retrieval.ranked, *board.localisation.ranked], []
     of_all = set(shared_flags(board))
     for row in rows:
         letters = flags.letters(flags.row_flags(board, row))
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
-        when = {"N": "always", "D": "always", "G": "against the paper's"}
-        when |= {} if is_known else {"S": "always"}
-        blocking = [f"{flags.NAMES[of]} ({when[of]})" for of in letters if of in when]
-        others = [flags.NAMES[of] for of in letters if of not in when and of not in of_all]
+        against = {of: f"any row ({flags.NAMES[of]})" for of in ("ND" if is_known else "NDS")}
+        against["G"] = "rows with the paper's text encoder"
+        blocking = [against[of] for of in letters if of in against]
+        others = [flags.NAMES[of] for of in letters if of not in against and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
         scaled = {name for of in records for name in of.scaled if name in of.options}
-        line = {"row": row.title, "blocks verdicts": ", ".join(blocking) or "nothing"}
+        line = {"row": row.title, "no verdict against": ", ".join(blocking)}
         line["warns"] = ", ".join(others)
         lines.append(line | {"options scaled": len(scaled)})
     return Table.of(f"{board.title}: flags", lines)
