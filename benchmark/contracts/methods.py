@@ -273,7 +273,7 @@ def load(name: str) -> ModuleType:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)  # last: files beside it hide no library
-    for known, beside in list(sys.modules.items()):  # loaded anew with it: they may keep a state
+    for known, beside in sys.modules.copy().items():  # loaded anew with it: they may keep a state
         is_beside = os.path.dirname(getattr(beside, "__file__", None) or "") == folder
         if is_beside and "." not in known and known != "__main__":
             del sys.modules[known]
