@@ -94,7 +94,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         if data.split != DRAWN and leader.metric == "rsum" and leader.fair
     ]
     best = sorted(of_photographs, key=lambda of: -of[-1].mean)
-    helpers = {"anchor": anchor, "difference": difference, "level": level, "signed": signed}
+    helpers = {"anchor": anchor, "difference": difference, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers()}
     return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
 
