@@ -106,8 +106,8 @@ def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
     full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
     told = [less, full]
     text = findings(told, ledger(told))
-    assert "**Holds**: rsum +5.0" in text and "+2.0" not in text
-    assert "**Holds, by less than printed**: rsum +2.0" in findings([less], ledger([less]))
+    assert "), rsum +5.0" in text and "+2.0" not in text and "by less" not in text
+    assert "(by less), rsum +2.0" in findings([less], ledger([less]))
     assert "Best on photographs" not in text
 
 

@@ -185,7 +185,7 @@ def hostile_paper() -> Paper:
     table = printed_tables.Table(title=HOSTILE, metrics=["i2t_r1"], rows=rows, note=HOSTILE)
     facts = {"statement": HOSTILE, "where": HOSTILE, "metric": "rsum", "note": HOSTILE}
     made = [
-        Claim(id="a", presets=list(MEMBERS), headline=True, **facts),
+        Claim(id="a", presets=list(MEMBERS), headline=HOSTILE, **facts),
         Claim(id="b", unplayed=HOSTILE, **facts),
     ]
     return Paper(paper=about, tables={"1": table}, claims=made)
@@ -217,7 +217,7 @@ def test_a_verdict_against_a_paper_stands_beside_its_controls(played, monkeypatc
     first, second = MEMBERS
     given = {"statement": "S.", "where": "W", "metric": "rsum", "presets": [first, FUSION]}
     made = [
-        Claim(id="a", controls=[[second, FUSION]], headline=True, **given),
+        Claim(id="a", controls=[[second, FUSION]], headline="A", **given),
         Claim(id="b", controls=[["cca", FUSION]], **given),
     ]
     about = About(title="T", authors="A", year=2018, venue="V", source="S")

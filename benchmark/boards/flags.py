@@ -27,7 +27,7 @@ OTHER_WORDS = ("word vectors", "sentence vectors: word", "phrase vectors: word")
 FEATURES = ("image features", "regions:", "proposals:", *OTHER_WORDS)  # beginnings of deviations
 FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those that do come first
     "N": ("near chance", "a row above chance"),
-    "D": ("below its start", "fine-tuning that helps"),
+    "D": ("below its start", "a stage II better than its start"),
     "S": (f"fewer than {ENOUGH} seeds", f"{ENOUGH} seeds"),
     "G": ("other text encoder", "the paper's text encoder"),
     "L": ("few test queries", "100 test queries"),

@@ -236,7 +236,7 @@ class Claim(Strict):
     where: str  # section, table or figure of the paper
     parts: list[Part] = Field(min_length=1)
     unplayed: str = ""  # without presets: why it cannot be tested
-    headline: bool = False  # of those for which the paper is known
+    headline: str = ""  # its short name, of a claim for which the paper is known
     only_there: bool = False  # the sentence names the dataset: elsewhere it is another claim
     uncounted: str = ""  # why it is shown and not counted
     unfair: str = ""  # why a verdict would be of our set-up: it blocks one

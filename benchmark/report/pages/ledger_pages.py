@@ -73,19 +73,18 @@ def ledger_page(
 
 
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
-    """Markdown for the first page of a project: what photographs say of the first headline with a
-    printed number of each paper, and the best row on them."""
+    """Markdown for the first page of a project: what photographs say of the headlines of each paper
+    that has a printed number for one of them, and the best row on photographs."""
     of_claim, told = {(row.paper, row.claim.id): row for row in rows}, []
     for name, paper in papers().items():
         heads = [of_claim[name, claim.id] for claim in paper.claims if claim.headline]
-        for row in [row for row in heads if row.photographs]:
-            decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
-            told_so = [f for f in row.photographs if row.grouped([f]) == row.group]
-            finding = [*told_so, *decided, *row.photographs][0]
-            if finding.compared.printed is not None:
-                others = numbers([other for other in heads if other is not row])
-                told.append((paper.paper.cited, row, finding, finding.compared, others))
-                break
+        heads = [(row, quoted(row)) for row in heads if row.photographs]
+        heads.sort(key=lambda head: head[1].compared.printed is None)
+        if heads and heads[0][1].compared.printed is not None:
+            groups = {}
+            for row, finding in heads:
+                groups.setdefault(row.group.partition(",")[0], []).append((row, finding))
+            told.append((paper.paper.cited, groups))
     of_photographs = [
         (season, leader, leader.fair)
         for season in seasons
@@ -95,8 +94,15 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     ]
     best = sorted(of_photographs, key=lambda of: -of[-1].mean)
     helpers = {"anchor": anchor, "difference": difference, "signed": signed}
-    facts = {"numbers": numbers(rows), "papers": papers()}
+    facts = {"numbers": numbers(rows), "papers": papers(), "Group": Group}
     return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
+
+
+def quoted(row: LedgerRow) -> Finding:
+    """Of a claim that was tested on photographs, the first test that says what all together say."""
+    said_so = [found for found in row.photographs if row.grouped([found]) == row.group]
+    decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
+    return [*said_so, *decided, *row.photographs][0]
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:
