@@ -186,13 +186,14 @@ def of_each_row(board: Board) -> Table:
     have, and how many options a season scaled, of a fusion those of its members."""
     rows, lines = [*board.retrieval.ranked, *board.localisation.ranked], []
     of_all = set(shared_flags(board))
-    of_paper = {row.method: "" for row in rows if not flags.has_flag(board, row, "G")}
+    are_mixed = any(flags.has_flag(board, row, "G") for row in rows)
     for row in rows:
         letters = flags.letters(flags.row_flags(board, row))
         is_known = comparisons.interval(board, row, RANKED_BY[row.task]) is not None
         against = {of: f"any row ({flags.NAMES[of]})" for of in ("ND" if is_known else "NDS")}
-        against["G"] = f"rows of {', '.join(of_paper)} (their papers' text encoders)"
+        against["G"] = "rows with the paper's text encoder"
         blocking = [against[of] for of in letters if of in against]
+        blocking += ["rows with another text encoder"] * (are_mixed and "G" not in letters)
         others = [flags.NAMES[of] for of in letters if of not in against and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
