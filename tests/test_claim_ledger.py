@@ -105,6 +105,10 @@ def test_an_untested_claim_says_the_reason_of_each_season():
         ([{"remedy": "a control"}, {"remedy": "3 seeds"}], "a control, 3 seeds"),
         ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
         ([{"seeds": 2}, {"conclusion": Conclusion.HOLDS}], "2 more seeds"),
+        (
+            [{"seeds": 2, "difference": -1.0}, {"remedy": "a control", "withheld": "reversed"}],
+            "a control",
+        ),
     ],
 )
 def test_of_a_claim_all_undecided_parts_have_to_be_decided(parts, words):

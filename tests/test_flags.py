@@ -89,6 +89,7 @@ SAID_OF_OLD = {
     "F": "image features: mobile, in the paper resnet50",
     "T": "sentence vectors: random weights, in the paper pretrained ones",
 }
+FIXED = "contextual vectors: mini"
 HGLMM = {"G": "sentence vectors: hglmm_1000, in the paper bilstm_max"}
 OF_PHRASES = {"trainings": {"b": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
 # Of 100 images random scores rank 1, 5 and 10 % that high, in both directions.
@@ -119,6 +120,8 @@ def encoded(folder: str) -> dict:
         ({}, {}, {"twins": {"images": 12, "captions": 0}, "release": SMALL}, OF_DATA),
         ({}, {}, {"twins": {"images": 0, "captions": 0}, "release": {"name": "public"}}, {}),
         (encoded("hglmm_8") | {"method": "mine.py", "deviations": LINES}, {}, {}, {}),
+        (encoded("hglmm_8") | {"deviations": LINES}, {"of_paper": False}, {}, {}),
+        ({"deviations": [FIXED]}, {}, {}, {"G": f"{FIXED}, in the paper trained with it"}),
     ],
 )
 def test_what_departs_from_the_paper_is_said(facts, row, card, expected):

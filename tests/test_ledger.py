@@ -48,7 +48,7 @@ def test_a_table_has_a_row_per_finding_part_and_control():
     part = compared(conclusion="undecided", withheld="reversed")
     findings = row(judged("undecided").model_copy(update={"parts": [part]})).findings
     (line,) = claim_table(findings).frame.to_dict("records")
-    assert line["verdict"] == "undecided; without a control: reversed"
+    assert line["verdict"] == "undecided; unconfirmed: reversed"
 
 
 def test_the_matrix_has_effects_by_place_and_drawings_apart():

@@ -177,6 +177,8 @@ def test_what_is_withheld_keeps_its_numbers_and_says_why():
     assert held.blocked == why and held.withheld == "reversed"
     assert (held.p, held.limit) == (pair.p, None)
     assert pair.conclusion == "reversed" and decisive([*judged(at(0.001))[0], held]) == held
+    open_one = judged(at(-0.3))[0][0]
+    assert open_one.conclusion == "undecided" and decisive([open_one, held]) == held
 
 
 class TestAdjustment:

@@ -175,6 +175,11 @@ class Row:
         return self.method.endswith(".py")
 
     @property
+    def has_paper(self) -> bool:
+        """Whether a paper has its network and its encoder."""
+        return self.declared.of_paper and not self.is_own
+
+    @property
     def is_external(self) -> bool:
         """Whether its scores were made elsewhere: nothing was trained or timed here."""
         return self.record.family == BROUGHT

@@ -100,11 +100,12 @@ class Finding(Strict):
     @property
     def needs(self) -> str:
         """What would decide an undecided test: seeds, or else images, or else what its parts lack.
-        The part that needs most decides; one with the opposite difference would alone deny it."""
+        The part that needs most decides; one with the opposite difference would alone deny it, and
+        one that speaks against the paper comes first."""
         parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
         may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
         may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
-        parts = may_turn[:1] or parts
+        parts = [part for part in parts if part.withheld] or may_turn[:1] or parts
         if parts and all(part.seeds for part in parts):
             seeds = max(part.seeds for part in parts)
             return f"{seeds} more seed{'s' * (seeds > 1)}"

@@ -27,7 +27,7 @@ OTHER_WORDS = ("word vectors", "sentence vectors: word", "phrase vectors: word")
 FEATURES = ("image features", "regions:", "proposals:", *OTHER_WORDS)  # beginnings of deviations
 FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those that do come first
     "N": ("near chance", "a row above chance"),
-    "D": ("below its start", "a stage II better than its start"),
+    "D": ("below its start", "fine-tuning that improves on its start"),
     "S": (f"fewer than {ENOUGH} seeds", f"{ENOUGH} seeds"),
     "G": ("other text encoder", "the paper's text encoder"),
     "L": ("few test queries", "100 test queries"),
@@ -37,7 +37,7 @@ FLAGS = {  # letter -> name, and what helps where it blocks a verdict; those tha
     "Y": ("unlike machines", "times of one idle machine"),
     "Z": ("coarse bins", "S of more scores"),
     "O": ("no spread", "further seeds"),
-    "2": ("no control", "a control"),
+    "2": ("unconfirmed", "a control that agrees"),
     "V": ("nearly perfect", ""),
     "T": ("random text encoder", ""),
     "X": ("extra input", ""),
@@ -61,7 +61,7 @@ NAMES = {letter: name for letter, (name, _) in FLAGS.items()}
 BLOCKING = {letter: remedy for letter, (_, remedy) in FLAGS.items() if remedy}
 OF_ROWS = "NDGVTX4CEAJ"  # letters of rows that count against a verdict on them
 FLATTERED = "X4"  # letters of rows that know more than others: the best without them is named, too
-FROM_PAPER = "FG"  # not of own methods: there is no paper
+FROM_PAPER = "FG"  # of rows with a paper
 
 
 def said(flag: Flag) -> str:
@@ -79,8 +79,8 @@ def letters(flags: Iterable[Flag], among: Iterable[str] = tuple(NAMES)) -> str:
 def row_flags(board: Board, row: Row) -> list[Flag]:
     """What a reader must know of a row, gravest first.
 
-    An own method has no paper that it could differ from, and an external row is one set of scores:
-    no number of trainings is too few.
+    A row without a paper cannot differ from it, and an external row is one set of scores: no number
+    of trainings is too few.
     """
     texts = _of_record(row) | _of_trainings(board, row)
     twins, within = comparisons.twins_in_all(board.card), board.card.get("twins", {})
@@ -95,7 +95,7 @@ def row_flags(board: Board, row: Row) -> list[Flag]:
     most = ways * 100 * len(SUMMED_K)
     if rsum is not None and rsum >= NEARLY * most:  # no published result is as good
         texts["V"] = f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
-    without = FROM_PAPER * row.is_own + "S" * row.is_external
+    without = FROM_PAPER * (not row.has_paper) + "S" * row.is_external
     shown = [letter for letter in NAMES if texts.get(letter) and letter not in without]
     return [Flag(letter, texts[letter], blocks=letter == "N") for letter in shown]
 
@@ -120,11 +120,13 @@ def _of_record(row: Row) -> dict[str, str]:
     reads_phrases = any(name.rpartition("/")[2].startswith("phrases_") for name in fed)
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
     is_extra = reads_phrases and record.task == "retrieval"
+    fixed = [line for line in lines if line.startswith("contextual vectors")]
+    other = f"sentence vectors: {other}, in the paper {row.declared.sentence}" if other else ""
     is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
     return {
         "F": "; ".join(dict.fromkeys(features)),
         "T": "; ".join(random),
-        "G": f"sentence vectors: {other}, in the paper {row.declared.sentence}" if other else "",
+        "G": other or "".join(f"{line}, in the paper trained with it" for line in fixed),
         "X": "phrases that are annotated in the test captions" if is_extra else "",
         "4": "its scores hang on the other test queries, as no search can" if is_dual else "",
     }
@@ -357,7 +359,8 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
     trained = [] if of_times else rows
     poor = [row.title for row in trained if has_flag(board, row, "N")]
     fallen = [row.title for row in trained if has_flag(board, row, "D")]
-    other = [row.title for row in trained if has_flag(board, row, "G")]
+    read = [row for row in trained if row.has_paper]
+    other = [row.title for row in read if has_flag(board, row, "G")]
     if board.is_small(task):
         said = "L", f"nothing can be concluded from {board.test_queries(task)} test queries"
     elif comparison.difference == 0 and is_identical(*rows):
@@ -367,17 +370,17 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
     elif len(settings) > 1:
         said = "Y", f"timed in {len(settings)} settings, of machine, threads or versions"
     elif poor:
-        said = "N", f"next to nothing was learned by {' and '.join(poor)}"
+        said = "N", f"{' and '.join(poor)} barely trained"
     elif len(rows) > 1 and fallen:
-        said = "D", f"fine-tuning left {' and '.join(fallen)} worse than it began"
+        said = "D", f"{' and '.join(fallen)} ended worse than fine-tuning began"
     elif unfair:
         said = "U", unfair.removesuffix(".")
     elif len(rows) > 1 and (unequal := _settings(*rows)["U"]):
         said = "U", f"unequal settings: {unequal}"
     elif len(trained) > 1 and (untried := _untried(board, *rows)):
         said = "H", f"{untried} had no trials on validation, its opponent had"
-    elif len(trained) > 1 and len(other) == 1:
-        said = "G", f"{other[0]} reads another text encoder than in its paper"
+    elif len(read) > 1 and len(other) == 1:
+        said = "G", f"{other[0]} has another text encoder than in its paper"
     elif "overlap_s" in sides(comparison.metric) and any(map(comparisons.is_coarse, rows)):
         coarse = [row.title for row in rows if comparisons.is_coarse(row)]
         said = "Z", f"S of {' and '.join(coarse)} depends on its bins"
@@ -474,5 +477,7 @@ def _trials(board: Board, first: Row, second: Row) -> str:
     for row in (first, second):
         trials = _tried(board, row)
         names = sorted({word.partition("=")[0] for trial in trials for word in trial.split()})
-        told[row.title] = f"{len(trials)} trials ({', '.join(names)})" if trials else "no trials"
+        told[row.title] = (
+            f"its method: {len(trials)} trials ({', '.join(names)})" if trials else "no trials"
+        )
     return "; ".join(f"{t}: {of}" for t, of in told.items()) if len({*told.values()}) > 1 else ""

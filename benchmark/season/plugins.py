@@ -142,6 +142,7 @@ class Preset(Strict):
     options: dict[str, Option] = {}
     fuse: Fuse | None = None
     note: str = ""
+    of_paper: bool = True  # its network and encoder are those of a paper
 
 
 Known = dict[str, tuple[str, Preset]]  # preset -> its method, a name or a file, and its content

@@ -281,12 +281,15 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 
 def decisive(pairs: Sequence[Pair]) -> Pair:
     """The pair whose conclusion is that of its claim. Of the pairs with the worst conclusion: where
-    all hold the least sure one, where one is denied the surest. Of undecided ones that with the
-    opposite difference, which decides alone, then one of which nothing can be concluded."""
+    all hold the least sure one, where one is denied the surest. Of undecided ones that which speaks
+    against the paper, then that with the opposite difference, which decides alone, then one of
+    which nothing can be concluded."""
     worst = min((pair.conclusion for pair in pairs), key=WORST_FIRST.index)
     pairs = [pair for pair in pairs if pair.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
-        return next(iter(behind(pairs) or [pair for pair in pairs if pair.blocked] or pairs))
+        withheld = [pair for pair in pairs if pair.withheld]
+        blocked = [pair for pair in pairs if pair.blocked]
+        return next(iter(withheld or behind(pairs) or blocked or pairs))
     if worst == Conclusion.NO_DIFFERENCE:
         return pairs[0]
     return (max if worst == Conclusion.HOLDS else min)(pairs, key=lambda pair: pair.p)

@@ -234,7 +234,7 @@ def claim_table(findings: Sequence[Finding]) -> Table:
                 "printed": signed(part.printed, part.decimals),
             }
             if part.withheld:
-                line["verdict"] = f"{part.conclusion}; without a control: {part.withheld}"
+                line["verdict"] = f"{part.conclusion}; unconfirmed: {part.withheld}"
             lines.append((head if alone else of_part) | line)
             for of in part.controls:
                 control = f"{INDENT}control: {of.first} over {of.second}"

@@ -185,6 +185,7 @@ def of_each_row(board: Board) -> Table:
     """Against which rows nothing is concluded, the other flags of a row but those that all rows
     have, and how many options a season scaled, of a fusion those of its members."""
     rows, lines = [*board.retrieval.ranked, *board.localisation.ranked], []
+    rows.sort(key=lambda row: row.title)
     of_all = set(shared_flags(board))
     are_mixed = any(flags.has_flag(board, row, "G") for row in rows)
     for row in rows:
@@ -193,7 +194,9 @@ def of_each_row(board: Board) -> Table:
         against = {of: f"any row ({flags.NAMES[of]})" for of in ("ND" if is_known else "NDS")}
         against["G"] = "rows with the paper's text encoder"
         blocking = [against[of] for of in letters if of in against]
-        blocking += ["rows with another text encoder"] * (are_mixed and "G" not in letters)
+        blocking += ["rows with another text encoder"] * (
+            are_mixed and row.has_paper and "G" not in letters
+        )
         others = [flags.NAMES[of] for of in letters if of not in against and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
