@@ -633,8 +633,8 @@ def needs(verdict: Verdict) -> str:
     """What would decide it, as the ledger says."""
     parts = [claims.compared(pair) for pair in verdict.pairs]
     facts = {"paper": verdict.paper, "id": verdict.claim.id, "conclusion": verdict.conclusion}
-    facts |= {"reason": "", "is_elsewhere": False, "cautions": [], "decisive": 0}
-    return Finding(parts=parts, **facts).needs
+    facts |= {"reason": "", "is_elsewhere": False, "cautions": []}
+    return Finding(parts=parts, decisive=verdict.pairs.index(verdict.decisive), **facts).needs
 
 
 def test_a_part_with_the_opposite_difference_decides_what_a_claim_needs(claimed):
@@ -682,8 +682,8 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
 @pytest.mark.parametrize(
     ("methods", "tried", "untrained", "blocked", "told"),
     [
-        ("mm", {"a": RATE}, "", "", "settings were tried on a alone"),
-        ("mm", {"b": RATE}, "", "", "settings were tried on b alone"),
+        ("mm", {"a": RATE}, "", "", "of its method, a alone was tried"),
+        ("mm", {"b": RATE}, "", "", "of its method, b alone was tried"),
         ("mm", {"a": RATE, "b": RATE}, "", "", ""),
         ("mm", {"c": RATE}, "", "", ""),
         ("mn", {"a": RATE}, "", "H", HAD_NONE.format("b")),
@@ -694,7 +694,7 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
             {"a": RATE},
             "b",
             "",
-            "a: its method: 1 trials (rate); b: no trials",
+            "a: 1 trials (rate); b: no trials",
         ),  # no epochs: needs none
         ("mn", {}, "", "", ""),
         ("mn", {}, "b", "", ""),
@@ -702,7 +702,7 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
         (
             "mn",
             {"a": ["rate=1 epochs=3"], "c": ["rate=2"], "b": ["rate=3"]},
-            *("", "", "a: its method: 2 trials (epochs, rate); b: its method: 1 trials (rate)"),
+            *("", "", "a: 2 trials (epochs, rate); b: 1 trials (rate)"),
         ),
     ],
 )

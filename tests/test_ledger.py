@@ -104,11 +104,11 @@ def test_the_first_page_has_a_finding_that_says_what_its_claim_is_said_to_be():
     claim = next(claim for claim in papers()["scan"].claims if claim.headline).id
     less = season("s0", judged("holds", claim))
     full = season("s1", judged("holds", claim, difference=5.0, size=Size.AS_PRINTED))
-    told = [less, full]
+    told = [full, less]
     text = findings(told, ledger(told))
-    assert "), rsum +5.0" in text and "+2.0" not in text and "by less" not in text
-    assert "(by less), rsum +2.0" in findings([less], ledger([less]))
-    assert "Best on photographs" not in text
+    assert "(by less), rsum +2.0" in text and "+5.0" not in text and "Best row" not in text
+    alone = findings([full], ledger([full]))
+    assert "), rsum +5.0" in alone and "by less" not in alone
 
 
 def test_rows_of_two_sets_of_features_stand_with_what_they_gain():

@@ -201,7 +201,7 @@ def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
     shared = result_tables.shared_flags(both)
     assert shared and not set(shared) & flags.BLOCKING.keys()
     of_a, of_b = records(result_tables.of_each_row(both))
-    assert (of_a["row"], of_a["options scaled"], of_b["options scaled"]) == ("A", 1, 0)
+    assert (of_a["row"], of_a["options changed"], of_b["options changed"]) == ("A", 1, 0)
     assert of_b["no verdict against"] == ""
     for line, of in ((of_a, plain), (of_b, other)):
         own = set(flags.letters(flags.row_flags(both, of))) - set(shared)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,12 +99,10 @@ class Finding(Strict):
     @property
     def needs(self) -> str:
         """What would decide an undecided test: seeds, or else images, or else what its parts lack.
-        The part that needs most decides; one with the opposite difference would alone deny it, and
-        one that speaks against the paper comes first."""
+        The part that needs most decides; one that alone may deny it comes first."""
         parts = [part for part in self.parts if part.conclusion == Conclusion.UNDECIDED]
-        may_turn = [p for p in parts if p.difference < 0 and (p.seeds or p.images)]
-        may_turn.sort(key=lambda part: (part.seeds or inf, part.images or inf))
-        parts = [part for part in parts if part.withheld] or may_turn[:1] or parts
+        denying = [p for p in parts if p.withheld or p.difference < 0 and (p.seeds or p.images)]
+        parts = [self.compared] if denying else parts
         if parts and all(part.seeds for part in parts):
             seeds = max(part.seeds for part in parts)
             return f"{seeds} more seed{'s' * (seeds > 1)}"
@@ -204,7 +201,7 @@ class Group(StrEnum):
     if it holds in one test or more and fails in none."""
 
     REPLICATED = "holds", "●"
-    SMALLER = "holds, by less than printed", "◐"  # the interval, wherever it holds
+    SMALLER = "holds, by less than printed", "◐"  # the interval, in a test that holds
     MIXED = "depends on the test", "±"  # holds in one, fails in another
     NULL = "no difference", "○"  # beyond the margin
     REVERSED = "the opposite", "✕"
@@ -253,7 +250,7 @@ class LedgerRow:
         found = {finding.conclusion for finding in findings}
         if HOLDS in found and found.isdisjoint(FAILED):
             held = [f for f in findings if f.conclusion == HOLDS]
-            is_smaller = {f.compared.size for f in held} == {Size.SMALLER}
+            is_smaller = Size.SMALLER in {f.compared.size for f in held}
             is_ordered = self.claim.parts[0].kind == "ordered"
             return Group.SMALLER if is_smaller and is_ordered else Group.REPLICATED
         if HOLDS in found:

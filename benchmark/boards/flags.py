@@ -120,15 +120,15 @@ def _of_record(row: Row) -> dict[str, str]:
     reads_phrases = any(name.rpartition("/")[2].startswith("phrases_") for name in fed)
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
     is_extra = reads_phrases and record.task == "retrieval"
-    fixed = [line for line in lines if line.startswith("contextual vectors")]
-    other = f"sentence vectors: {other}, in the paper {row.declared.sentence}" if other else ""
+    told = [f"sentence vectors: {other}, in the paper {row.declared.sentence}"] * bool(other)
+    told += [f"{x}, in the paper trained with it" for x in lines if x.startswith("contextual")]
     is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
     return {
         "F": "; ".join(dict.fromkeys(features)),
         "T": "; ".join(random),
-        "G": other or "".join(f"{line}, in the paper trained with it" for line in fixed),
+        "G": "".join(told),
         "X": "phrases that are annotated in the test captions" if is_extra else "",
-        "4": "its scores hang on the other test queries, as no search can" if is_dual else "",
+        "4": "its scores depend on the other test queries; a search has none" * is_dual,
     }
 
 
@@ -359,8 +359,7 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
     trained = [] if of_times else rows
     poor = [row.title for row in trained if has_flag(board, row, "N")]
     fallen = [row.title for row in trained if has_flag(board, row, "D")]
-    read = [row for row in trained if row.has_paper]
-    other = [row.title for row in read if has_flag(board, row, "G")]
+    other = [row.title for row in trained if has_flag(board, row, "G")]
     if board.is_small(task):
         said = "L", f"nothing can be concluded from {board.test_queries(task)} test queries"
     elif comparison.difference == 0 and is_identical(*rows):
@@ -379,7 +378,7 @@ def obstacle(board: Board, comparison: Comparison, unfair: str = "") -> Flag | N
         said = "U", f"unequal settings: {unequal}"
     elif len(trained) > 1 and (untried := _untried(board, *rows)):
         said = "H", f"{untried} had no trials on validation, its opponent had"
-    elif len(read) > 1 and len(other) == 1:
+    elif len(trained) > 1 == len(other) and all(row.has_paper for row in trained):
         said = "G", f"{other[0]} has another text encoder than in its paper"
     elif "overlap_s" in sides(comparison.metric) and any(map(comparisons.is_coarse, rows)):
         coarse = [row.title for row in rows if comparisons.is_coarse(row)]
@@ -472,12 +471,10 @@ def _trials(board: Board, first: Row, second: Row) -> str:
     differs; of one method's rows, which of them its settings were tried on."""
     if first.method == second.method:
         own = [row.title for row in (first, second) if row.preset in board.tried]
-        return f"settings were tried on {own[0]} alone" if len(own) == 1 else ""
+        return f"of its method, {own[0]} alone was tried" if len(own) == 1 else ""
     told = {}
     for row in (first, second):
         trials = _tried(board, row)
         names = sorted({word.partition("=")[0] for trial in trials for word in trial.split()})
-        told[row.title] = (
-            f"its method: {len(trials)} trials ({', '.join(names)})" if trials else "no trials"
-        )
+        told[row.title] = f"{len(trials)} trials ({', '.join(names)})" if trials else "no trials"
     return "; ".join(f"{t}: {of}" for t, of in told.items()) if len({*told.values()}) > 1 else ""

@@ -282,23 +282,17 @@ def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:
 def decisive(pairs: Sequence[Pair]) -> Pair:
     """The pair whose conclusion is that of its claim. Of the pairs with the worst conclusion: where
     all hold the least sure one, where one is denied the surest. Of undecided ones that which speaks
-    against the paper, then that with the opposite difference, which decides alone, then one of
-    which nothing can be concluded."""
+    against the paper, then that with the opposite difference, then a blocked one."""
     worst = min((pair.conclusion for pair in pairs), key=WORST_FIRST.index)
     pairs = [pair for pair in pairs if pair.conclusion == worst]
     if worst == Conclusion.UNDECIDED:
-        withheld = [pair for pair in pairs if pair.withheld]
-        blocked = [pair for pair in pairs if pair.blocked]
-        return next(iter(withheld or behind(pairs) or blocked or pairs))
+        behind = [pair for pair in pairs if pair.limit and pair.difference < 0]
+        behind.sort(key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf))
+        withheld, blocked = [p for p in pairs if p.withheld], [p for p in pairs if p.blocked]
+        return next(iter(withheld or behind or blocked or pairs))
     if worst == Conclusion.NO_DIFFERENCE:
         return pairs[0]
     return (max if worst == Conclusion.HOLDS else min)(pairs, key=lambda pair: pair.p)
-
-
-def behind(pairs: Sequence[Pair]) -> list[Pair]:
-    """The undecided pairs that may turn out to be reversed, the one that needs least first."""
-    may_turn = [pair for pair in pairs if pair.limit and pair.difference < 0]
-    return sorted(may_turn, key=lambda pair: (pair.limit.seeds or inf, pair.limit.images or inf))
 
 
 def two_digits(number: int) -> int:

@@ -27,7 +27,6 @@ from benchmark.report.markdown import inside, pipe_table
 from benchmark.report.pages.claim_tables import INDENT, level
 from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
-from benchmark.stats.verdicts import Conclusion
 
 AGAINST = "✕"  # beside the mark of an undecided test with a result against the paper
 IN_PART = "°"  # beside the mark of a test without some parts of its claim
@@ -77,32 +76,21 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     that has a printed number for one of them, and the best row on photographs."""
     of_claim, told = {(row.paper, row.claim.id): row for row in rows}, []
     for name, paper in papers().items():
-        heads = [of_claim[name, claim.id] for claim in paper.claims if claim.headline]
-        heads = [(row, quoted(row)) for row in heads if row.photographs]
+        heads = []
+        for row in (of_claim[name, claim.id] for claim in paper.claims if claim.headline):
+            said_so = [found for found in row.photographs if row.grouped([found]) == row.group]
+            heads += [(row, found) for found in [*said_so, *row.photographs][:1]]
         heads.sort(key=lambda head: head[1].compared.printed is None)
         if heads and heads[0][1].compared.printed is not None:
             groups = {}
-            for row, finding in heads:
-                groups.setdefault(row.group.partition(",")[0], []).append((row, finding))
+            for row, found in heads:
+                groups.setdefault(row.group.partition(",")[0], []).append((row, found))
             told.append((paper.paper.cited, groups))
-    of_photographs = [
-        (season, leader, leader.fair)
-        for season in seasons
-        for data in season.datasets
-        for leader in data.leaders
-        if data.split != DRAWN and leader.metric == "rsum" and leader.fair
-    ]
-    best = sorted(of_photographs, key=lambda of: -of[-1].mean)
+    best = [of for of in best_rows(seasons) if of[1].split != DRAWN and of[2].metric == "rsum"]
+    best = [(season, leader, place) for season, _, leader, place in best if place == leader.fair]
     helpers = {"anchor": anchor, "difference": difference, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers(), "Group": Group}
     return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
-
-
-def quoted(row: LedgerRow) -> Finding:
-    """Of a claim that was tested on photographs, the first test that says what all together say."""
-    said_so = [found for found in row.photographs if row.grouped([found]) == row.group]
-    decided = [f for f in row.photographs if f.conclusion != Conclusion.UNDECIDED]
-    return [*said_so, *decided, *row.photographs][0]
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:

@@ -194,16 +194,15 @@ def of_each_row(board: Board) -> Table:
         against = {of: f"any row ({flags.NAMES[of]})" for of in ("ND" if is_known else "NDS")}
         against["G"] = "rows with the paper's text encoder"
         blocking = [against[of] for of in letters if of in against]
-        blocking += ["rows with another text encoder"] * (
-            are_mixed and row.has_paper and "G" not in letters
-        )
+        if are_mixed and row.has_paper and "G" not in letters:
+            blocking.append("rows with another text encoder")
         others = [flags.NAMES[of] for of in letters if of not in against and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
         records = [of.record for of in trained if of]
         scaled = {name for of in records for name in of.scaled if name in of.options}
         line = {"row": row.title, "no verdict against": ", ".join(blocking)}
         line["warns"] = ", ".join(others)
-        lines.append(line | {"options scaled": len(scaled)})
+        lines.append(line | {"options changed": len(scaled)})
     return Table.of(f"{board.title}: flags", lines)
 
 
