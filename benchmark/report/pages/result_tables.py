@@ -198,11 +198,9 @@ def of_each_row(board: Board) -> Table:
             blocking.append("rows with another text encoder")
         others = [flags.NAMES[of] for of in letters if of not in against and of not in of_all]
         trained = [comparisons.known(board, name) for name in comparisons.trainings_of(board, row)]
-        records = [of.record for of in trained if of]
-        scaled = {name for of in records for name in of.scaled if name in of.options}
+        scaled = {x for of in trained if of for x in of.record.scaled if x in of.record.options}
         line = {"row": row.title, "no verdict against": ", ".join(blocking)}
-        line["warns"] = ", ".join(others)
-        lines.append(line | {"options changed": len(scaled)})
+        lines.append(line | {"warns": ", ".join(others), "options changed": len(scaled)})
     return Table.of(f"{board.title}: flags", lines)
 
 
