@@ -689,13 +689,7 @@ HAD_NONE = "{} had no trials on validation, its opponent had"
         ("mn", {"a": RATE}, "", "H", HAD_NONE.format("b")),
         ("mn", {"b": RATE}, "", "H", HAD_NONE.format("a")),
         ("mn", {"c": RATE}, "", "H", HAD_NONE.format("b")),  # those of any preset of a method
-        (
-            "mn",
-            {"a": RATE},
-            "b",
-            "",
-            "a: 1 trials (rate); b: no trials",
-        ),  # no epochs: needs none
+        ("mn", {"a": RATE}, "b", "", "a: 1 trials (rate); b: no trials"),  # no epochs: needs none
         ("mn", {}, "", "", ""),
         ("mn", {}, "b", "", ""),
         ("mn", {"a": RATE, "b": ["rate=2"]}, "", "", ""),

@@ -76,7 +76,6 @@ class Finding(Strict):
     # conclusions on their queries and directions alone, by `own` and by the layer, and whether it
     # changes the verdict
     place: str = Field("", exclude=True)  # in the ledger: the dataset with its season
-    season: str = Field("", exclude=True)
     is_drawn: bool = Field(False, exclude=True)  # in the ledger: by the code, no photographs
     title: str = Field("", exclude=True)  # in the ledger: the dataset
     level: float = Field(0.0, exclude=True)  # in the ledger: of the best row in retrieval
@@ -302,8 +301,7 @@ def ledger(seasons: Sequence[SeasonClaims]) -> list[LedgerRow]:
         for data in season.datasets:
             where = {"place": f"{data.title} ({season.season})", "is_drawn": data.split == DRAWN}
             levels = [leader.best.mean for leader in data.leaders if leader.task == "retrieval"]
-            where |= {"season": season.season, "title": data.title}
-            where["level"] = max(levels, default=0.0)
+            where |= {"title": data.title, "level": max(levels, default=0.0)}
             for finding in data.claims:
                 row = rows.get((finding.paper, finding.id))
                 if row and finding.parts:
