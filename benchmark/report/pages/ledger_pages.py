@@ -24,8 +24,8 @@ from benchmark.boards.claim_ledger import (
 )
 from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
+from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import INDENT, level
-from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 
 AGAINST = "✕"  # beside the mark of an undecided test with a result against the paper
