@@ -53,7 +53,7 @@ from benchmark.data.results import (
     RETRIEVED,
     Ranks,
     Scores,
-    write_arrays,
+    write_retrieved,
     write_scores,
 )
 from benchmark.features import brought_rows
@@ -169,7 +169,7 @@ def main(arguments: argparse.Namespace) -> None:
     folder = Path(row.folder)
     with alone(lock_of(row.folder), f"score {row.key}"):
         write_scores(folder / RANKS, external.result.scores)
-        write_arrays(folder / RETRIEVED, external.result.retrieved)
+        write_retrieved(folder / RETRIEVED, external.result.retrieved)
         record = record_of(params.season, row, data, external)
         write_record(folder, record)
         write_brought(params.season, row)
