@@ -29,7 +29,7 @@ from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import read_retrieved, read_samples
+from benchmark.data.results import read_retrieved, read_samples, write_retrieved
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import model_scores
 from benchmark.scoring.inputs import split_inputs
@@ -309,3 +309,13 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
     path.write_bytes(pickle.dumps(Trap()))
     pickle.loads(path.read_bytes())
     assert Path("sprung").exists()  # the trap works
+
+
+@pytest.mark.parametrize("last", [0, 255, 256, 65_535, 65_536])
+def test_retrieved_items_are_read_as_they_were_written(tmp_path, last):
+    rows = {"i2t": np.array([[last, 0]], np.int32), "t2i": np.empty((0, 1), np.int32)}
+    write_retrieved(tmp_path / results.RETRIEVED, rows)
+    read = read_retrieved(tmp_path)
+    assert read.keys() == rows.keys()
+    assert all(np.array_equal(read[way], rows[way]) for way in rows)
+    assert all(read[way].dtype == np.int32 for way in rows)
