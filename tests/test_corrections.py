@@ -335,7 +335,7 @@ def test_a_report_knows_a_row_by_its_preset(tmp_path, monkeypatch):
     tried = report_seasons.declared(played=(SCAN,)).model_copy(update={"corrections": rows})
     params = resolve("try", tried)
     known = presets() | corrected_presets(rows, presets())
-    monkeypatch.setattr(report_seasons, "presets_once", lambda: known)
+    monkeypatch.setattr(report_seasons, "presets", lambda: known)
     write_params(params, tried)
     for dataset in params.datasets:
         report_seasons.prepare(dataset)

@@ -71,10 +71,10 @@ def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(tmp_path
     for file in ("a", "b"):
         (tmp_path / "methods" / f"{file}.yaml").write_text("same: {title: Same}\n")
     with refused("methods/b.yaml: preset 'same'", found="methods/a.yaml"):
-        presets()
+        presets.__wrapped__()
     (tmp_path / "methods/b.yaml").write_text("one: {title: One, fuze: {}}\n")
     with refused("methods/b.yaml: one: fuze", "fuse"):
-        presets()
+        presets.__wrapped__()
 
 
 # Methods by name and path, and their options ------------------------------------------------------
