@@ -20,10 +20,18 @@ from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, judged_table
 from benchmark.data.results import Ranks, read_scores, write_scores
-from benchmark.features.brought_rows import Rows, places
+from benchmark.features.embedding_files import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
-from benchmark.scoring.relevance import LayerPairs, Matrices, Relevance, layers_of, ranks_of
+from benchmark.scoring.ranking import (
+    Matrices,
+    ranks_of,
+)
+from benchmark.scoring.relevance import (
+    LayerPairs,
+    Relevance,
+    layers_of,
+)
 
 IMAGES, EACH = 30, 3
 WAYS = ("i2t", "t2i")

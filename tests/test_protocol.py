@@ -7,12 +7,14 @@ from oracles import ranking as naive
 from oracles import whole_matrices
 
 from benchmark.scoring import metrics
-from benchmark.scoring.relevance import (
+from benchmark.scoring.ranking import (
     RefusedError,
-    Relevance,
     has_sibling,
     ranks_of,
     sentence_ranks,
+)
+from benchmark.scoring.relevance import (
+    Relevance,
 )
 from benchmark.train import selection
 

@@ -277,7 +277,7 @@ def test_items_are_written_in_the_order_of_the_split(season):
 
 
 def test_what_does_not_fit_is_refused(season):
-    """What cannot be read at all, test_brought_rows tells."""
+    """What cannot be read at all, test_embedding_files tells."""
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
     np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))

@@ -47,14 +47,16 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
-from benchmark.scoring.relevance import (
+from benchmark.scoring.ranking import (
     Matrices,
-    Relevance,
     Tile,
     has_sibling,
-    layers_of,
     ranks_of,
     sentence_ranks,
+)
+from benchmark.scoring.relevance import (
+    Relevance,
+    layers_of,
 )
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params

@@ -24,13 +24,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from benchmark.scoring.metrics import retrieval_metrics
-from benchmark.scoring.relevance import (
+from benchmark.scoring.ranking import (
     BestItems,
     LayerRanks,
-    Relevance,
     Tile,
     check_finite,
     of_direction,
+)
+from benchmark.scoring.relevance import (
+    Relevance,
 )
 
 BANK = 2000  # images, and captions, of the training split, drawn by the seed

@@ -90,7 +90,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     best = [(season, leader, place) for season, _, leader, place in best if place == leader.fair]
     helpers = {"anchor": anchor, "difference": difference, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers(), "Group": Group}
-    return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
+    return filled("readme_findings.md.j2", findings=told, best=best, **helpers, **facts)
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:

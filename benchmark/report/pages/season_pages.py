@@ -78,7 +78,7 @@ def _readme(
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
         shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
     return filled(
-        "readme.md.j2",
+        "season.md.j2",
         params=params,
         shown=shown,
         boards=boards,

@@ -14,7 +14,7 @@ import scipy.io
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.features.brought_rows import forms_of, places, read_rows
+from benchmark.features.embedding_files import forms_of, places, read_rows
 
 IDS = ["NA", "null", "a1", "a2", "nan"]  # of images, and names that pandas takes for nothing
 FILES = [f"pics/COCO_{number:06}.jpg" for number in (7, 12, 3, 140, 9)]
