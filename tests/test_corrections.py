@@ -26,13 +26,8 @@ from benchmark.report.pages import result_tables
 from benchmark.scoring import RefusedError, corrections, model_scores
 from benchmark.scoring.corrections import GRIDS, Asked, Corrected, chosen
 from benchmark.scoring.inputs import split_inputs
-from benchmark.scoring.ranking import (
-    Matrices,
-    ranks_of,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-)
+from benchmark.scoring.ranking import Matrices, ranks_of
+from benchmark.scoring.relevance import Relevance
 from benchmark.season import pipeline
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Correction, Params

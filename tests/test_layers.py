@@ -23,15 +23,8 @@ from benchmark.data.results import Ranks, read_scores, write_scores
 from benchmark.features.embedding_files import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
-from benchmark.scoring.ranking import (
-    Matrices,
-    ranks_of,
-)
-from benchmark.scoring.relevance import (
-    LayerPairs,
-    Relevance,
-    layers_of,
-)
+from benchmark.scoring.ranking import Matrices, ranks_of
+from benchmark.scoring.relevance import LayerPairs, Relevance, layers_of
 
 IMAGES, EACH = 30, 3
 WAYS = ("i2t", "t2i")

@@ -8,13 +8,8 @@ from oracles import whole_matrices
 from benchmark.data.results import Ranks
 from benchmark.scoring import METRICS, metrics, table_metrics
 from benchmark.scoring.metrics import RANK_METRICS, query_terms
-from benchmark.scoring.ranking import (
-    localisation_ranks,
-    ranks_of,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-)
+from benchmark.scoring.ranking import localisation_ranks, ranks_of
+from benchmark.scoring.relevance import Relevance
 
 SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its metrics
 INTERVAL = {"overlap_s_low", "overlap_s_high"}

@@ -22,10 +22,7 @@ from benchmark.data.prepared_tables import read
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
-from benchmark.scoring.ranking import (
-    localisation_ranks,
-    ranks_of,
-)
+from benchmark.scoring.ranking import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
 from benchmark.train import selection
 from seasons import params_of

@@ -7,15 +7,8 @@ from oracles import ranking as naive
 from oracles import whole_matrices
 
 from benchmark.scoring import metrics
-from benchmark.scoring.ranking import (
-    RefusedError,
-    has_sibling,
-    ranks_of,
-    sentence_ranks,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-)
+from benchmark.scoring.ranking import RefusedError, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.relevance import Relevance
 from benchmark.train import selection
 
 # Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of image 1.

@@ -13,12 +13,8 @@ from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.scoring import fusion
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.scoring.ranking import (
-    Matrices,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-)
+from benchmark.scoring.ranking import Matrices
+from benchmark.scoring.relevance import Relevance
 
 TEXTS = [
     "A red dog.",

@@ -9,16 +9,8 @@ from oracles import fusion as naive
 from oracles import ranking, whole_matrices
 
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
-from benchmark.scoring.ranking import (
-    BestItems,
-    LayerRanks,
-    Matrices,
-    Tile,
-    of_direction,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-)
+from benchmark.scoring.ranking import BestItems, LayerRanks, Matrices, Tile, of_direction
+from benchmark.scoring.relevance import Relevance
 
 TILES = [(1, 1), (7, 7), (1000, 1000)]
 KINDS = ["cosine", "ties", "wide", "far", "alike", "apart"]

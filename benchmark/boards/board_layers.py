@@ -29,10 +29,7 @@ from benchmark.boards.claims import Verdict
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import quantity, sides
 from benchmark.scoring.metrics import METRICS, query_terms
-from benchmark.scoring.relevance import (
-    LayerPairs,
-    layers_of,
-)
+from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.stats import comparisons as stats
 from benchmark.stats.verdicts import Pair
 

@@ -32,10 +32,7 @@ from benchmark.data.results import Ranks, Scores
 from benchmark.papers.printed_tables import Paper, own_claims
 from benchmark.scoring import VERSION
 from benchmark.scoring.metrics import retrieval_metrics, rsum_terms
-from benchmark.scoring.relevance import (
-    LayerPairs,
-    layers_of,
-)
+from benchmark.scoring.relevance import LayerPairs, layers_of
 from benchmark.season.parameters import BROUGHT, Brought, Cell, Fusion, Option, Params
 from benchmark.season.plugins import Preset, corrected_presets, own_presets, presets
 

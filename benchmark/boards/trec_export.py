@@ -26,10 +26,7 @@ from benchmark.core.errors import UserError
 from benchmark.core.files import write_text
 from benchmark.data import results
 from benchmark.data.prepared_tables import Prepared
-from benchmark.scoring.relevance import (
-    Relevance,
-    layers_of,
-)
+from benchmark.scoring.relevance import Relevance, layers_of
 
 WAYS = ("i2t", "t2i")
 

@@ -181,9 +181,7 @@ def evaluation() -> dict[str, float]:
     from benchmark.scoring import fusion
     from benchmark.scoring.evaluation import of_retrieval
     from benchmark.scoring.model_scores import STREAM_TILE, Encoded, ScoreStream
-    from benchmark.scoring.relevance import (
-        Relevance,
-    )
+    from benchmark.scoring.relevance import Relevance
 
     torch.manual_seed(0)
     owners = np.repeat(np.arange(IMAGES), EACH)

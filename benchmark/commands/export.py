@@ -24,9 +24,7 @@ from benchmark.core.files import atomic, read_json, replaced, write_json
 from benchmark.data import prepared_tables, results
 from benchmark.report.__main__ import ROOT, tables_of
 from benchmark.report.tables import FORMATS
-from benchmark.scoring.relevance import (
-    queries_of,
-)
+from benchmark.scoring.relevance import queries_of
 from benchmark.season.parameter_files import read_params
 
 IN_SHORT = ("rsum", "i2t_r1", "t2i_r1", "p2r_r1", "overlap_s")

@@ -75,14 +75,8 @@ from benchmark.scoring.metrics import (
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.ranking import (
-    Matrices,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-    layers_of,
-    queries_of,
-)
+from benchmark.scoring.ranking import Matrices
+from benchmark.scoring.relevance import Relevance, layers_of, queries_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets

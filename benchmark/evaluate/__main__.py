@@ -47,17 +47,8 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
-from benchmark.scoring.ranking import (
-    Matrices,
-    Tile,
-    has_sibling,
-    ranks_of,
-    sentence_ranks,
-)
-from benchmark.scoring.relevance import (
-    Relevance,
-    layers_of,
-)
+from benchmark.scoring.ranking import Matrices, Tile, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.relevance import Relevance, layers_of
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params

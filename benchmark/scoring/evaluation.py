@@ -20,10 +20,7 @@ from benchmark.scoring.ranking import (
     localisation_ranks,
     of_direction,
 )
-from benchmark.scoring.relevance import (
-    LayerPairs,
-    Relevance,
-)
+from benchmark.scoring.relevance import LayerPairs, Relevance
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits
