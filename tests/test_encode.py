@@ -251,7 +251,7 @@ WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float3
 
 def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
     data = builders.on_disk(pd.DataFrame(), CAPTIONS, pd.DataFrame())
-    getattr(encode, kind)(feature_set_of(kind, encoder, source, **settings), data)
+    encode.TEXTS[kind](feature_set_of(kind, encoder, source, **settings), data)
 
 
 def write_words() -> str:
@@ -320,7 +320,7 @@ def encode_phrases(rows: list[tuple], **settings) -> None:
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
     of = feature_set_of("phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings))
-    encode.phrases(of, replace(data_of(), regions=regions, captions=captions))
+    encode.vectors(of, replace(data_of(), regions=regions, captions=captions))
 
 
 LETTERS = """

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from benchmark.contracts.datasets import people
-from benchmark.contracts.datasets import people as people_drawing
 from benchmark.contracts.datasets.people import (
     NONE,
     VALUES,
@@ -21,6 +20,7 @@ from benchmark.contracts.datasets.people import (
     draw_view,
     visible,
 )
+from benchmark.readers.drawn import others
 
 RAW = Path("unused")
 SIZES = {"train": 30, "val": 10, "test": 20}
@@ -56,7 +56,7 @@ def person(**changes):
         "bag": "handbag",
         "bag_colour": "blue",
     }
-    return people_drawing.Person(**values | changes)
+    return people.Person(**values | changes)
 
 
 # The same every time -----------------------------------------------------------------------
@@ -124,8 +124,8 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
         someone, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
         if getattr(someone, kind) == NONE and kind.endswith("_colour"):
             continue
-        value = people_drawing._others(kind, getattr(someone, kind), rng)[0]
-        other = people_drawing._changed(someone, kind, value, rng)
+        value = others(VALUES[kind], getattr(someone, kind), rng)[0]
+        other = people._changed(someone, kind, value, rng)
         difference = gap(draw(someone, how), draw(other, how))
         if kind in visible(someone, how):
             assert difference > 12, (someone, other, how)

@@ -33,7 +33,15 @@ from benchmark.data.feature_folders import (
 )
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
-from benchmark.features.embedding_files import READERS, Rows, beside, forms_of, places, read_rows
+from benchmark.features.embedding_files import (
+    READERS,
+    Rows,
+    beside,
+    forms_of,
+    number_of,
+    places,
+    read_rows,
+)
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
 from benchmark.readers import karpathy, npy_files, precomp
@@ -201,9 +209,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
 
 def _number(file: str) -> str:
     """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
-    stem = PurePosixPath(file).stem
-    digits = re.search(r"\d+$", stem)
-    return str(int(digits[0])) if digits else stem
+    return number_of(PurePosixPath(file).stem)
 
 
 def _mapped(path: Path) -> np.ndarray:

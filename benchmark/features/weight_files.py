@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torchvision.models import get_model_weights
 
@@ -67,12 +68,9 @@ def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
     expected = "plain tensors"
     do = "save it with torch.save(model.state_dict(), path)"
     if path.suffix == ".safetensors":
-        from safetensors import torch as safetensors  # timm and transformers come with it
-
-        try:
-            return safetensors.load_file(path)
-        except Exception as error:
-            raise UserError(path.name, expected, f"others ({error})", "get it again") from error
+        expected = "a .safetensors file of plain tensors"
+        with readable(path.name, expected, "get it again"), opened(path):
+            return load_file(path)
     with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
         if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
