@@ -206,8 +206,9 @@ def bank_scores(cell, images: str, captions: str) -> np.ndarray:
     return model_scores.score_pairs(model.similarity, *encodings).numpy()
 
 
-@pytest.mark.parametrize("kind", ["scan", "two_branch"])
-@pytest.mark.parametrize("how", GRIDS)
+@pytest.mark.parametrize(
+    ("how", "kind"), [*zip(GRIDS, ("scan", "two_branch", "two_branch", "scan"), strict=True)]
+)
 def test_a_row_has_the_corrected_scores_of_its_preset(here, monkeypatch, how, kind):
     cell = scan() if kind == "scan" else two_branch()
     plain = scored(cell, monkeypatch=monkeypatch)

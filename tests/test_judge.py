@@ -589,6 +589,7 @@ def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
     return ends[0] <= round(share * runs) <= ends[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hits", "ranks, clustered"])
 def test_judge_covers_and_seldom_errs(name, monkeypatch):
     monkeypatch.setattr(command, "presets", cache(command.presets))  # read once, not 600 times
