@@ -18,7 +18,7 @@ from benchmark.scoring.relevance import (
     of_direction,
 )
 
-TILES = [(1, 1), (7, 7), (1000, 1000)]
+TILES = [(1, 5), (7, 7), (1000, 1000)]
 KINDS = ["cosine", "ties", "wide", "far", "alike", "apart"]
 
 
