@@ -12,6 +12,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import ranking
 from scipy.sparse import csr_array
 
 from benchmark.commands import score
@@ -49,18 +50,12 @@ def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer
     return scores, Relevance.of(np.arange(IMAGES), owner), layer
 
 
-def naive_ranks(scores: list[float], right: set[int]) -> list[int]:
-    """Places of the right items, from 0, the wrong ones first among equals."""
-    order = sorted(range(len(scores)), key=lambda item: (-scores[item], item in right))
-    return [place for place, item in enumerate(order) if item in right]
-
-
 def of_layer(layer: LayerPairs, scores_QG: np.ndarray) -> list[list[int]]:
     """The ranks of each query of a layer, by loops."""
     found = []
     for query in layer.queries:
         right = {int(item) for at, item in layer.right if at == query}
-        found.append(naive_ranks(scores_QG[query].tolist(), right))
+        found.append(ranking.places(scores_QG[query].tolist(), right))
     return found
 
 
@@ -147,7 +142,7 @@ def test_metrics_of_all_relevant_items_are_those_of_loops(seed):
     scores, relevant = rng.integers(0, 6, (20, 90)), rng.random((20, 90)) < rng.uniform(0, 0.5)
     relevant[:, 0] = True
     ranks, rows = ranks_of(scores.astype(float), relevant), zip(scores, relevant, strict=True)
-    expected = [naive_metrics(naive_ranks(s.tolist(), set(np.flatnonzero(r)))) for s, r in rows]
+    expected = [naive_metrics(ranking.places(s.tolist(), np.flatnonzero(r))) for s, r in rows]
     found = metrics.rank_metrics("t2i", ranks, ALL_RANKS)
     assert set(found) == {f"t2i_{name}" for name in expected[0]}
     for metric in ALL_RANKS:

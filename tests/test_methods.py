@@ -43,16 +43,20 @@ def trials() -> dict[str, Trial]:
 
 
 TRIALS = trials()
+LARGEST = ("dual_path_official_2", "dual_path_official_rank_1")  # as others, with more options
+each = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGEST)) for n in TRIALS]
+)
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@each
 def test_a_preset_keeps_the_contract(name):
     ended = check.check(TRIALS[name])
     assert [(promise, note) for promise, is_kept, note in ended if not is_kept] == []
     assert len(ended) > 5
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@each
 def test_nothing_is_computed_that_processors_approximate(name):
     """Not within torch's own functions either: a batch norm of a transposed tensor takes one."""
     trial = TRIALS[name]

@@ -120,7 +120,7 @@ def gap(a, b):
 def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
     rng = np.random.default_rng(1)
     hidden = 0
-    for _ in range(30):
+    for _ in range(15):
         someone, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
         if getattr(someone, kind) == NONE and kind.endswith("_colour"):
             continue

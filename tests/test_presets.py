@@ -40,24 +40,26 @@ def test_no_two_presets_have_one_title_or_are_the_same_training():
             assert played.setdefault(same, name) == name
 
 
-@pytest.mark.parametrize("name", presets())
+ROWS = presets()
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_presets_are_made_of_presets(name):
-    rows = presets()
-    method, row = rows[name]
+    method, row = ROWS[name]
     assert not (row.fuse and (row.options or row.start or row.grid))
     for member in row.fuse.of if row.fuse else []:
         preset, _, part = member.partition(":")
-        trained = rows[preset][1]
+        trained = ROWS[preset][1]
         assert not trained.fuse
         if row.fuse.how == "weighted" and member == row.fuse.of[1]:
-            takes = load(rows[preset][0]).inputs(load(rows[preset][0]).Config())
+            takes = load(ROWS[preset][0]).inputs(load(ROWS[preset][0]).Config())
             assert takes.image == "proposals" and len(row.fuse.of) == 2
             continue
-        assert rows[preset][0] == method
+        assert ROWS[preset][0] == method
         assert (trained.network, trained.sentence) == (row.network, row.sentence)
         assert not part or hasattr(load(method).Model, "scores")
     if row.start:
-        assert rows[row.start][0] == method and not rows[row.start][1].fuse
+        assert ROWS[row.start][0] == method and not ROWS[row.start][1].fuse
     if row.sentence:
         assert load_encoder(row.sentence).encode
     if not row.fuse:

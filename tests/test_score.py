@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from oracles import corrections as naive
+from oracles import ranking
 from refusals import refusal, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS, README, draw_nothing, enter_played_season
 
@@ -44,14 +45,8 @@ def embeddings(noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     return images, (images[OWNERS] + noise * rng.normal(size=(CAPTIONS, 5))).astype(np.float32)
 
 
-def naive_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
-    """How many irrelevant items score at least as much as the best relevant one."""
-    ranks = []
-    for scores, relevant in zip(scores_QG, relevant_QG, strict=True):
-        best = max(score for score, is_one in zip(scores, relevant, strict=True) if is_one)
-        others = [s for s, is_one in zip(scores, relevant, strict=True) if not is_one]
-        ranks.append(sum(score >= best for score in others))
-    return ranks
+def ranked(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
+    return ranking.ranks(scores_QG, [np.flatnonzero(row) for row in relevant_QG])
 
 
 def score(*words: object, name: str = "clip") -> int:
@@ -75,9 +70,9 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
     relevant = np.array([[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)])
     kept = read_scores(Path("results/try/open/clip/0"))
-    assert kept.best("i2t").tolist() == naive_ranks(scores, relevant)
+    assert kept.best("i2t").tolist() == ranked(scores, relevant)
     t2i = kept.best("t2i").tolist()
-    assert t2i == naive_ranks(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
+    assert t2i == ranked(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
     assert record().metrics["t2i_r1"] == pytest.approx(100 * t2i.count(0) / CAPTIONS)
 
 
@@ -438,7 +433,7 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
     ):
         banks = () if how == "dual_softmax" else (asking @ items.T,)
         loops = getattr(naive, how)(queries @ items.T, *banks, **numbers)
-        assert kept.best(way).tolist() == naive_ranks(np.array(loops), right)
+        assert kept.best(way).tolist() == ranked(np.array(loops), right)
     made = record()
     sizes = {"i2t": 9, "t2i": 7} if files else {"i2t": IMAGES, "t2i": CAPTIONS}
     assert made.metrics["correction"] == {"how": how, "bank": sizes, "i2t": numbers, "t2i": numbers}

@@ -12,6 +12,7 @@ from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
 from benchmark.season.parameter_files import read_season, season_name, season_names, season_path
 from benchmark.season.plugins import PACKAGE_ROOT, method_of
 from benchmark.season.resolving import resolve
+from seasons import committed
 
 START = "title: T\npresets: []\n"
 
@@ -87,7 +88,7 @@ def test_a_committed_season_scales_alike_what_a_paper_compares(name, monkeypatch
     the verdicts on such pairs say "unequal settings"."""
     monkeypatch.chdir(PACKAGE_ROOT)
     trials = read_trials(name)
-    for first, second, names in unequal_pairs(resolve(name, read_season(name))):
+    for first, second, names in unequal_pairs(committed(name)):
         tried = [
             {word.partition("=")[0] for word in trial.options.split()}
             for cell in (first, second)
@@ -103,7 +104,7 @@ EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played agai
 @pytest.mark.parametrize("name", sorted({*season_names()} - EARLIER))
 def test_a_committed_season_keeps_the_share_of_a_batch_that_are_hardest_negatives(name):
     """The hardest 50 of 500 are the hardest 13 of 128, and not fewer than one."""
-    cells = resolve(name, read_season(name)).cells.values()
+    cells = committed(name).cells.values()
     for cell in (cell for cell in cells if not cell.method.endswith(".py")):  # of a paper
         default = asdict(method_of(cell.method).Config())
         if "top_k" in default and {"batch_size", "top_k"} & {*cell.scaled}:
