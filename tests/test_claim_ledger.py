@@ -1,25 +1,19 @@
 """What all seasons together say on a claim, from made-up findings."""
 
-import json
-
 import pytest
 from made_ledger import at_level, compared, judged, row, season
 
 from benchmark.boards.claim_ledger import (
     DRAWN,
     ELSEWHERE,
-    FILE,
     UNPLAYABLE,
     UNTRAINED,
     Group,
     judged_again,
     ledger,
-    read_seasons,
     untested_for,
 )
 from benchmark.contracts.datasets import people, shapes
-from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.stats.verdicts import Conclusion, Size
 
@@ -169,13 +163,3 @@ def test_a_claim_on_stronger_features_is_compared_with_the_next_weaker_ones(weak
     (again,) = judged_again(rows)
     assert [of.place for of in (again.weak, again.strong)] == ["Photos (m)", "Photos (z)"]
     assert again.outcome == outcome
-
-
-def test_a_file_that_is_none_names_itself(tmp_path):
-    for told in (season("one", judged("holds")), season("two", judged("reversed"))):
-        write_json(tmp_path / told.season / FILE, told.model_dump(mode="json"))
-    assert [told.season for told in read_seasons(tmp_path)] == ["one", "two"]
-    path = tmp_path / "two" / FILE
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"season": 3}))
-    with pytest.raises(UserError, match="two/claims.json"):
-        read_seasons(tmp_path)

@@ -108,14 +108,6 @@ def test_without_strength_no_rank_changes(how, given, way):
     assert before.tolist() == after.tolist()
 
 
-@pytest.mark.parametrize("how", ["nnn", "inverted_softmax", "qb_norm"])
-def test_a_bank_that_knows_no_hub_changes_no_rank(how):
-    scores = drawn(IMAGES, CAPTIONS)
-    bank = np.repeat(drawn(BANK, 1, seed=1), CAPTIONS, axis=1)  # all items alike
-    found = corrected(how, "i2t", scores, bank, GIVEN[how])
-    assert (found.argsort(1) == scores.argsort(1)).all()
-
-
 def test_qb_norm_leaves_queries_alone_whose_best_item_is_no_hub():
     scores = np.eye(3, dtype=np.float32)
     bank = np.array([[0.9, 0.2, 0.1], [0.8, 0.3, 0.7]], np.float32)  # item 0 is a hub
@@ -242,15 +234,6 @@ def test_a_large_bank_is_drawn_by_the_seed(here, monkeypatch):
     scores = [scored(row, cell, monkeypatch=monkeypatch)["t2i"] for row in rows]
     assert (scores[0] == scores[1]).all() and not (scores[0] == scores[2]).all()
     assert evaluated(rows[0], cell).metrics["correction"]["bank"] == {"i2t": 3, "t2i": 3}
-
-
-def test_an_average_of_members_is_corrected_as_one_score(here, monkeypatch):
-    first, second = scan(), scan("other", direction="i2t")
-    plain = scored(fusion_of(first, second), first, second, monkeypatch=monkeypatch)["i2t"]
-    found = scored(fusion_of(first, second, how="nnn"), first, second, monkeypatch=monkeypatch)
-    told = read_record(Path("results/fused")).metrics["correction"]
-    bank = (bank_scores(first, "train", "test") + bank_scores(second, "train", "test")) / 2
-    np.testing.assert_allclose(found["i2t"], naive.nnn(plain, bank, **told["i2t"]), atol=1e-5)
 
 
 def test_validation_and_bank_are_not_what_is_tested(here, monkeypatch):

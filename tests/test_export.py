@@ -8,9 +8,7 @@ from typing import Annotated, Literal
 
 import pandas as pd
 import pytest
-from builders import seal_tables
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from refusals import refused
 from report_seasons import (
     CAPTIONS,
     DATASETS,
@@ -25,7 +23,7 @@ from report_seasons import (
 
 from benchmark.__main__ import main
 from benchmark.boards.boards import read_boards
-from benchmark.commands.export import every_rank, write_metrics
+from benchmark.commands.export import write_metrics
 from benchmark.core.files import read_json, write_json
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameters import Params
@@ -106,21 +104,6 @@ def test_exported_presets_are_judged_as_their_season_judges_them(played, capsys)
     assert "Traceback" not in capsys.readouterr().err
     assert main(["judge", "open.parquet:nobody", "open.parquet:scan_t2i_avg"]) == 2
     assert "rows of the preset nobody, found none" in capsys.readouterr().err
-
-
-def test_the_cluster_of_a_query_is_the_person_of_its_image(played):
-    images = pd.read_parquet("data/prepared/open/images.parquet")
-    images["group"] = [f"person {number % 5}" for number in range(len(images))]
-    images.to_parquet("data/prepared/open/images.parquet")
-    seal_tables("open")
-    boards = [board for board in read_boards(played) if board.dataset == "open"]
-    ranks = every_rank(boards)
-    person = dict(zip(images["image_id"], images["group"], strict=True))
-    captions = pd.read_parquet("data/prepared/open/captions.parquet")
-    image_of = dict(zip(captions["caption_id"], captions["image_id"], strict=True))
-    for query, cluster in zip(ranks["query"], ranks["cluster"], strict=True):
-        assert cluster == person[image_of.get(query, query)]
-    assert set(ranks["direction"]) >= {"i2t", "t2i"}
 
 
 def test_rankings_of_every_cell_are_written(played, capsys):
@@ -261,18 +244,6 @@ class TestMetrics:
     def reported(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         write_json(FOLDER / "metrics.json", self.GOOD)
-
-    def test_a_row_has_a_file_of_few_metrics_and_rows_that_are_gone_have_none(self):
-        assert write_metrics(FOLDER) == FOLDER / "metrics"
-        assert list(contents(FOLDER / "metrics")) == ["reports/try/metrics/d/a.json"]
-        assert read_json(FOLDER / "metrics/d/a.json") == {"rsum": 100.123, "t2i_r1": 7}
-        write_json(FOLDER / "metrics.json", {"e": {"b": {"rsum": 1.0}}})
-        write_metrics(FOLDER)
-        assert list(contents(FOLDER / "metrics")) == ["reports/try/metrics/e/b.json"]
-
-    def test_before_a_report_there_is_nothing_to_export(self):
-        with refused("reports/none/metrics.json", found="nothing"):
-            write_metrics(Path("reports/none"))
 
     @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
     def test_committed_files_are_those_of_their_reports(self, path):

@@ -330,12 +330,6 @@ def test_judgements_that_are_wrong(tmp_path, name, text, where, expected, found)
         folder.read(tmp_path)
 
 
-def test_judgements_as_trec_has_them(tmp_path):
-    small_judgements(tmp_path, "ka a", "kb b", "kc c")
-    (tmp_path / "qrels/test.tsv").write_text("ka 0 a 1\nkb 0 b 2\nkc 0 c 1\nkc 0 a 0\n")
-    assert folder.read(tmp_path).captions["image_id"].tolist() == list("abc")
-
-
 def test_images_and_texts_without_each_other_are_told(tmp_path):
     for name in ("a.png", "b.png", "c.png", "d.png", "a.txt", "b.txt", "c.txt", "lost.txt"):
         (tmp_path / name).write_text("It is." if name.endswith(".txt") else "")
@@ -371,11 +365,3 @@ def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):
     for name in ("mine-test-000000_stats.json", "dataset_infos.json"):
         (tmp_path / name).write_text("{}")
     assert len(folder.read(tmp_path).images) == len(NAMES)
-
-
-def test_paths_in_a_table_without_images(tmp_path, drawn):
-    beside(tmp_path, drawn, flat)
-    made = pa.table({"file_name": [flat(n) for n in NAMES], "text": [texts(n)[0] for n in NAMES]})
-    pq.write_table(made, tmp_path / "all.parquet")
-    assert folder.read(tmp_path).images["file"].tolist() == [flat(n) for n in NAMES]
-    assert len(folder.inventory(tmp_path)) == len(NAMES) + 1

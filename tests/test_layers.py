@@ -20,7 +20,7 @@ from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, judged_table
-from benchmark.data.results import Ranks, read_scores, write_scores
+from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
@@ -72,28 +72,6 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
         expected = of_layer(layer[way], scores if way == "i2t" else scores.T)
         assert ranks.values.tolist() == [rank for of in expected for rank in of]
         assert ranks.counts.tolist() == [len(of) for of in expected]
-
-
-def test_each_direction_of_a_reranker_is_counted_by_its_own_scores():
-    scores, relevance, layer = made(1, 10**6)
-    both = Matrices(i2t=scores, t2i=-scores)
-    found = evaluation.of_retrieval(both, relevance, WAYS, layers={"people": layer})
-    expected = of_layer(layer["t2i"], -scores.T)
-    assert found.scores.ranks["t2i@people"].values.tolist() == [r for of in expected for r in of]
-
-
-def test_ranks_of_directions_that_are_asked_are_read_as_they_were_written(tmp_path):
-    scores, relevance, layer = made(3, 5)
-    tiles = Matrices(i2t=scores)
-    found = evaluation.of_retrieval(tiles, relevance, ["t2i"], layers={"p": layer})
-    assert [name for name in found.scores.ranks if "@" in name] == ["t2i@p"]
-    found = evaluation.of_retrieval(tiles, relevance, WAYS, layers={"p": layer})
-    write_scores(tmp_path / "scores/ranks.npz", found.scores)
-    again = read_scores(tmp_path).ranks
-    assert again.keys() == found.scores.ranks.keys()
-    for name, ranks in found.scores.ranks.items():
-        assert np.array_equal(again[name].values, ranks.values)
-        assert np.array_equal(again[name].counts, ranks.counts)
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**6])

@@ -10,17 +10,7 @@ from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
 from benchmark.features import load as load_encoder
 from benchmark.season import plugins
-from benchmark.season.plugins import Fuse, configured, method_of, needs, presets
-from seasons import FUSION, SCAN, staged_presets
-
-
-def test_what_a_preset_needs_comes_before_it(tmp_path):
-    known = staged_presets(tmp_path)
-    assert needs("first", known) == ["first"]
-    assert needs("second", known) == ["first", "second"]
-    assert needs("parts", known) == ["first", "second", "parts"]  # the member once, and its start
-    assert needs("three", known) == ["first", "second", "three"]
-    assert needs(FUSION, known) == [SCAN, "scan_i2t_lse", FUSION]
+from benchmark.season.plugins import Fuse, configured, method_of, presets
 
 
 @pytest.mark.parametrize("members", [[], ["first"] * 4])

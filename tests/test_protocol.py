@@ -61,12 +61,6 @@ def test_validation_scores_that_are_not_finite_are_refused(bad):
         selection.retrieval_recalls(scores, torch.tensor(RELEVANT), ["t2i"])
 
 
-def test_relevance_follows_the_owners_of_captions_and_their_groups():
-    assert RELEVANT.astype(int).tolist() == [[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]
-    of_persons = Relevance.of(np.array([0, 1, 0]), np.array([1, 0]))
-    assert of_persons.matrix.astype(int).tolist() == [[0, 1], [1, 0], [0, 1]]
-
-
 def test_both_ways_of_a_literal_matrix():
     ranks = whole_matrices.ranks(of_pairs(SCORES), RELEVANT)
     # i2t: image 0 first, its second caption right behind; image 1 behind caption 0; image 2 ties

@@ -9,7 +9,7 @@ from refusals import refused
 from benchmark.boards.boards import is_taken, read_trials
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
-from benchmark.season.parameter_files import read_season, season_name, season_names, season_path
+from benchmark.season.parameter_files import read_season, season_names, season_path
 from benchmark.season.plugins import PACKAGE_ROOT, method_of
 from benchmark.season.resolving import resolve
 from seasons import committed
@@ -26,11 +26,6 @@ def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(tmp_path, mon
     assert season_path("demo") == own
     assert read_season("demo").seeds == [7]
     assert season_path("mine/small.yaml") == Path("mine/small.yaml")
-
-
-def test_a_season_has_the_name_of_its_file_or_folder():
-    assert season_name("demo") == season_name("seasons/demo/season.yaml") == "demo"
-    assert season_name("mine/small.yaml") == "small"
 
 
 def test_all_may_be_asked_for_in_a_file(tmp_path):
@@ -73,13 +68,6 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
     path.write_text("title: !!python/object/apply:os.system ['true']\n")
     with pytest.raises(UserError, match="YAML.*python/object/apply"):
         read_season(str(path))
-
-
-def test_an_unknown_season_lists_the_known_ones():
-    with refused("season 'flicker'", "flickr8k", do="list seasons"):
-        read_season("flicker")
-    with refused("season 'flicker.yaml'", found="no such file"):
-        read_season("flicker.yaml")
 
 
 @pytest.mark.parametrize("name", season_names())

@@ -1,7 +1,6 @@
 """The drawn dataset: the same every time, near-duplicates where promised, honest boxes."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations, groupby, islice
 from pathlib import Path
 
@@ -105,17 +104,6 @@ def test_a_box_is_tight(shape, pattern):
         assert shapes.box(lone) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
 
 
-def test_a_chain_names_the_things_of_its_box(tables):
-    """By their places: "shapes-000003/0+2" is the first and the third."""
-    scenes = {entry.image_id: entry.scene for entry in shapes.plan(Options(**SIZES))}
-    for row in tables.regions.drop_duplicates("chain").itertuples():
-        image_id, places = row.chain.split("/")
-        assert image_id == row.image_id
-        things = [scenes[image_id].things[int(place)] for place in places.split("+")]
-        x0, y0, x1, y1 = zip(*map(shapes.box, things), strict=True)
-        assert (row.x0, row.y0, row.x1, row.y1) == (min(x0), min(y0), max(x1), max(y1))
-
-
 # What the captions say ---------------------------------------------------------------------
 
 
@@ -131,22 +119,6 @@ def test_writers_tell_no_lies_about_a_lone_thing(writer):
 
 
 # Labels ------------------------------------------------------------------------------------
-
-
-def test_close_ups_show_the_whole_thing():
-    rng = np.random.default_rng(0)
-    for whole in islice(shapes.labelled_scenes(3), 100):
-        for shown in whole.things:
-            picture = shapes.close_up(whole, shown, rng)
-            assert picture.size == (shapes.CLOSE_UP, shapes.CLOSE_UP)
-            # Without the thing, the same part of the scene looks different.
-            rest = replace(whole, things=tuple(t for t in whole.things if t is not shown))
-            x0, y0, x1, y1 = shapes.box(shown)
-            changed = np.any(
-                np.asarray(shapes.draw(whole)) != np.asarray(shapes.draw(rest)), axis=2
-            )
-            assert changed.sum() == changed[y0:y1, x0:x1].sum() > 0
-            assert max(x1 - x0, y1 - y0) + shapes.JITTER <= shapes.CLOSE_UP
 
 
 def test_labelled_scenes_are_not_in_the_benchmark():
