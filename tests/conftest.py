@@ -27,6 +27,11 @@ def presets_are_parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Libraries stay until the end: without them a collection of garbage takes a tenth."""
     gc.collect()

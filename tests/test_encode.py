@@ -24,6 +24,8 @@ from benchmark.scoring import inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 FOLDER = Path("data/features/tiny/stub")
 SPLITS = ["train"] * 6 + ["val"] * 2 + ["test"] * 3 + ["unused"]
 PARAMS = params_of()
@@ -70,11 +72,6 @@ def data_of() -> Prepared:
 def feature_set_of(kind: str, encoder: str, source: str = "", **settings) -> FeatureSet:
     names = {"dataset": "tiny", "reader": "tiny", "folder": str(FOLDER)}
     return FeatureSet(kind=kind, encoder=encoder, source=source, **names, **settings)
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from benchmark.features.proposals import selective_search
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 FOLDER = Path("data/features/tiny/stub")
 SPLITS = ["train"] * 5 + ["val"] * 2 + ["test"] * 3 + ["unused"]
 IDS = [f"p{n}" for n in range(len(SPLITS))]
@@ -64,11 +66,6 @@ def data_of() -> Prepared:
     regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(image_id=NAMED)
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
     return builders.on_disk(images, pd.DataFrame(), regions)
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
