@@ -1,30 +1,13 @@
 """Tests compute as the stages do: portable, with one thread, so that runs agree."""
 
 import gc
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from benchmark.core import numerics
-from benchmark.season import plugins
 
 assert numerics.current().mode == numerics.PORTABLE, "numpy was imported before this package"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def presets_are_parsed_once() -> Iterator[None]:
-    """Of each file with the same content: seasons, papers and pages ask for all of them."""
-    read = plugins._read_presets
-    parsed = cache(lambda path, content: read(path))
-
-    def read_presets(path: Path) -> dict[str, plugins.Preset]:
-        return dict(parsed(path, path.read_bytes() if path.is_file() else b""))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_read_presets", read_presets)
-        yield
 
 
 @pytest.fixture
