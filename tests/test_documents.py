@@ -9,12 +9,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from dvc.cli import parse_args
 from report_readers import parsed, plain
 
@@ -71,6 +73,15 @@ def test_the_first_screen_of_a_season_is_short(path):
     assert "rsum" in first or "R\\@1" in first
     ranks = re.findall(r"^\| (\d+) \|", first, re.MULTILINE)
     assert 1 <= len(ranks) <= 5 and ranks[0] == "1"
+
+
+def test_the_newest_entry_of_the_changes_is_of_this_version():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    newest = re.search(r"^## (\S+), (\S+)$", text_of("CHANGELOG.md"), re.MULTILINE)
+    assert newest.groups() == (version, str(cited["date-released"]))
+    assert cited["version"] == version
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -19,8 +18,12 @@ from scipy import stats
 from simulated_results import SETTINGS, judged
 
 from benchmark.__main__ import main
-from benchmark.commands import judge as command
+from benchmark.boards import claims
+from benchmark.boards.boards import read_boards
 from benchmark.core.files import read_json
+from benchmark.data import prepared_tables
+from benchmark.papers.printed_tables import papers
+from benchmark.season.parameter_files import read_params
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = 300
@@ -503,10 +506,49 @@ def test_the_examples_of_the_documentation_run(capsys):
     for old, new in ((3, "mine"), (4, "their0"), (5, "their1")):
         Path(f"{old}.run").rename(f"{new}.run")
     commands = [shlex.split(line, comments=True) for line in block.splitlines()]
-    for words in commands[:-1]:  # the last one is of a season, of which test_export judges
+    for words in commands[:-1]:  # the last one is of a season, which test_six_claims has
         assert words[0] == "rematch" and main(words[1:]) == 0, words
         assert " by " in capsys.readouterr().out
     assert Path("verdict.md").is_file() and Path("verdict.json").is_file()
+
+
+# A season -----------------------------------------------------------------------------------------
+
+SIX = [  # paper, claim, part
+    ("instance_loss", "stage_1_instance_beats_ranking", 1),
+    ("two_branch", "nonlinear_beats_linear", 0),
+    ("two_branch", "lstm_is_comparable", 0),
+    ("two_branch", "constraints_do_not_help_across_views", 0),
+    ("cyclematch", "latent_embeddings_help", 0),
+    ("cyclematch", "three_scores_no_better_than_two", 1),
+]
+SIGNS = {"ordered": ">", "alike": "=", "not_better": "not better than"}
+
+
+@pytest.mark.skipif(
+    not (ROOT / prepared_tables.ROOT / "flickr8k/images.parquet").is_file(),
+    reason="needs data/prepared",
+)
+def test_six_claims_of_flickr8k_are_judged_as_in_its_report(monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    (reported,) = read_json(Path("reports/flickr8k/claims.json"))["datasets"]
+    verdicts = claims.verdicts(*read_boards(read_params("flickr8k")))
+    for paper, name, number in SIX:
+        claim = next(of for of in papers()[paper].claims if of.id == name)
+        finding = next(of for of in reported["claims"] if (of["paper"], of["id"]) == (paper, name))
+        part, expected = claim.parts[number], finding["parts"][number]
+        words = [f"flickr8k:{preset}" for preset in part.presets]
+        words += ["--claim", f"A {SIGNS[part.kind]} B by {part.metric}"]
+        words += ["--margin", repr(expected["margin"]), "--out", str(tmp_path / "found.json")]
+        assert main(["judge", *words]) == 0
+        (found,) = read_json(tmp_path / "found.json")
+        same = ("conclusion", "difference", "low", "high", "margin", "is_of_these_trainings")
+        assert [found[key] for key in same] == [expected[key] for key in same]
+        # Those of the report are adjusted by Holm over the claims of the paper; this one is not.
+        verdict = next(of for of in verdicts if (of.paper, of.claim.id) == (paper, name))
+        assert found["p"] == found["adjusted_p"] == float(f"{verdict.pairs[number].p:.6g}")
+        if found["limit"]:
+            assert found["limit"]["images"] <= expected["images"]
 
 
 # Simulations --------------------------------------------------------------------------------------
@@ -521,7 +563,6 @@ def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hits", "ranks, clustered"])
 def test_judge_covers_and_seldom_errs(name, monkeypatch):
-    monkeypatch.setattr(command, "presets", cache(command.presets))  # read once, not 600 times
     found = judged(SETTINGS[name], 150, seed=1)
     assert all(is_plausible(share, 150, 0.94, 0.97) for share in found[:2]), found
     assert is_plausible(found.false, found.runs, 0.0, 0.05), found

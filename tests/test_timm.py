@@ -15,6 +15,7 @@ from benchmark.season.parameters import ImageEncoder, module_of
 
 timm = pytest.importorskip("timm")
 TINY = "timm_test_efficientnet"  # timm's own network for tests
+LITE = "timm_tf_efficientnet_lite2"
 REAL = tiny_networks.WEIGHTS / "efficientnet_lite2.pth"
 
 
@@ -81,7 +82,7 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
     with refused("weights_dir", found="test_efficientnet.pth, test_efficientnet.safetensors"):
         timm_cnn.load(TINY, tmp_path)
     (tmp_path / "test_efficientnet.pth").unlink()
-    with refused("test_efficientnet.safetensors", "plain tensors", "something else"):
+    with refused("test_efficientnet.safetensors", "plain tensors", "others"):
         timm_cnn.load(TINY, tmp_path)
     torch.save(fewer, tmp_path / "test_efficientnett.pth")
     with refused("network", "a network of timm", "did you mean test_efficientnet?"):
@@ -95,25 +96,72 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
         timm_cnn.whereabouts(TINY, tmp_path)
 
 
-# EfficientNet-Lite ------------------------------------------------------------------------------
+# EfficientNet-Lite2 -------------------------------------------------------------------------------
+
+# Kernel, stride and number of blocks of each stage: EfficientNet-B0 (Tan and Le 2019, Table 1)
+# with depth 1.2; Lite leaves squeeze-and-excitation out, has ReLU6, and scales neither stem nor
+# head, nor the depth of the first and last stage.
+STAGES = [(3, 1, 1), (3, 2, 3), (5, 2, 3), (3, 2, 4), (5, 1, 4), (5, 2, 5), (3, 1, 1)]
 
 
-def ends(state: dict[str, torch.Tensor]) -> list[tuple[str, torch.Size]]:
-    return [(name.rpartition(".")[2], value.shape) for name, value in state.items()]
+class Naive:
+    """EfficientNet-Lite2 as published, by the names of efficientnet-lite-pytorch."""
+
+    def __init__(self, state: dict[str, torch.Tensor]) -> None:
+        self.state = state
+
+    def convolved(self, x, name, norm, stride=1, active=True):
+        """Padding "same" as of TensorFlow: what is odd goes to the right and below."""
+        weight = self.state[f"{name}.weight"]
+        side, length = weight.shape[2], x.shape[3]
+        more = max((-(-length // stride) - 1) * stride + side - length, 0)
+        x = F.pad(x, (more // 2, more - more // 2) * 2)
+        x = F.conv2d(x, weight, stride=stride, groups=x.shape[1] // weight.shape[1])
+        mean, variance, scale, shift = (
+            self.state[f"{norm}.{key}"][:, None, None]
+            for key in ("running_mean", "running_var", "weight", "bias")
+        )
+        x = (x - mean) / (variance + 1e-3).sqrt() * scale + shift
+        return x.clamp(0, 6) if active else x
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Normalised pixels to the map."""
+        x, number = self.convolved(x, "_conv_stem", "_bn0", 2), 0
+        for stage, (_, stride, repeats) in enumerate(STAGES):
+            for repeat in range(repeats):
+                at, before = f"_blocks.{number}", x
+                if stage:
+                    x = self.convolved(x, f"{at}._expand_conv", f"{at}._bn0")
+                step = stride if repeat == 0 else 1
+                x = self.convolved(x, f"{at}._depthwise_conv", f"{at}._bn1", step)
+                x = self.convolved(x, f"{at}._project_conv", f"{at}._bn2", active=False)
+                x = x + before if repeat else x
+                number += 1
+        return self.convolved(x, "_conv_head", "_bn1")
 
 
-def test_weights_of_efficientnet_lite_pytorch_are_taken_in_the_order_of_their_layers(tmp_path):
-    """That they have timm's order, the real file shows, where it is there."""
+@pytest.fixture(scope="module")
+def lite(tmp_path_factory) -> dict[str, torch.Tensor]:
+    if not REAL.is_file():
+        pytest.skip(f"{REAL} is not there")
+    return torch.load(REAL, weights_only=True)
+
+
+def test_every_stage_has_the_kernel_that_was_published(lite):
+    kernels = [kernel for kernel, _, repeats in STAGES for _ in range(repeats)]
+    names = [f"_blocks.{n}._depthwise_conv.weight" for n in range(len(kernels))]
+    assert [lite[name].shape[2] for name in names] == kernels
+    assert f"_blocks.{len(kernels)}._depthwise_conv.weight" not in lite
+
+
+def test_efficientnet_lite_of_other_names_is_the_naive_network(lite):
+    network, facts = timm_cnn.load(LITE, REAL.parent)
+    assert facts["file"] == "efficientnet_lite2.pth"
     torch.manual_seed(0)
-    model = timm.create_model("tf_efficientnet_lite0", pretrained=False)
-    state = model.state_dict()
-    names = ["_conv_stem.weight", *(f"_{number}.{name}" for number, name in enumerate(state))]
-    path = tmp_path / "efficientnet_lite0.pth"
-    torch.save(dict(zip(names, state.values(), strict=False)), path)
-    network, facts = timm_cnn.load("timm_tf_efficientnet_lite0", tmp_path)
-    assert facts["file"] == path.name
-    kept = network.state_dict()
-    assert all(kept[f"trunk.{name}"].equal(state[name]) for name in state if "classif" not in name)
-    if REAL.is_file():
-        real = torch.load(REAL, weights_only=True)
-        assert ends(real) == ends(timm.create_model("tf_efficientnet_lite2").state_dict())
+    pixels = F.interpolate(torch.rand(2, 3, 20, 20), (260, 260), mode="bicubic").clamp(0, 1)
+    with torch.no_grad():
+        pooled, maps = network(pixels)
+        expected = Naive(lite)((255 * pixels - 127.5) / 127.5)
+    assert maps.shape == (2, 1280, 9, 9)
+    torch.testing.assert_close(maps, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(pooled, expected.mean((2, 3)), rtol=1e-4, atol=1e-4)

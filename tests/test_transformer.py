@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +165,12 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(transformer, "find_spec", lambda name: None)
     with refused("transformer", "the library transformers", do="rematch-benchmark[transformers]"):
         encoded(folder, TEXTS)
+
+
+def test_other_encoders_import_no_transformers():
+    code = "import sys; from benchmark.commands import doctor, init; from benchmark import features"
+    code += "; assert not {'transformers', 'timm'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 # Folders, trainings, questions --------------------------------------------------------------------
