@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torchvision.models import get_model_weights
 
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import allowance, opened, readable, too_large
@@ -28,6 +27,8 @@ def url_of(network: str, known: tuple[str, ...], which: str) -> str:
         some = f"one of {', '.join(known)}" if len(known) <= 30 else "a known network"
         do = "choose one of docs/datasets.md"
         raise UserError("network", some, suggested(network, known), do)
+    from torchvision.models import get_model_weights  # imports torch's compiler: over a second
+
     return get_model_weights(network)[which].url
 
 
