@@ -53,7 +53,7 @@ def test_smaller_is_what_is_smaller_in_a_test_that_holds():
 @pytest.mark.parametrize(
     ("needs", "words"),
     [
-        ({}, ""),
+        ({}, "over 100 seeds or 1,000 times the images"),
         ({"seeds": 1}, "1 more seed"),
         ({"seeds": 12, "images": 900}, "12 more seeds"),
         ({"images": 51_201}, "52,000 images"),
@@ -95,7 +95,7 @@ def test_an_untested_claim_says_the_reason_of_each_season():
     ("parts", "words"),
     [
         ([{"seeds": 2}, {"seeds": 9}], "9 more seeds"),
-        ([{"seeds": 2}, {}], ""),
+        ([{"seeds": 2}, {}], "over 100 seeds or 1,000 times the images"),
         ([{"seeds": 2}, {"remedy": "a control"}, {"remedy": "a control"}], "a control"),
         ([{"remedy": "a control"}, {"remedy": "3 seeds"}], "a control, 3 seeds"),
         ([{"seeds": 9}, {"seeds": 2, "difference": -1.0}], "2 more seeds"),
