@@ -27,14 +27,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, Tables, UserError
-from benchmark.readers import (
-    archives,
-    check_text,
-    image_files,
-    inside,
-    option_checks,
-    parse_json,
-)
+from benchmark.readers import archives, check_text, image_files, inside, option_checks, parse_json
 
 PICTURES = "imgs"
 SPLITS = ("train", "val", "test")
@@ -172,10 +165,19 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         for e in entries
         for k, text in enumerate(e.captions[: options.captions_per_image])
     ]
+    persons = Counter(split for split, _ in {(e.split, e.person) for e in entries})
+    counts = ", ".join(f"{persons[split]} ({split})" for split in SPLITS)
+    more, used = sum(len(e.captions) > 2 for e in entries), options.captions_per_image or "all"
+    notes = [
+        f"The group of an image is its person; persons: {counts}.",
+        f"{more} images have more than two captions; used of each image: {used}.",
+    ]
+    if options.val:
+        notes.append(f"The annotations have no val: {options.val} persons of train, by the sha256.")
     return Tables(
         images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
         captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
-        notes=_notes(entries, options),
+        notes=tuple(notes),
     )
 
 
@@ -203,8 +205,7 @@ def _entries(raw: Path, options: Options) -> list[Entry]:
     correct = f"correct {path.name}, or place an unchanged copy"
     try:
         entries = [_entry(item, f"{path.name}: [{row}]", release) for row, item in enumerate(items)]
-        _check_unique(entries, release)
-        _check_persons(entries)
+        _check_together(entries, release)
     except UserError as error:
         raise UserError(error.where, error.expected, error.found, correct) from error
     return _with_val(entries, options.val) if options.val else entries
@@ -238,7 +239,12 @@ def _entry(item: object, where: str, release: Release) -> Entry:
     if not captions:
         raise UserError(f"{where_file}: captions", "at least one", "none")
     for k, caption in enumerate(captions):
-        _check_caption(caption, f"{where_file}: captions[{k}]")
+        place = f"{where_file}: captions[{k}]"
+        if not isinstance(caption, str) or not caption.strip():
+            raise UserError(place, "a sentence", f"{caption!r:.60}")
+        if any(mark in caption.strip() for mark in "\t\r\n"):
+            raise UserError(place, "one line without tabs", f"{caption!r:.60}")
+        check_text(caption, place, "")
     person = _member(item, "id", int, where_file)
     return Entry(where, str(path), split, str(person), captions)
 
@@ -250,48 +256,20 @@ def _member(item: object, key: str, kind: type, where: str):
     return value
 
 
-def _check_caption(caption: object, where: str) -> None:
-    if not isinstance(caption, str) or not caption.strip():
-        raise UserError(where, "a sentence", f"{caption!r:.60}")
-    if any(mark in caption.strip() for mark in "\t\r\n"):
-        raise UserError(where, "one line without tabs", f"{caption!r:.60}")
-    check_text(caption, where, "")
-
-
-def _check_unique(entries: list[Entry], release: Release) -> None:
-    first: dict[str, Entry] = {}
+def _check_together(entries: list[Entry], release: Release) -> None:
+    of_picture: dict[str, Entry] = {}
+    of_person: dict[str, Entry] = {}
     for entry in entries:
-        other = first.setdefault(_image_id(entry.file), entry)
+        other = of_picture.setdefault(_image_id(entry.file), entry)
         if other is not entry:
             found = f"{entry.file!r}, the name of {other.where}"
             raise UserError(f"{entry.where}: {release.file}", "every picture once", found)
-
-
-def _check_persons(entries: list[Entry]) -> None:
-    first: dict[str, Entry] = {}
-    for entry in entries:
-        other = first.setdefault(entry.person, entry)
+        other = of_person.setdefault(entry.person, entry)
         if other.split != entry.split:
-            raise UserError(
-                f"{entry.where} {entry.file}: id {entry.person}",
-                "one split per person",
-                f"{entry.split}, but {other.split} in {other.where} {other.file}",
-            )
+            where = f"{entry.where} {entry.file}: id {entry.person}"
+            found = f"{entry.split}, but {other.split} in {other.where} {other.file}"
+            raise UserError(where, "one split per person", found)
 
 
 def _image_id(file: str) -> str:
     return str(PurePosixPath(file).with_suffix(""))
-
-
-def _notes(entries: list[Entry], options: Options) -> tuple[str, ...]:
-    persons = Counter(split for split, _ in {(e.split, e.person) for e in entries})
-    counts = ", ".join(f"{persons[split]} ({split})" for split in SPLITS)
-    more = sum(len(entry.captions) > 2 for entry in entries)
-    notes = (
-        f"The group of an image is its person; persons: {counts}.",
-        f"{more} images have more than two captions; used of each image: "
-        f"{options.captions_per_image or 'all'}.",
-    )
-    if options.val:
-        notes += (f"The annotations have no val: {options.val} persons of train, by the sha256.",)
-    return notes

@@ -21,20 +21,12 @@ Archives are read in place; nothing is ever extracted from them.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import (
-    archives,
-    flickr_captions,
-    image_files,
-    karpathy,
-    option_checks,
-    precomp,
-)
+from benchmark.readers import flickr_captions, image_files, karpathy, option_checks, precomp
+from benchmark.readers.flickr_captions import TEXT_ZIP
 
 IMAGE_FOLDER = "flickr30k-images"
 IMAGE_ZIP = f"{IMAGE_FOLDER}.zip"
@@ -47,14 +39,14 @@ ENTITIES = "https://raw.githubusercontent.com/BryanPlummer/flickr30k_entities/ma
 FORM = "https://forms.illinois.edu/sec/229675"
 PHOTOGRAPHS = ((f"{IMAGE_FOLDER}/",), (IMAGE_ZIP,))  # any one of these
 PLACE_PHOTOGRAPHS = f"place {IMAGE_FOLDER}/ or {IMAGE_ZIP} in the raw folder"
+STORE = {"archive": IMAGE_ZIP, "inside": IMAGE_FOLDER}
+STORE |= {"folders": (IMAGE_FOLDER, "flickr30k_images")}
 
 EACH = 5  # captions per image
-IMAGES = {
-    "karpathy": {"train": 29000, "val": 1014, "test": 1000},
-    "entities": {"train": 29783, "val": 1000, "test": 1000},
-    "flickr8k_based": {"train": 29783, "val": 1000, "test": 1000},
-    "m_rnn": {"train": 29783, "val": 1000, "test": 1000},
-}
+IMAGES = dict.fromkeys(
+    ("karpathy", "entities", "flickr8k_based", "m_rnn"), {"train": 29783, "val": 1000, "test": 1000}
+)
+IMAGES["karpathy"] = {"train": 29000, "val": 1014, "test": 1000}
 LISTS = {  # split -> list of its images; without one, train has all the others
     "entities": {split: f"{split}.txt" for split in ("train", "val", "test")},
     "flickr8k_based": {split: flickr_captions.LISTS[split] for split in ("val", "test")},
@@ -63,19 +55,13 @@ LISTS = {  # split -> list of its images; without one, train has all the others
 REMOTE = {
     "karpathy": (karpathy.REMOTE,),
     "entities": tuple(
-        RemoteFile(name=name, urls=(f"{ENTITIES}/{name}",)) for name in LISTS["entities"].values()
+        RemoteFile(name=n, urls=(f"{ENTITIES}/{n}",)) for n in LISTS["entities"].values()
     ),
-    "flickr8k_based": (
-        RemoteFile(
-            name=flickr_captions.TEXT_ZIP,
-            urls=(f"{FLICKR8K}/{flickr_captions.TEXT_ZIP}",),
-        ),
-    ),
+    "flickr8k_based": (RemoteFile(name=TEXT_ZIP, urls=(f"{FLICKR8K}/{TEXT_ZIP}",)),),
     "m_rnn": (),
 }
-REMOTE_TOKENS = RemoteFile(
-    name=TOKENS_TAR, urls=(f"https://shannon.cs.illinois.edu/DenotationGraph/data/{TOKENS_TAR}",)
-)
+TOKENS_URL = f"https://shannon.cs.illinois.edu/DenotationGraph/data/{TOKENS_TAR}"
+REMOTE_TOKENS = RemoteFile(name=TOKENS_TAR, urls=(TOKENS_URL,))
 LISTED = re.compile(r"(\d+)(?:_\w+)?(?:\.jpg)?")  # an id; in Flickr8k's names more follows it
 
 
@@ -118,7 +104,9 @@ class Options:
 
 def card(options: Options = Options()) -> Card:
     """What the chosen partition needs, and how many images and captions it has."""
-    split, kind = options.split, options.kind
+    split, kind, checklist = options.split, options.kind, _checklist(options)
+    is_precomp = kind == "precomp"
+    obtained = f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
     return Card(
         title="Flickr30k",
         source="Young, Lai, Hodosh and Hockenmaier (2014), From image descriptions to visual "
@@ -132,9 +120,9 @@ def card(options: Options = Options()) -> Card:
             "official": (REMOTE_TOKENS, *REMOTE[split]),
             "precomp": (),
         }[kind],
-        obtain=f"place {_obtained(options)} in one folder",
+        obtain=f"place {obtained} in one folder",
         form=FORM if options.needs_pictures else "",
-        checklist=_checklist(options),
+        checklist=checklist,
         raw_gib=(9.0 if kind == "precomp" else 0.1) + (4.5 if options.needs_pictures else 0.0),
         expected_images=IMAGES[split],
         expected_captions={part: EACH * images for part, images in IMAGES[split].items()},
@@ -151,7 +139,7 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     pictures = _store(raw).files() if options.with_pictures else []
     if options.kind == "karpathy":
         return [*pictures, _karpathy_file(raw)]
-    lists = [_list_file(raw, name) for name in LISTS[options.split].values()]
+    lists = [path for path, _ in _lists(raw, options.split).values()]
     return [*pictures, _tokens_file(raw), *dict.fromkeys(lists)]
 
 
@@ -160,11 +148,31 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     if options.kind == "precomp":
         return _read_precomp(raw, options)
     present = _store(raw).names() if options.with_pictures else []
-    is_karpathy = options.kind == "karpathy"
-    tables = _read_karpathy(raw, present) if is_karpathy else _read_official(raw, options.split)
-    if options.with_pictures:
-        return tables
-    return replace(tables, images=tables.images.assign(file=""))
+    if options.kind == "karpathy":
+        entries = _entries(raw)
+        split_of = {entry.file: entry.split for entry in entries}
+        captions = flickr_captions.karpathy_captions(entries)
+        notes = [f"The captions are the raw sentences of {KARPATHY}."]
+        if others := len(set(present) - set(split_of)):
+            notes.append(f"{others} pictures are in no split; they are left out.")
+    else:
+        captions = flickr_captions.captions(_tokens_file(raw), TOKENS)
+        notes = [f"The captions are those of {TOKENS}, verbatim."]
+        images = dict.fromkeys(captions["file"])
+
+        def image_of(line: str) -> str:
+            match = LISTED.fullmatch(line)
+            file = f"{match[1]}.jpg" if match else ""
+            return file if file in images else ""
+
+        lists = _lists(raw, options.split)
+        expected = f"the id of another image of {TOKENS}"
+        split_of = flickr_captions.listed(lists, image_of, expected)
+        rest = [file for file in images if file not in split_of]
+        if rest and "train" in lists:
+            notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
+        split_of |= dict.fromkeys(rest, "unused" if "train" in lists else "train")
+    return flickr_captions.tables(split_of, captions, notes, options.with_pictures)
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -176,18 +184,11 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     return _store(raw)
 
 
-def _obtained(options: Options) -> str:
-    """What the dataset cannot be read without, for the advice of its card."""
-    if options.kind == "precomp":
-        return f"{PRECOMP}/"
-    return ", ".join(needed.names for needed in _checklist(options))
-
-
 def _checklist(options: Options) -> tuple[Needed, ...]:
     """What belongs in the raw folder."""
     texts = {
         "karpathy": [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))],
-        "official": [Needed("captions", ((TOKENS,), (TOKENS_TAR,))), *_lists(options.split)],
+        "official": [Needed("captions", ((TOKENS,), (TOKENS_TAR,))), *_needed_lists(options.split)],
         "precomp": precomp.needed(PRECOMP, precomp.STEMS.values()),
     }[options.kind]
     if not options.with_pictures:
@@ -199,45 +200,30 @@ def _checklist(options: Options) -> tuple[Needed, ...]:
     return (Needed(what, PHOTOGRAPHS), *texts)
 
 
-def _lists(split: str) -> list[Needed]:
+def _needed_lists(split: str) -> list[Needed]:
     """The lists of images of a partition."""
     lists = LISTS.get(split, {})
     if split == "flickr8k_based":
-        return [Needed("val and test", ((flickr_captions.TEXT_ZIP,), tuple(lists.values())))]
+        return [Needed("val and test", ((TEXT_ZIP,), tuple(lists.values())))]
     return [Needed(f"images of {part}", ((name,),)) for part, name in lists.items()]
 
 
 # Files ---------------------------------------------------------------------------------------
 
 
-def _find_store(raw: Path) -> image_files.Store | None:
-    folders = (IMAGE_FOLDER, "flickr30k_images")
-    return image_files.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
-
-
 def _store(raw: Path) -> image_files.Store:
-    store = _find_store(raw)
-    if store is None:
-        raise UserError(
-            raw,
-            f"{IMAGE_FOLDER}/ or {IMAGE_ZIP} with .jpg files in it",
-            "no pictures",
-            "place it there (for features alone, set the option annotations: precomp, or "
-            "with_pictures: false)",
-        )
-    return store
+    do = "place it there (for features alone, set the option annotations: precomp, or "
+    do += "with_pictures: false)"
+    return image_files.needed(raw, **STORE, do=do)
+
+
+def _entries(raw: Path) -> list[karpathy.Entry]:
+    return karpathy.read(_karpathy_file(raw), KARPATHY, tuple(IMAGES["karpathy"]))
 
 
 def _karpathy_file(raw: Path) -> Path:
-    path = karpathy.find(raw, KARPATHY)
-    if path is None:
-        raise UserError(
-            raw,
-            f"{KARPATHY}, {KARPATHY}.zip or {karpathy.ALL}",
-            "no annotations",
-            f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)",
-        )
-    return path
+    do = f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)"
+    return karpathy.needed(raw, KARPATHY, do)
 
 
 def _tokens_file(raw: Path) -> Path:
@@ -247,87 +233,37 @@ def _tokens_file(raw: Path) -> Path:
     raise UserError(raw, f"{TOKENS} or {TOKENS_TAR}", "no captions", "place one of them there")
 
 
-def _list_file(raw: Path, name: str) -> Path:
-    """A list of images, or the archive that has it."""
-    archive = raw / flickr_captions.TEXT_ZIP
-    zipped = name in flickr_captions.LISTS.values() and archive.is_file()
-    return archive if zipped and not (raw / name).is_file() else raw / name
+def _lists(raw: Path, split: str) -> dict[str, tuple[Path, str]]:
+    """split -> the list of its images, or the archive that has it, and its name."""
+    archive = raw / TEXT_ZIP
+    is_zipped = split == "flickr8k_based" and archive.is_file()
+    return {
+        part: (archive if is_zipped and not (raw / name).is_file() else raw / name, name)
+        for part, name in LISTS[split].items()
+    }
+
+
+# Features that came with captions ------------------------------------------------------------
 
 
 def _are_named(raw: Path, options: Options) -> bool:
     """Whether `precomp`, whose ids are numbers, comes with pictures and the JSON of their names."""
-    return options.with_pictures and bool(_find_store(raw) and karpathy.find(raw, KARPATHY))
-
-
-# Readers -------------------------------------------------------------------------------------
-
-
-def _entries(raw: Path) -> list[karpathy.Entry]:
-    return karpathy.read(_karpathy_file(raw), KARPATHY, tuple(IMAGES["karpathy"]))
-
-
-def _read_karpathy(raw: Path, present: list[str]) -> Tables:
-    entries = _entries(raw)
-    split_of = {entry.file: entry.split for entry in entries}
-    notes = [f"The captions are the raw sentences of {KARPATHY}."]
-    others = len(set(present) - set(split_of))
-    if others:
-        notes.append(f"{others} pictures are in no split; they are left out.")
-    return flickr_captions.tables(split_of, flickr_captions.karpathy_captions(entries), notes)
-
-
-def _read_official(raw: Path, split: str) -> Tables:
-    captions = flickr_captions.captions(_tokens_file(raw), TOKENS)
-    split_of = _listed(raw, LISTS[split], captions["file"])
-    rest = [file for file in captions["file"].unique() if file not in split_of]
-    notes = [f"The captions are those of {TOKENS}, verbatim."]
-    if "train" not in LISTS[split]:
-        return flickr_captions.tables(split_of | dict.fromkeys(rest, "train"), captions, notes)
-    if rest:
-        notes.append(f"{len(rest)} captioned images are in no list and stay unused.")
-    return flickr_captions.tables(split_of | dict.fromkeys(rest, "unused"), captions, notes)
-
-
-def _listed(raw: Path, lists: dict[str, str], captioned: pd.Series) -> dict[str, str]:
-    """file -> split, in the order of the lists."""
-    images = set(captioned)
-    split_of: dict[str, str] = {}
-    for split, name in lists.items():
-        lines = archives.lines(_list_file(raw, name), name)
-        for number, line in enumerate(lines, start=1):
-            match = LISTED.fullmatch(line.strip())
-            file = f"{match[1]}.jpg" if match else ""
-            if file not in images or file in split_of:
-                fault = f"already in {split_of[file]}" if file in split_of else "unknown image"
-                raise UserError(
-                    f"{name}:{number}",
-                    f"the id of another image of {TOKENS}",
-                    f"{line!r:.80}: {fault}",
-                    "place an unchanged copy",
-                )
-            split_of[file] = split
-    return split_of
+    named = options.with_pictures and karpathy.find(raw, KARPATHY)
+    return bool(named and image_files.find(raw, **STORE))
 
 
 def _read_precomp(raw: Path, options: Options) -> Tables:
-    parts = precomp.layout(raw / PRECOMP)
-    files = _precomp_files(raw, parts) if _are_named(raw, options) else {}
+    """The tables. Raises UserError where the JSON of names is there and has other splits."""
+    parts, files = precomp.layout(raw / PRECOMP), {}
+    if _are_named(raw, options):
+        entries = {str(entry.number): entry for entry in _entries(raw)}
+        for image_id, split in ((i, part.split) for part in parts for i in part.ids):
+            other = entries[image_id].split if image_id in entries else "no split"
+            if other != split:
+                where, expected = f"{PRECOMP}: id {image_id!r}", f"the partition of {KARPATHY}"
+                found = f"{split}, but {other} in {KARPATHY}"
+                raise UserError(where, expected, found, "place files of the same partition")
+        present = set(_store(raw).names())
+        files = {key: entry.file for key, entry in entries.items() if entry.file in present}
     notes = [f"The captions are those of {PRECOMP}/; image ids are the imgid of {KARPATHY}."]
     return precomp.tables(parts, files, notes)
-
-
-def _precomp_files(raw: Path, parts: list[precomp.Part]) -> dict[str, str]:
-    """image id -> file, of the pictures that are there; both partitions have to agree."""
-    entries = {str(entry.number): entry for entry in _entries(raw)}
-    for part in parts:
-        for image_id in part.ids:
-            split = entries[image_id].split if image_id in entries else "no split"
-            if split != part.split:
-                raise UserError(
-                    f"{PRECOMP}: id {image_id!r}",
-                    f"the partition of {KARPATHY}",
-                    f"{part.split}, but {split} in {KARPATHY}",
-                    "place files of the same partition",
-                )
-    present = set(_store(raw).names())
-    return {key: entry.file for key, entry in entries.items() if entry.file in present}

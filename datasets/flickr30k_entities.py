@@ -18,9 +18,9 @@ two boxes is that of the inclusive originals.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -29,7 +29,7 @@ from xml.etree.ElementTree import Element
 import pandas as pd
 
 from benchmark.contracts.datasets import Card, Needed, OpenPicture, RemoteFile, Tables, UserError
-from benchmark.readers import archives, content, image_files, readable
+from benchmark.readers import archives, content, flickr_captions, image_files, readable
 
 FORM = "https://forms.illinois.edu/sec/229675"
 RELEASE = "https://github.com/BryanPlummer/flickr30k_entities/raw/master"
@@ -45,31 +45,6 @@ AGAIN = "fetch the release again"
 CAPTIONS = 5  # of every image
 UNRELATED_IN_TRAIN = 21  # rows of UNRELATED_CAPTIONS; none is of an image of val or test
 
-CARD = Card(
-    title="Flickr30k Entities",
-    source="Plummer, Wang, Cervantes, Caicedo, Hockenmaier and Lazebnik (2017), Flickr30k "
-    "Entities: Collecting Region-to-Phrase Correspondences for Richer Image-to-Sentence Models, "
-    "IJCV 123, 74-93",
-    licence="photographs for non-commercial research and education, under Flickr's terms of use; "
-    "the annotations state none",
-    split="entities",
-    may_publish=False,
-    remote=tuple(
-        RemoteFile(name=name, urls=(f"{RELEASE}/{name}",))
-        for name in (ARCHIVE, *LISTS.values(), UNRELATED)
-    ),
-    obtain=f"place {PHOTOGRAPHS}, {ARCHIVE} and {', '.join(LISTS.values())} in one folder",
-    form=FORM,
-    checklist=(
-        Needed("the 31,783 photographs, after the form", ((f"{IMAGES}/",), (f"{IMAGES}.zip",))),
-        Needed("sentences and boxes", ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/"))),
-        Needed("the image ids of each split", (tuple(LISTS.values()),)),
-    ),
-    raw_gib=4.5,
-    expected_images={"train": 29783, "val": 1000, "test": 1000},
-    expected_captions={"train": 5 * 29783, "val": 5000, "test": 5000},
-)
-
 REGION = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
 NO_BOX = (0, 0, 0, 0)
 UNRELATED_LINE = re.compile(rf"(\d+)\s+([1-{CAPTIONS}])")
@@ -82,50 +57,23 @@ PHRASE = re.compile(r"\[/EN#(?P<chain>\d+)(?:/[^\s\]]*)? (?P<words>\s*[^\s\]][^\
 OPENING = re.compile(r"\[/EN#\S*")
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 
-
-class Phrase(NamedTuple):
-    """Words of a sentence, and the number (from the file, as text) of the things they name."""
-
-    words: str
-    chain: str
+Box = tuple[int, int, int, int]  # x0, y0, x1, y1: half-open pixels
 
 
 class Sentence(NamedTuple):
-    """A sentence without its markup, and its phrases in their order."""
+    """A sentence without its markup, and its phrases in their order: words, and the number (from
+    the file, as text) of the things that they name."""
 
     text: str
-    phrases: tuple[Phrase, ...]
+    phrases: tuple[tuple[str, str], ...]
 
 
-class Box(NamedTuple):
-    """Half-open pixels."""
-
-    x0: int
-    y0: int
-    x1: int
-    y1: int
-
-
-@dataclass(frozen=True)
-class Annotation:
+class Annotation(NamedTuple):
     """The content of the XML of one image."""
 
     unions: dict[str, Box]  # chain -> the smallest box around all boxes of the chain
     boxless: frozenset[str]  # chains marked as the whole scene, or as without a box
     clipped: int  # boxes that reached one pixel over the border of the picture
-
-    @property
-    def chains(self) -> frozenset[str]:
-        """Everything that has an object."""
-        return self.boxless | self.unions.keys()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Which captions are kept, and whether there are pictures."""
-
-    unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
-    with_pictures: bool = True  # False: pictures are not looked for, as for imported features
 
 
 class Entry(NamedTuple):
@@ -136,35 +84,52 @@ class Entry(NamedTuple):
     annotation: Annotation
 
 
-class Release(NamedTuple):
-    """Where Sentences and Annotations are, and what reads a file there by its path."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which captions are kept, and whether there are pictures."""
 
-    place: Path
-    read: Callable[[str], bytes]
+    unrelated: bool = True  # False: the captions of UNRELATED_CAPTIONS are left out
+    with_pictures: bool = True  # False: pictures are not looked for, as for imported features
 
 
 def card(options: Options = Options()) -> Card:
     """What the options need, and how many captions they leave."""
-    chosen = CARD if options.unrelated else _related(CARD)
-    return chosen if options.with_pictures else _without_pictures(chosen)
-
-
-def _related(card: Card) -> Card:
-    """The card without unrelated captions, all of which are of training images."""
-    captions = dict(card.expected_captions)
-    captions["train"] -= UNRELATED_IN_TRAIN
-    checklist = (*card.checklist, Needed("captions that do not fit their image", ((UNRELATED,),)))
-    return replace(card, checklist=checklist, expected_captions=captions)
-
-
-def _without_pictures(card: Card) -> Card:
-    obtain = f"place {ARCHIVE} and {', '.join(LISTS.values())} in one folder"
-    return replace(card, obtain=obtain, form="", checklist=card.checklist[1:], raw_gib=0.3)
+    files = [ARCHIVE, *LISTS.values()]
+    photographs = Needed(
+        "the 31,783 photographs, after the form", ((f"{IMAGES}/",), (f"{IMAGES}.zip",))
+    )
+    unrelated = Needed("captions that do not fit their image", ((UNRELATED,),))
+    train = 5 * 29783 - (0 if options.unrelated else UNRELATED_IN_TRAIN)
+    return Card(
+        title="Flickr30k Entities",
+        source="Plummer, Wang, Cervantes, Caicedo, Hockenmaier and Lazebnik (2017), Flickr30k "
+        "Entities: Collecting Region-to-Phrase Correspondences for Richer Image-to-Sentence "
+        "Models, IJCV 123, 74-93",
+        licence="photographs for non-commercial research and education, under Flickr's terms of "
+        "use; the annotations state none",
+        split="entities",
+        may_publish=False,
+        remote=tuple(
+            RemoteFile(name=name, urls=(f"{RELEASE}/{name}",)) for name in (*files, UNRELATED)
+        ),
+        obtain=f"place {f'{PHOTOGRAPHS}, ' if options.with_pictures else ''}{ARCHIVE} and "
+        f"{', '.join(LISTS.values())} in one folder",
+        form=FORM if options.with_pictures else "",
+        checklist=(
+            *([photographs] if options.with_pictures else []),
+            Needed("sentences and boxes", ((ARCHIVE,), (f"{SENTENCES}/", f"{ANNOTATIONS}/"))),
+            Needed("the image ids of each split", (tuple(LISTS.values()),)),
+            *([] if options.unrelated else [unrelated]),
+        ),
+        raw_gib=4.5 if options.with_pictures else 0.3,
+        expected_images={"train": 29783, "val": 1000, "test": 1000},
+        expected_captions={"train": train, "val": 5000, "test": 5000},
+    )
 
 
 def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the files of every listed image."""
-    annotations = _annotation_files(raw, list(_splits(raw)))
+    annotations = _annotation_files(raw, _splits(raw))
     lists = [raw / name for name in (*LISTS.values(), *([] if options.unrelated else [UNRELATED]))]
     photographs = _store(raw).files() if options.with_pictures else []
     return [*lists, *annotations, *photographs]
@@ -174,7 +139,11 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables, with the boxes of the phrases."""
     split_of = _splits(raw)
     entries = _entries(raw, split_of)
-    captions, phrases = _captions(entries), _phrases(entries)
+    images = [
+        (image_id, f"{image_id}.jpg" if options.with_pictures else "", split, image_id)
+        for image_id, split in split_of.items()
+    ]
+    captions, phrases = _captions_and_phrases(entries)
     notes = [f"The captions are the lines of {SENTENCES}, verbatim but for the markup."]
     if not options.unrelated:
         dropped = _unrelated(raw, split_of)
@@ -183,11 +152,10 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         notes.append(f"{len(dropped)} captions that {UNRELATED} lists are left out.")
     regions = phrases.loc[phrases["fate"] == "kept", REGION].reset_index(drop=True)
     if regions.empty:
-        raise UserError(
-            raw, f"phrases of {SENTENCES} with boxes in {ANNOTATIONS}", "not a single one", AGAIN
-        )
+        expected = f"phrases of {SENTENCES} with boxes in {ANNOTATIONS}"
+        raise UserError(raw, expected, "not a single one", AGAIN)
     return Tables(
-        images=_images(split_of, options.with_pictures),
+        images=pd.DataFrame(images, columns=["image_id", "file", "split", "group"]),
         captions=captions,
         regions=regions,
         notes=(*notes, *_notes(phrases, entries)),
@@ -203,18 +171,11 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 
 def _store(raw: Path) -> image_files.Store:
     """Where the pictures are."""
-    store = image_files.find(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,))
-    if store is None:
-        raise UserError(
-            raw,
-            f"{PHOTOGRAPHS} with .jpg files in it",
-            "no pictures",
-            "place it there (for features alone, set the option with_pictures: false)",
-        )
-    return store
+    do = "place it there (for features alone, set the option with_pictures: false)"
+    return image_files.needed(raw, archive=f"{IMAGES}.zip", inside=IMAGES, folders=(IMAGES,), do=do)
 
 
-def _annotation_files(raw: Path, ids: list[str]) -> list[Path]:
+def _annotation_files(raw: Path, ids: Iterable[str]) -> list[Path]:
     if (raw / ARCHIVE).is_file():
         return [raw / ARCHIVE]
     if not (raw / SENTENCES).is_dir() and not (raw / ANNOTATIONS).is_dir():
@@ -232,16 +193,11 @@ def _names(image_id: str) -> tuple[str, str]:
 
 def _splits(raw: Path) -> dict[str, str]:
     """image_id -> split, in the order of the lists."""
-    split_of: dict[str, str] = {}
-    for split, name in LISTS.items():
-        for number, line in enumerate(archives.lines(raw / name, name), start=1):
-            image_id = line.strip()
-            if not image_id.isdecimal() or image_id in split_of:
-                fault = f", already in {split_of[image_id]}" if image_id in split_of else ""
-                where, found = f"{raw / name}:{number}", f"{line!r:.40}{fault}"
-                raise UserError(where, "the id of another image, a number", found, AGAIN)
-            split_of[image_id] = split
-    return split_of
+    return flickr_captions.listed(
+        {split: (raw / name, name) for split, name in LISTS.items()},
+        lambda line: line if line.isdecimal() else "",
+        "the id of another image, a number",
+    )
 
 
 def _unrelated(raw: Path, split_of: dict[str, str]) -> set[str]:
@@ -266,45 +222,35 @@ def _caption_id(image_id: str, row: int) -> str:
 
 
 @contextmanager
-def _release(raw: Path) -> Iterator[Release]:
-    """The folder of Sentences and Annotations: on disk, or inside the archive."""
+def _release(raw: Path) -> Iterator[Callable[[str], bytes]]:
+    """Reads a file of Sentences and Annotations by its path: on disk, or inside the archive."""
     if not (raw / ARCHIVE).is_file():
-        yield Release(raw, lambda name: content(raw / name))
+        yield lambda name: content(raw / name)
         return
     with archives.unzipped(raw / ARCHIVE) as zipped:
-        yield Release(raw / ARCHIVE, lambda name: archives.content_of(zipped, raw / ARCHIVE, name))
+        yield lambda name: archives.content_of(zipped, raw / ARCHIVE, name)
 
 
 def _entries(raw: Path, split_of: dict[str, str]) -> list[Entry]:
-    with _release(raw) as release:
-        return [_entry(release, image_id, LISTS[split]) for image_id, split in split_of.items()]
-
-
-def _entry(release: Release, image_id: str, listed: str) -> Entry:
-    text, xml = _names(image_id)
-    sentences = _sentences(_content(release, text, listed), text)
-    entry = Entry(image_id, sentences, parse_annotation(_content(release, xml, listed), xml))
-    _check_objects(entry, xml)
-    return entry
-
-
-def _check_objects(entry: Entry, xml: str) -> None:
-    """If the sentences name anything visible, the XML must have an object, even one without box."""
-    visible = [
-        words
-        for sentence in entry.sentences
-        for words, chain in sentence.phrases
-        if chain != NOT_VISUAL
-    ]
-    if visible and not entry.annotation.chains:
-        expected = f"objects, as the sentences name {visible[0]!r:.40}"
-        raise UserError(xml, expected, "none", AGAIN)
-
-
-def _content(release: Release, name: str, listed: str) -> str:
-    expected = f"the annotations of an image of {listed}, UTF-8 text"
-    with readable(release.place / name, expected, AGAIN):
-        return release.read(name).decode("utf-8")
+    """Of every image. Raises UserError where sentences name anything visible, and the XML has no
+    object, not even one without a box."""
+    place, entries = raw / ARCHIVE if (raw / ARCHIVE).is_file() else raw, []
+    with _release(raw) as read_bytes:
+        for image_id, split in split_of.items():
+            texts = []
+            for name in _names(image_id):
+                expected = f"the annotations of an image of {LISTS[split]}, UTF-8 text"
+                with readable(place / name, expected, AGAIN):
+                    texts.append(read_bytes(name).decode("utf-8"))
+            text, xml = _names(image_id)
+            sentences, annotation = _sentences(texts[0], text), parse_annotation(texts[1], xml)
+            phrases = [phrase for sentence in sentences for phrase in sentence.phrases]
+            visible = [words for words, chain in phrases if chain != NOT_VISUAL]
+            if visible and not annotation.unions and not annotation.boxless:
+                expected = f"objects, as the sentences name {visible[0]!r:.40}"
+                raise UserError(xml, expected, "none", AGAIN)
+            entries.append(Entry(image_id, sentences, annotation))
+    return entries
 
 
 def _sentences(text: str, name: str) -> list[Sentence]:
@@ -327,23 +273,31 @@ def parse_sentence(line: str, where: str) -> Sentence:
         raise UserError(where, expected, f"{wrong[0]:.40}", AGAIN)
     if not text.strip():
         raise UserError(where, "a sentence", "a blank line", AGAIN)
-    phrases = (Phrase(match["words"].strip(), match["chain"]) for match in PHRASE.finditer(line))
+    phrases = ((match["words"].strip(), match["chain"]) for match in PHRASE.finditer(line))
     return Sentence(text, tuple(phrases))
 
 
 def parse_annotation(text: str, where: str) -> Annotation:
     """Annotations/<image>.xml; `where` starts the message of a `UserError`."""
     root = _root(text, where)
-    size = _size(root, where)
+    size = root.find("size")
+    if size is None:
+        raise UserError(f"{where}: size", "the picture's width and height", "nothing", AGAIN)
+    width, height = (_whole(size, tag, where) for tag in ("width", "height"))
     boxes: dict[str, list[Box]] = defaultdict(list)
     named, clipped = set(), 0
     for number, thing in enumerate(root.findall("object"), start=1):
         where_object = f"{where}: object {number}"
-        chains = _chains(thing, where_object)
+        chains = [(name.text or "").strip() for name in thing.findall("name")]
+        if not chains or not all(chain.isdecimal() for chain in chains):
+            raise UserError(f"{where_object}: name", "one or more chain numbers", chains, AGAIN)
         named.update(chains)
-        for bounds in _bounds(thing, where_object):
-            box = _inside(bounds, size, where_object)
-            clipped += box != bounds
+        elements = thing.findall("bndbox")
+        if not elements and thing.find("scene") is None and thing.find("nobndbox") is None:
+            raise UserError(where_object, "a bndbox, or scene or nobndbox", "neither", AGAIN)
+        for element in elements:
+            box, is_clipped = _box(element, width, height, where_object)
+            clipped += is_clipped
             for chain in chains:
                 boxes[chain].append(box)
     unions = {chain: _union(members) for chain, members in boxes.items()}
@@ -364,34 +318,20 @@ def _root(text: str, where: str) -> Element:
         raise UserError(where, "whole XML", f"something else ({error})", AGAIN) from error
 
 
-def _size(root: Element, where: str) -> tuple[int, int]:
-    size = root.find("size")
-    if size is None:
-        raise UserError(f"{where}: size", "the picture's width and height", "nothing", AGAIN)
-    return _whole(size, "width", where), _whole(size, "height", where)
-
-
-def _chains(thing: Element, where: str) -> list[str]:
-    chains = [(name.text or "").strip() for name in thing.findall("name")]
-    if not chains or not all(chain.isdecimal() for chain in chains):
-        raise UserError(f"{where}: name", "one or more chain numbers", chains, AGAIN)
-    return chains
-
-
-def _bounds(thing: Element, where: str) -> list[Box]:
-    """The boxes of an object; none if it is marked as having none."""
-    elements = thing.findall("bndbox")
-    if not elements and thing.find("scene") is None and thing.find("nobndbox") is None:
-        raise UserError(where, "a bndbox, or scene or nobndbox", "neither", AGAIN)
-    return [_half_open(element, where) for element in elements]
-
-
-def _half_open(bounds: Element, where: str) -> Box:
-    xmin, ymin, xmax, ymax = (_whole(bounds, side, where) for side in SIDES)
+def _box(bounds: Element, width: int, height: int, where: str) -> tuple[Box, bool]:
+    """The box, half-open and clipped to the picture, and whether that changed it. Raises UserError
+    for one that reaches more than a pixel outside, which rounding cannot explain."""
+    sides = xmin, ymin, xmax, ymax = [_whole(bounds, side, where) for side in SIDES]
+    x0, y0, x1, y1 = max(xmin - 1, 0), max(ymin - 1, 0), min(xmax, width), min(ymax, height)
+    expected = ""
     if xmax < xmin or ymax < ymin:
-        found = f"xmin ymin xmax ymax {xmin} {ymin} {xmax} {ymax}"
-        raise UserError(f"{where}: box", "a box that ends after it begins", found, AGAIN)
-    return Box(xmin - 1, ymin - 1, xmax, ymax)
+        expected = "a box that ends after it begins"
+    elif min(xmin, ymin) < 0 or xmax > width + 1 or ymax > height + 1 or x0 >= x1 or y0 >= y1:
+        expected = f"a box within the picture of {width} x {height} pixels"
+    if expected:
+        found = f"xmin ymin xmax ymax {' '.join(map(str, sides))}"
+        raise UserError(f"{where}: box", expected, found, AGAIN)
+    return (x0, y0, x1, y1), [x0 + 1, y0 + 1, x1, y1] != sides
 
 
 def _whole(parent: Element, tag: str, where: str) -> int:
@@ -403,56 +343,30 @@ def _whole(parent: Element, tag: str, where: str) -> int:
         raise UserError(f"{where}: {tag}", "a whole number", found, AGAIN) from None
 
 
-def _inside(box: Box, size: tuple[int, int], where: str) -> Box:
-    """The box clipped to the picture. Raises UserError for one that reaches more than a pixel
-    outside, which rounding cannot explain."""
-    width, height = size
-    x0, y0, x1, y1 = box
-    clipped = Box(max(x0, 0), max(y0, 0), min(x1, width), min(y1, height))
-    farthest = max(abs(a - b) for a, b in zip(box, clipped, strict=True))
-    if farthest > 1 or clipped.x0 >= clipped.x1 or clipped.y0 >= clipped.y1:
-        found = f"xmin ymin xmax ymax {x0 + 1} {y0 + 1} {x1} {y1}"
-        expected = f"a box within the picture of {width} x {height} pixels"
-        raise UserError(f"{where}: box", expected, found, AGAIN)
-    return clipped
-
-
 def _union(boxes: list[Box]) -> Box:
     x0, y0, x1, y1 = zip(*boxes, strict=True)
-    return Box(min(x0), min(y0), max(x1), max(y1))
+    return min(x0), min(y0), max(x1), max(y1)
 
 
 # Tables ------------------------------------------------------------------------------------
 
 
-def _images(split_of: dict[str, str], with_pictures: bool) -> pd.DataFrame:
-    rows = [
-        (image_id, f"{image_id}.jpg" if with_pictures else "", split, image_id)
-        for image_id, split in split_of.items()
-    ]
-    return pd.DataFrame(rows, columns=["image_id", "file", "split", "group"])
-
-
-def _captions(entries: list[Entry]) -> pd.DataFrame:
-    rows = [
-        (_caption_id(entry.image_id, row), entry.image_id, sentence.text)
-        for entry in entries
-        for row, sentence in enumerate(entry.sentences)
-    ]
-    return pd.DataFrame(rows, columns=["caption_id", "image_id", "text"])
-
-
-def _phrases(entries: list[Entry]) -> pd.DataFrame:
-    """Every phrase of every sentence: the columns of regions, and `fate`: kept, or why not."""
-    rows = []
+def _captions_and_phrases(entries: list[Entry]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Every sentence, and every phrase of it: the columns of regions, and `fate`: kept, or why
+    not."""
+    captions, phrases = [], []
     for image_id, sentences, annotation in entries:
         for row, sentence in enumerate(sentences):
             caption_id = _caption_id(image_id, row)
+            captions.append((caption_id, image_id, sentence.text))
             for words, chain in sentence.phrases:
                 box = annotation.unions.get(chain, NO_BOX)
                 named = (image_id, caption_id, words, *box, f"{image_id}/{chain}")
-                rows.append((*named, _fate(chain, annotation)))
-    return pd.DataFrame(rows, columns=[*REGION, "fate"])
+                phrases.append((*named, _fate(chain, annotation)))
+    return (
+        pd.DataFrame(captions, columns=["caption_id", "image_id", "text"]),
+        pd.DataFrame(phrases, columns=[*REGION, "fate"]),
+    )
 
 
 def _fate(chain: str, annotation: Annotation) -> str:
@@ -466,7 +380,7 @@ def _fate(chain: str, annotation: Annotation) -> str:
 def _notes(phrases: pd.DataFrame, entries: list[Entry]) -> list[str]:
     """Counts of what is irregular or left out, if it occurs."""
     fates = phrases["fate"].value_counts()
-    bare = sum(not entry.annotation.chains for entry in entries)
+    bare = sum(not entry.annotation.unions and not entry.annotation.boxless for entry in entries)
     clipped = sum(entry.annotation.clipped for entry in entries)
     counted = [
         (fates.get("not visual", 0), "phrases name nothing visible and are no regions."),

@@ -16,7 +16,7 @@ Both are in the public Flickr8k_text.zip; in the raw folder or its judgements/ t
 The queries are the captions that anyone judged, with `own` alone where one of the two did not.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,9 @@ IMAGE_ZIP = "Flickr8k_Dataset.zip"
 IMAGE_FOLDER = "Flicker8k_Dataset"  # spelt like this in the archive
 TOKENS = "Flickr8k.token.txt"
 KARPATHY = "dataset_flickr8k.json"
+PLACE = f"place {KARPATHY} there"
 
-EXPERTS, CROWD = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+FILES = {"experts": "ExpertAnnotations.txt", "crowd": "CrowdFlowerAnnotations.txt"}
 JUDGEMENTS = "judgements"  # folder
 LEAST = 3.0  # of 4: the mean of a right pair's three scores
 RULES = {
@@ -81,20 +82,38 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     """The files in use: archives where there are any, else the extracted files."""
     pictures = _store(raw).files() if options.with_pictures else []
     if _annotations(raw, options) == "karpathy":
-        return [*pictures, karpathy.find(raw, KARPATHY)]
-    archive = raw / TEXT_ZIP
-    texts = [archive] if archive.is_file() else [raw / name for name in (TOKENS, *LISTS.values())]
-    return pictures + texts
+        return [*pictures, karpathy.needed(raw, KARPATHY, PLACE)]
+    texts = [_official_file(raw, name) for name in (TOKENS, *LISTS.values())]
+    return [*pictures, *dict.fromkeys(texts)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
     """The tables; pictures in no split are "unused"."""
     present = _store(raw).names() if options.with_pictures else []
-    read = _read_karpathy if _annotations(raw, options) == "karpathy" else _read_official
-    tables = read(raw, present)
-    if options.with_pictures:
-        return tables
-    return replace(tables, images=tables.images.assign(file=""))
+    if _annotations(raw, options) == "karpathy":
+        entries = karpathy.read(karpathy.needed(raw, KARPATHY, PLACE), KARPATHY, tuple(LISTS))
+        split_of = {entry.file: entry.split for entry in entries}
+        captions = flickr_captions.karpathy_captions(entries)
+        notes = [f"The captions are the raw sentences of {KARPATHY}."]
+    else:
+        lists = {split: (_official_file(raw, name), name) for split, name in LISTS.items()}
+        split_of = flickr_captions.listed(
+            lists,
+            lambda line: line if line.endswith(".jpg") else "",
+            "the .jpg name of another image",
+        )
+        captions = flickr_captions.captions(_official_file(raw, TOKENS), TOKENS)
+        notes = [f"The captions are those of {TOKENS}, verbatim."]
+    unused = [name for name in present if name not in split_of]
+    if unused:
+        notes.append(f"{len(unused)} pictures are in no split and stay unused.")
+    is_kept = captions["file"] != NO_PICTURE
+    if left_out := (~is_kept).sum():
+        notes.append(
+            f"{left_out} captions of {NO_PICTURE} are left out: the release has no such picture."
+        )
+    split_of |= dict.fromkeys(unused, "unused")
+    return flickr_captions.tables(split_of, captions[is_kept], notes, options.with_pictures)
 
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
@@ -104,52 +123,50 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
 
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
     """What experts and a crowd accept beside `own`, as far as their files are there."""
-    images = tables.images[tables.images["split"] == "test"]
-    id_of = {f"{image}.jpg": image for image in images["image_id"]}
-    captions = tables.captions[tables.captions["image_id"].isin(images["image_id"])]
+    images = set(tables.images["image_id"][tables.images["split"] == "test"])
+    captions = tables.captions[tables.captions["image_id"].isin(images)]
     captions = captions.set_index("caption_id")["image_id"]
-    found = {}
-    for name, file in (("experts", EXPERTS), ("crowd", CROWD)):
+    judged = {}
+    for name, file in FILES.items():
         rows = []
         for number, line in enumerate(_judgement_lines(raw, file), 1):
-            cells = line.split("\t")
-            try:
-                scores = [float(text) for text in cells[2:]]
-            except ValueError:
-                scores = []
-            is_read = len(scores) == 3 and (
-                {*scores} <= {1, 2, 3, 4}
-                if file == EXPERTS
-                else 0 <= scores[0] <= 1 and min(scores) >= 0 < sum(scores[1:]) < np.inf
-            )
-            if not is_read or cells[0] not in id_of or cells[1] not in captions.index:
+            image, _, rest = line.partition(".jpg\t")
+            caption, *scores = rest.split("\t")
+            judgement = _judgement(scores, name)
+            if judgement is None or image not in images or caption not in captions.index:
                 expected = "a test image, a test caption and three numbers, separated by tabs"
                 do = "place an unchanged copy"
                 raise UserError(f"{file}:{number}", expected, f"{line!r:.80}", do)
-            rows.append((id_of[cells[0]], cells[1], *scores))
+            rows.append((image, caption, *judgement))
         if rows:
-            found[name] = pd.DataFrame(rows, columns=["image_id", "caption_id", "a", "b", "c"])
-    layers = {}
-    if "experts" in found:
-        score = found["experts"][["a", "b", "c"]].mean(axis=1)
-        layers["experts"] = found["experts"].assign(score=score, right=score >= LEAST)
-    if "crowd" in found:
-        yes, no = found["crowd"]["b"], found["crowd"]["c"]
-        layers["crowd"] = found["crowd"].assign(score=yes / (yes + no), right=yes > no)
-    if len(layers) == 2:
-        layers["both"] = pd.concat(layers.values()).assign(score=np.nan)
-    asked = captions[captions.index.isin({c for of in layers.values() for c in of["caption_id"]})]
-    for name, pairs in layers.items():
-        own = pd.DataFrame({"image_id": asked.to_numpy(), "caption_id": asked.index})
-        pairs = pd.concat([own.assign(score=np.inf, right=True), pairs])
-        pairs = pairs.sort_values(
-            "right", ascending=False, kind="stable"
-        )  # one that is right counts
-        pairs = pairs.drop_duplicates(["image_id", "caption_id"])
-        pairs = pairs.assign(way="t2i")[["way", "image_id", "caption_id", "score", "right"]]
+            judged[name] = pd.DataFrame(rows, columns=["image_id", "caption_id", "score", "right"])
+    if len(judged) == 2:
+        judged["both"] = pd.concat(judged.values()).assign(score=np.nan)
+    asked = captions[captions.index.isin({c for of in judged.values() for c in of["caption_id"]})]
+    own = asked.rename_axis("caption_id").reset_index().assign(score=np.inf, right=True)
+    layers = []
+    for name, pairs in judged.items():
+        pairs = pd.concat([own[pairs.columns], pairs])
+        pairs = pairs.sort_values("right", ascending=False, kind="stable")  # a right one counts
+        pairs = pairs.drop_duplicates(["image_id", "caption_id"]).assign(way="t2i")
+        pairs = pairs[["way", "image_id", "caption_id", "score", "right"]]
         facts = {"rule": RULES[name], "partial": True, "cuts": CUTS.get(name, ())}
-        layers[name] = Layer(name=name, pairs=pairs, **facts)
-    return list(layers.values())
+        layers.append(Layer(name=name, pairs=pairs, **facts))
+    return layers
+
+
+def _judgement(cells: list[str], name: str) -> tuple[float, bool] | None:
+    """The score of a pair and whether it is right: of three experts' scores, or of the share of a
+    crowd that said yes and the numbers of yes and no; None for other cells."""
+    try:
+        a, b, c = map(float, cells)
+    except ValueError:
+        return None
+    if name == "experts":
+        mean = (a + b + c) / 3
+        return (mean, mean >= LEAST) if {a, b, c} <= {1, 2, 3, 4} else None
+    is_read = 0 <= a <= 1 and min(b, c) >= 0 < b + c < np.inf
+    return (b / (b + c), b > c) if is_read else None
 
 
 def _judgement_lines(raw: Path, name: str) -> list[str]:
@@ -165,77 +182,20 @@ def _judgement_lines(raw: Path, name: str) -> list[str]:
 
 def _store(raw: Path) -> image_files.Store:
     """Where the pictures are: the archive or a folder."""
-    folders = (IMAGE_FOLDER, "Images")
-    store = image_files.find(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders)
-    if store is None:
-        raise UserError(
-            raw,
-            f"{IMAGE_ZIP}, or a folder {IMAGE_FOLDER}/ with .jpg files in it",
-            "no pictures",
-            f"place {IMAGE_ZIP} there",
-        )
-    return store
+    folders, do = (IMAGE_FOLDER, "Images"), f"place {IMAGE_ZIP} there"
+    return image_files.needed(raw, archive=IMAGE_ZIP, inside=IMAGE_FOLDER, folders=folders, do=do)
 
 
 def _annotations(raw: Path, options: Options) -> str:
     """Which annotations are read: those of the option, else those that are there."""
-    official = (raw / TEXT_ZIP).is_file() or (raw / TOKENS).is_file()
-    preferred = "official" if official or not karpathy.find(raw, KARPATHY) else "karpathy"
+    is_official = _official_file(raw, TOKENS).is_file()
+    preferred = "official" if is_official or not karpathy.find(raw, KARPATHY) else "karpathy"
     chosen = options.annotations or preferred
-    if chosen == "official" and not official:
+    if chosen == "official" and not is_official:
         expected = f"{TEXT_ZIP}, or {TOKENS} and its lists"
         raise UserError(raw, expected, "no annotations", f"place {TEXT_ZIP} there")
-    if chosen == "karpathy" and not karpathy.find(raw, KARPATHY):
-        expected = f"{KARPATHY} or {KARPATHY}.zip"
-        raise UserError(raw, expected, "no annotations", f"place {KARPATHY} there")
     return chosen
 
 
 def _official_file(raw: Path, name: str) -> Path:
     return raw / TEXT_ZIP if (raw / TEXT_ZIP).is_file() else raw / name
-
-
-def _read_official(raw: Path, present: list[str]) -> Tables:
-    split_of = _official_splits(raw)
-    unused = [name for name in present if name not in split_of]
-    captions = flickr_captions.captions(_official_file(raw, TOKENS), TOKENS)
-    kept = captions[captions["file"] != NO_PICTURE]
-    notes = [f"The captions are those of {TOKENS}, verbatim.", *_unused_notes(unused)]
-    if len(kept) < len(captions):
-        notes.append(
-            f"{len(captions) - len(kept)} captions of {NO_PICTURE} are left out: "
-            "the release has no such picture."
-        )
-    return flickr_captions.tables(split_of | dict.fromkeys(unused, "unused"), kept, notes)
-
-
-def _official_splits(raw: Path) -> dict[str, str]:
-    """file -> split, in the order of the lists."""
-    split_of: dict[str, str] = {}
-    for split, name in LISTS.items():
-        lines = archives.lines(_official_file(raw, name), name)
-        for number, line in enumerate(lines, start=1):
-            file = line.strip()
-            if not file.endswith(".jpg") or file in split_of:
-                fault = f", already in {split_of[file]}" if file in split_of else ""
-                raise UserError(
-                    f"{name}:{number}",
-                    "the .jpg name of another image",
-                    f"{line!r:.80}{fault}",
-                    "place an unchanged copy",
-                )
-            split_of[file] = split
-    return split_of
-
-
-def _read_karpathy(raw: Path, present: list[str]) -> Tables:
-    entries = karpathy.read(karpathy.find(raw, KARPATHY), KARPATHY, tuple(LISTS))
-    split_of = {entry.file: entry.split for entry in entries}
-    unused = [name for name in present if name not in split_of]
-    notes = [f"The captions are the raw sentences of {KARPATHY}.", *_unused_notes(unused)]
-    captions = flickr_captions.karpathy_captions(entries)
-    return flickr_captions.tables(split_of | dict.fromkeys(unused, "unused"), captions, notes)
-
-
-def _unused_notes(unused: list[str]) -> list[str]:
-    return [f"{len(unused)} pictures are in no split and stay unused."] if unused else []

@@ -44,16 +44,19 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 from urllib.parse import unquote
 
 import pandas as pd
+from pydantic import BaseModel
 
 from benchmark.contracts.datasets import Card, OpenPicture, Tables, UserError
 from benchmark.readers import (
     LONGEST_PATH,
     check_text,
+    checked,
     content,
     image_files,
     inside,
@@ -64,7 +67,7 @@ from benchmark.readers import (
     readable,
 )
 from benchmark.readers import packed_images as packed
-from benchmark.readers.flickr_captions import TOKEN_LINE
+from benchmark.readers.flickr_captions import TOKEN_LINE, token_lines
 from benchmark.readers.segmenters import segmenter
 
 CARD = Card(
@@ -148,28 +151,22 @@ class Entry:
 
 
 @dataclass
-class Seen:
-    """What was met while reading."""
+class Annotations:
+    """Annotation files, and what is met while they are read."""
 
+    paths: list[Path]
+    name: str
+    entries: list[Entry] = field(default_factory=list)
     used: dict[str, None] = field(default_factory=dict)  # keys, or columns, that say something
     keys: dict[str, None] = field(default_factory=dict)  # all of them
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def unused(self) -> list[str]:
+        return [key or "without a name" for key in self.keys if key not in self.used]
 
-Reader = Callable[[Path, list[str], Seen], Iterator[Entry]]
 
-
-@dataclass(frozen=True)
-class Annotations:
-    """Annotation files as they were read."""
-
-    paths: list[Path]
-    name: str
-    entries: list[Entry]
-    used: list[str]  # keys, or columns
-    unused: list[str]  # those that say nothing here
-    moved: dict[str, str]  # file as named -> the one that is there
-    notes: list[str]
+Reader = Callable[[Path, list[str], Annotations], Iterator[Entry]]
 
 
 def card(options: Options = Options()) -> Card:
@@ -193,14 +190,11 @@ def read(raw: Path, options: Options = Options()) -> Tables:
     images = pd.DataFrame(_merged(read.entries).values())
     split, notes = _splits(images, name, options)
     notes += read.notes
-    if read.unused:
-        notes.append(f"{name}: not used: {_listed(read.unused)}.")
-    if read.moved:
-        named, there = next(iter(read.moved.items()))
-        notes.append(
-            f"{len(read.moved)} images are not there as named, but as {there} for {named}."
-        )
-    captions = _captions(read.entries, images)
+    image_id = dict(zip(images["file"], images["image_id"], strict=True))
+    rows = [(image_id[entry.file], text) for entry in read.entries for text in entry.captions]
+    captions = pd.DataFrame(rows, columns=["image_id", "text"], dtype="str")
+    number = captions.groupby("image_id").cumcount().astype(str)
+    captions.insert(0, "caption_id", captions["image_id"] + "#" + number)
     if options.tokeniser:
         captions["text"] = captions["text"].map(segmenter(options.tokeniser))
         notes.append(f"Captions are the words that {options.tokeniser} finds, with spaces between.")
@@ -323,20 +317,23 @@ def _annotations(raw: Path, options: Options) -> Annotations:
     read, files = _found(raw, options)
     if read is not _of_text:  # of several files, or with images in them: no links to others
         _ = [image_files.Folder(raw).path_of(name) for name in files]
-    seen = Seen()
+    more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+    name = f"{files[0]}{more}" if more else (raw / files[0]).name
+    seen = Annotations([raw / file for file in files], name)
     entries = _once(raw, list(read(raw, files, seen)))
     named = dict.fromkeys(entry.file for entry in entries if not entry.is_packed)
     moved = _on_disk(raw, list(named))
-    more = f" and {len(files) - 1} more files" if len(files) > 1 else ""
-    return Annotations(
-        paths=[raw / name for name in files],
-        name=(f"{files[0]}{more}" if more else (raw / files[0]).name),
-        entries=[_placed(entry, moved, named) for entry in entries],
-        used=list(seen.used),
-        unused=[key or "without a name" for key in seen.keys if key not in seen.used],
-        moved=moved,
-        notes=seen.notes,
-    )
+    if seen.unused:
+        seen.notes.append(f"{name}: not used: {_listed(seen.unused)}.")
+    for given, there in list(moved.items())[:1]:
+        note = f"{len(moved)} images are not there as named, but as {there} for {given}."
+        seen.notes.append(note)
+    for entry in entries:
+        if file := moved.get(entry.file):  # the image is known by the name that it was given
+            given = entry.image_id or (None if file in named else normalize("NFC", entry.file))
+            entry = replace(entry, file=file, image_id=given)
+        seen.entries.append(entry)
+    return seen
 
 
 def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
@@ -356,7 +353,7 @@ def _once(raw: Path, entries: list[Entry]) -> list[Entry]:
 # Layouts: readers of files, and where these are ---------------------------------------------------
 
 
-def _of_text(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_text(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """One annotation file beside the images, or above them."""
     for where, record in _records(raw / files[0], (raw / files[0]).name):
         yield _entry(where, record, seen)
@@ -370,41 +367,33 @@ def _records(path: Path, name: str) -> Iterator[tuple[str, dict]]:
     return (_lines if kind == ".jsonl" else records)(text, name)
 
 
-def _of_splits(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """Hugging Face's image folder: metadata of each split, with files in the folder of that."""
     for name in files:
         folder = PurePosixPath(name).parent
         for where, record in _records(raw / name, name):
-            entry = _entry(where, record, seen)
-            file, split = str(folder / entry.file), entry.split or _split_of(str(folder))
-            yield replace(entry, file=file, split=split)
+            entry = _entry(where, record, seen, path=str(folder))
+            yield replace(entry, file=str(folder / entry.file))
 
 
 def _split_files(raw: Path) -> list[str]:
-    files = [PurePosixPath(name) for name in _files(raw)]
-    files = [
-        file for file in files if file.name.lower() in METADATA and _split_of(str(file.parent))
-    ]
-    several = len({_split_of(str(file.parent)) for file in files}) > 1
-    return list(map(str, files)) if several else []
+    files = [file for file in map(PurePosixPath, _files(raw)) if file.name.lower() in METADATA]
+    split_of = {str(file): split for file in files if (split := _split_of(str(file.parent)))}
+    return list(split_of) if len(set(split_of.values())) > 1 else []
 
 
-def _of_parquet(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_parquet(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """Hugging Face's parquet files."""
     for name in files:
         rows = packed.parquet_records(raw / name, _says_something)
         for where, record, row in rows:
             file = f"{name}/{row}" if row else None
-            entry = _entry(where, record, seen, file, is_packed=file is not None)
-            yield replace(entry, split=entry.split or _split_of(name))
+            yield _entry(where, record, seen, file, name, is_packed=file is not None)
 
 
 def _parquet_files(raw: Path) -> list[str]:
-    return [
-        name
-        for name in _files(raw)
-        if name.lower().endswith(packed.PARQUETS) and _has_captions(raw, name)
-    ]
+    files = [name for name in _files(raw) if name.lower().endswith(packed.PARQUETS)]
+    return [name for name in files if _has_captions(raw, name)]
 
 
 def _has_captions(raw: Path, name: str) -> bool:
@@ -421,7 +410,7 @@ def _says_something(key: str) -> bool:
     return bool(_caption_name(key)) or any(_folded(key) in names for names in NAMES.values())
 
 
-def _of_tars(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_tars(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """WebDataset: members of one name, up to the first dot, are an image and what is said of it."""
     for name in files:
         path, samples = raw / name, {}
@@ -451,8 +440,7 @@ def _of_tars(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
                     found = f"{captions!r:.60}, but {told!r:.60} in the .json"
                     raise UserError(f"{where}: caption", "the same captions", found, SAMPLE)
                 facts["caption"] = captions
-            entry = _entry(where, facts, seen, f"{name}/{image}", is_packed=True)
-            yield replace(entry, split=entry.split or _split_of(name))
+            yield _entry(where, facts, seen, f"{name}/{image}", name, is_packed=True)
 
 
 def _of_kinds(sample: dict[str, str], kinds: Container[str], where: str) -> str | None:
@@ -475,17 +463,12 @@ def _lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _tar_files(raw: Path) -> list[str]:
-    return [name for name in _files(raw) if name.lower().endswith(packed.TARS)]
-
-
-def _of_texts_beside(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_texts_beside(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """A text of the same name beside each image, with a caption a line."""
     image_of = dict(_texts_beside(raw))
     for name in files:
         captions = {"caption": _lines_of(_text(raw / name, None, name))}
-        split = _split_of(str(PurePosixPath(name).parent))
-        yield replace(_entry(name, captions, seen, image_of[name]), split=split)
+        yield _entry(name, captions, seen, image_of[name], str(PurePosixPath(name).parent))
     there = [name for name in _files(raw) if _is_image(name) and name not in image_of.values()]
     if there:
         what = f"{len(there)} images have no .txt beside them and are left out"
@@ -514,7 +497,7 @@ def _is_image(name: str) -> bool:
 LAYOUTS: dict[Reader, Callable[[Path], list[str]]] = {
     _of_splits: _split_files,
     _of_parquet: _parquet_files,
-    _of_tars: _tar_files,
+    _of_tars: lambda raw: [n for n in _files(raw) if n.lower().endswith(packed.TARS)],
     _of_texts_beside: lambda raw: [text for text, _ in _texts_beside(raw)],
 }
 PACKED = {".parquet": _of_parquet, ".tar": _of_tars}
@@ -530,7 +513,7 @@ def _qrels_files(raw: Path) -> list[str]:
     return [*sides, *judged] if all(sides) and judged else []
 
 
-def _of_qrels(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
+def _of_qrels(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """BEIR's layout (Thakur et al. 2021). The images are the side without texts. A caption may
     belong to several images only if these are a group: all of its captions belong to all of it."""
     sides = [_side(raw, name, seen) for name in files[:2]]
@@ -582,7 +565,7 @@ def _of_qrels(raw: Path, files: list[str], seen: Seen) -> Iterator[Entry]:
         seen.notes += [f"{len(left)} {what}: {_listed(left)}."] if left else []
 
 
-def _side(raw: Path, name: str, seen: Seen) -> dict[str, Entry]:
+def _side(raw: Path, name: str, seen: Annotations) -> dict[str, Entry]:
     """The items of the corpus or of the queries, by their ids. One without text is an image: the
     file that it names, else the only one of its id, which may lack the folder and the ending."""
     called: dict[str, list[str]] = {}
@@ -665,24 +648,20 @@ def _on_disk(raw: Path, names: list[str]) -> dict[str, str]:
     return whole[0] if len(whole) == 1 else placed("")
 
 
-def _placed(entry: Entry, moved: dict[str, str], named: Container[str]) -> Entry:
-    """The entry with the path that is there; the image is known by the name that it was given."""
-    if entry.file not in moved:
-        return entry
-    path = moved[entry.file]
-    given = entry.image_id or (None if path in named else normalize("NFC", entry.file))
-    return replace(entry, file=path, image_id=given)
-
-
 def _folded(text: str) -> str:
     return normalize("NFC", text.strip()).casefold()
 
 
 def _entry(
-    where: str, record: dict, seen: Seen, file: str | None = None, is_packed: bool = False
+    where: str,
+    record: dict,
+    seen: Annotations,
+    file: str | None = None,
+    path: str = "",
+    is_packed: bool = False,
 ) -> Entry:
-    """What a record says of an image, whose `file` is the one that it names if it is not given. The
-    name of an image in a packed file is its id."""
+    """What a record says of an image. Its `file` is the one that it names if it is not given; its
+    split that of `path` if none is named. The name of an image in a packed file is its id."""
     seen.keys.update(dict.fromkeys(record))
     used, roles = seen.used, ("image", "id", "split", "group")
     facts = {role: _fact(where, record, role, used) for role in roles}
@@ -705,7 +684,8 @@ def _entry(
     if is_packed and not name and facts["image"]:
         name = _inside(facts["image"].replace("\\", "/"), f"{where}: image")
     check_text(name or "", f"{where}: id", CORRECT, LONGEST_PATH)
-    return Entry(where, file, captions, name, facts["split"], facts["group"], is_packed)
+    split = facts["split"] or _split_of(path)
+    return Entry(where, file, captions, name, split, facts["group"], is_packed)
 
 
 def _fact(where: str, record: dict, role: str, used: dict) -> str | None:
@@ -806,12 +786,8 @@ def _rows(text: str, name: str) -> Iterator[tuple[str, dict]]:
     """A table with a first line that names the columns, or the lines of Flickr's token files."""
     separator = _separator(text)
     if separator is None and TOKEN_LINE.match(text):
-        for number, line in enumerate(text.splitlines(), start=1):
-            match = TOKEN_LINE.fullmatch(line)
-            if match is None:
-                found, do = f"{line!r:.80}", CORRECT
-                raise UserError(f"{name}:{number}", "name#k, a tab and a caption", found, do)
-            yield f"{name}:{number}", {"image": match["file"], "caption": match["text"]}
+        for where, match in token_lines(text.splitlines(), name):
+            yield where, {"image": match["file"], "caption": match["text"]}
         return
     if separator is None:
         captions = ", ".join((*NAMES["caption"], *OTHER_CAPTIONS))
@@ -878,48 +854,46 @@ def _json(text: str, name: str) -> Iterator[tuple[str, dict]]:
             do = BY_SPLIT if {*SPLITS, *USES, "test"}.issuperset(data) else CORRECT
             raise UserError(name, FORMATS, f"the keys {_listed(data)}", do)
         data = [{"image": k, "captions": [v] if type(v) is str else v} for k, v in data.items()]
-    key = next((key for key in ("images", "data") if key in data), "")
-    items = _items(data, key, name) if isinstance(data, dict) else data
+    key = "" if isinstance(data, list) else "images" if "images" in data else "data"
+    items = data[key] if key else data
+    if not isinstance(items, list):
+        raise UserError(f"{name}: {key}", "a list", f"{items!r:.60}", CORRECT)
     for row, item in enumerate(items):
         where = f"{name}: {key}[{row}]"
         yield where, _object(item, where)
 
 
+class CocoImage(BaseModel, strict=True, extra="allow"):
+    id: int | str
+
+
+class CocoCaption(BaseModel, strict=True):
+    image_id: int | str
+    caption: str
+
+
+class Coco(BaseModel):
+    """COCO's captions (Lin et al. 2014)."""
+
+    images: list[CocoImage]
+    annotations: list[CocoCaption]
+
+
 def _coco(data: dict, name: str) -> Iterator[tuple[str, dict]]:
-    """COCO's captions (Lin et al. 2014): {"images": [{"id", "file_name"}], "annotations":
-    [{"image_id", "caption"}]}. The images in their order, each with its captions in theirs."""
-    by_id: dict[str, dict] = {}
-    for row, image in enumerate(_items(data, "images", name)):
-        where = f"{name}: images[{row}]"
-        number = _number(_object(image, where), "id", where)
-        if number in by_id:
-            raise UserError(f"{where}: id", "every id once", repr(number), CORRECT)
-        facts = {key: value for key, value in image.items() if key != "id"}
-        by_id[number] = facts | {"captions": []}
-    for row, annotation in enumerate(_items(data, "annotations", name)):
-        where = f"{name}: annotations[{row}]"
-        number = _number(_object(annotation, where), "image_id", where)
-        if number not in by_id:
-            raise UserError(f"{where}: image_id", "the id of an image", repr(number), CORRECT)
-        caption = annotation.get("caption")
-        if not isinstance(caption, str):
-            raise UserError(f"{where}: caption", "str", f"{caption!r:.60}", CORRECT)
-        by_id[number]["captions"].append(caption)
+    """The images in their order, each with its captions in theirs."""
+    coco, by_id = checked(Coco, data, name), {}
+    for row, image in enumerate(coco.images):
+        facts = {**image.model_extra, "captions": []}
+        if by_id.setdefault(str(image.id), facts) is not facts:
+            where = f"{name}: images[{row}]: id"
+            raise UserError(where, "every id once", repr(image.id), CORRECT)
+    for row, annotation in enumerate(coco.annotations):
+        if str(annotation.image_id) not in by_id:
+            where, found = f"{name}: annotations[{row}]: image_id", repr(annotation.image_id)
+            raise UserError(where, "the id of an image", found, CORRECT)
+        by_id[str(annotation.image_id)]["captions"].append(annotation.caption)
     for row, facts in enumerate(by_id.values()):
         yield f"{name}: images[{row}]", facts
-
-
-def _items(data: dict, key: str, name: str) -> list:
-    items = data.get(key)
-    if not isinstance(items, list):
-        raise UserError(f"{name}: {key}", "a list", f"{items!r:.60}", CORRECT)
-    return items
-
-
-def _number(item: dict, key: str, where: str) -> str:
-    if type(item.get(key)) not in (int, str):
-        raise UserError(f"{where}: {key}", "int or str", f"{item.get(key)!r:.60}", CORRECT)
-    return str(item[key])
 
 
 def _inside(file: str, where: str) -> str:
@@ -951,29 +925,22 @@ def _merged(entries: list[Entry]) -> dict[str, dict]:
     return rows
 
 
-def _captions(entries: list[Entry], images: pd.DataFrame) -> pd.DataFrame:
-    image_id = dict(zip(images["file"], images["image_id"], strict=True))
-    rows = [(image_id[entry.file], text) for entry in entries for text in entry.captions]
-    table = pd.DataFrame(rows, columns=["image_id", "text"], dtype="str")
-    number = table.groupby("image_id").cumcount().astype(str)
-    table["caption_id"] = table["image_id"] + "#" + number
-    return table[["caption_id", "image_id", "text"]]
-
-
 def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str], list[str]]:
     """The split of each image, and notes on where it comes from."""
-    split = images["split"]
-    groups = images["group"].tolist()
+    split, groups = images["split"], images["group"]
     if split.isna().all():
-        if len(set(groups)) < len(SHARES):
-            expected = f"{len(SHARES)} images or groups to split"
-            found = len(set(groups))
+        if groups.nunique() < len(SHARES):
+            expected, found = f"{len(SHARES)} images or groups to split", groups.nunique()
             raise UserError(name, expected, found, "add images, or name the split of each")
         if options.val and not options.test:
             raise option_checks.refusal("folder", "test", "a number where val has one", None)
-        if options.test:
-            return split_by_number(groups, options.val, options.test)
-        return split_by_hash(groups)
+        if not options.test:
+            return split_by_hash(groups.tolist())
+        known = pd.Series("train", images.index)
+        known = _with_taken(known, groups, {"test": options.test, "val": options.val})
+        note = f"The annotations name no split: {options.test} for test and {options.val} for val"
+        note += " by the sha256 of the path (of the group, where one is named)."
+        return known.tolist(), [note]
     if options.test:
         found = "splits in the annotations"
         raise UserError("folder: option test", "none", found, "remove val and test")
@@ -990,12 +957,7 @@ def _splits(images: pd.DataFrame, name: str, options: Options) -> tuple[list[str
     if options.val:
         if "val" in set(known):
             raise UserError("folder: option val", "none", "a split val", "remove val")
-        of_train = images["group"][known == "train"]
-        order = sorted(set(of_train), key=_position, reverse=True)
-        if len(order) <= options.val:
-            expected = f"more than {options.val} images or groups in train"
-            raise UserError("folder: option val", expected, len(order), "lower it")
-        known[images["group"].isin(order[: options.val])] = "val"
+        known = _with_taken(known, groups, {"val": options.val})
         notes.append(
             f"The annotations have no val: {options.val} of train, by the sha256 of paths."
         )
@@ -1013,45 +975,36 @@ def split_by_hash(groups: list[str]) -> tuple[list[str], list[str]]:
         group: next(split for split, (low, high) in SHARES.items() if low <= where < high)
         for group, where in position.items()
     }
-    moved = _fill_empty(split_of, position)
     notes = [
         "The annotations name no split: 80/10/10 percent by the sha256 of the path "
         "(of the group, where one is named)."
     ]
-    if moved:
-        notes.append(f"{moved} moved to a neighbouring split, which would have been empty.")
+    empty = [split for split in SHARES if split not in split_of.values()]
+    for split in empty:  # one of the largest split, the nearest
+        members = list(split_of.values())
+        largest, middle = max(SHARES, key=members.count), sum(SHARES[split]) / 2
+        candidates = [group for group, owner in split_of.items() if owner == largest]
+        split_of[min(candidates, key=lambda group: abs(position[group] - middle))] = split
+    if empty:
+        moved = f"{len(empty)} moved to a neighbouring split, which would have been empty."
+        notes.append(moved)
     return [split_of[group] for group in groups], notes
 
 
-def split_by_number(groups: list[str], val: int, test: int) -> tuple[list[str], list[str]]:
-    """The split of each image, given the name of its group, and notes: the groups with the highest
-    hashes are test, the next ones val. Raises UserError where none is left to train on."""
-    ordered = sorted(set(groups), key=_position, reverse=True)
-    if len(ordered) <= val + test:
-        expected = f"more than {val} + {test} images or groups"
-        raise UserError("folder: options val and test", expected, len(ordered), "lower them")
-    named = ["test"] * test + ["val"] * val
-    split_of = dict.fromkeys(ordered, "train") | dict(zip(ordered, named, strict=False))
-    note = f"The annotations name no split: {test} for test and {val} for val"
-    notes = [f"{note} by the sha256 of the path (of the group, where one is named)."]
-    return [split_of[group] for group in groups], notes
+def _with_taken(known: pd.Series, groups: pd.Series, numbers: dict[str, int]) -> pd.Series:
+    """The splits with so many groups of train in each of `numbers`: the first split has those with
+    the highest hashes. Raises UserError where none is left to train on."""
+    order = sorted(set(groups[known == "train"]), key=_position, reverse=True)
+    if len(order) <= sum(numbers.values()):
+        options, least = ([*map(str, reversed(of))] for of in (numbers, numbers.values()))
+        expected = f"more than {' + '.join(least)} images or groups in train"
+        where = f"folder: option {' and '.join(options)}"
+        raise UserError(where, expected, len(order), "lower what is asked for")
+    left = iter(order)
+    split_of = {group: split for split, count in numbers.items() for group in islice(left, count)}
+    return groups.map(split_of).fillna(known)
 
 
 def _position(name: str) -> float:
     """The hash of a name as a number in [0, 1)."""
     return int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) / 16**12
-
-
-def _fill_empty(split_of: dict[str, str], position: dict[str, float]) -> int:
-    """Give each empty split a member of the largest one; the number of moves."""
-    moved = 0
-    for split, (low, high) in SHARES.items():
-        members = list(split_of.values())
-        if split in members:
-            continue
-        largest = max(SHARES, key=members.count)
-        candidates = [name for name, owner in split_of.items() if owner == largest]
-        distance = {name: abs(position[name] - (low + high) / 2) for name in candidates}
-        split_of[min(candidates, key=distance.get)] = split
-        moved += 1
-    return moved

@@ -38,14 +38,7 @@ from benchmark.contracts.datasets import (
     Tables,
     UserError,
 )
-from benchmark.readers import (
-    archives,
-    image_files,
-    karpathy,
-    option_checks,
-    parse_json,
-    precomp,
-)
+from benchmark.readers import archives, image_files, karpathy, option_checks, parse_json, precomp
 
 STORES = ("train2014", "val2014")
 KARPATHY = "dataset_coco.json"
@@ -55,6 +48,7 @@ EACH = 5  # captions kept per image of val and test
 PLACE_PHOTOGRAPHS = (
     "place train2014/ and val2014/, or train2014.zip and val2014.zip, in the raw folder"
 )
+PLACE_KARPATHY = f"place one there (for {PRECOMP}/, set the option annotations: precomp)"
 
 AGAIN = "get the file again"
 PACKAGE = "eccv_caption"  # of the layers' files
@@ -105,9 +99,8 @@ class Options:
             raise option_checks.refusal("mscoco", "restval", "true or false", self.restval)
         if self.is_precomp and not self.restval:
             expected = f"true with {PRECOMP}/, which does not separate restval from train"
-            raise UserError(
-                "mscoco: option restval", expected, False, "set the option annotations: karpathy"
-            )
+            do = "set the option annotations: karpathy"
+            raise UserError("mscoco: option restval", expected, False, do)
 
     @property
     def is_precomp(self) -> bool:
@@ -121,7 +114,9 @@ class Options:
 
 def card(options: Options = Options()) -> Card:
     """What the chosen files need, and how many images and captions they have."""
-    pictures = REMOTE_PICTURES if options.needs_pictures else ()
+    pictures, checklist = REMOTE_PICTURES if options.needs_pictures else (), _checklist(options)
+    is_precomp = options.is_precomp
+    obtained = f"{PRECOMP}/" if is_precomp else ", ".join(needed.names for needed in checklist)
     return Card(
         title="MSCOCO",
         source="Lin et al. (2014), Microsoft COCO: Common Objects in Context, ECCV; Chen et al. "
@@ -131,8 +126,8 @@ def card(options: Options = Options()) -> Card:
         split="karpathy" if options.restval else "karpathy_without_restval",
         may_publish=False,
         remote=() if options.is_precomp else (karpathy.REMOTE, *pictures),
-        obtain=f"place {_obtained(options)} in one folder",
-        checklist=_checklist(options),
+        obtain=f"place {obtained} in one folder",
+        checklist=checklist,
         raw_gib=(34.0 if options.is_precomp else 0.2) + (19.0 if options.needs_pictures else 0.0),
         expected_images=IMAGES[options.restval],
         expected_captions=PRECOMP_CAPTIONS if options.is_precomp else CAPTIONS[options.restval],
@@ -145,7 +140,8 @@ def inventory(raw: Path, options: Options = Options()) -> list[Path]:
     if options.is_precomp:
         store = _find_store(raw) if options.with_pictures else None
         return precomp.files(_precomp_folder(raw)) + (store.files() if store else [])
-    return [*(_store(raw).files() if options.with_pictures else []), _karpathy_file(raw)]
+    pictures = _store(raw).files() if options.with_pictures else []
+    return [*pictures, karpathy.needed(raw, KARPATHY, PLACE_KARPATHY)]
 
 
 def read(raw: Path, options: Options = Options()) -> Tables:
@@ -154,8 +150,8 @@ def read(raw: Path, options: Options = Options()) -> Tables:
         return _read_precomp(raw, options)
     if options.with_pictures:
         _store(raw)
-    entries = karpathy.read(_karpathy_file(raw), KARPATHY, SPLITS)
-    return _tables(entries, options)
+    path = karpathy.needed(raw, KARPATHY, PLACE_KARPATHY)
+    return _tables(karpathy.read(path, KARPATHY, SPLITS), options)
 
 
 def layers(raw: Path, tables: Tables, options: Options = Options()) -> list[Layer]:
@@ -229,13 +225,6 @@ def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     return _store(raw)
 
 
-def _obtained(options: Options) -> str:
-    """What the dataset cannot be read without, for the advice of its card."""
-    if options.is_precomp:
-        return f"{PRECOMP}/"
-    return ", ".join(needed.names for needed in _checklist(options))
-
-
 def _checklist(options: Options) -> tuple[Needed, ...]:
     """What belongs in the raw folder."""
     lines = [Needed("captions and partition", ((KARPATHY,), (karpathy.ALL,)))]
@@ -272,38 +261,20 @@ class Several:
 
 def _find_store(raw: Path) -> Several | None:
     """The pictures that are there; None where neither half is."""
-    halves = {
-        name: image_files.find(raw, archive=f"{name}.zip", inside=name, folders=(name,))
-        for name in STORES
-    }
+    halves = {name: image_files.find(raw, **_half(name)) for name in STORES}
     stores = {name: store for name, store in halves.items() if store is not None}
     return Several(stores) if stores else None
 
 
 def _store(raw: Path) -> Several:
-    store = _find_store(raw)
-    missing = [name for name in STORES if store is None or name not in store.stores]
-    if missing:
-        raise UserError(
-            raw,
-            f"{missing[0]}/ or {missing[0]}.zip with .jpg files in it",
-            "no pictures",
-            "place it there (for features alone, set the option annotations: precomp, or "
-            "with_pictures: false)",
-        )
-    return store
+    do = "place it there (for features alone, set the option annotations: precomp, or "
+    do += "with_pictures: false)"
+    halves = {name: _half(name) | {"do": do} for name in STORES}
+    return Several({name: image_files.needed(raw, **half) for name, half in halves.items()})
 
 
-def _karpathy_file(raw: Path) -> Path:
-    path = karpathy.find(raw, KARPATHY)
-    if path is None:
-        raise UserError(
-            raw,
-            f"{KARPATHY}, {KARPATHY}.zip or {karpathy.ALL}",
-            "no annotations",
-            f"place one of them there (for {PRECOMP}/, set the option annotations: precomp)",
-        )
-    return path
+def _half(name: str) -> dict:
+    return {"archive": f"{name}.zip", "inside": name, "folders": (name,)}
 
 
 def _precomp_folder(raw: Path) -> Path:
@@ -338,11 +309,16 @@ def _tables(entries: list[karpathy.Entry], options: Options) -> Tables:
     captions = pd.DataFrame(captions, columns=["caption_id", "image_id", "text", "sentid"])
     if captions["sentid"].notna().all():  # the index, as it is no part of the table
         captions.index = pd.Index(captions["sentid"].astype(int), name="sentid")
-    return Tables(
-        images=images.assign(group=images["image_id"]),
-        captions=captions.drop(columns="sentid"),
-        notes=tuple(_notes(entries, options.restval)),
+    dropped = sum(len(entry.captions) - len(_kept(entry)) for entry in entries)
+    others = sum(entry.split == "restval" for entry in entries)
+    use = "are used for training" if options.restval else "stay unused"
+    notes = (
+        f"The captions are the raw sentences of {KARPATHY}.",
+        f"{others} images of restval {use}.",
+        f"The first {EACH} captions of every image of val and test are kept, {dropped} dropped.",
     )
+    images, captions = images.assign(group=images["image_id"]), captions.drop(columns="sentid")
+    return Tables(images=images, captions=captions, notes=notes)
 
 
 def _image_id(entry: karpathy.Entry) -> str:
@@ -353,17 +329,6 @@ def _image_id(entry: karpathy.Entry) -> str:
 
 def _kept(entry: karpathy.Entry) -> list[str]:
     return entry.captions[:EACH] if entry.split in EVALUATED else entry.captions
-
-
-def _notes(entries: list[karpathy.Entry], restval: bool) -> list[str]:
-    dropped = sum(len(entry.captions) - len(_kept(entry)) for entry in entries)
-    others = sum(entry.split == "restval" for entry in entries)
-    use = "are used for training" if restval else "stay unused"
-    return [
-        f"The captions are the raw sentences of {KARPATHY}.",
-        f"{others} images of restval {use}.",
-        f"The first {EACH} captions of every image of val and test are kept, {dropped} dropped.",
-    ]
 
 
 def _read_precomp(raw: Path, options: Options) -> Tables:

@@ -12,23 +12,32 @@ down, which smooths the edges.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from benchmark.contracts.datasets import Card, OpenPicture, Tables, UserError
+from benchmark.contracts.datasets import Card, OpenPicture, Tables
 from benchmark.readers import option_checks
+from benchmark.readers.drawn import (
+    COLOURS,
+    MISSPELLINGS,
+    Rgb,
+    Rng,
+    families,
+    one_of,
+    opener,
+    others,
+    pick,
+    with_article,
+)
 
-Rng = np.random.Generator
-T = TypeVar("T")
-Rgb = tuple[int, int, int]
 Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> bool
 Point = tuple[float, float]
 
@@ -37,27 +46,6 @@ OVERSAMPLING = 3
 EDGE = 2  # thickness of the darker line around a part, in oversampled pixels
 # Photographs of persons are narrow, and encoders squash them to a square, which widens the person.
 STRETCH = 1.3
-
-COLOURS: dict[str, Rgb] = {
-    "red": (214, 32, 38),
-    "orange": (242, 128, 24),
-    "pink": (250, 122, 182),
-    "brown": (128, 76, 36),
-    "yellow": (250, 218, 40),
-    "green": (38, 150, 60),
-    "blue": (36, 86, 214),
-    "purple": (126, 46, 164),
-    "black": (16, 16, 18),
-    "grey": (108, 108, 112),
-    "white": (252, 252, 252),
-}
-# Colours that are easily confused: a relative in another colour has one of these if it can.
-ALIKE = (
-    ("black", "grey", "white"),
-    ("red", "orange", "pink", "brown"),
-    ("blue", "purple"),
-    ("yellow", "green"),
-)
 
 NONE = "none"
 VALUES: dict[str, tuple[str, ...]] = {
@@ -92,7 +80,7 @@ HAIRS: dict[str, Rgb] = {
 WIDTHS = {"slim": 0.82, "average": 1.0, "heavy": 1.24}
 # Where a top shows its second colour, in oversampled pixels.
 PATTERNS: dict[str, Area] = {
-    "plain": lambda x, y: np.zeros_like(x, bool),
+    "plain": lambda x, y: x < 0,  # nowhere
     "striped": lambda x, y: y % 17 < 8,
     "checked": lambda x, y: (x % 19 < 6) | (y % 19 < 6),
     "dotted": lambda x, y: np.hypot((x + y // 16 % 2 * 8) % 16 - 8, y % 16 - 8) < 5,
@@ -107,25 +95,8 @@ PLACES: dict[str, tuple[Rgb, Rgb]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """Who is shown: one value of each of `VALUES`; the colour of an absent thing is "none"."""
-
-    build: str
-    skin: str
-    hair: str
-    hair_length: str
-    hat: str
-    hat_colour: str
-    glasses: str
-    top_colour: str
-    pattern: str
-    sleeves: str
-    lower: str
-    lower_colour: str
-    shoes: str
-    bag: str
-    bag_colour: str
+# Who is shown: one value of each of `VALUES`; the colour of an absent thing is "none".
+Person = namedtuple("Person", VALUES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,28 +130,19 @@ def visible(person: Person, view: View) -> frozenset[str]:
 
 
 def draw_person(rng: Rng) -> Person:
-    values = {kind: _draw_value(kind, rng) for kind in VALUES}
+    values = {}
+    for kind in VALUES:
+        value, often = COMMON.get(kind, ("", 0.0))
+        values[kind] = value if rng.random() < often else pick(VALUES[kind], rng)
     bare = {colour: NONE for worn, colour in WORN.items() if values[worn] == NONE}
     return Person(**values | bare)
-
-
-def _draw_value(kind: str, rng: Rng) -> str:
-    value, often = COMMON.get(kind, ("", 0.0))
-    return value if rng.random() < often else pick(VALUES[kind], rng)
 
 
 def relatives(person: Person, rng: Rng) -> list[Person]:
     """Persons that differ from `person` and from each other in the same one attribute."""
     kind = pick([kind for kind in VALUES if getattr(person, kind) != NONE or kind in WORN], rng)
-    others = _others(kind, getattr(person, kind), rng)
-    return [_changed(person, kind, value, rng) for value in others]
-
-
-def _others(kind: str, value: str, rng: Rng) -> list[str]:
-    """The other values in random order; colours like `value` come first."""
-    alike = next((group for group in ALIKE if value in group), ())
-    others = [VALUES[kind][i] for i in rng.permutation(len(VALUES[kind]))]
-    return sorted((v for v in others if v != value), key=lambda v: v not in alike)
+    values = others(VALUES[kind], getattr(person, kind), rng)
+    return [_changed(person, kind, value, rng) for value in values]
 
 
 def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
@@ -190,7 +152,7 @@ def _changed(person: Person, kind: str, value: str, rng: Rng) -> Person:
         colour = getattr(person, WORN[kind])
         anew = pick(VALUES[WORN[kind]], rng) if colour == NONE else colour
         changes[WORN[kind]] = NONE if value == NONE else anew
-    return replace(person, **changes)
+    return person._replace(**changes)
 
 
 def draw_view(rng: Rng, whole: bool) -> View:
@@ -284,7 +246,8 @@ def draw(person: Person, view: View) -> Image.Image:
         _paint_behind(easel, person, body)
     _paint_legs(easel, person, body)
     _paint_top(canvas, easel, person, body)
-    _paint_hands(easel, person, body)
+    for x, y in body.hands:
+        easel.oval((x, y + 0.02), (0.026, 0.03), SKINS[person.skin])
     _paint_backpack(easel, person, body, behind)
     _paint_handbag(easel, person, body)
     _paint_head(easel, person, behind)
@@ -354,11 +317,6 @@ def _paint_top(canvas: Image.Image, easel: Easel, person: Person, body: Body) ->
             target.limb(arm[:joints], 0.068, colour)
         target.polygon(trunk, colour)
     canvas.paste(_fill(person.top_colour, person.pattern), mask=mask)
-
-
-def _paint_hands(easel: Easel, person: Person, body: Body) -> None:
-    for hand in body.hands:
-        easel.oval((hand[0], hand[1] + 0.02), (0.026, 0.03), SKINS[person.skin])
 
 
 def _paint_backpack(easel: Easel, person: Person, body: Body, behind: bool) -> None:
@@ -504,11 +462,6 @@ def _darker(colour: Rgb, share: float = 0.55) -> Rgb:
     return tuple(min(255, round(channel * share)) for channel in colour)
 
 
-def pick(options: Sequence[T], rng: Rng) -> T:
-    """One of the options, all equally likely."""
-    return options[rng.integers(len(options))]
-
-
 # The dataset -----------------------------------------------------------------------------
 
 CARD = Card(
@@ -520,12 +473,8 @@ CARD = Card(
     ways=("t2i",),
 )
 
-# Test persons are drawn first, so that they do not depend on the sizes of the other splits.
-DRAWING_ORDER = ("test", "val", "train")
-# Second words of the seed sequences, one per stream of random numbers.
-STREAMS = {"test": 1, "val": 2, "train": 3, "views": 4, "captions": 5}
-
-FAMILY_START = 0.3  # probability that a person has relatives; makes about half of all persons
+# Second words of the seed sequences, after those of the splits.
+STREAMS = {"views": 4, "captions": 5}
 
 
 class Entry(NamedTuple):
@@ -581,61 +530,24 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the picture of a file name again."""
-    scenes = {e.image_id: (e.person, e.view) for e in plan(options)}
-
-    def open_picture(file: str) -> Image.Image:
-        if file not in scenes:
-            raise UserError(
-                "people: file of a picture",
-                f"people-000000 to people-{len(scenes) - 1:06d}",
-                repr(file),
-                "use a file of Tables.images read with the same options",
-            )
-        return draw(*scenes[file])
-
-    return open_picture
+    return opener("people", draw, {e.image_id: (e.person, e.view) for e in plan(options)})
 
 
 @lru_cache(maxsize=4)
 def plan(options: Options) -> tuple[Entry, ...]:
-    """All pictures in the order in which they are numbered. No person occurs twice."""
-    sizes = {"train": options.train, "val": options.val, "test": options.test}
+    """All pictures in the order in which they are numbered: two to four views of each person, the
+    first of which shows every attribute. No person occurs twice."""
     entries: list[Entry] = []
-    seen: set[Person] = set()
-    for split in DRAWING_ORDER:
-        rng = np.random.default_rng([options.seed, STREAMS[split]])
-        end = len(seen) + sizes[split]
-        while len(seen) < end:
-            first = _group(len(seen))
-            for person in _family(rng, seen)[: end - len(seen)]:
-                group = _group(len(seen))
-                for view in _views(options.seed, len(seen)):
-                    image_id = f"people-{len(entries):06d}"
-                    entries.append(Entry(image_id, split, group, first, person, view))
-                seen.add(person)
+    groups: list[str] = []
+    for split, family in families(options, draw_person, relatives):
+        first = f"person-{len(groups):04d}"
+        for person in family:
+            rng = np.random.default_rng([options.seed, STREAMS["views"], len(groups)])
+            groups.append(f"person-{len(groups):04d}")
+            for k in range(int(rng.integers(2, 5))):
+                image_id, view = f"people-{len(entries):06d}", draw_view(rng, whole=k == 0)
+                entries.append(Entry(image_id, split, groups[-1], first, person, view))
     return tuple(entries)
-
-
-def _group(number: int) -> str:
-    return f"person-{number:04d}"
-
-
-def _family(rng: Rng, seen: set[Person]) -> list[Person]:
-    """A new person and, in some cases, up to three more that all differ in one and the same
-    attribute."""
-    person = draw_person(rng)
-    while person in seen:
-        person = draw_person(rng)
-    if rng.random() >= FAMILY_START:
-        return [person]
-    others = (other for other in relatives(person, rng) if other not in seen)
-    return [person, *islice(others, int(rng.integers(1, 4)))]
-
-
-def _views(seed: int, number: int) -> list[View]:
-    """Two to four views of one person; the first shows every attribute."""
-    rng = np.random.default_rng([seed, STREAMS["views"], number])
-    return [draw_view(rng, whole=k == 0) for k in range(int(rng.integers(2, 5)))]
 
 
 # Captions ----------------------------------------------------------------------------------
@@ -700,21 +612,6 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 UNREMARKABLE = ("average", "light", "plain")  # mentioned much less often
 SOMEONE = ("person", "person", "pedestrian", "figure", "walker")
-MISSPELLINGS = {
-    "wearing": "wering",
-    "person": "persn",
-    "striped": "stripped",
-    "trousers": "trowsers",
-    "backpack": "bagpack",
-    "sweater": "sweter",
-    "white": "withe",
-    "yellow": "yelow",
-    "purple": "purpel",
-    "sneakers": "sneekers",
-    "glasses": "glases",
-    "beanie": "beany",
-    "carrying": "carring",
-}
 
 
 @dataclass(frozen=True)
@@ -736,11 +633,11 @@ class Speech:
         looks = [self._mentioned("pattern", self.writer.pattern), self._coloured("top_colour")]
         if self._chance(0.3):
             looks.reverse()
-        return _a(_joined(*looks, self._word("sleeves", self.person.sleeves)))
+        return with_article(_joined(*looks, self._word("sleeves", self.person.sleeves)))
 
     def lower(self) -> str:
         noun = _joined(self._coloured("lower_colour"), self._word("lower", self.person.lower))
-        return noun if noun.endswith("s") else _a(noun)
+        return noun if noun.endswith("s") else with_article(noun)
 
     def shoes(self) -> str:
         colour = self._coloured("shoes")
@@ -753,22 +650,17 @@ class Speech:
         length = self.person.hair_length if self._chance(0.7) else ""
         return _joined(length, self._word("hair", self.person.hair), "hair")
 
-    def hat(self) -> str:
-        return self._accessory("hat")
-
-    def bag(self) -> str:
-        return self._accessory("bag")
-
     def glasses(self) -> str:
         if not self._sees("glasses"):
             return ""
         return self._word("glasses", self.person.glasses)
 
-    def _accessory(self, kind: str) -> str:
+    def accessory(self, kind: str) -> str:
+        """The hat or the bag."""
         if not self._sees(kind):
             return ""
         noun = self._word(kind, getattr(self.person, kind))
-        return _a(_joined(self._coloured(f"{kind}_colour"), noun))
+        return with_article(_joined(self._coloured(f"{kind}_colour"), noun))
 
     def _sees(self, kind: str) -> bool:
         visible = kind in self.seen and getattr(self.person, kind) != NONE
@@ -784,9 +676,7 @@ class Speech:
         return self._word("colour", getattr(self.person, kind)) if mentioned else ""
 
     def _word(self, kind: str, value: str) -> str:
-        """A word for the value; each is about half as common as the previous one."""
-        words = WORDS[kind].get(value, (value,))
-        return words[min(self.rng.geometric(0.55), len(words)) - 1]
+        return one_of(WORDS[kind].get(value, (value,)), self.rng)
 
     def _chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
@@ -813,10 +703,6 @@ def _joined(*words: str) -> str:
     return " ".join(word for word in words if word)
 
 
-def _a(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
-
-
 def _listed(*parts: str) -> str:
     """Parts with commas between them and "and" before the last; the empty ones are skipped."""
     *before, last = [part for part in parts if part] or [""]
@@ -830,22 +716,24 @@ def _led(lead: str, part: str) -> str:
 
 def _terse(says: Speech) -> str:
     """Lists two or three things and nothing else."""
-    parts = [part for part in (says.top(), says.lower(), says.shoes(), says.bag()) if part]
+    parts = [
+        part for part in (says.top(), says.lower(), says.shoes(), says.accessory("bag")) if part
+    ]
     kept = sorted(says.rng.permutation(len(parts))[:3])
     return ", ".join(re.sub(r"^an? ", "", parts[k]) for k in kept)
 
 
 def _plain(says: Speech) -> str:
     """One sentence from the top to the shoes."""
-    start = f"{_a(says.someone())} {pick(('wearing', 'dressed in', 'in'), says.rng)}"
+    start = f"{with_article(says.someone())} {pick(('wearing', 'dressed in', 'in'), says.rng)}"
     worn = _listed(says.top(), says.lower(), says.shoes())
-    return _joined(start, worn, _led(pick(("carrying", "with"), says.rng), says.bag()))
+    return _joined(start, worn, _led(pick(("carrying", "with"), says.rng), says.accessory("bag")))
 
 
 def _facial(says: Speech) -> str:
     """Begins with the head."""
-    start = pick(("someone", "a walker", "somebody", f"{_a(says.someone())}"), says.rng)
-    head = _led("with", _listed(says.hair(), says.glasses(), says.hat()))
+    start = pick(("someone", "a walker", "somebody", f"{with_article(says.someone())}"), says.rng)
+    head = _led("with", _listed(says.hair(), says.glasses(), says.accessory("hat")))
     worn = _listed(says.top(), says.lower())
     return _joined(start, head, pick(("who wears", "dressed in", "wearing"), says.rng), worn)
 
@@ -853,10 +741,10 @@ def _facial(says: Speech) -> str:
 def _thorough(says: Speech) -> str:
     """Goes from head to toe in full sentences."""
     head = _listed(says.hair(), says.glasses())
-    carried = _led(pick(("they carry", "they are carrying"), says.rng), says.bag())
+    carried = _led(pick(("they carry", "they are carrying"), says.rng), says.accessory("bag"))
     sentences = [
         _led(f"the {says.someone()} has", head),
-        _led("they wear", _listed(says.hat(), says.top(), says.lower())),
+        _led("they wear", _listed(says.accessory("hat"), says.top(), says.lower())),
         _led(pick(("on the feet are", "the feet are in"), says.rng), says.shoes()),
         carried,
     ]
@@ -866,9 +754,11 @@ def _thorough(says: Speech) -> str:
 def _searching(says: Speech) -> str:
     """Asks for somebody, and begins with the bag and what is worn on the head."""
     start = pick(("looking for", "we look for", "find", "please find"), says.rng)
-    striking = _led("with", _listed(says.bag(), says.hat(), says.glasses()))
+    striking = _led("with", _listed(says.accessory("bag"), says.accessory("hat"), says.glasses()))
     worn = _listed(says.top(), says.lower(), says.shoes())
-    return _joined(start, _a(says.someone()), striking, pick(("in", "wearing"), says.rng), worn)
+    return _joined(
+        start, with_article(says.someone()), striking, pick(("in", "wearing"), says.rng), worn
+    )
 
 
 WRITERS = (

@@ -10,26 +10,35 @@ scene is then a few pastes.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import combinations, islice, repeat
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 from PIL import Image, ImageChops, ImageDraw
 
-from benchmark.contracts.datasets import Card, OpenPicture, Tables, UserError
+from benchmark.contracts.datasets import Card, OpenPicture, Tables
 from benchmark.readers import option_checks
+from benchmark.readers.drawn import (
+    COLOURS,
+    MISSPELLINGS,
+    Rgb,
+    Rng,
+    families,
+    one_of,
+    opener,
+    others,
+    pick,
+    with_article,
+)
 
 # What scenes consist of ------------------------------------------------------------------
 
-Rng = np.random.Generator
-T = TypeVar("T")
-Rgb = tuple[int, int, int]
 Area = Callable[[np.ndarray, np.ndarray], np.ndarray]  # pixel coordinates x, y -> share in [0, 1]
 
 EXTENT = 96  # width and height of a picture
@@ -39,19 +48,6 @@ DIAMETERS = {"small": 17, "medium": 25, "large": 34}
 EDGE = 0.8  # thickness of the darker line around things that are not outlined
 OUTLINE = 0.11  # thickness of an outlined thing, as a share of its diameter
 
-COLOURS: dict[str, Rgb] = {
-    "red": (214, 32, 38),
-    "orange": (242, 128, 24),
-    "pink": (250, 122, 182),
-    "brown": (128, 76, 36),
-    "yellow": (250, 218, 40),
-    "green": (38, 150, 60),
-    "blue": (36, 86, 214),
-    "purple": (126, 46, 164),
-    "black": (16, 16, 18),
-    "grey": (108, 108, 112),
-    "white": (252, 252, 252),
-}
 BACKGROUNDS: dict[str, Rgb] = {
     "sky": (172, 212, 238),
     "mint": (178, 224, 190),
@@ -76,14 +72,14 @@ def _dots(x: np.ndarray, y: np.ndarray, pitch: int, radius: float) -> np.ndarray
 # Where a thing shows its second colour, and a background its second shade. The coordinates
 # are oversampled: 18 here is 6 pixels of the picture.
 PATTERNS: dict[str, Area] = {
-    "plain": lambda x, y: np.zeros_like(x, bool),
+    "plain": lambda x, y: x < 0,  # nowhere
     "striped": lambda x, y: (x + y) % 21 < 9,
     "dotted": lambda x, y: _dots(x, y, 17, 5.5),
     "checked": lambda x, y: (x // 14 + y // 14) % 2 == 0,
-    "outlined": lambda x, y: np.zeros_like(x, bool),
+    "outlined": lambda x, y: x < 0,  # nowhere
 }
 TEXTURES: dict[str, Area] = {
-    "smooth": lambda x, y: np.zeros_like(x, bool),
+    "smooth": lambda x, y: x < 0,  # nowhere
     "fading": lambda x, y: y / y.max(),
     "lined": lambda x, y: y % 27 < 4,
     "speckled": lambda x, y: _dots(x, y, 36, 4.0),
@@ -143,13 +139,6 @@ VALUES: dict[str, tuple[str, ...]] = {
 LARGEST_SHIFT = 3  # of a thing from the centre of its grid cell, in each direction
 REPEATED = 0.3  # probability that a thing has the shape, or the colour, of the one before
 PLAIN = 0.3  # probability that a thing is plain without a draw among the patterns
-# Colours that are easily confused: a relative of another colour has one of these if it can.
-ALIKE = (
-    ("black", "grey", "white"),
-    ("red", "orange", "pink", "brown"),
-    ("blue", "purple"),
-    ("yellow", "green"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,13 +169,13 @@ class Scene:
 
 def crowded(scene: Scene) -> bool:
     """Whether two things cover each other by more than a tenth of their diameters."""
-    return any(_distance(a, b) < 0.9 for a, b in combinations(scene.things, 2))
 
+    def distance(a: Thing, b: Thing) -> float:
+        """Of two centres, as on a chessboard; at 1, the bounding squares just touch."""
+        gaps = [abs(p - q) for p, q in zip(a.centre, b.centre, strict=True)]
+        return max(gaps) * 2 / (DIAMETERS[a.size] + DIAMETERS[b.size])
 
-def _distance(a: Thing, b: Thing) -> float:
-    """Chessboard distance of two centres; at 1, their bounding squares just touch."""
-    gaps = [abs(p - q) for p, q in zip(a.centre, b.centre, strict=True)]
-    return max(gaps) * 2 / (DIAMETERS[a.size] + DIAMETERS[b.size])
+    return any(distance(a, b) < 0.9 for a, b in combinations(scene.things, 2))
 
 
 # Making scenes up --------------------------------------------------------------------------
@@ -207,11 +196,11 @@ def draw_scene(rng: Rng) -> Scene:
             return scene
 
 
-def _draw_thing(rng: Rng, position: int, others: list[Thing]) -> Thing:
+def _draw_thing(rng: Rng, position: int, before: list[Thing]) -> Thing:
     values = {kind: pick(VALUES[kind], rng) for kind in ("shape", "colour", "size", "pattern")}
     for kind in ("shape", "colour"):
-        if others and rng.random() < REPEATED:
-            values[kind] = getattr(others[-1], kind)
+        if before and rng.random() < REPEATED:
+            values[kind] = getattr(before[-1], kind)
     if rng.random() < PLAIN:
         values["pattern"] = "plain"
     x, y = rng.integers(-LARGEST_SHIFT, LARGEST_SHIFT + 1, size=2)
@@ -221,46 +210,27 @@ def _draw_thing(rng: Rng, position: int, others: list[Thing]) -> Thing:
 def relatives(scene: Scene, rng: Rng) -> list[Scene]:
     """Scenes that differ from `scene` and from each other in the same one attribute."""
     kind = pick((*VALUES, "place", "count"), rng)
+    if kind in ("background", "texture"):
+        values = others(VALUES[kind], getattr(scene, kind), rng)
+        return [replace(scene, **{kind: value}) for value in values]
     if kind == "count":
         order = rng.permutation(len(scene.things))
-        kept = [order[:k] for k in range(len(order) - 1, 0, -1)]
-        return [_with_things(scene, [scene.things[i] for i in some]) for some in kept]
-    if kind in ("background", "texture"):
-        return [replace(scene, **{kind: v}) for v in _others(kind, getattr(scene, kind), rng)]
-    thing = pick(scene.things, rng)
-    rest = [other for other in scene.things if other != thing]
-    moves = _moves(thing, rest, rng) if kind == "place" else _changes(thing, kind, rng)
-    return [_with_things(scene, [*rest, changed]) for changed in moves]
-
-
-def _with_things(scene: Scene, things: list[Thing]) -> Scene:
-    return replace(scene, things=_in_reading_order(things))
+        several = [[scene.things[i] for i in order[:k]] for k in range(len(order) - 1, 0, -1)]
+    else:
+        thing = pick(scene.things, rng)
+        rest = [other for other in scene.things if other != thing]
+        if kind == "place":
+            taken = [(other.row, other.column) for other in scene.things]
+            places = [divmod(int(position), 3) for position in rng.permutation(9)]
+            changes = [{"row": r, "column": c} for r, c in places if (r, c) not in taken]
+        else:
+            changes = [{kind: v} for v in others(VALUES[kind], getattr(thing, kind), rng)]
+        several = [[*rest, replace(thing, **change)] for change in changes]
+    return [replace(scene, things=_in_reading_order(things)) for things in several]
 
 
 def _in_reading_order(things: list[Thing]) -> tuple[Thing, ...]:
     return tuple(sorted(things, key=lambda thing: (thing.row, thing.column)))
-
-
-def _moves(thing: Thing, rest: list[Thing], rng: Rng) -> list[Thing]:
-    taken = [(other.row, other.column) for other in (thing, *rest)]
-    positions = [divmod(int(position), 3) for position in rng.permutation(9)]
-    return [replace(thing, row=r, column=c) for r, c in positions if (r, c) not in taken]
-
-
-def _changes(thing: Thing, kind: str, rng: Rng) -> list[Thing]:
-    return [replace(thing, **{kind: value}) for value in _others(kind, getattr(thing, kind), rng)]
-
-
-def _others(kind: str, value: str, rng: Rng) -> list[str]:
-    """The other values of an attribute in random order; colours like `value` come first."""
-    alike = next((group for group in ALIKE if value in group), ()) if kind == "colour" else ()
-    others = [VALUES[kind][i] for i in rng.permutation(len(VALUES[kind]))]
-    return sorted((v for v in others if v != value), key=lambda v: v not in alike)
-
-
-def pick(options: Sequence[T], rng: Rng) -> T:
-    """One of the options, all equally likely."""
-    return options[rng.integers(len(options))]
 
 
 # Drawing them ------------------------------------------------------------------------------
@@ -270,21 +240,15 @@ def draw(scene: Scene) -> Image.Image:
     """The scene as an RGB picture of `EXTENT` x `EXTENT` pixels."""
     canvas = _backdrop(scene.background, scene.texture).copy()
     for thing in scene.things:
-        paint = _paint_border if thing.pattern == "outlined" else _paint_body
-        paint(canvas, thing)
+        diameter, colour = DIAMETERS[thing.size], COLOURS[thing.colour]
+        if thing.pattern == "outlined":
+            edge, colour_of_edge = OUTLINE * diameter, colour
+        else:
+            body, edge = _mask(thing.shape, thing.size), EDGE
+            canvas.paste(_fill(thing.colour, thing.pattern, body.size), _corner(thing), body)
+            colour_of_edge = _blend(colour, (0, 0, 0), 0.45)
+        canvas.paste(colour_of_edge, _corner(thing), _band(thing.shape, thing.size, edge))
     return canvas.reduce(OVERSAMPLING)
-
-
-def _paint_border(canvas: Image.Image, thing: Thing) -> None:
-    band = _band(thing.shape, thing.size, OUTLINE * DIAMETERS[thing.size])
-    canvas.paste(COLOURS[thing.colour], _corner(thing), band)
-
-
-def _paint_body(canvas: Image.Image, thing: Thing) -> None:
-    body = _mask(thing.shape, thing.size)
-    canvas.paste(_fill(thing.colour, thing.pattern, body.size), _corner(thing), body)
-    edge = _blend(COLOURS[thing.colour], (0, 0, 0), 0.45)
-    canvas.paste(edge, _corner(thing), _band(thing.shape, thing.size, EDGE))
 
 
 def box(thing: Thing) -> tuple[int, int, int, int]:
@@ -369,12 +333,8 @@ CARD = Card(
     may_publish=True,
 )
 
-# Test scenes are drawn first, so that they do not depend on the sizes of the other splits.
-DRAWING_ORDER = ("test", "val", "train")
-# Second words of the seed sequences, one per stream of random numbers.
-STREAMS = {"test": 1, "val": 2, "train": 3, "captions": 4, "labelled": 5, "jitter": 6}
-
-FAMILY_START = 0.3  # probability that a scene has relatives; makes about half of all scenes
+# Second words of the seed sequences, after those of the splits.
+STREAMS = {"captions": 4, "labelled": 5, "jitter": 6}
 
 
 class Entry(NamedTuple):
@@ -421,8 +381,10 @@ def read(raw: Path, options: Options = Options()) -> Tables:
             text, phrases = _caption(entry.scene, writer, rng)
             captions.append((caption_id, entry.image_id, text))
             for phrase in phrases:
-                corners = _union(phrase.things)
-                chain = _chain(entry, phrase.things)
+                x0, y0, x1, y1 = zip(*map(box, phrase.things), strict=True)
+                corners = (min(x0), min(y0), max(x1), max(y1))
+                named = sorted(entry.scene.things.index(thing) for thing in phrase.things)
+                chain = f"{entry.image_id}/{'+'.join(map(str, named))}"  # their places in the scene
                 regions.append((entry.image_id, caption_id, phrase.text, *corners, chain))
     images = [(e.image_id, e.image_id, e.split, e.image_id) for e in entries]
     return Tables(
@@ -436,30 +398,7 @@ def read(raw: Path, options: Options = Options()) -> Tables:
 
 def pictures(raw: Path, options: Options = Options()) -> OpenPicture:
     """A function that draws the scene of a file name again."""
-    scenes = {entry.image_id: entry.scene for entry in plan(options)}
-
-    def open_picture(file: str) -> Image.Image:
-        if file not in scenes:
-            raise UserError(
-                "shapes: file of a scene",
-                f"shapes-000000 to shapes-{len(scenes) - 1:06d}",
-                repr(file),
-                "use a file of Tables.images read with the same options",
-            )
-        return draw(scenes[file])
-
-    return open_picture
-
-
-def _chain(entry: Entry, things: tuple[Thing, ...]) -> str:
-    """The name of the things of a phrase: their positions in the scene's list of things."""
-    positions = sorted(entry.scene.things.index(thing) for thing in things)
-    return f"{entry.image_id}/{'+'.join(map(str, positions))}"
-
-
-def _union(things: tuple[Thing, ...]) -> tuple[int, int, int, int]:
-    x0, y0, x1, y1 = zip(*map(box, things), strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
+    return opener("shapes", draw, {entry.image_id: (entry.scene,) for entry in plan(options)})
 
 
 # Scenes ------------------------------------------------------------------------------------
@@ -468,49 +407,22 @@ def _union(things: tuple[Thing, ...]) -> tuple[int, int, int, int]:
 @lru_cache(maxsize=4)
 def plan(options: Options) -> tuple[Entry, ...]:
     """Every scene of the benchmark; no two have equal attributes, and families stay together."""
-    sizes = {"train": options.train, "val": options.val, "test": options.test}
     entries: list[Entry] = []
-    seen: set[Scene] = set()
-    for split in DRAWING_ORDER:
-        rng = np.random.default_rng([options.seed, STREAMS[split]])
-        end = len(entries) + sizes[split]
-        while len(entries) < end:
-            family = _family(rng, seen)[: end - len(entries)]
-            seen.update(family)
-            first = _image_id(len(entries))
-            for scene in family:
-                entries.append(Entry(_image_id(len(entries)), split, first, scene))
+    for split, family in families(options, draw_scene, relatives, _for_benchmark):
+        ids = [f"shapes-{len(entries) + k:06d}" for k in range(len(family))]
+        entries += [Entry(i, split, ids[0], scene) for i, scene in zip(ids, family, strict=True)]
     return tuple(entries)
 
 
-def _image_id(number: int) -> str:
-    return f"shapes-{number:06d}"
-
-
-def _family(rng: Rng, seen: set[Scene]) -> list[Scene]:
-    """A new scene and, in some cases, up to three more that all differ in one and the same
-    attribute."""
-
-    def usable(scene: Scene) -> bool:
-        return scene not in seen and not crowded(scene) and _for_benchmark(scene)
-
-    scene = draw_scene(rng)
-    while not usable(scene):
-        scene = draw_scene(rng)
-    if rng.random() >= FAMILY_START:
-        return [scene]
-    return [scene, *islice(filter(usable, relatives(scene, rng)), int(rng.integers(1, 4)))]
-
-
 def _for_benchmark(scene: Scene) -> bool:
-    """Whether a scene is in the half for the benchmark, for any seed; `labelled` has the others."""
-    return crc32(repr(scene).encode()) % 2 == 0
+    """Whether a scene is not crowded, as a relative may be, and in the half for the benchmark, for
+    any seed; `labelled` has the others."""
+    return not crowded(scene) and crc32(repr(scene).encode()) % 2 == 0
 
 
 # Labels ------------------------------------------------------------------------------------
 
 
-KINDS = ("shape", "colour", "size", "pattern", "background", "texture")
 CLOSE_UP = 48  # width and height of a labelled picture, in pixels
 JITTER = 6  # pixels by which a thing may be off the centre, in each direction
 
@@ -518,7 +430,7 @@ JITTER = 6  # pixels by which a thing may be off the centre, in each direction
 def labelled(count: int, seed: int) -> Iterator[tuple[Image.Image, np.ndarray]]:
     """`count` close-ups of one thing each, with its labels: pictures to pretrain a network on.
 
-    The labels are (6,) int64, one for each of `KINDS`: the index of the value in `VALUES[kind]`.
+    The labels are (6,) int64, one for each kind of `VALUES`: the index of the value there.
     Scenes of the benchmark are never shown, for any seeds and sizes (see `_for_benchmark`);
     near-duplicates of them may be. Raises UserError for a count below 1 or a seed below 0.
     """
@@ -546,9 +458,9 @@ def close_up(scene: Scene, thing: Thing, rng: Rng) -> Image.Image:
 
 
 def labels(scene: Scene, thing: Thing) -> np.ndarray:
-    """The labels of a close-up: (6,) int64 in the order of `KINDS`."""
-    values = [getattr(thing, kind) for kind in KINDS[:4]] + [scene.background, scene.texture]
-    return np.array([VALUES[kind].index(value) for kind, value in zip(KINDS, values, strict=True)])
+    """The labels of a close-up: (6,) int64 in the order of `VALUES`."""
+    shown = vars(scene) | vars(thing)
+    return np.array([values.index(shown[kind]) for kind, values in VALUES.items()])
 
 
 # Captions ----------------------------------------------------------------------------------
@@ -608,20 +520,6 @@ WORDS = {
 }
 UNREMARKABLE = ("medium", "plain", "smooth")  # mentioned much less often
 NUMBERS = (("one", "1"), ("two", "2"), ("three", "3"), ("four", "4"))
-MISSPELLINGS = {
-    "triangle": "traingle",
-    "square": "sqaure",
-    "circle": "cirlce",
-    "yellow": "yelow",
-    "purple": "purpel",
-    "diamond": "dimond",
-    "striped": "stripped",
-    "background": "backround",
-    "hexagon": "hexagone",
-    "corner": "coner",
-    "white": "withe",
-    "there": "ther",
-}
 
 
 def _caption(scene: Scene, writer: Writer, rng: Rng) -> tuple[str, list[Piece]]:
@@ -647,9 +545,8 @@ def _typed(piece: Piece, writer: Writer, rng: Rng) -> Piece:
 
 
 def _word(value: str, rng: Rng) -> str:
-    """A word for the value of an attribute; each is about half as common as the previous one."""
-    words = WORDS.get(value, (value,))
-    return words[min(rng.geometric(0.55), len(words)) - 1]
+    """A word for the value of an attribute."""
+    return one_of(WORDS.get(value, (value,)), rng)
 
 
 def _mentioned(value: str, probability: float, rng: Rng) -> list[str]:
@@ -674,13 +571,9 @@ def _noun(thing: Thing, writer: Writer, rng: Rng) -> str:
     return _joined([*_mentioned(thing.size, writer.size, rng), *looks], noun)
 
 
-def _with_article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
-
-
 def _named(thing: Thing, writer: Writer, rng: Rng) -> Piece:
     """A thing with its article, for example "a big red star"."""
-    return Piece(_with_article(_noun(thing, writer, rng)), (thing,))
+    return Piece(with_article(_noun(thing, writer, rng)), (thing,))
 
 
 def _some(scene: Scene, most: int, rng: Rng) -> list[Thing]:
@@ -743,12 +636,10 @@ def _counted(group: tuple[Thing, ...], kind: str, rng: Rng) -> Piece:
 
 def _number(count: int, noun: str, rng: Rng) -> str:
     number = NUMBERS[count - 1][int(rng.random() < 0.25)]
-    return f"{number} {noun}" if count == 1 else f"{number} {_plural(noun)}"
-
-
-def _plural(noun: str) -> str:
+    if count == 1:
+        return f"{number} {noun}"
     head, space, rest = noun.partition(" with ")
-    return head + ("es" if head.endswith(("s", "x")) else "s") + space + rest
+    return f"{number} {head}{'es' if head.endswith(('s', 'x')) else 's'}{space}{rest}"
 
 
 def _layout(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
@@ -789,9 +680,9 @@ def _backed(scene: Scene, writer: Writer, rng: Rng) -> list[Piece]:
     named = _listed([_named(thing, writer, rng) for thing in _some(scene, 2, rng)])
     style = rng.random()
     if style < 0.45:
-        return [*named, Piece(f"on {_with_article(backdrop)}")]
+        return [*named, Piece(f"on {with_article(backdrop)}")]
     if style < 0.75:
-        return [Piece(_with_article(backdrop)), Piece("behind"), *named]
+        return [Piece(with_article(backdrop)), Piece("behind"), *named]
     return [Piece(backdrop), Piece("and" if " with " in backdrop else "with"), *named]
 
 

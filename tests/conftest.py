@@ -10,6 +10,11 @@ from benchmark.core import numerics
 assert numerics.current().mode == numerics.PORTABLE, "numpy was imported before this package"
 
 
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Libraries stay until the end: without them a collection of garbage takes a tenth."""
     gc.collect()

@@ -94,11 +94,6 @@ def cells(params: Params) -> list[Cell | Fusion]:
     return [*params.cells.values(), *params.fusions.values()]
 
 
-@cache
-def presets_once() -> dict:
-    return presets()
-
-
 def prepare(
     dataset: str,
     *,
@@ -153,7 +148,7 @@ def record(cell: Cell | Fusion, metrics: dict, **changes: object) -> Record:
         "dataset": cell.dataset,
         "images": IMAGES,
         "captions": CAPTIONS,
-        "method": presets_once()[cell.preset][0],
+        "method": presets()[cell.preset][0],
         "options": {"epochs": 3},
         "scaled": ["epochs"],
         "image_features": {"encoder": "cnn", "weights": {"file": "w_1.pt", "sha256": "ab" * 32}},

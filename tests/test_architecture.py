@@ -55,6 +55,14 @@ def test_rooms_import_only_rooms_below_them():
     assert upward == set()
 
 
+def test_slow_libraries_are_imported_where_they_are_needed():
+    """Inside of functions: seconds that other encoders and commands need not wait for."""
+    for path in (ROOT / "benchmark").rglob("*.py"):
+        at_once = [node for node in ast.parse(path.read_text()).body if hasattr(node, "names")]
+        names = {getattr(node, "module", node.names[0].name) for node in at_once}
+        assert not {name.split(".")[0] for name in names} & {"transformers", "timm"}, path
+
+
 def test_plug_ins_import_only_what_is_made_for_them():
     paths = [path for folder in ("methods", "datasets") for path in (ROOT / folder).glob("*.py")]
     assert len(paths) > 15

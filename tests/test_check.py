@@ -9,12 +9,9 @@ from tiny_cells import OWN_METHODS
 from benchmark.__main__ import main
 from benchmark.features import text_encoders
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 PLAIN = OWN_METHODS / "plain.py"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def checked(capsys, *changes: tuple[str, str]) -> tuple[int, list[str]]:

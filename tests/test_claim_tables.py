@@ -10,7 +10,7 @@ import pytest
 from benchmark.boards.claims import Verdict
 from benchmark.papers.printed_tables import OWN, Claim, title_of
 from benchmark.report.pages import claim_tables
-from benchmark.report.tables import DAGGER, Table
+from benchmark.report.tables import Table
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt, SeedPart
 from benchmark.stats.verdicts import Conclusion, Flag, Limit, Pair, Rule, Size
@@ -102,15 +102,6 @@ class TestPage:
         assert [row["flags"] for row in of_parts] == [None, None]
         assert of_parts[1]["printed"] is None
 
-    def test_an_interval_over_these_trainings_has_a_dagger(self):
-        single = pair("a", "b", "undecided", firsts=[50.0], seconds=[51.0], is_known=False)
-        (row,) = rows(claim_tables.verdict_table("t", [verdict(single)]))
-        assert row["difference, 95% interval"].note == DAGGER
-        nothing = pair("a", "b", "undecided", half=0.0, is_known=False)
-        (row,) = rows(claim_tables.verdict_table("t", [verdict(nothing)]))
-        shown = row["difference, 95% interval"]
-        assert (shown.value, shown.low, shown.note) == (2.25, None, "")
-
     def test_what_does_not_count_is_named_so(self):
         elsewhere = verdict(pair("a", "b"), is_elsewhere=True)
         uncounted = verdict(pair("a", "b"), uncounted="No number could deny it.")
@@ -177,22 +168,6 @@ class TestExport:
 )
 def test_what_limits_a_verdict_is_said_in_words(limit, words):
     assert claim_tables.limited(limit) == words
-
-
-def test_conclusions_are_counted():
-    words = ("holds", "undecided", "undecided", "does not hold: worse")
-    verdicts = [verdict(pair("a", "b", word)) for word in words]
-    assert claim_tables.counted(verdicts) == "holds 1, does not hold: worse 1, undecided 2"
-    own = verdict(pair("a", "b", "reversed"), paper=OWN)
-    beside = [
-        verdict(pair("a", "b"), is_elsewhere=True),
-        verdict(pair("a", "b"), uncounted="No number could deny it."),
-    ]
-    assert claim_tables.counted([*verdicts, *beside]) == claim_tables.counted(verdicts)
-    said = "The season's own claims: reversed 1. Of the papers' claims 4 count here: "
-    assert (
-        claim_tables.tally([own, *verdicts, *beside]) == f"{said}{claim_tables.counted(verdicts)}"
-    )
 
 
 @pytest.mark.parametrize("word", [*Conclusion])

@@ -14,12 +14,9 @@ from benchmark.__main__ import COMMANDS, VERBS, main
 from benchmark.commands import run
 from benchmark.encode import drawn_pretraining
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def one_line(capsys) -> str:

@@ -20,7 +20,6 @@ from made_ranks import (
     expected_interval,
     interaction_of,
     of_image,
-    of_training,
     outcome,
     played,
     prepare,
@@ -101,16 +100,6 @@ def test_a_single_training_takes_the_spread_of_enough_others():
     assert (low, high) == pytest.approx(expected)
 
 
-def test_a_method_whose_trainings_are_all_the_same_has_no_spread_and_lends_none():
-    same = standing("cca", [outcome("cca", seed, any_ranks()) for seed in range(3)])
-    single, trained = played("s", 1.0, (0,)), played("a", 1.0)
-    results = board(same, single, trained)
-    assert seed_part(results, same, "rsum").variance == 0
-    assert interval(results, same, "rsum") == interval_over_images(results, same, "rsum")
-    assert seed_part(results, trained, "rsum").freedom == 2
-    assert compare(results, same, trained, "rsum").doubt.seeds[0].variance == 0
-
-
 def test_a_comparison_has_both_sources_of_doubt():
     first, second = played("a", 2.0), played("b", 1.0, (3, 4, 5))
     results = board(first, second)
@@ -124,18 +113,6 @@ def test_a_comparison_has_both_sources_of_doubt():
     assert comparison.estimate.error**2 == pytest.approx(images + max(0.0, spread - inside) * 2 / 3)
     assert comparison.on_test_set.error**2 <= comparison.estimate.error**2
     assert comparison.doubt.interaction == pytest.approx(min(images, 2 / 3 * inside))
-
-
-def test_equal_seeds_show_their_own_interaction():
-    first, second = played("a", 2.0), played("b", 1.0)
-    comparison = compare(board(first, second), first, second, "rsum")
-    gaps = [
-        of_training(a, "rsum") - of_training(b, "rsum")
-        for a, b in zip(first.played, second.played, strict=True)
-    ]
-    mean = np.mean(gaps, axis=0)
-    naive = sum(((gap - mean) ** 2).sum() for gap in gaps) / 2 / 3
-    assert comparison.doubt.interaction == pytest.approx(naive)
 
 
 def test_shared_trainings_are_paired():
@@ -176,30 +153,6 @@ def test_presets_of_the_same_trainings_are_paired_and_count_once():
     assert parts[0] == parts[1] and parts[0].freedom == 3 * 2  # of a, c and d
     ends = [interval(results, s, "rsum") for s in (first, second)]
     assert ends[0] == ends[1]
-
-
-def test_presets_whose_scores_have_other_scales_keep_their_own_spread():
-    def scored(name: str, scale: float) -> Row:
-        means = [scale * value for value in (1.0, 2.0, 4.0)]
-        cells = [trained(name, s, metrics={"mean_matched": m}) for s, m in enumerate(means)]
-        return standing(name, cells)
-
-    small, large = scored("a", 0.001), scored("b", 0.0015)
-    results = board(small, large)
-    for preset in (small, large):
-        own = variance(preset.values("mean_matched"))
-        assert seed_part(results, preset, "mean_matched").variance == pytest.approx(own)
-
-
-def test_a_fusion_has_its_own_spread_and_lends_none():
-    member = played("a", 2.0)
-    cells = [
-        outcome("f", seed, ranks_of(np.random.default_rng(seed + 9), 2.0)) for seed in range(3)
-    ]
-    fused = standing("f", cells, fuse={"how": "average", "of": ["a", "b"]})
-    results, own = board(member, fused), variance(fused.values("rsum"))
-    assert seed_part(results, fused, "rsum").variance == pytest.approx(own)
-    assert seed_part(results, member, "rsum").freedom == 2
 
 
 def test_the_time_of_an_epoch_is_that_of_its_training():
@@ -256,15 +209,6 @@ def test_times_have_their_trainings_and_less_is_better():
     assert interval_over_images(board(first, second), first, "per_pair") is None
 
 
-def test_what_was_not_measured_is_not_compared():
-    first, second = timed("a", [1e-6], "per_pair"), timed("b", [5e-6], "per_image")
-    assert compare(board(first, second), first, second, "per_pair") is None
-    assert compare(board(first, second), first, second, "p2r_r1") is None
-    assert values(first, "per_batch") == []
-    assert interval_over_images(board(first), first, "p2r_r1") is None
-    assert interval_over_images(board(first), first, "overlap_s") is None
-
-
 def test_correlations_of_sampled_images_count_where_features_are_not_standardised():
     after = (0.1, 0.2, 0.3)
     for settings, is_known in (({}, True), ({"settings": {"standardise": True}}, False)):
@@ -281,19 +225,6 @@ def test_correlations_of_sampled_images_count_where_features_are_not_standardise
             expected = stats.ttest_1samp([0.3, 0.2, 0.1], 0).confidence_interval(0.95)
             assert comparison.interval == pytest.approx(tuple(expected))
     assert values(standing("a", [trained("a")]), "correlation_before") == []
-
-
-def test_shares_of_adaptive_weights_count_on_any_features():
-    facts = {"image_features": {"settings": {"standardise": True}}}
-    inside = (0.6, 0.7, 0.8)
-    cells = [
-        trained("a", seed, sampled={"weights_inside": x, "weights_outside": 1 - x}, **facts)
-        for seed, x in enumerate(inside)
-    ]
-    preset = standing("a", cells)
-    comparison = compare(board(preset), preset, None, "weights_inside - weights_outside")
-    assert comparison.firsts == pytest.approx([0.2, 0.4, 0.6])
-    assert values(standing("b", [trained("b")]), "weights_inside") == []
 
 
 class TestOverlap:
@@ -326,16 +257,6 @@ class TestOverlap:
         assert interval_over_images(board(first, second), first, "overlap_s") == pytest.approx(
             alone
         )
-
-    def test_where_one_cell_has_none_the_trainings_are_left(self):
-        first, second = self.cells("a", 0.2), self.cells("bb", 0.3)
-        second.played[1].record.metrics["overlap_s"] += 0.05
-        for preset, seed in ((first, 0), (first, 1), (first, 2), (second, 0), (second, 1)):
-            self.replicate(preset, seed)
-        comparison = compare(board(first, second), first, second, "overlap_s")
-        assert comparison.doubt.images == 0
-        assert comparison.interval == comparison.on_test_set.interval
-        assert interval_over_images(board(first, second), second, "overlap_s") is None
 
     def test_it_depends_on_its_bins_above_its_bound_or_where_other_bins_give_another(self):
         """Densities that cross twice: .724 for .672, below a bound of .8."""

@@ -128,19 +128,6 @@ def test_a_training_goes_on_where_it_began(first, then, goes_on, tmp_path, monke
     assert (folders[0] == folders[1]) == goes_on
 
 
-def test_what_is_gathered_ahead_comes_in_order_and_one_ahead():
-    gathered = []
-
-    def gather(item: int) -> int:
-        gathered.append(item)
-        return 10 * item
-
-    coming = inputs.ahead(gather, range(4))
-    assert next(coming) == 0 and gathered in ([0], [0, 1])
-    assert list(coming) == [10, 20, 30] and gathered == [0, 1, 2, 3]
-    assert list(inputs.ahead(gather, [])) == []
-
-
 def test_an_error_while_gathering_ahead_is_raised_at_its_batch():
     coming = inputs.ahead(lambda item: 1 // item, [1, 0, 1])
     assert next(coming) == 1

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmark.__main__ import main
-from benchmark.commands import doctor
-from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import DatasetSettings, Season
 from benchmark.season.resolving import resolve
 from seasons import write_params
@@ -24,14 +22,6 @@ def enter(settings: dict, presets: list[str]) -> None:
     datasets = {name: DatasetSettings.model_validate(facts) for name, facts in settings.items()}
     declared = Season(title="T", datasets=datasets, presets=presets, seeds=[0], device="cpu")
     write_params(resolve("try", declared), declared)
-
-
-def test_what_is_drawn_lacks_nothing(folder, capsys):
-    enter({"shapes": {"image": {"network": "drawn_cnn"}}}, ["scan_t2i_avg"])
-    assert main(["doctor"]) == 0
-    told = capsys.readouterr().out
-    assert "shapes         ok" in told and "MISSING" not in told
-    assert "0 of them took 0.0 hours" in told
 
 
 def test_what_is_missing_is_told_with_where_it_comes_from(folder, capsys):
@@ -63,8 +53,3 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     assert "fasterrcnn_resnet50_fpn_v2_coco-*.pth" in told
     Path("weights/fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth").touch()
     assert main(["doctor"]) == 0
-
-
-def test_committed_trainings_tell_what_they_took(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert "8 of them took " in doctor.costs(read_params("demo"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from oracles import dual_path as naive
-from oracles.layers import cosine, unit
+from oracles.layers import unit
 from torch import Tensor, nn
 
 from benchmark.contracts.methods import Batch, Captions, NotApplicableError, Sizes
@@ -350,18 +350,6 @@ def window(image: Tensor, top: int, left: int, mirrored: bool) -> Tensor:
 
 
 # Options, recipe and presets ---------------------------------------------------------------
-
-
-def test_scores_are_cosines():
-    model = model_of().eval()
-    captions = model.encode_captions(captions_of([3, 8, 1]))
-    images = model.encode_images(images_of(2))
-    for scores, left, right in (
-        (model.similarity(images, captions), images[0], captions[0]),
-        (model.caption_similarity(captions, captions), captions[0], captions[0]),
-    ):
-        slow = [[cosine(plain(x), plain(y)) for y in right] for x in left]
-        np.testing.assert_allclose(plain(scores), slow, rtol=0, atol=1e-10)
 
 
 def test_official_rates_are_the_codes():

@@ -327,13 +327,8 @@ def test_seasons_share_a_dataset_and_agree_about_it(repository, capsys):
 
 def test_a_season_that_was_resolved_before_needs_no_torch(repository):
     code = "import sys; from benchmark.__main__ import main; assert main(['season', 'small']) == 0"
-    torch = "; print('torch' in sys.modules)"
-    command = [sys.executable, "-c", code + torch]
-    for is_edited in (False, True):
-        if is_edited:
-            edit("methods/vse.py", "import torch", "import torch\n\nEDITED = True")
-        said = subprocess.run(command, capture_output=True, text=True)
-        assert said.stdout.endswith(f"{is_edited}\n"), said.stderr
+    command = [sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"]
+    subprocess.run(command, check=True)
 
 
 def test_what_tune_and_score_added_is_an_input_of_the_report(repository):

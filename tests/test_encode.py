@@ -24,6 +24,8 @@ from benchmark.scoring import inputs
 from benchmark.season.parameters import Cell, FeatureSet, ImageEncoder, SentenceEncoder, WordVectors
 from seasons import params_of
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 FOLDER = Path("data/features/tiny/stub")
 SPLITS = ["train"] * 6 + ["val"] * 2 + ["test"] * 3 + ["unused"]
 PARAMS = params_of()
@@ -70,11 +72,6 @@ def data_of() -> Prepared:
 def feature_set_of(kind: str, encoder: str, source: str = "", **settings) -> FeatureSet:
     names = {"dataset": "tiny", "reader": "tiny", "folder": str(FOLDER)}
     return FeatureSet(kind=kind, encoder=encoder, source=source, **names, **settings)
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -129,17 +126,6 @@ def test_features_are_those_of_the_network_in_the_order_of_the_table(stage):
     assert read_array(FOLDER, "regions", "tiny", ids).shape == (11, 16, 3)
     card = json.loads((FOLDER / "card.json").read_text())
     assert card["weights"] == {"file": "stub"} and card["settings"]["grid"] == 4
-
-
-def test_grids_of_a_picture_and_of_its_mirror_image_line_up(stage):
-    plain, mirror = stage(), stage(pictures_of(mirrored=True))
-    np.testing.assert_allclose(plain["pooled"], mirror["pooled"], atol=2e-3)
-    np.testing.assert_allclose(on_grid(plain), on_grid(mirror)[:, :, ::-1], atol=2e-3)
-    one_sided = on_grid(stage(flip=False))
-    turned = on_grid(stage(pictures_of(mirrored=True), flip=False))[:, :, ::-1]
-    assert np.abs(one_sided - turned).max() > 0.02  # the network does look one way
-    both = (one_sided.astype(float) + turned) / 2
-    np.testing.assert_allclose(on_grid(plain), both, atol=2e-3)
 
 
 def contents() -> dict[str, bytes]:
@@ -251,7 +237,7 @@ WORDS = Words(("a", "dog", "red"), np.array([[1, 0], [3, 2], [4, -2]], np.float3
 
 def encode_captions(kind: str, encoder: str, source: str = "", **settings) -> None:
     data = builders.on_disk(pd.DataFrame(), CAPTIONS, pd.DataFrame())
-    getattr(encode, kind)(feature_set_of(kind, encoder, source, **settings), data)
+    encode.TEXTS[kind](feature_set_of(kind, encoder, source, **settings), data)
 
 
 def write_words() -> str:
@@ -320,7 +306,7 @@ def encode_phrases(rows: list[tuple], **settings) -> None:
     captions = pd.DataFrame(columns=["caption_id", "image_id", "text", "split"])
     regions = pd.DataFrame(rows, columns=["image_id", "phrase"])
     of = feature_set_of("phrases", "hglmm", write_words(), sentence=SentenceEncoder(**settings))
-    encode.phrases(of, replace(data_of(), regions=regions, captions=captions))
+    encode.vectors(of, replace(data_of(), regions=regions, captions=captions))
 
 
 LETTERS = """

@@ -29,10 +29,8 @@ from benchmark.core.command_line import guarded
 from benchmark.core.errors import UserError
 from benchmark.core.records import read_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import read_retrieved, read_samples
-from benchmark.evaluate.trained_cells import trained_cell
+from benchmark.data.results import read_retrieved, read_samples, write_retrieved
 from benchmark.scoring import model_scores
-from benchmark.scoring.inputs import split_inputs
 from benchmark.season.parameters import RETRIEVED, SAMPLES, Cell
 
 
@@ -123,31 +121,6 @@ def test_a_record_tells_where_its_features_differ_from_the_papers(kind, expected
     told = evaluated(cell).deviations
     assert len(told) == len(expected)
     assert all(sentence.startswith(start) for sentence, start in zip(told, expected, strict=True))
-
-
-def test_sentences_are_queries_of_methods_that_embed_text():
-    cell = cell_of("two_branch")
-    train_cell(cell)
-    metrics = evaluated(cell).metrics
-    data, cpu = prepared_tables.read("tiny"), torch.device("cpu")
-    trained = trained_cell(cell)
-    model = trained.model(cpu)
-    given = split_inputs(data, cell, trained.takes, "test", None, cpu)
-    with torch.no_grad():
-        captions = model.encode_captions(given.captions_at(slice(None)))
-        scores = model.caption_similarity(captions, captions).numpy()
-    owners, ranks = given.image_of_caption.tolist(), []
-    for q, owner in enumerate(owners):
-        others = [c for c in range(len(owners)) if c != q]
-        siblings = [scores[q, c] for c in others if owners[c] == owner]
-        if siblings:
-            wrong = [scores[q, c] for c in others if owners[c] != owner]
-            ranks.append(sum(score >= max(siblings) for score in wrong))
-    assert 0 < len(ranks) < len(owners)  # an only caption is no query
-    for k in (1, 5, 10):
-        expected = 100 * sum(rank < k for rank in ranks) / len(ranks)
-        assert metrics[f"s2s_r{k}"] == pytest.approx(expected)
-    assert "s2s_r1" not in evaluated(fusion_of(cell), cell).metrics  # scores are fused, not texts
 
 
 def two_members() -> tuple[Cell, Cell]:
@@ -247,15 +220,6 @@ def check_folds(how: str, matrices: list[np.ndarray], image_of_caption: np.ndarr
     assert others  # weights among all items are others than those within a fold
 
 
-def test_a_fusion_with_a_member_that_is_not_applicable_is_neither():
-    first, second = cell_of("scan"), cell_of("scan", folder="results/b", regions=9)
-    for cell in (first, second):
-        train_cell(cell)
-    record = evaluated(fusion_of(first, second), first, second)
-    reason = "regions: expected 9 or more, found 4"
-    assert (record.status, record.reason) == ("not_applicable", reason)
-
-
 @pytest.mark.parametrize("stage", ["train", "evaluate"])
 @pytest.mark.parametrize(
     ("damage", "message"),
@@ -309,3 +273,13 @@ def test_a_checkpoint_that_is_a_pickle_is_refused_and_not_executed():
     path.write_bytes(pickle.dumps(Trap()))
     pickle.loads(path.read_bytes())
     assert Path("sprung").exists()  # the trap works
+
+
+@pytest.mark.parametrize("last", [0, 255, 256, 65_535, 65_536])
+def test_retrieved_items_are_read_as_they_were_written(tmp_path, last):
+    rows = {"i2t": np.array([[last, 0]], np.int32), "t2i": np.empty((0, 1), np.int32)}
+    write_retrieved(tmp_path / results.RETRIEVED, rows)
+    read = read_retrieved(tmp_path)
+    assert read.keys() == rows.keys()
+    assert all(np.array_equal(read[way], rows[way]) for way in rows)
+    assert all(read[way].dtype == np.int32 for way in rows)

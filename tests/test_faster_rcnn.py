@@ -99,15 +99,6 @@ def test_regions_are_the_detections_of_highest_score():
         np.testing.assert_allclose(features, expected, atol=1e-3)
 
 
-def test_if_too_little_is_detected_proposals_follow_and_then_the_whole_picture():
-    detector = tiny(box_score_thresh=0.0, box_detections_per_img=2, rpn_post_nms_top_n_test=3)
-    for view, picture in zip(faster_rcnn.views(detector, PICTURES), PICTURES, strict=True):
-        seen = official(detector, picture)
-        whole = torch.tensor([[0.0, 0, picture.width, picture.height]])
-        expected = torch.cat([seen["boxes"], seen["proposals"], whole, whole, whole])
-        np.testing.assert_allclose(view.regions(8)[1], expected, rtol=1e-4, atol=1e-3)
-
-
 def test_on_a_gpu_pictures_of_one_padded_size_pass_together(monkeypatch):
     """19 pictures of two padded sizes, mixed: ten of one, more than a batch, and nine of the other.
     What a GPU would do, on the CPU; there, a picture alone has the same bits as beside others."""

@@ -20,17 +20,6 @@ def rows_of() -> np.ndarray:
     return rows
 
 
-def test_mean_and_deviation_do_not_depend_on_the_blocks():
-    rows, standardiser = rows_of(), Standardiser()
-    for start, stop in ((0, 1), (1, 1), (1, 30), (30, 50)):
-        standardiser.add(rows[start:stop])
-    flat = rows.reshape(-1, 3).astype(np.float64)
-    expected = [flat[:, 0].std(), 1, flat[:, 2].std()]
-    np.testing.assert_allclose(standardiser.mean, flat.mean(0), rtol=1e-6)
-    np.testing.assert_allclose(standardiser.deviation, expected, 1e-6)
-    assert standardiser.mean.dtype == standardiser.deviation.dtype == np.float32
-
-
 def test_a_channel_of_almost_zeros_is_not_scaled_up():
     rows = np.zeros((1000, 2), np.float16)
     rows[0, 0] = 1e-6

@@ -258,16 +258,6 @@ def test_marks_intervals_and_bands_stand_at_their_numbers():
     assert lower.get_title(loc="left") == "q" and points(lower, "o")[0][0] == 2
 
 
-def test_what_is_far_away_is_an_arrow_that_leaves_the_intervals_readable():
-    values = [2.0, 2.0, 2.0, 244.8, -90.0]
-    marks = [Mark(value=value, look=LOOK, ends=(value - 1, value + 1)) for value in values]
-    lines = [Line(label="l", marks=[mark], panel="p") for mark in marks]
-    (axes,) = intervals(lines).axes
-    low, high = axes.get_xlim()
-    assert -30 < low and high < 30 and len(points(axes, "o")) == 3
-    assert points(axes, ">")[0][0] == high and points(axes, "<")[0][0] == low
-
-
 def test_the_ranking_has_the_means_and_intervals_of_the_leaderboard():
     made = board(row("poor", 0.1, 0.2, 0.1), row("best", 0.9, 1.0, 0.9))
     best, poor = leaderboard_lines(made)
@@ -334,13 +324,6 @@ def test_the_ledger_draws_shares_of_the_printed_difference():
 
 
 # Boards ---
-
-
-def test_without_a_printed_difference_and_a_margin_only_the_side_is_drawn():
-    facts = {"printed": None, "margin": 0.0, "difference": -7.0, "low": -8.0, "high": -6.0}
-    (axes,) = ledger_figure(rows_of(judged("reversed", SCAN[0].id, **facts))).axes
-    assert not axes.collections and points(axes, "o")[0][0] == -0.5
-    assert ledger_figure(rows_of())  # nothing was tested
 
 
 def test_densities_and_the_area_under_both_are_those_of_the_scores():

@@ -26,22 +26,6 @@ def jsonl(*rows: dict) -> str:
     return "\n".join(map(json.dumps, rows))
 
 
-def test_jsonl(tmp_path):
-    tables = folder.read(write(tmp_path, "all.jsonl", jsonl(*ROWS) + "\n\n"))
-    assert tables.images.to_dict("list") == {
-        "image_id": ["a.png", "sub/b.png", "see"],
-        "file": ["a.png", "sub/b.png", "c.png"],
-        "split": ["train", "val", "test"],
-        "group": ["a.png", "pair", "see"],
-    }
-    assert tables.captions.to_dict("list") == {
-        "caption_id": ["a.png#0", "a.png#1", "sub/b.png#0", "see#0"],
-        "image_id": ["a.png", "a.png", "sub/b.png", "see"],
-        "text": ["One a.", " Two  a. ", "A b.", 'A c, "quoted".'],
-    }
-    assert tables.notes == ()
-
-
 def test_csv(tmp_path):
     text = (
         "\ufeffimage,caption,split,group\r\na.png,One a.,train,\r\n./a.png, Two  a. ,train,\r\n"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from benchmark.scoring import RefusedError, fusion
-from benchmark.scoring.relevance import Relevance, Tile
+from benchmark.scoring.ranking import Tile
+from benchmark.scoring.relevance import Relevance
 
 # Two images and three captions.
 FIRST = np.array([[0.5, -0.5, 0.3], [-0.2, 0.4, 0.0]], np.float32)

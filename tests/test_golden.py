@@ -480,13 +480,8 @@ def golden_of_scoring(folder: Path) -> Values:
     from oracles import whole_matrices
 
     from benchmark.scoring import corrections, fusion, metrics
-    from benchmark.scoring.relevance import (
-        CORRECT_IOU,
-        Matrices,
-        Relevance,
-        localisation_ranks,
-        sentence_ranks,
-    )
+    from benchmark.scoring.ranking import CORRECT_IOU, Matrices, localisation_ranks, sentence_ranks
+    from benchmark.scoring.relevance import Relevance
 
     scores = {name: made_scores(seed) for seed, name in enumerate(("first", "second", "third"))}
     for groups in ("images", "pairs of images"):
@@ -551,7 +546,8 @@ def made_scores(seed: int) -> np.ndarray:
 def evaluation_of(scores: np.ndarray, group_of_image: np.ndarray, folds: int) -> dict:
     """What the evaluation of these scores of a test split says, tile by tile."""
     from benchmark.scoring import evaluation
-    from benchmark.scoring.relevance import Matrices, Relevance
+    from benchmark.scoring.ranking import Matrices
+    from benchmark.scoring.relevance import Relevance
 
     relevance = Relevance.of(group_of_image, OWNERS, folds)
     result = evaluation.of_retrieval(Matrices((6, 11), i2t=scores), relevance)

@@ -75,12 +75,6 @@ def test_the_test_split_is_large_enough_where_it_can_be(images, test, val, is_co
     assert images - test - val >= images / 4
 
 
-def test_splits_of_the_annotations_stay():
-    write_lines(8, "train", "val", "test", "test")
-    counted = init.count(Path("my pets"), None)
-    assert (counted.has_splits, counted.test, counted.val) == (True, 4, 2)
-
-
 @pytest.mark.parametrize(
     ("images", "name"), [(9, "2024-05-01"), (160, "on"), (5000, "null"), (100_000, "s")]
 )

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -21,7 +20,6 @@ from simulated_results import SETTINGS, judged
 from benchmark.__main__ import main
 from benchmark.boards import claims
 from benchmark.boards.boards import read_boards
-from benchmark.commands import judge as command
 from benchmark.core.files import read_json
 from benchmark.data import prepared_tables
 from benchmark.papers.printed_tables import papers
@@ -193,18 +191,6 @@ def trained(path: str, shares: dict[int, float], clusters: int = 60) -> dict[int
     return hits
 
 
-def test_three_seeds_against_one_are_of_these_trainings():
-    three, one = trained("a", {0: 0.7, 1: 0.72, 2: 0.69}), trained("b", {5: 0.6})
-    for path in ("a", "b"):
-        table = pd.read_csv(f"{path}.csv").drop(columns="cluster")
-        table.to_csv(f"{path}.csv", index=False)
-    found = judge("a.csv", "b.csv")
-    means = [100 * fmean(of) for of in zip(*three.values(), strict=True)]
-    assert numbers(found) == near(*paired_t(means, [100 * x for x in one[5]]))
-    assert found["seeds"] == [3, 1] and found["is_of_these_trainings"]
-    assert any("nothing is known of other trainings" in note for note in found["notes"])
-
-
 def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
     both = [trained("a", {0: 0.7, 1: 0.8, 2: 0.6}), trained("b", {3: 0.55, 4: 0.65, 5: 0.5})]
     left, spreads, lucks = [], [], []
@@ -233,14 +219,6 @@ def test_the_seeds_of_both_tell_how_far_trainings_lie_apart():
     assert not found["is_of_these_trainings"]
     limits = 1 - (images - min(images, weight * luck)) / whole
     assert found["share_of_trainings"] == pytest.approx(limits, rel=1e-4)
-
-
-def test_seeds_of_all_that_is_given_help_a_single_one():
-    shares = {0: 0.7, 1: 0.75, 2: 0.65}
-    trained("a", shares), trained("c", shares), trained("d", shares), trained("b", {7: 0.5})
-    assert judge("a.csv", "b.csv")["is_of_these_trainings"]
-    first, *_ = judge_all("a.csv", "b.csv", "--pair", "c.csv", "d.csv")
-    assert not first["is_of_these_trainings"]
 
 
 # Ranks --------------------------------------------------------------------------------------------
@@ -419,13 +397,6 @@ def test_another_gallery_is_refused(head, capsys):
     judge("a.csv", "b.csv")
 
 
-def test_what_is_no_rank_is_refused(capsys):
-    write("a.csv", RANKED, "direction query rank")
-    for value in ("1.5", "-2", "inf", "x"):
-        write("b.csv", [*RANKED[:-1], ("i2t", "q149", value)], "direction query rank")
-        assert "a rank, whole and from 0" in refusal(capsys, "a.csv", "b.csv")
-
-
 def test_what_was_not_found_is_said_and_bounds_the_metric(capsys):
     write("a.csv", RANKED, "direction query rank")
     write("b.csv", [*RANKED[:-2], ("i2t", "q148", ""), ("i2t", "q149", -1)], "direction query rank")
@@ -589,9 +560,9 @@ def is_plausible(share: float, runs: int, low: float, high: float) -> bool:
     return ends[0] <= round(share * runs) <= ends[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hits", "ranks, clustered"])
 def test_judge_covers_and_seldom_errs(name, monkeypatch):
-    monkeypatch.setattr(command, "presets", cache(command.presets))  # read once, not 600 times
     found = judged(SETTINGS[name], 150, seed=1)
     assert all(is_plausible(share, 150, 0.94, 0.97) for share in found[:2]), found
     assert is_plausible(found.false, found.runs, 0.0, 0.05), found
@@ -608,21 +579,3 @@ def test_the_table_of_what_judge_is_given():
         print(f"{name} | {told} | {runs}", flush=True)
         assert all(is_plausible(share, runs, 0.94, 0.97) for share in shares[:2]), name
         assert is_plausible(found.false, runs, 0.0, 0.05), name
-
-
-def test_tables_of_several_seeds_may_be_several_files():
-    rng = np.random.default_rng(0)
-    for name in "ab":
-        tables = [
-            pd.DataFrame({"query": range(200), "value": rng.normal(name == "a", 1, 200)})
-            for _ in range(3)
-        ]
-        for seed, table in enumerate(tables):
-            table.to_csv(f"{name}{seed}.csv", index=False)
-        whole = pd.concat(table.assign(seed=seed) for seed, table in enumerate(tables))
-        whole.to_csv(f"{name}.csv", index=False)
-    one, several = judge("a.csv", "b.csv"), judge("a0.csv,a1.csv,a2.csv", "b0.csv,b1.csv,b2.csv")
-    assert one["seeds"] == several["seeds"] == [3, 3]
-    assert numbers(one) == numbers(several)
-    Path("a.csv").rename("a,1.csv")  # a name may have a comma
-    assert judge("a,1.csv", "b.csv")["seeds"] == [3, 3]

@@ -12,6 +12,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import ranking
 from scipy.sparse import csr_array
 
 from benchmark.commands import score
@@ -19,11 +20,12 @@ from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Tables
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared, judged_table
-from benchmark.data.results import Ranks, read_scores, write_scores
-from benchmark.features.brought_rows import Rows, places
+from benchmark.data.results import Ranks
+from benchmark.features.embedding_files import Rows, places
 from benchmark.scoring import evaluation, metrics
 from benchmark.scoring.metrics import ALL_RANKS, METRICS
-from benchmark.scoring.relevance import LayerPairs, Matrices, Relevance, layers_of, ranks_of
+from benchmark.scoring.ranking import Matrices, ranks_of
+from benchmark.scoring.relevance import LayerPairs, Relevance, layers_of
 
 IMAGES, EACH = 30, 3
 WAYS = ("i2t", "t2i")
@@ -48,18 +50,12 @@ def made(seed: int, levels: int) -> tuple[np.ndarray, Relevance, dict[str, Layer
     return scores, Relevance.of(np.arange(IMAGES), owner), layer
 
 
-def naive_ranks(scores: list[float], right: set[int]) -> list[int]:
-    """Places of the right items, from 0, the wrong ones first among equals."""
-    order = sorted(range(len(scores)), key=lambda item: (-scores[item], item in right))
-    return [place for place, item in enumerate(order) if item in right]
-
-
 def of_layer(layer: LayerPairs, scores_QG: np.ndarray) -> list[list[int]]:
     """The ranks of each query of a layer, by loops."""
     found = []
     for query in layer.queries:
         right = {int(item) for at, item in layer.right if at == query}
-        found.append(naive_ranks(scores_QG[query].tolist(), right))
+        found.append(ranking.places(scores_QG[query].tolist(), right))
     return found
 
 
@@ -76,28 +72,6 @@ def test_ranks_by_a_layer_are_those_of_loops(levels, tile):
         expected = of_layer(layer[way], scores if way == "i2t" else scores.T)
         assert ranks.values.tolist() == [rank for of in expected for rank in of]
         assert ranks.counts.tolist() == [len(of) for of in expected]
-
-
-def test_each_direction_of_a_reranker_is_counted_by_its_own_scores():
-    scores, relevance, layer = made(1, 10**6)
-    both = Matrices(i2t=scores, t2i=-scores)
-    found = evaluation.of_retrieval(both, relevance, WAYS, layers={"people": layer})
-    expected = of_layer(layer["t2i"], -scores.T)
-    assert found.scores.ranks["t2i@people"].values.tolist() == [r for of in expected for r in of]
-
-
-def test_ranks_of_directions_that_are_asked_are_read_as_they_were_written(tmp_path):
-    scores, relevance, layer = made(3, 5)
-    tiles = Matrices(i2t=scores)
-    found = evaluation.of_retrieval(tiles, relevance, ["t2i"], layers={"p": layer})
-    assert [name for name in found.scores.ranks if "@" in name] == ["t2i@p"]
-    found = evaluation.of_retrieval(tiles, relevance, WAYS, layers={"p": layer})
-    write_scores(tmp_path / "scores/ranks.npz", found.scores)
-    again = read_scores(tmp_path).ranks
-    assert again.keys() == found.scores.ranks.keys()
-    for name, ranks in found.scores.ranks.items():
-        assert np.array_equal(again[name].values, ranks.values)
-        assert np.array_equal(again[name].counts, ranks.counts)
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**6])
@@ -146,7 +120,7 @@ def test_metrics_of_all_relevant_items_are_those_of_loops(seed):
     scores, relevant = rng.integers(0, 6, (20, 90)), rng.random((20, 90)) < rng.uniform(0, 0.5)
     relevant[:, 0] = True
     ranks, rows = ranks_of(scores.astype(float), relevant), zip(scores, relevant, strict=True)
-    expected = [naive_metrics(naive_ranks(s.tolist(), set(np.flatnonzero(r)))) for s, r in rows]
+    expected = [naive_metrics(ranking.places(s.tolist(), np.flatnonzero(r))) for s, r in rows]
     found = metrics.rank_metrics("t2i", ranks, ALL_RANKS)
     assert set(found) == {f"t2i_{name}" for name in expected[0]}
     for metric in ALL_RANKS:

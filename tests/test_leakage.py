@@ -67,12 +67,6 @@ def test_a_changed_copy_in_another_split_is_near(change):
     assert 0 <= rows[0][2] <= NEAR_BITS
 
 
-def test_other_pictures_equal_ones_and_those_of_the_same_split_are_not_near():
-    assert pairs(["train"] * 9 + ["test"] * 9, *map(scene, range(18))) == []
-    assert pairs(["train", "test"], scene(1), scene(1)) == []
-    assert pairs(["train", "train", "test"], scene(1), COPIES["brighter"](scene(1)), scene(2)) == []
-
-
 def naive(split: list[str], pictures: list[Picture]) -> set[tuple[int, int, int]]:
     """From the definition, one pair at a time."""
     near = set()

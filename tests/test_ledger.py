@@ -14,7 +14,6 @@ from benchmark.core.files import write_json
 from benchmark.papers.printed_tables import papers
 from benchmark.report.markdown import inside
 from benchmark.report.pages.ledger_pages import (
-    IN_PART,
     anchor,
     claim_table,
     drawn_table,
@@ -65,26 +64,6 @@ def test_the_matrix_has_effects_by_place_and_drawings_apart():
     assert f"](#{anchor(rows[0])})" in name and inside(CLAIM.statement) in name
     assert (printed, effects[0], effects[1]) == ("rsum +4.0", "\u25d0° +2.0", "?° +2.0")
     assert effects[2] == "\u2715° -2.0, \u25cf° +2.0"
-
-
-def test_a_row_of_the_matrix_has_the_differences_of_one_part():
-    """That which decides in the first test; a test without it has its mark alone."""
-    other = {"first": "C", "difference": -4.0, "printed": 9.0, "conclusion": "holds"}
-    told = {"strong": [{"conclusion": "undecided"}], "weak": [other, {"difference": 0.5}]}
-    told["none"] = [other]
-    seasons = []
-    for level, (name, parts) in zip((290.0, 250.0, 200.0), told.items(), strict=True):
-        of = at_level(name, "undecided" if name == "strong" else "holds", level)
-        facts = {"parts": [compared(**part) for part in parts]}
-        claim = of.datasets[0].claims[0].model_copy(update=facts)
-        data = of.datasets[0].model_copy(update={"claims": [claim]})
-        seasons.append(of.model_copy(update={"datasets": [data]}))
-    rows = [of for of in ledger(seasons) if of.findings]
-    (line,) = matrix(rows, [f"Photos ({name})" for name in told]).splitlines()[2:]
-    printed, *effects = [cell.strip() for cell in line.split(" | ")][1:5]
-    missing = [IN_PART * (len(parts) < len(CLAIM.parts)) for parts in told.values()]
-    marks = [f"?{missing[0]} +2.0", f"\u25d0{missing[1]} +0.5", f"\u25d0{missing[2]}"]
-    assert (printed, effects) == ("rsum +4.0", marks)
 
 
 def test_the_leader_stands_with_its_interval_and_how_many_rivals():

@@ -1,9 +1,8 @@
 """What every method of methods/ promises: `check`, for every preset at a tiny size; and how a split
 is fed to it."""
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 
-import numpy as np
 import pytest
 import torch
 
@@ -43,16 +42,20 @@ def trials() -> dict[str, Trial]:
 
 
 TRIALS = trials()
+LARGEST = ("dual_path_official_2", "dual_path_official_rank_1")  # as others, with more options
+each = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGEST)) for n in TRIALS]
+)
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@each
 def test_a_preset_keeps_the_contract(name):
     ended = check.check(TRIALS[name])
     assert [(promise, note) for promise, is_kept, note in ended if not is_kept] == []
     assert len(ended) > 5
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@each
 def test_nothing_is_computed_that_processors_approximate(name):
     """Not within torch's own functions either: a batch norm of a transposed tensor takes one."""
     trial = TRIALS[name]
@@ -97,23 +100,6 @@ def split_of(trial: Trial, images: int = 5, captions: int = 11) -> SplitInputs:
         group_of_image=torch.arange(images),
         device=torch.device("cpu"),
     )
-
-
-def test_a_batch_is_captions_with_their_images():
-    inputs = split_of(tiny("scan"))
-    batch = next(inputs.batches([np.array([3, 7, 1])], [None]))
-    assert batch.group_ids.tolist() == [3, 2, 1]
-    assert torch.equal(batch.images, inputs.images[[3, 2, 1]].float())
-    width = int(inputs.captions.lengths[[3, 7, 1]].max())
-    assert torch.equal(batch.captions.values, inputs.captions.values[[3, 7, 1]][:, :width])
-    assert torch.equal(batch.captions.lengths, inputs.captions.lengths[[3, 7, 1]])
-    assert (batch.class_ids, batch.pool, batch.pool_ids) == (None, None, None)
-    inputs = replace(inputs, class_of_image=torch.tensor([2, 0, 1, 1, 0]))
-    batch = next(inputs.batches([np.array([3, 7, 1])], [np.array([10, 0, 0, 6])]))
-    assert batch.class_ids.tolist() == [1, 1, 0]  # of images 3, 2 and 1
-    assert batch.pool_ids.tolist() == [0, 0, 0, 1]
-    width = int(inputs.captions.lengths[[10, 0, 6]].max())
-    assert torch.equal(batch.pool.values, inputs.captions.values[[10, 0, 0, 6], :width])
 
 
 def test_a_split_is_scored_in_chunks_of_any_size_and_by_parts(monkeypatch):

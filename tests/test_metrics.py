@@ -6,9 +6,10 @@ from oracles import ranking as naive
 from oracles import whole_matrices
 
 from benchmark.data.results import Ranks
-from benchmark.scoring import METRICS, metrics, table_metrics
+from benchmark.scoring import METRICS, metrics
 from benchmark.scoring.metrics import RANK_METRICS, query_terms
-from benchmark.scoring.relevance import Relevance, localisation_ranks, ranks_of
+from benchmark.scoring.ranking import localisation_ranks, ranks_of
+from benchmark.scoring.relevance import Relevance
 
 SETTINGS = {"overlap_range", "overlap_bins"}  # of S, in a record beside its metrics
 INTERVAL = {"overlap_s_low", "overlap_s_high"}
@@ -89,15 +90,6 @@ def test_every_number_of_a_record_is_declared_and_in_its_range(seed):
     for name in set(numbers) & set(METRICS):
         low, high = METRICS[name].range
         assert low <= numbers[name] <= high, name
-
-
-def test_tables_have_the_recalls_and_the_median_of_a_direction():
-    for shown, prefix in ((table_metrics("p2r"), "p2r"), (table_metrics("t2i", True), "fold_t2i")):
-        assert {f"{prefix}_{name}" for name in ("r1", "r5", "r10", "medr")} <= set(shown)
-        assert f"{prefix}_meanr" not in shown
-    assert table_metrics("s2s", folds=True) == ()
-    headings = [metric.heading for metric in METRICS.values()]
-    assert len(set(headings)) == len(headings)
 
 
 def test_rsum_adds_up_the_recalls_of_the_directions_that_a_record_has():

@@ -79,35 +79,6 @@ def test_replicates_are_those_of_literal_resampling(seed, bins):
     assert max(expected) > 0
 
 
-@pytest.mark.parametrize("at_once", [1, 4, 1000])
-def test_replicates_do_not_depend_on_how_many_pairs_are_counted_at_once(at_once, monkeypatch):
-    drawn, scores = distribution_overlap.resamples(4), some_scores(0)
-    groups, own = (np.arange(4), OWNERS), np.equal.outer(np.arange(4), OWNERS)
-    expected = whole_matrices.replicates(scores, *groups, drawn, (-1.0, 1.0), 20)
-    monkeypatch.setattr(distribution_overlap, "AT_ONCE", at_once)
-    edges = distribution_overlap.edges_of(scores.dtype, (-1.0, 1.0), 20)
-    made = distribution_overlap.Bootstrap(*groups, drawn, edges, own.nonzero()[0], scores[own])
-    for image in range(4):
-        tile = np.array([image])
-        made.add(tile, np.arange(len(OWNERS)), scores[tile], own[tile].nonzero())
-    np.testing.assert_array_equal(made.replicates, expected)
-
-
-def test_a_resample_of_one_image_has_no_s():
-    replicates = whole_matrices.replicates(
-        some_scores(0), np.arange(4), OWNERS, np.array([[0, 4, 0, 0]]), (-1.0, 1.0)
-    )
-    assert np.isnan(replicates).all()
-
-
-def test_rounding_beyond_a_cosine_is_clipped_in_replicates():
-    scores = np.array([[1 + 2e-7, 1.0], [-1 - 2e-7, -1.0]], np.float32)
-    owners, once = np.array([0, 1]), np.ones((1, 2))
-    assert whole_matrices.replicates(
-        scores, np.arange(len(scores)), owners, once, (-1.0, 1.0)
-    ).tolist() == [1.0]
-
-
 def test_resamples_are_the_same_for_everyone_and_draw_every_image_alike():
     drawn = distribution_overlap.resamples(50, 2000)
     assert drawn.shape == (2000, 50) and (drawn.sum(1) == 50).all()

@@ -123,14 +123,6 @@ def test_a_task_that_is_apart_has_a_process_of_its_own(tmp_path, monkeypatch):
     assert first == second and len({first, *apart}) == 3
 
 
-def test_seeds_and_changes_name_the_method_as_the_season_does():
-    changes = {"pets": DatasetSettings(reader="folder", changes={"mine": {"embedding_size": 8}})}
-    params = resolve("own", season(datasets=changes, seeds_of={"mine": [4, 5]}))
-    cells = [cell for cell in params.cells.values() if cell.preset == "mine"]
-    assert [cell.seed for cell in cells] == [4, 5]
-    assert all(cell.options == {"embedding_size": 8} for cell in cells)
-
-
 @pytest.mark.parametrize(
     ("text", "where", "expected", "found"),
     [
@@ -145,12 +137,6 @@ def test_seeds_and_changes_name_the_method_as_the_season_does():
 def test_a_file_that_is_no_method_is_refused_in_one_line(text, where, expected, found):
     Path("own/mine.py").write_text(text)
     with refused(where, expected, found, kind=UserError):
-        resolve("own", season())
-
-
-def test_a_preset_names_an_encoder_that_there_is():
-    Path("own/mine.yaml").write_text(PRESETS + "  sentence: hglmn\n")
-    with refused("season own: preset mine_wide", "one of bilstm_max, hglmm", "hglmm?"):
         resolve("own", season())
 
 

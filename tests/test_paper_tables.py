@@ -105,15 +105,6 @@ class TestComparable:
         assert line["i2t R@1"].value == 75.0 and line["i2t R@1"].note == ""
         assert ends(line["i2t R@1"]) == (0, 100)
 
-    def test_median_ranks_and_times_have_no_interval(self):
-        paper = paper_of(own([2.0, 60.0, 7.0]), metrics=["i2t_medr", "s2s_r1", "per_pair"])
-        (line,) = lines(paper, board())
-        rank, sentence, time = (line[METRICS[name].heading] for name in paper.tables["7"].metrics)
-        assert (rank.value, rank.low) == (2, None)  # floor(1.5) + 1
-        assert (sentence.printed.value, sentence.value) == (60.0, None)  # not measured
-        assert (time.value, time.low) == (pytest.approx(2.0), None)
-        assert "rsum" not in line
-
 
 PHRASES = {"trainings": {"a": {"features": {"data/features/x/phrases_hglmm": "0"}}}}
 BOTH = {"deviations": ["cnn"], "scaled": ["epochs"]}
@@ -189,21 +180,6 @@ class TestFolds:
         assert ends(line["t2i R@1"]) == pytest.approx((91.2, 100), abs=0.1)
         assert ends(line["rsum"]) == pytest.approx((557.8, 585.4), abs=1.5)
 
-    @pytest.mark.parametrize("place", ["mscoco_5k/test", FLICKR])
-    def test_elsewhere_it_is_the_whole_split(self, place):
-        (line,) = lines(paper_of(own(PRINTED, place)), self.board(), place)
-        assert values(line) == [0.0, 100.0, 100.0] * 2
-        assert line["rsum"].value == 400.0
-
-
-def test_a_sum_of_one_direction_never_stands_beside_one_of_both():
-    played = board("mine", seeds=({"t2i": ALL["t2i"]},))
-    played.card["ways"] = ["t2i"]
-    assert played.rows[0].mean("rsum") == 300.0
-    (line,) = lines(paper_of(own(PRINTED)), played)
-    assert values(line) == [None, None, None, 100.0, 100.0, 100.0]
-    assert line["rsum"].value is None
-
 
 def test_why_there_is_nothing_beside_a_row_is_said():
     lost = {"seeds": ({}, {}), "status": "failed", "reason": "the loss is NaN"}
@@ -243,13 +219,6 @@ class TestPage:
         (alone,) = shown_tables(paper, board())  # on Flickr30K its own place alone
         assert alone.title.startswith("Table 7: Results, flickr30k/test")
         assert shown_tables(paper, board(preset="other")) == []
-
-    def test_a_dagger_of_all_numbers_stands_in_the_title(self):
-        paper = paper_of(own([1.0]), metrics=["i2t_r1"])
-        (table,) = shown_tables(paper, board())
-        assert table.title.endswith(DAGGER) and table.frame["i2t R@1"].iloc[0].note == ""
-        (table,) = shown_tables(paper, board(seeds=(HALF, ALL)))
-        assert DAGGER not in table.title
 
     def test_no_rows_of_others_and_only_measured_columns_stand_there(self):
         other = Row(label="VSE++", setting="VGG; [1]", note="n", numbers={FLICKR: [1.5, 7.0]})

@@ -208,6 +208,7 @@ def test_effects_come_from_the_table_or_from_what_the_text_prints(tmp_path):
     assert found(printed=[9.0, 8.0]) == [9.0, 8.0]
     assert found(metric="t2i_r1") is None
     assert found(metric="i2t_r1 - t2i_medr") == [-0.5, -1.5]
+    assert not quantity("overlap_s - overlap_s_half_bins").less_is_better  # it stands for itself
 
 
 def part(kind: str, metric: str, *presets: str) -> Part:

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from benchmark.contracts.datasets import people
-from benchmark.contracts.datasets import people as people_drawing
 from benchmark.contracts.datasets.people import (
     NONE,
     VALUES,
@@ -21,6 +20,7 @@ from benchmark.contracts.datasets.people import (
     draw_view,
     visible,
 )
+from benchmark.readers.drawn import others
 
 RAW = Path("unused")
 SIZES = {"train": 30, "val": 10, "test": 20}
@@ -56,7 +56,7 @@ def person(**changes):
         "bag": "handbag",
         "bag_colour": "blue",
     }
-    return people_drawing.Person(**values | changes)
+    return people.Person(**values | changes)
 
 
 # The same every time -----------------------------------------------------------------------
@@ -120,12 +120,12 @@ def gap(a, b):
 def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
     rng = np.random.default_rng(1)
     hidden = 0
-    for _ in range(30):
+    for _ in range(15):
         someone, how = draw_person(rng), replace(draw_view(rng, whole=False), noise=0.0)
         if getattr(someone, kind) == NONE and kind.endswith("_colour"):
             continue
-        value = people_drawing._others(kind, getattr(someone, kind), rng)[0]
-        other = people_drawing._changed(someone, kind, value, rng)
+        value = others(VALUES[kind], getattr(someone, kind), rng)[0]
+        other = people._changed(someone, kind, value, rng)
         difference = gap(draw(someone, how), draw(other, how))
         if kind in visible(someone, how):
             assert difference > 12, (someone, other, how)
@@ -136,15 +136,6 @@ def test_a_change_shows_where_it_is_visible_and_nowhere_else(kind):
 
 
 # What the captions say ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("writer", people.WRITERS, ids=lambda writer: writer.compose.__name__)
-def test_a_writer_leaves_things_out_and_chooses_words(writer):
-    rng = np.random.default_rng(0)
-    texts = [people._caption(person(), view(), writer, rng).lower() for _ in range(200)]
-    assert 40 < sum("purple" in text or "violet" in text for text in texts) < 200
-    assert sum("sweater" in text for text in texts) and sum("pullover" in text for text in texts)
-    assert len(set(texts)) > 100
 
 
 def test_what_cannot_be_seen_is_not_told():

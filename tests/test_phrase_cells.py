@@ -22,7 +22,7 @@ from benchmark.data.prepared_tables import read
 from benchmark.evaluate.trained_cells import trained_cell
 from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
-from benchmark.scoring.relevance import localisation_ranks, ranks_of
+from benchmark.scoring.ranking import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
 from benchmark.train import selection
 from seasons import params_of
@@ -323,18 +323,6 @@ def test_training_is_validated_by_the_phrases_of_the_first_images(count):
     last = history_of(cell.folder).iloc[-1]
     for k in (1, 5):
         assert last[f"val_p2r_r{k}"] == pytest.approx(100 * np.mean([rank < k for rank in ranks]))
-
-
-def test_a_phase_counts_its_own_terms_alone():
-    constraints = {"neighbourhood_sampling": True, "lambda3": 0.1, "lambda4": 0.1}
-    phases = {"epochs": 1, "constraint_epochs": 1}
-    cell = phrase_cell()
-    cell = phrase_cell(options=cell.options | constraints | phases)
-    train_cell(cell)
-    losses = history_of(cell.folder).filter(like="loss_")
-    first, second = (set(losses.columns[is_there]) for is_there in losses.notna().to_numpy())
-    assert first == {"loss_phrase_anchor", "loss_image_anchor"}
-    assert second > first and any("neighbourhood" in name for name in second)
 
 
 def test_localisation_that_hangs_on_the_batch_is_refused():

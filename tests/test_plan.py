@@ -137,30 +137,6 @@ def test_a_plan_has_its_power_and_what_would_suffice_has_the_wanted_one(capsys):
     assert "margin 6" in sentence and "true difference 12" in sentence
 
 
-def test_the_sentence_has_the_fewest_seeds(capsys):
-    words = (*SPREAD, "--difference", "13")
-    _, _, sentence = printed(capsys, *words)
-    seeds = int(sentence.partition("it takes ")[2].split()[0])
-    rule, spread = Rule(kind="ordered", margin=6), known()
-    powers = [power(rule, 13, spread.doubt(n, MEASURED)) for n in (seeds - 1, seeds)]
-    assert powers[0] < 0.8 <= powers[1]
-    _, rows, sentence = printed(capsys, *SPREAD, "--difference", "2")
-    assert "it needs more than 100 seeds of each row" in sentence
-    assert len(rows) == len(plan.SEEDS)
-    words = ("--sd-seeds", "0", *SPREAD[2:], "--difference", "20", "--seeds", "1")
-    _, rows, _ = printed(capsys, *words)
-    assert rows[0][2] == "100%"
-
-
-def test_more_images_can_leave_fewer_degrees_of_freedom(capsys):
-    """With two seeds the spread of seeds is then all that is left; what suffices is still found."""
-    _, rows, _ = printed(capsys, *SPREAD[:3], "3.5", *SPREAD[4:], "--difference", "10")
-    needed = int(rows[1][-1].replace(",", ""))
-    rule, spread = Rule(kind="ordered", margin=5), known(error=3.5)
-    powers = [power(rule, 10, spread.doubt(2, n)) for n in (2 * needed // 3, needed, 10**6)]
-    assert powers[0] < 0.8 <= powers[1] and powers[2] < 0.8
-
-
 @pytest.mark.parametrize("margin", [None, 5.0])
 def test_without_a_difference_the_smallest_that_is_shown_is_told(capsys, margin):
     words = () if margin is None else ("--margin", str(margin))

@@ -1,6 +1,5 @@
 """The stage prepare: what it writes, what it refuses, and that it loses nothing."""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -164,20 +163,6 @@ def test_images_without_pictures_are_not_opened(monkeypatch):
     assert data.images["width"].tolist() == [0, 4, 0]
     assert data.images["height"].tolist() == [0, 3, 0]
     assert data.card["pictures"] == 1
-
-
-def with_region(**changes: object) -> Tables:
-    row = {"image_id": "test", "caption_id": "3", "phrase": "a cat", "chain": "cat"}
-    box = {"x0": 0, "y0": 1, "x1": 4, "y1": 3}
-    return dataclasses.replace(good_tables(), regions=pd.DataFrame([row | box | changes]))
-
-
-def test_phrases_are_counted_and_numbered(monkeypatch):
-    read_as(monkeypatch, with_region(), (4, 3))
-    assert run() == 0
-    data = prepared_tables.read("mine")
-    assert [data.card["counts"][name]["phrases"] for name in ("train", "val", "test")] == [0, 0, 1]
-    assert data.regions["phrase_id"].tolist() == ["3/0"]
 
 
 def test_kill_between_the_two_renames_loses_nothing(tmp_path):

@@ -10,17 +10,7 @@ from benchmark.contracts.methods import load
 from benchmark.core.errors import UserError
 from benchmark.features import load as load_encoder
 from benchmark.season import plugins
-from benchmark.season.plugins import Fuse, configured, method_of, needs, presets
-from seasons import FUSION, SCAN, staged_presets
-
-
-def test_what_a_preset_needs_comes_before_it(tmp_path):
-    known = staged_presets(tmp_path)
-    assert needs("first", known) == ["first"]
-    assert needs("second", known) == ["first", "second"]
-    assert needs("parts", known) == ["first", "second", "parts"]  # the member once, and its start
-    assert needs("three", known) == ["first", "second", "three"]
-    assert needs(FUSION, known) == [SCAN, "scan_i2t_lse", FUSION]
+from benchmark.season.plugins import Fuse, configured, method_of, presets
 
 
 @pytest.mark.parametrize("members", [[], ["first"] * 4])
@@ -40,24 +30,26 @@ def test_no_two_presets_have_one_title_or_are_the_same_training():
             assert played.setdefault(same, name) == name
 
 
-@pytest.mark.parametrize("name", presets())
+ROWS = presets()
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_presets_are_made_of_presets(name):
-    rows = presets()
-    method, row = rows[name]
+    method, row = ROWS[name]
     assert not (row.fuse and (row.options or row.start or row.grid))
     for member in row.fuse.of if row.fuse else []:
         preset, _, part = member.partition(":")
-        trained = rows[preset][1]
+        trained = ROWS[preset][1]
         assert not trained.fuse
         if row.fuse.how == "weighted" and member == row.fuse.of[1]:
-            takes = load(rows[preset][0]).inputs(load(rows[preset][0]).Config())
+            takes = load(ROWS[preset][0]).inputs(load(ROWS[preset][0]).Config())
             assert takes.image == "proposals" and len(row.fuse.of) == 2
             continue
-        assert rows[preset][0] == method
+        assert ROWS[preset][0] == method
         assert (trained.network, trained.sentence) == (row.network, row.sentence)
         assert not part or hasattr(load(method).Model, "scores")
     if row.start:
-        assert rows[row.start][0] == method and not rows[row.start][1].fuse
+        assert ROWS[row.start][0] == method and not ROWS[row.start][1].fuse
     if row.sentence:
         assert load_encoder(row.sentence).encode
     if not row.fuse:
@@ -71,10 +63,10 @@ def test_a_preset_in_two_files_and_a_mistake_are_refused_with_the_place(tmp_path
     for file in ("a", "b"):
         (tmp_path / "methods" / f"{file}.yaml").write_text("same: {title: Same}\n")
     with refused("methods/b.yaml: preset 'same'", found="methods/a.yaml"):
-        presets()
+        presets.__wrapped__()
     (tmp_path / "methods/b.yaml").write_text("one: {title: One, fuze: {}}\n")
     with refused("methods/b.yaml: one: fuze", "fuse"):
-        presets()
+        presets.__wrapped__()
 
 
 # Methods by name and path, and their options ------------------------------------------------------

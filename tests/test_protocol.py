@@ -7,13 +7,8 @@ from oracles import ranking as naive
 from oracles import whole_matrices
 
 from benchmark.scoring import metrics
-from benchmark.scoring.relevance import (
-    RefusedError,
-    Relevance,
-    has_sibling,
-    ranks_of,
-    sentence_ranks,
-)
+from benchmark.scoring.ranking import RefusedError, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.relevance import Relevance
 from benchmark.train import selection
 
 # Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of image 1.
@@ -64,12 +59,6 @@ def test_validation_scores_that_are_not_finite_are_refused(bad):
     scores[1, 1] = bad
     with pytest.raises(selection.NotFiniteError, match="NaN or infinity"):
         selection.retrieval_recalls(scores, torch.tensor(RELEVANT), ["t2i"])
-
-
-def test_relevance_follows_the_owners_of_captions_and_their_groups():
-    assert RELEVANT.astype(int).tolist() == [[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]
-    of_persons = Relevance.of(np.array([0, 1, 0]), np.array([1, 0]))
-    assert of_persons.matrix.astype(int).tolist() == [[0, 1], [1, 0], [0, 1]]
 
 
 def test_both_ways_of_a_literal_matrix():

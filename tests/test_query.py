@@ -29,7 +29,7 @@ def test_a_caption_has_the_vector_that_its_feature_folder_has(tmp_path, monkeypa
         facts = {"dataset": "tiny", "reader": "tiny", "kind": "sentences", "encoder": "mean_words"}
         folders = {"folder": str(VECTORS), "source": str(KNOWN)}
         feature_set = FeatureSet(**facts, **folders, sentence=settings)
-        encode.sentences(feature_set, data)
+        encode.vectors(feature_set, data)
         stored = np.load(VECTORS / "sentence.npy").astype(np.float32)
         row = int(np.flatnonzero(data.captions["split"] == "test")[2])
         vector = query.sentence_vector(feature_set, data, data.captions["text"][row])

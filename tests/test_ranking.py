@@ -1,11 +1,8 @@
 """Letters of rows, of made-up records."""
 
-from pathlib import Path
-
-import builders
 import numpy as np
 import pytest
-from builders import board, ids, standing
+from builders import board, standing
 from made_ranks import IMAGES, any_ranks, outcome, played, prepare, ranks_of
 
 from benchmark.boards.boards import Row
@@ -63,33 +60,7 @@ def test_nobody_is_put_in_front_by_evidence_of_the_opposite():
     assert rivals(results) == [[2], [1]]
 
 
-def test_where_trainings_are_not_known_nobody_is_told_apart():
-    presets = shifted("a", 0, (0,)), shifted("b", 60, (0,))
-    assert rivals(board(*presets)) == [[2], [1]]
-    others = [shifted(name, 4) for name in "cde"]
-    assert 2 not in rivals(board(*presets, *others))[0]
-
-
 def test_failures_have_no_rivals():
     lost = standing("b", [outcome("b", 0, any_ranks(), status="failed")])
     assert rivals(board(played("a", 1.0), lost)) == [[]]
     assert rivals(board(lost)) == []
-
-
-class TestTasks:
-    """rsum of phrases is at most 300, that of both directions 600."""
-
-    def localiser(self, preset: str, worse: int) -> Row:
-        cells = []
-        for seed in (0, 1, 2):
-            ranks = np.random.default_rng(seed).poisson(2, IMAGES) + worse
-            facts = {"ranks": {"p2r": ranks}, "task": "localisation"}
-            cells.append(builders.outcome(preset, seed, **facts))
-        return standing(preset, cells)
-
-    def test_rivals_are_presets_of_one_task(self):
-        builders.write_regions(Path("data/prepared/made"), ids("i", range(IMAGES)))
-        results = board(shifted("r", 0), self.localiser("poor", 9), self.localiser("good", 0))
-        assert [s.preset for s in results.localisation.ranked] == ["good", "poor"]
-        assert rivals(results.localisation) == [[], []]
-        assert rivals(results.retrieval) == [[]]

@@ -11,7 +11,7 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.commands import run
-from benchmark.data import prepared_tables, raw_files
+from benchmark.data import prepared_tables
 from benchmark.encode import __main__ as encode
 from benchmark.fetch import __main__ as fetch
 from benchmark.prepare import __main__ as prepare
@@ -135,23 +135,6 @@ def test_doctor_tells_what_changed_since_it_was_fetched(own, capsys, monkeypatch
     assert told() == "mine           ok"
     caption(own, "second")
     assert told() == "mine           changed since it was fetched; run: rematch fetch mine"
-
-
-def test_run_prepares_what_a_killed_run_only_fetched(own, played):
-    again(played)
-    caption(own, "second")
-    assert main(["fetch", "mine"]) == 0
-    assert again(played) == ["fetch", "prepare", "encode"]
-
-
-def test_files_that_did_not_change_are_not_read_again(own, monkeypatch):
-    assert main(["fetch", "mine"]) == 0
-    read = []
-    sha256 = raw_files.sha256
-    monkeypatch.setattr(raw_files, "sha256", lambda path: read.append(path.name) or sha256(path))
-    caption(own, "second")
-    assert main(["fetch", "mine"]) == 0
-    assert read == ["captions.csv"]
 
 
 def test_files_that_change_while_they_are_prepared(own, monkeypatch):

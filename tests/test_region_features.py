@@ -24,6 +24,8 @@ from benchmark.features.proposals import selective_search
 from benchmark.season.parameters import FeatureSet, ProposalEncoder
 from seasons import params_of
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 FOLDER = Path("data/features/tiny/stub")
 SPLITS = ["train"] * 5 + ["val"] * 2 + ["test"] * 3 + ["unused"]
 IDS = [f"p{n}" for n in range(len(SPLITS))]
@@ -64,11 +66,6 @@ def data_of() -> Prepared:
     regions = pd.DataFrame(CORNERS, columns=["x0", "y0", "x1", "y1"]).assign(image_id=NAMED)
     regions["phrase_id"] = [f"phrase {n}" for n in range(len(NAMED))]
     return builders.on_disk(images, pd.DataFrame(), regions)
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -133,16 +130,6 @@ def plain_map() -> Stub:
     network = Stub().eval()
     network.norm.running_var.fill_(1)
     return network
-
-
-def test_a_box_on_the_grid_gets_the_means_of_its_quarters():
-    """Every quarter covers 2 x 2 whole numbers of the map, so that nothing is interpolated."""
-    picture = noise(64, 64)
-    boxes = [(0, 0, 16, 16), (16, 32, 32, 48), (48, 48, 64, 64)]
-    features = aligned(plain_map(), 64, [picture], [np.array(boxes, np.float32)])[0]
-    expected = [quarters(picture, box) for box in boxes]
-    np.testing.assert_allclose(features, expected, atol=1e-5)
-    assert features.dtype == np.float32 and np.ptp(features) > 0.05
 
 
 def test_boxes_are_squashed_with_their_picture():
@@ -213,12 +200,6 @@ def test_standardised_by_the_proposals_of_the_training_split(stage):
     expected = (raw["truths"].astype(float) - mean) / deviation
     named = np.array(NAMED) != "p10"
     np.testing.assert_allclose(arrays["truths"][named], expected[named], atol=5e-3)
-
-
-def test_a_dataset_without_phrases_has_proposals_all_the_same(stage):
-    data = data_of()
-    arrays = stage(data=builders.on_disk(data.images, data.captions, data.regions[:0]))
-    assert arrays["truths"].shape == (0, 12) and arrays["proposals"].any(-1).sum() == 80
 
 
 # Detectors ------------------------------------------------------------------------------------

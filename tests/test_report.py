@@ -39,7 +39,6 @@ from report_seasons import (
     enter_played_season,
     enter_reported_season,
     lose,
-    presets_once,
     record_of,
     season,
     write_drawn_report,
@@ -56,6 +55,7 @@ from benchmark.report.markdown import escaped
 from benchmark.report.pages import ledger_pages, season_pages
 from benchmark.report.pages.examples import chosen
 from benchmark.season.parameters import Params
+from benchmark.season.plugins import presets
 from benchmark.stats.verdicts import Conclusion
 
 ROOT = Path(report.__file__).parents[2]
@@ -192,8 +192,8 @@ def hostile_paper() -> Paper:
 
 
 def test_hostile_text_of_presets_papers_and_figures_stays_text(played, monkeypatch):
-    changed = presets_once()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
-    monkeypatch.setattr(boards, "presets", lambda: presets_once() | {MEMBERS[0]: ("scan", changed)})
+    changed = presets()[MEMBERS[0]][1].model_copy(update={"title": HOSTILE, "note": HOSTILE})
+    monkeypatch.setattr(boards, "presets", lambda: presets() | {MEMBERS[0]: ("scan", changed)})
     for module in (season_pages, claims, claim_ledger, ledger_pages, ledger_figures):
         monkeypatch.setattr(module, "papers", lambda: {"hostile": hostile_paper()})
     facts = dict.fromkeys(("paper", "code", "ours", "why", "option"), HOSTILE)

@@ -196,9 +196,6 @@ def written(tmp_path_factory) -> tuple[Path, list[Board]]:
         patch.setattr(figure_listing, "figures", lambda *of: figures(*of) if is_drawn(*of) else ())
         report.write_report(params())
         write_ledger()
-        first = contents(FOLDER)
-        report.write_report(params())
-        assert contents(FOLDER) == first  # the same bytes twice
     return folder, boards
 
 

@@ -8,14 +8,12 @@ from benchmark.season.parameter_files import season_names
 from benchmark.season.parameters import (
     ImageEncoder,
     Params,
-    ProposalEncoder,
     Season,
     SentenceEncoder,
 )
 from benchmark.season.plugins import Fuse, Preset, configured
 from benchmark.season.resolving import resolve
 from seasons import (
-    FUSION,
     SCAN,
     TWO_BRANCH,
     committed,
@@ -47,37 +45,6 @@ def by_folder(params: Params) -> dict:
 
 
 # Cells ------------------------------------------------------------------------------------------
-
-
-def test_keys_and_folders_are_spelt_out():
-    params = resolve("try", season())
-    datasets, presets, seeds = ("drawn", "folder"), (SCAN, TWO_BRANCH), (0, 3)
-    assert list(params.cells) == [f"{d}-{p}-{s}" for d in datasets for p in presets for s in seeds]
-    words, vectors = (params.cells[f"drawn-{preset}-3"] for preset in (SCAN, TWO_BRANCH))
-    assert (words.method, vectors.method) == ("scan", "two_branch_embedding")
-    assert (words.dataset, words.preset, words.seed, words.family) == ("drawn", SCAN, 3, "paper")
-    assert words.images == vectors.images == "data/features/drawn/drawn_cnn_96_g4_flip_std"
-    assert (words.network, vectors.network) == ("bottom_up", "vgg19")
-    assert words.folder == "results/try/drawn/scan_t2i_avg/3"
-    assert words.checkpoint == "data/checkpoints/try/drawn/scan_t2i_avg/3.pt"
-    assert words.precision == "float32"
-    for files in ("folder", "checkpoint"):
-        assert len({getattr(cell, files) for cell in params.cells.values()}) == len(params.cells)
-    assert params.datasets["drawn"].reader == "shapes"
-    assert params.datasets["folder"].reader == "folder"  # by its name
-    assert (params.season, params.title, params.device) == ("try", "Try", "auto")
-
-
-def test_cells_are_fed_what_their_options_ask_for(staged):
-    """Stage one of a method takes pooled features, stage two pixels and an image network."""
-    params = resolve("try", season(presets=["first", "second"]), staged)
-    first, second = (params.cells[f"folder-{name}-0"] for name in ("first", "second"))
-    words = "data/features/folder/words_trained20"
-    assert (first.words, second.words) == (words, words)
-    assert (first.texts, second.texts) == (None, None)
-    assert (first.backbone, second.backbone) == (None, "torchvision_cnn")
-    assert params.cells["drawn-second-0"].backbone == "drawn_cnn"
-    assert {e.kind for e in params.feature_sets.values()} == {"pictures", "words"}
 
 
 @pytest.mark.parametrize("name", season_names())
@@ -180,26 +147,6 @@ def test_the_network_of_the_paper_may_be_asked_for(staged):
     assert "Nameless" in error.expected
 
 
-def test_localisation_reads_phrases_and_proposals():
-    on = with_dataset(
-        season(presets=["two_branch_phrase_augmented", TWO_BRANCH]),
-        "folder",
-        phrases={"hglmm": SentenceEncoder(size=9)},
-        proposals=ProposalEncoder(count=7, network="vgg16", input_size=64),
-    )
-    params = resolve("try", on)
-    cell = params.cells["folder-two_branch_phrase_augmented-0"]
-    assert cell.texts == "data/features/folder/phrases_hglmm_9_words_trained20"
-    assert cell.images == "data/features/folder/selective_search_7_vgg16_64"
-    texts, images = (by_folder(params)[folder] for folder in (cell.texts, cell.images))
-    assert (texts.kind, texts.encoder) == ("phrases", "hglmm")
-    assert texts.source == "data/features/folder/words_trained20"
-    assert (images.kind, images.encoder) == ("proposals", "torchvision_cnn")
-    assert images.source == "data/prepared/folder"
-    sentences = params.cells[f"folder-{TWO_BRANCH}-0"]
-    assert sentences.texts == "data/features/folder/hglmm_50_std_words_trained20"
-
-
 # Which presets and seeds ------------------------------------------------------------------------
 
 
@@ -223,32 +170,6 @@ def test_a_dataset_may_have_some_of_the_presets_and_costly_ones_fewer_seeds(stag
     of = {"staged.py": [5]}
     wider = resolve("try", season(presets=["first", "second"], seeds_of=of), staged)
     assert {cell.seed for cell in wider.cells.values()} == {5}
-
-
-def test_a_season_may_feed_a_preset_other_sentence_vectors():
-    own = ["cyclematch", "cyclematch_word2vec", "two_branch_constraints"]
-    of = {"cyclematch_w*": "tfidf", "cyclematch": "hglmm"}
-    params = resolve("try", season(presets=own, sentence_of=of))
-    encoders = {
-        cell.preset: params.feature_sets[cell.texts.replace("data/features/", "").replace("/", "-")]
-        for cell in params.cells.values()
-    }
-    names = {preset: features.encoder for preset, features in encoders.items()}
-    assert names == dict(zip(own, ("hglmm", "tfidf", "hglmm"), strict=True))
-    error = refused(season(presets=own, sentence_of={"scam": "hglmm"}))
-    assert error.where == "season try: sentence_of.scam"
-
-
-def test_a_seed_that_others_are_made_of_must_be_played(staged):
-    error = refused(season(presets=["first", "second"], seeds_of={"first": [0]}), staged)
-    assert error.where == "season try: second"
-    assert error.expected == "first, which it needs, on drawn with seed 3"
-    fused = season(presets=[SCAN, "scan_i2t_lse", FUSION], seeds_of={"scan_i2t_lse": [0]})
-    error = refused(fused)
-    assert error.where == f"season try: {FUSION}"
-    assert error.expected == "scan_i2t_lse, which it needs, on drawn with seed 3"
-    error = refused(season(seeds_of={"third": [0]}))
-    assert (error.where, error.found) == ("season try: seeds_of.third", "'third'")
 
 
 # Options ----------------------------------------------------------------------------------------

@@ -60,14 +60,6 @@ def records(table: Table) -> list[dict]:
 
 
 class TestLeaderboard:
-    def test_the_best_is_first_and_a_row_has_its_numbers(self):
-        table = leaderboard(board(row("b", POOR), row("a", PERFECT)))
-        assert list(table.frame)[1:6] == ["preset", "rsum", "95% interval", "i2t R@1", "t2i R@1"]
-        first, second = cells(table)
-        assert (first["preset"], first["rsum"], first["i2t R@1"]) == ("A", "600.0", "100.0")
-        assert (second["preset"], second["rsum"]) == ("B", "0.0")
-        assert list(table.frame.index) == ["a", "b"]
-
     def test_over_seeds_it_is_their_mean_and_deviation_unless_all_gave_the_same(self):
         (only,) = records(leaderboard(board(row("a", 0, 1, 5))))
         rsums = [600, 400, 200]
@@ -75,15 +67,6 @@ class TestLeaderboard:
         assert only["rsum"].sd == pytest.approx(np.std(rsums, ddof=1))
         (only,) = records(leaderboard(board(row("a", PERFECT, PERFECT, PERFECT))))
         assert (only["rsum"].value, only["rsum"].sd) == (600, None)
-
-    def test_the_best_of_a_column_is_marked_with_all_that_print_alike(self):
-        same = board(row("a", 1), row("b", 1), row("c", 5))
-        marked = [
-            [line["rsum"].is_best, line["i2t R@1"].is_best] for line in records(leaderboard(same))
-        ]
-        assert marked == [[True, True], [True, True], [False, True]]
-        small = board(row("a", 1), row("b", 2), counts={"test": {"images": 9, "captions": 9}})
-        assert not any(line["rsum"].is_best for line in records(leaderboard(small)))
 
     def test_rows_that_could_not_be_compared_have_no_rivals_and_single_trainings_a_dagger(self):
         single = board(row("b", POOR), row("a", PERFECT))
@@ -128,13 +111,6 @@ class TestLeaderboard:
         own = row("y", PERFECT, method="examples/y.py")
         shown = [line["preset"] for line in records(first_page(board(*of_papers, external, own)))]
         assert shown == ["P0", "Y", *(f"P{n}" for n in range(1, SHOWN - 1)), "Z"]
-
-    def test_one_way_only(self):
-        t2i = {"t2i": np.zeros(IMAGES * EACH, int)}
-        single = board(row("a", 0, ranks=t2i), ways=["t2i"])
-        (only,) = records(leaderboard(single))
-        assert only["rsum"].value == 300 and "i2t R@1" not in only
-        assert len(of_direction(single, "i2t")) == 0
 
 
 def test_a_direction_has_its_recalls():
@@ -212,18 +188,6 @@ def test_a_row_has_what_blocks_its_verdicts_and_what_not_all_rows_have():
     assert alone["no verdict against"] == "any row (fewer than 3 seeds)"
     shown = [line["flags"] or "" for line in records(leaderboard(both))]
     assert not set("".join(shown)) & set(shared)
-
-
-def test_remarks_name_fusions_starts_notes_and_deviations():
-    plain = row("a", 0, scaled=["epochs"], options={"epochs": 3})
-    outcomes = row("b", 0, start="a").outcomes
-    noted = builders.standing("b", outcomes, "B", start="a", note="A | remark.")
-    lines = records(result_tables.remarks(board(plain, noted)))
-    said = {(line["kind"], line["what"], line["presets"]) for line in lines}
-    assert ("scaled", "epochs = 3", "A") in said
-    assert ("start", "continues from a", "B") in said
-    assert ("note", "A | remark.", "B") in said
-    assert ("deviation", "cnn", "all") in said
 
 
 def test_how_far_trainings_lie_apart():

@@ -13,7 +13,8 @@ from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.scoring import fusion
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.scoring.relevance import Matrices, Relevance
+from benchmark.scoring.ranking import Matrices
+from benchmark.scoring.relevance import Relevance
 
 TEXTS = [
     "A red dog.",
@@ -103,21 +104,6 @@ def features(*shape: int) -> torch.Tensor:
 # Scores ---------------------------------------------------------------------------------------
 
 
-def similarity_of(scores: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    similarity = figure_samples.similarity(len(scores), owners)
-    for tile in Matrices((50, 70), i2t=scores):
-        similarity.add(tile, tile.of("i2t"))
-    return similarity.scores
-
-
-def test_similarity_stops_after_a_hundred_images():
-    owners = np.repeat(np.arange(130), 2)
-    scores = np.random.default_rng(0).random((130, 260))
-    similarity = similarity_of(scores, owners)
-    assert similarity.shape == (100, 100)
-    assert similarity[99, 98] == scores[99, 196]
-
-
 def of_fusion(scores: list[np.ndarray]) -> dict[str, np.ndarray]:
     """What is kept of a fusion of whole matrices."""
     images, captions = scores[0].shape
@@ -183,18 +169,6 @@ def test_shares_of_adaptive_weights_are_those_of_a_loop_over_all_queries():
     assert found == {"correlation_before": pytest.approx(0.3)}
 
 
-def test_a_map_is_the_same_twice_and_keeps_apart_what_is_apart():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(60, 80))
-    points[::2] += 4.0
-    embedding = figure_samples.tsne(points)
-    assert embedding.shape == (60, 2) and embedding.dtype == np.float32
-    assert figure_samples.tsne(points.copy()).tobytes() == embedding.tobytes()
-    distance = np.linalg.norm(embedding[:, None] - embedding[None], axis=-1) + 1e9 * np.eye(60)
-    nearest = distance.argmin(1)
-    assert (nearest % 2 == np.arange(60) % 2).all()
-
-
 # What only the model can tell -----------------------------------------------------------------
 
 
@@ -239,17 +213,6 @@ def test_a_word_is_worth_its_product_with_the_image():
         for word, drop in zip(words, drops, strict=False):
             worth = float(model.model.words[number.get(word, 3)] @ image)  # 3: <unk> is a word too
             assert drop == pytest.approx(worth, abs=1e-4)
-
-
-def test_a_word_that_is_not_fed_has_no_worth():
-    model = on_split(vocabulary=Dictionary(words=("<pad>", *KNOWN)))
-    drops = figure_samples.of_model(model)["words_drop"]
-    fed = [[word in KNOWN for word in tokenise(text)] for text in TEXTS]
-    fed[1] = [False]  # the only word
-    for row, kept in enumerate(fed):
-        assert np.isfinite(drops[row])[: len(kept)].tolist() == kept
-    expected = float(model.model.words[4] @ features()[1].float())
-    assert drops[2, 4] == pytest.approx(expected, abs=1e-4)  # the red one: "red" follows "sleeps"
 
 
 # Attention ------------------------------------------------------------------------------------

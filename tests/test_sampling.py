@@ -38,15 +38,6 @@ def test_siblings_are_of_the_same_image_and_different(owners, per_image):
             assert drawn not in others
 
 
-def test_the_order_is_random_and_of_the_generator_alone():
-    first, again, other = (epoch(SHUFFLED, 8, 2, seed) for seed in (1, 1, 2))
-    assert all((a == b).all() for a, b in zip(first, again, strict=True))
-    assert any((a != b).any() for a, b in zip(first, other, strict=True))
-    rng = np.random.default_rng(1)
-    following = [np.concatenate(list(batches(SHUFFLED, 8, 1, rng))) for _ in range(2)]
-    assert (following[0] != following[1]).any()
-
-
 def test_siblings_are_uniform():
     owners = np.repeat([0, 1], [6, 2])
     counts = np.zeros((8, 8), dtype=int)
@@ -113,20 +104,6 @@ def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     owners = rng.permutation(np.repeat(np.arange(4), [3, 9, 5, 8]))
     return (CENTRES[owners] + rng.normal(0, 0.5, (25, 3))).astype(np.float16), owners
-
-
-def test_obvious_blobs_are_found():
-    features, owners = blobs()
-    labels = cluster(features, 4, seed=0)
-    assert labels.dtype == np.int64 and sorted(set(labels)) == [0, 1, 2, 3]
-    assert len(set(zip(labels, owners, strict=True))) == 4  # each blob one label and back
-
-
-def test_the_same_seed_gives_the_same_labels():
-    features = np.random.default_rng(1).normal(size=(60, 5)).astype(np.float16)
-    first, again, other = (cluster(features, 20, seed) for seed in (3, 3, 4))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
 
 
 @pytest.mark.parametrize("count", [26, 0, -1])

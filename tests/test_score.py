@@ -9,19 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from oracles import corrections as naive
+from oracles import ranking
 from refusals import refusal, refused
-from report_seasons import CAPTIONS, IMAGES, OWNERS, README, draw_nothing, enter_played_season
+from report_seasons import CAPTIONS, IMAGES, OWNERS, draw_nothing, enter_played_season
 
 from benchmark.__main__ import main
-from benchmark.boards import comparisons
-from benchmark.boards.boards import read_boards
 from benchmark.commands import score as command
 from benchmark.core import files
 from benchmark.core.files import read_json, write_json
 from benchmark.core.records import read_record
 from benchmark.data.prepared_tables import JUDGED
 from benchmark.data.results import read_scores
-from benchmark.season.parameter_files import read_params
 
 IMAGE_IDS = [f"i{number}" for number in range(IMAGES)]
 CAPTION_IDS = [f"c{number}" for number in range(CAPTIONS)]
@@ -44,14 +42,8 @@ def embeddings(noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     return images, (images[OWNERS] + noise * rng.normal(size=(CAPTIONS, 5))).astype(np.float32)
 
 
-def naive_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
-    """How many irrelevant items score at least as much as the best relevant one."""
-    ranks = []
-    for scores, relevant in zip(scores_QG, relevant_QG, strict=True):
-        best = max(score for score, is_one in zip(scores, relevant, strict=True) if is_one)
-        others = [s for s, is_one in zip(scores, relevant, strict=True) if not is_one]
-        ranks.append(sum(score >= best for score in others))
-    return ranks
+def ranked(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
+    return ranking.ranks(scores_QG, [np.flatnonzero(row) for row in relevant_QG])
 
 
 def score(*words: object, name: str = "clip") -> int:
@@ -75,9 +67,9 @@ def test_embeddings_are_ranked_as_a_loop_over_their_cosines_does(season):
     scores /= np.outer([np.sqrt(a @ a) for a in images], [np.sqrt(b @ b) for b in captions])
     relevant = np.array([[OWNERS[c] == i for c in range(CAPTIONS)] for i in range(IMAGES)])
     kept = read_scores(Path("results/try/open/clip/0"))
-    assert kept.best("i2t").tolist() == naive_ranks(scores, relevant)
+    assert kept.best("i2t").tolist() == ranked(scores, relevant)
     t2i = kept.best("t2i").tolist()
-    assert t2i == naive_ranks(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
+    assert t2i == ranked(scores.T, relevant.T) and 0 < t2i.count(0) < CAPTIONS
     assert record().metrics["t2i_r1"] == pytest.approx(100 * t2i.count(0) / CAPTIONS)
 
 
@@ -231,53 +223,8 @@ def test_queries_that_were_not_found_leave_out_what_is_not_known(season, capsys)
     assert "t2i_meanr" not in metrics and main(["report"]) == 0
 
 
-def test_an_external_row_is_an_ordinary_one(season, capsys):
-    score(*save_pair(*embeddings(1.0)))
-    score(*save_pair(*embeddings(2.0)), "--seed", "1")
-    params = read_params("try")
-    assert {key for key in params.brought} == {"open-clip-0", "open-clip-1"}
-    board = next(board for board in read_boards(params) if board.dataset == "open")
-    row = board.row("clip")
-    assert [outcome.record.seed for outcome in row.outcomes] == [0, 1]
-    assert len(comparisons.rivals(board.retrieval)) == 5
-    low, high = comparisons.interval(board, row, "rsum")
-    assert low < row.mean("rsum") < high
-    assert main(["report"]) == 0
-    assert "clip (external)" in README.read_text()
-    page = Path("reports/try/datasets/open.md").read_text()
-    assert "external embeddings, not trained here: a.npy, sha256" in page
-
-
-def test_ranks_alone_make_a_row_without_scores(season):
-    rng = np.random.default_rng(1)
-    rows = [("i2t", name, int(rng.integers(0, 9))) for name in IMAGE_IDS]
-    rows += [("t2i", name, int(rng.integers(0, 6))) for name in CAPTION_IDS]
-    table = pd.DataFrame(rows, columns=["direction", "query", "rank"])
-    expected = {
-        f"{way}_r{k}": 100 * (table.loc[table["direction"] == way, "rank"] < k).mean()
-        for way in ("i2t", "t2i")
-        for k in (1, 5, 10)
-    }
-    table.sample(frac=1, random_state=0).to_csv("r.csv", index=False)
-    assert score("--ranks", "r.csv") == 0
-    metrics = record().metrics
-    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
-    assert metrics["rsum"] == pytest.approx(sum(expected.values()))
-    assert "overlap_s" not in metrics
-    assert main(["report"]) == 0 and "clip (external)" in README.read_text()
-
-
-def test_items_are_written_in_the_order_of_the_split(season):
-    assert main(["score", "--dataset", "open", "--items", "todo"]) == 0
-    images, captions = pd.read_csv("todo/images.csv"), pd.read_csv("todo/captions.csv")
-    assert images["image_id"].tolist() == IMAGE_IDS
-    assert captions["caption_id"].tolist() == CAPTION_IDS
-    assert captions["image_id"].tolist() == [f"i{owner}" for owner in OWNERS]
-    assert all(Path(path).is_file() for path in images["path"])
-
-
 def test_what_does_not_fit_is_refused(season):
-    """What cannot be read at all, test_brought_rows tells."""
+    """What cannot be read at all, test_embedding_files tells."""
     images, captions = embeddings()
     np.save("short.npy", captions[:-1])
     np.save("wide.npy", np.ones((CAPTIONS, 6), np.float32))
@@ -361,16 +308,6 @@ def test_a_doubt_fits_what_was_seen(season, capsys):
     assert "no rank is 0: are these positions, from 1?" in told
 
 
-def test_ranks_in_other_tables(season):
-    heads = {"r.csv": "direction;query;rank", "r.TSV": "Direction\tQUERY\t rank "}
-    for (name, head), separator in zip(heads.items(), ";\t", strict=True):
-        rows = [f"i2t{separator}{x}{separator}0" for x in IMAGE_IDS]
-        rows += [f"t2i{separator}{x}{separator}1" for x in CAPTION_IDS]
-        Path(name).write_bytes("\r\n".join(["\ufeff" + head, *rows]).encode())
-        assert score("--ranks", name) == 0
-        assert (record().metrics["i2t_r1"], record().metrics["t2i_r1"]) == (100, 0)
-
-
 def test_ranks_of_other_queries_are_refused(season, capsys):
     rows = [("i2t", name, 0) for name in IMAGE_IDS] + [("t2i", name, 0) for name in CAPTION_IDS]
     lacks = "t2i: expected one row for each of the 24 test queries"
@@ -438,7 +375,7 @@ def test_corrected_embeddings_are_ranked_as_the_loops_do(how, given, season):
     ):
         banks = () if how == "dual_softmax" else (asking @ items.T,)
         loops = getattr(naive, how)(queries @ items.T, *banks, **numbers)
-        assert kept.best(way).tolist() == naive_ranks(np.array(loops), right)
+        assert kept.best(way).tolist() == ranked(np.array(loops), right)
     made = record()
     sizes = {"i2t": 9, "t2i": 7} if files else {"i2t": IMAGES, "t2i": CAPTIONS}
     assert made.metrics["correction"] == {"how": how, "bank": sizes, "i2t": numbers, "t2i": numbers}

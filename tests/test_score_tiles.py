@@ -9,16 +9,10 @@ from oracles import fusion as naive
 from oracles import ranking, whole_matrices
 
 from benchmark.scoring import distribution_overlap, evaluation, fusion, metrics
-from benchmark.scoring.relevance import (
-    BestItems,
-    LayerRanks,
-    Matrices,
-    Relevance,
-    Tile,
-    of_direction,
-)
+from benchmark.scoring.ranking import BestItems, LayerRanks, Matrices, Tile, of_direction
+from benchmark.scoring.relevance import Relevance
 
-TILES = [(1, 1), (7, 7), (1000, 1000)]
+TILES = [(1, 5), (7, 7), (1000, 1000)]
 KINDS = ["cosine", "ties", "wide", "far", "alike", "apart"]
 
 
@@ -53,12 +47,9 @@ def in_disorder(size: tuple[int, int], **scores: np.ndarray) -> list[Tile]:
 
 
 def all_ranks(scores_QG: np.ndarray, relevant_QG: np.ndarray) -> list[int]:
-    """Of every relevant item, query by query: its place where all items are sorted."""
-    found = []
-    for row, own in zip(scores_QG, relevant_QG, strict=True):
-        order = sorted(range(len(row)), key=lambda g, row=row, own=own: (-row[g], own[g]))
-        found += [place for place, item in enumerate(order) if own[item]]
-    return found
+    """Of every relevant item, query by query."""
+    rows = zip(scores_QG, relevant_QG, strict=True)
+    return [place for row, own in rows for place in ranking.places(row, np.flatnonzero(own))]
 
 
 @pytest.mark.parametrize("tile", TILES)

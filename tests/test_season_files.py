@@ -9,9 +9,10 @@ from refusals import refused
 from benchmark.boards.boards import is_taken, read_trials
 from benchmark.core.errors import UserError
 from benchmark.papers.printed_tables import unequal_pairs, unequal_settings
-from benchmark.season.parameter_files import read_season, season_name, season_names, season_path
+from benchmark.season.parameter_files import read_season, season_names, season_path
 from benchmark.season.plugins import PACKAGE_ROOT, method_of
 from benchmark.season.resolving import resolve
+from seasons import committed
 
 START = "title: T\npresets: []\n"
 
@@ -25,11 +26,6 @@ def test_a_season_of_the_working_folder_goes_over_a_ready_made_one(tmp_path, mon
     assert season_path("demo") == own
     assert read_season("demo").seeds == [7]
     assert season_path("mine/small.yaml") == Path("mine/small.yaml")
-
-
-def test_a_season_has_the_name_of_its_file_or_folder():
-    assert season_name("demo") == season_name("seasons/demo/season.yaml") == "demo"
-    assert season_name("mine/small.yaml") == "small"
 
 
 def test_all_may_be_asked_for_in_a_file(tmp_path):
@@ -74,20 +70,13 @@ def test_no_code_of_a_season_file_is_run(tmp_path):
         read_season(str(path))
 
 
-def test_an_unknown_season_lists_the_known_ones():
-    with refused("season 'flicker'", "flickr8k", do="list seasons"):
-        read_season("flicker")
-    with refused("season 'flicker.yaml'", found="no such file"):
-        read_season("flicker.yaml")
-
-
 @pytest.mark.parametrize("name", season_names())
 def test_a_committed_season_scales_alike_what_a_paper_compares(name, monkeypatch):
     """Or has a committed trial of just these options, by validation, for what it scales otherwise;
     the verdicts on such pairs say "unequal settings"."""
     monkeypatch.chdir(PACKAGE_ROOT)
     trials = read_trials(name)
-    for first, second, names in unequal_pairs(resolve(name, read_season(name))):
+    for first, second, names in unequal_pairs(committed(name)):
         tried = [
             {word.partition("=")[0] for word in trial.options.split()}
             for cell in (first, second)
@@ -103,7 +92,7 @@ EARLIER = {"flickr8k"}  # played before this was a rule; scaled when played agai
 @pytest.mark.parametrize("name", sorted({*season_names()} - EARLIER))
 def test_a_committed_season_keeps_the_share_of_a_batch_that_are_hardest_negatives(name):
     """The hardest 50 of 500 are the hardest 13 of 128, and not fewer than one."""
-    cells = resolve(name, read_season(name)).cells.values()
+    cells = committed(name).cells.values()
     for cell in (cell for cell in cells if not cell.method.endswith(".py")):  # of a paper
         default = asdict(method_of(cell.method).Config())
         if "top_k" in default and {"batch_size", "top_k"} & {*cell.scaled}:

@@ -58,28 +58,6 @@ def test_an_impossible_size_is_refused(name, size, expected):
         ENCODERS[name].encode(CAPTIONS, IS_TRAIN, WORDS, settings)
 
 
-# Means and tf-idf -----------------------------------------------------------------------------
-
-
-def test_a_caption_is_the_mean_of_its_known_words():
-    words = Words(("dog", "red"), np.array([[1, 2], [4, -2]], dtype=np.float32))
-    captions = ["Red dog!", "a dog", "red red dog", "a cat", ""]
-    vectors, facts = mean_words.encode(captions, np.zeros(5, bool), words, SentenceEncoder())
-    assert vectors.tolist() == [[2.5, 0.0], [1.0, 2.0], [3.0, np.float32(-2 / 3)], [0, 0], [0, 0]]
-    assert (facts["words"], facts["known_tokens"], facts["tokens"]) == (2, 6, 9)
-    assert facts["captions_without_known_words"] == 2
-
-
-def test_tfidf_keeps_the_angles_of_the_weights():
-    captions = ["a B", "A", "b", "b zebra"]
-    vectors, facts = tfidf.encode(captions, np.arange(4) < 2, WORDS, SentenceEncoder())
-    rare = np.log(3 / 2) + 1  # b, in one of two training captions; a, in both, weighs 1
-    first = np.array([1, rare]) / np.hypot(1, rare)
-    weights = np.stack([first, [1, 0], [0, 1], [0, 1]])
-    np.testing.assert_allclose(vectors @ vectors.T, weights @ weights.T, atol=1e-6)
-    assert facts["terms"] == 2
-
-
 # HGLMM: mixture -------------------------------------------------------------------------------
 
 
@@ -134,14 +112,6 @@ def test_ten_iterations_are_the_oracles(monkeypatch, floor):
     assert np.ptp(fitted.prior) > 0.05
     floors = np.where(fitted.laplacian, floor, np.sqrt(floor))
     assert (fitted.scale >= floors).all() and (fitted.scale == floors).any() == (floor == 0.9)
-
-
-def test_a_component_without_words_stays():
-    x = samples(30)
-    mixture, _ = hglmm.fit(x, gaussians(np.array([[0.0] * 4, [1e6] * 4]), np.ones((2, 4))))
-    assert mixture.prior[0] == 1 and 0 < mixture.prior[1] < 1e-300
-    assert (mixture.location[1] == 1e6).all() and (mixture.scale[1] == 1).all()
-    assert (mixture.location[0] != 0).all() and np.isfinite(hglmm.gradients(x, mixture)).all()
 
 
 # HGLMM: Fisher vectors ------------------------------------------------------------------------
@@ -207,13 +177,6 @@ def test_all_of_it_is_the_oracles():
     assert facts["captions_without_known_words"] == 1
 
 
-def test_a_tiny_vocabulary_has_fewer_components_than_its_vectors_numbers():
-    words = words_of(VOCABULARY, size=50)
-    vectors, facts = hglmm.encode(CAPTIONS, IS_TRAIN, words, SMALL)
-    assert (facts["components"], facts["fisher_dimensions"]) == (19, 2 * 2 * 19)
-    assert np.isfinite(vectors).all()
-
-
 # BiLSTM-max -----------------------------------------------------------------------------------
 
 
@@ -260,17 +223,6 @@ def test_captions_are_framed_where_the_marks_have_vectors():
     assert (vectors[2] == 0).all()  # not the encoding of the marks alone
     plain, facts = bilstm_max.encode(captions, np.ones(3, bool), WORDS, settings)
     assert facts["frame"] == [] and not np.allclose(plain[:2], vectors[:2])
-
-
-def test_captions_come_back_in_order_from_many_batches(monkeypatch):
-    whole, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    monkeypatch.setattr(bilstm_max, "BATCH", 7)
-    vectors, _ = bilstm_max.encode(CAPTIONS, IS_TRAIN, WORDS, SMALL)
-    np.testing.assert_allclose(vectors, whole, atol=1e-6)
-    unmasked, _ = bilstm_max.encode(
-        CAPTIONS, IS_TRAIN, WORDS, SMALL.model_copy(update={"masked": False})
-    )
-    assert (unmasked >= whole - 1e-6).all() and not np.allclose(unmasked, whole)
 
 
 @pytest.mark.parametrize("zipped", [True, False])  # InferSent's files are of the old format

@@ -1,7 +1,6 @@
 """The drawn dataset: the same every time, near-duplicates where promised, honest boxes."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations, groupby, islice
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 from benchmark.contracts.datasets import shapes
-from benchmark.contracts.datasets import shapes as drawing
 from benchmark.contracts.datasets.shapes import Options
 
 RAW = Path("unused")
@@ -41,11 +39,11 @@ def differing_attributes(a, b):
 
 
 def scene(*things, background="sky", texture="smooth"):
-    return drawing.Scene(background=background, texture=texture, things=things)
+    return shapes.Scene(background=background, texture=texture, things=things)
 
 
 def thing(shape="circle", colour="red", size="large", pattern="plain", column=1, row=1):
-    return drawing.Thing(
+    return shapes.Thing(
         shape=shape, colour=colour, size=size, pattern=pattern, column=column, row=row
     )
 
@@ -80,7 +78,7 @@ def test_no_scene_occurs_twice_and_a_family_differs_in_one_attribute_and_stays_i
         assert all(len(differing) == 1 for differing in attributes), attributes
         assert len({differing[0] for differing in attributes}) <= 1, attributes
         pairs.update(differing[0] for differing in attributes)
-        pixels = {drawing.draw(entry.scene).tobytes() for entry in family}
+        pixels = {shapes.draw(entry.scene).tobytes() for entry in family}
         assert len(pixels) == len(family)
     expected = {"shape", "colour", "size", "pattern", "background", "texture", "place", "count"}
     assert set(pairs) == expected
@@ -96,25 +94,14 @@ def test_phrases_stand_in_their_captions(tables):
     assert regions["phrase"].str.strip().ne("").all()
 
 
-@pytest.mark.parametrize("shape", drawing.SHAPES)
+@pytest.mark.parametrize("shape", shapes.SHAPES)
 @pytest.mark.parametrize("pattern", ["plain", "outlined"])
 def test_a_box_is_tight(shape, pattern):
     for column, row, size in ((0, 2, "large"), (1, 1, "small")):
         lone = thing(shape=shape, pattern=pattern, size=size, column=column, row=row)
-        drawn, bare = (np.asarray(drawing.draw(s)) for s in (scene(lone), scene()))
+        drawn, bare = (np.asarray(shapes.draw(s)) for s in (scene(lone), scene()))
         y, x = np.nonzero((drawn != bare).any(axis=2))
-        assert drawing.box(lone) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
-
-
-def test_a_chain_names_the_things_of_its_box(tables):
-    """By their places: "shapes-000003/0+2" is the first and the third."""
-    scenes = {entry.image_id: entry.scene for entry in shapes.plan(Options(**SIZES))}
-    for row in tables.regions.drop_duplicates("chain").itertuples():
-        image_id, places = row.chain.split("/")
-        assert image_id == row.image_id
-        things = [scenes[image_id].things[int(place)] for place in places.split("+")]
-        x0, y0, x1, y1 = zip(*map(drawing.box, things), strict=True)
-        assert (row.x0, row.y0, row.x1, row.y1) == (min(x0), min(y0), max(x1), max(y1))
+        assert shapes.box(lone) == (x.min(), y.min(), x.max() + 1, y.max() + 1)
 
 
 # What the captions say ---------------------------------------------------------------------
@@ -132,22 +119,6 @@ def test_writers_tell_no_lies_about_a_lone_thing(writer):
 
 
 # Labels ------------------------------------------------------------------------------------
-
-
-def test_close_ups_show_the_whole_thing():
-    rng = np.random.default_rng(0)
-    for whole in islice(shapes.labelled_scenes(3), 100):
-        for shown in whole.things:
-            picture = shapes.close_up(whole, shown, rng)
-            assert picture.size == (shapes.CLOSE_UP, shapes.CLOSE_UP)
-            # Without the thing, the same part of the scene looks different.
-            rest = replace(whole, things=tuple(t for t in whole.things if t is not shown))
-            x0, y0, x1, y1 = drawing.box(shown)
-            changed = np.any(
-                np.asarray(drawing.draw(whole)) != np.asarray(drawing.draw(rest)), axis=2
-            )
-            assert changed.sum() == changed[y0:y1, x0:x1].sum() > 0
-            assert max(x1 - x0, y1 - y0) + shapes.JITTER <= shapes.CLOSE_UP
 
 
 def test_labelled_scenes_are_not_in_the_benchmark():

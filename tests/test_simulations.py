@@ -215,6 +215,7 @@ def test_intervals_cover_what_they_say(name):
         assert is_plausible(count, covered.of, 0.94, 0.97), covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate"])
 def test_of_equal_presets_few_families_have_a_false_verdict(name):
     errors = verdict_errors(SETTINGS[name], effect=0.0, share=0.0, runs=60, seed=2)
@@ -233,12 +234,14 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
     assert is_plausible(errors.false_none, errors.of_effect, 0.0, 0.03, runs=errors.runs), errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate"])
 def test_what_lies_on_the_margin_is_seldom_called_far_above(name):
     assert holding(SETTINGS[name], "far", MARGIN, 40, seed=7) <= 0.03
     assert holding(SETTINGS[name], "far", 5 * MARGIN, 10, seed=8) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Flickr8k, unrelated", "seeds dominate, some single"])
 def test_equal_presets_are_seldom_apart(name):
     assert is_plausible(split_runs(SETTINGS[name], 25, seed=5), 25, 0.0, 0.05)

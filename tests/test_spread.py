@@ -131,11 +131,3 @@ def test_presets_that_vary_alike_are_seldom_set_aside():
         groups = {f"p{n}": drawn(rng, 3, 2.0) for n in range(12)}
         aside += bool(spread(groups, groups).own)
     assert aside <= stats.binom.ppf(0.999, runs, comparisons.OUTLIER)
-
-
-def test_what_is_not_known_of_one_preset_is_not_known_of_a_difference():
-    first, second = sample([3.0, 4.0], [[1.0, -1.0], [0.5, -0.5]]), sample([1.0, 2.0])
-    known = spread({"a": first}, {"a"})
-    doubt = comparisons.compare(["a", "b"], [first, second], known).doubt
-    assert (doubt.images, doubt.image_count) == (0.0, 0)
-    assert [part.interaction for part in doubt.seeds] == [0.0]

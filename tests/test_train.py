@@ -22,7 +22,6 @@ from tiny_cells import (
     history_of,
     kill_after_epoch,
     kill_in_epoch,
-    scored,
     scores_of,
     seal,
     state_of,
@@ -329,21 +328,6 @@ def test_training_goes_on_from_a_checkpoint_with_its_vocabulary():
     assert not torch.allclose(
         state_of("results/c")["project.weight"], first.state["project.weight"]
     )
-
-
-def test_a_recipe_without_epochs_keeps_the_weights_it_starts_from(monkeypatch):
-    train_cell(cell_of("scan"))
-    start = "data/checkpoints/a.pt"
-    cell = cell_of("scan", folder="results/b", start=start, trains=False, pooling="max")
-    assert train_cell(cell)[1] == b"{}"
-    first, second = state_of("results/a"), state_of("results/b")
-    assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    record = evaluated(cell)
-    assert (record.status, record.selected_epoch) == ("ok", None)
-    assert record.options["pooling"] == "max" and record.metrics["rsum"] > 0
-    scores = [scored(c, monkeypatch=monkeypatch)["i2t"] for c in (cell_of("scan"), cell)]
-    assert not np.allclose(*scores)
 
 
 def test_a_new_image_network_may_join_the_weights_that_training_starts_from():

@@ -44,16 +44,6 @@ def test_the_first_start_that_fits_a_name_counts():
     }
 
 
-def test_a_factor_of_zero_freezes_until_a_phase_thaws():
-    model = Small()
-    frozen = phase_of(rates=(("image_network.", 0.0),))
-    assert factors(model, frozen)["image_network.weight"] == 0.0
-    assert [x.requires_grad for x in model.image_network.parameters()] == [False, False]
-    assert model.words.weight.requires_grad
-    assert factors(model, phase_of())["image_network.weight"] == 1.0
-    assert all(x.requires_grad for x in model.parameters())
-
-
 def test_what_the_method_froze_stays_frozen_whatever_a_phase_says():
     model = Small()
     model.words.requires_grad_(False)
@@ -85,12 +75,6 @@ def logged(values: list[float], check_every: int, monkeypatch) -> LossLog:
     for value in values:
         log.add({"near": torch.tensor(1.5), "far": torch.tensor(value)})
     return log
-
-
-@pytest.mark.parametrize("check_every", [1, 2, 3, 4, 50])
-def test_the_means_of_an_epoch_do_not_depend_on_when_it_is_checked(check_every, monkeypatch):
-    log = logged([1.0, 2.0, 6.0, 7.0], check_every, monkeypatch)
-    assert log.means() == {"near": 1.5, "far": 4.0}
 
 
 @pytest.mark.parametrize("check_every", [1, 2, 3, 50])

@@ -11,7 +11,6 @@ from tiny_cells import (
     IMAGES,
     OWN_METHODS,
     cell_of,
-    checkpoint_of,
     enter,
     evaluated,
     kill_after_epoch,
@@ -109,16 +108,6 @@ def test_an_edited_method_is_no_record():
     Path("results/a/record.json").unlink()
     own_method("EDITED = True\n")
     assert f"{HEAD}the present method, found those of another" in refused(cell)
-
-
-def test_the_record_names_what_was_trained():
-    cell = cell_of("two_branch")
-    train_cell(cell)
-    record, identity = evaluated(cell), checkpoint_of().identity
-    facts = record.trainings["two_branch"]
-    assert facts == {name: identity[name] for name in ("prepared", "features", "numerics")}
-    assert record.numerics == identity["numerics"]
-    assert set(record.numerics) == {"mode", "threads", "fingerprint"}
 
 
 # A killed training ------------------------------------------------------------------------------

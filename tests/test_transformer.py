@@ -243,7 +243,7 @@ def test_a_text_has_the_vector_of_its_feature_folder(standardise, tiny):
         prepared_tables.read("tiny"),
         feature_set(tiny, "sentences", standardise=standardise),
     )
-    encode.sentences(features, data)
+    encode.vectors(features, data)
     stored = np.load("data/features/tiny/vectors/sentence.npy").astype(np.float32)
     row = int(np.flatnonzero(data.captions["split"] == "test")[2])
     vector = query.sentence_vector(features, data, data.captions["text"][row])

@@ -95,16 +95,6 @@ def test_what_was_tried_is_not_tried_again(capsys, monkeypatch):
     assert len(pd.read_csv(FILE)) == 1
 
 
-def test_trials_are_kept_in_the_order_of_presets(capsys):
-    FILE.parent.mkdir(parents=True)
-    FILE.write_text("dataset,preset,options,epoch,val_rsum\ntiny,vse,epochs=1,1,100.0\n")
-    tried("epochs=2")
-    tried("epochs=1")
-    rows = pd.read_csv(FILE)
-    assert rows.preset.tolist() == ["two_branch", "two_branch", "vse"]
-    assert rows.options.tolist() == ["epochs=2", "epochs=1", "epochs=1"]
-
-
 def test_options_that_the_method_lacks_and_presets_of_no_training_are_refused():
     with refused("two_branc", "two_branch"):
         tried("epochs=2", preset="two_branc")

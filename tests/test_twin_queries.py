@@ -1,5 +1,7 @@
 """Scores without the queries of twins, against sums over queries written out."""
 
+from dataclasses import replace
+
 import builders
 import numpy as np
 import pandas as pd
@@ -44,8 +46,9 @@ def test_only_queries_of_other_pictures_count(made):
     (standing,) = made.rows
     assert named_twins(made.card) == {"0.png", "2.png"} and twins_in_all(made.card) == 3
     assert without_twins(made, standing, "rsum") == pytest.approx(by_hand({"i2t": [1], "t2i": [2]}))
-    made.card["leakage"] = {}  # no twins: the rsum
+    none = replace(made, card=made.card | {"leakage": {}})
     whole = by_hand({"i2t": [0, 1, 2], "t2i": list(range(6))})
-    assert without_twins(made, standing, "rsum") == pytest.approx(whole)
-    made.card["leakage"] = {"pictures": [[f"test: {n}.png", "val: 9.png"] for n in range(3)]}
-    assert without_twins(made, standing, "rsum") is None  # every picture is a twin
+    assert without_twins(none, standing, "rsum") == pytest.approx(whole)
+    pictures = [[f"test: {n}.png", "val: 9.png"] for n in range(3)]
+    every = replace(made, card=made.card | {"leakage": {"pictures": pictures}})
+    assert without_twins(every, standing, "rsum") is None

@@ -78,7 +78,8 @@ def _column(values: list[float]) -> torch.Tensor:
 
 
 SMALL = (  # one of each family
-    *("convnext_tiny", "densenet121", "efficientnet_b0", "mobilenet_v3_small", "regnet_y_400mf"),
+    pytest.param("convnext_tiny", marks=pytest.mark.slow),  # 28 million weights
+    *("densenet121", "efficientnet_b0", "mobilenet_v3_small", "regnet_y_400mf"),
     *("resnet18", "squeezenet1_1"),
 )
 

@@ -49,10 +49,9 @@ WRONG = {  # how -> what `check` says, what the record says; "": nothing
     "leaves": ("found the working folder", ""),  # and its files are where they belong
     "numpy": ("", ""),  # all generators are seeded
 }
+RIGHT = ("pair", "frozen", "identity", "leaves", "numpy")  # for a record; of others none knows
 HIDDEN = [  # what the rows of another order give, behind a constant as large as rounding allows
-    ("position", 1e6),
     ("position", 1e7),
-    ("softmax", 1e5),
     ("softmax", 1e6),
     ("known order", 1e6),
     ("first mean", 1e5),
@@ -84,7 +83,7 @@ def test_check_says_what_is_wrong(how):
     assert all("\n" not in note for note in said)
 
 
-@pytest.mark.parametrize("how", WRONG)
+@pytest.mark.parametrize("how", [how for how in WRONG if WRONG[how][1] or how in RIGHT])
 def test_a_record_says_what_is_wrong(how):
     cell = cell_of("wrong", how=how)
     train_cell(cell)

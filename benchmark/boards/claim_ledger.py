@@ -21,7 +21,7 @@ from benchmark.core.files import read_object
 from benchmark.core.names import Name
 from benchmark.papers.printed_tables import Claim, papers
 from benchmark.season.parameters import Strict
-from benchmark.stats.verdicts import Conclusion, Size, two_digits
+from benchmark.stats.verdicts import MOST_SEEDS, SHARES, Conclusion, Size, two_digits
 
 FILE = "claims.json"
 DRAWN = "drawn"  # split of a dataset that the code draws
@@ -31,6 +31,7 @@ UNPLAYABLE = "about what this project cannot measure"
 ELSEWHERE = "about data that no season has"
 UNTRAINED = "about trained networks whose weights no season had"
 PLAYABLE = "that could be run, and was not yet"
+BEYOND = f"over {MOST_SEEDS} seeds or {round(1 / SHARES[-1], -2):,.0f} times the images"
 OUTCOMES = ("reversed", "undecided now", "decided now", "kept", "still undecided")
 
 # A season's claims.json ---------------------------------------------------------------------------
@@ -108,7 +109,8 @@ class Finding(Strict):
         if parts and all(part.images for part in parts):
             most, beside = max((part.images, part.seeds_beside) for part in parts)
             return f"{two_digits(most):,} images{f' with {beside} more seeds' * bool(beside)}"
-        return ", ".join(dict.fromkeys(part.remedy for part in parts if part.remedy))
+        remedies = dict.fromkeys(part.remedy for part in parts if part.remedy)
+        return ", ".join(remedies) or BEYOND * bool(parts)
 
 
 class Place(Strict):

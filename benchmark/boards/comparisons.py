@@ -317,11 +317,7 @@ def without_twins(board: Board, row: Row, metric: str) -> float | None:
     """A mean over queries, or rsum, over the queries of test images without a named twin in another
     split; mean over the seeds. None where no query is left. What is left out may still be found,
     since a cell keeps ranks and no scores."""
-    images = prepared_tables.read(board.dataset).images
-    files = images.loc[images["split"] == "test", "file"].to_numpy()
-    is_kept = ~np.isin(files, list(named_twins(board.card)))
-    images_of = board.groups.image_of_query
-    values = []
+    is_kept, images_of, values = _without_twin(board), board.groups.image_of_query, []
     for outcome in row.played:
         terms = query_terms(metric, outcome.record.metrics)
         kept = [is_kept[images_of[term.direction]] for term in terms]
@@ -330,3 +326,11 @@ def without_twins(board: Board, row: Row, metric: str) -> float | None:
         ranks = [outcome.scores.ranks[t.ranks].at(of) for t, of in zip(terms, kept, strict=True)]
         values.append(sum(float(t.of_queries(r).mean()) for t, r in zip(terms, ranks, strict=True)))
     return fmean(values)
+
+
+@lru_cache(maxsize=8)
+def _without_twin(board: Board) -> np.ndarray:
+    """(I,) which test images have no named twin."""
+    images = prepared_tables.read(board.dataset).images
+    files = images.loc[images["split"] == "test", "file"].to_numpy()
+    return ~np.isin(files, list(named_twins(board.card)))

@@ -121,7 +121,9 @@ def _of_record(row: Row) -> dict[str, str]:
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
     is_extra = reads_phrases and record.task == "retrieval"
     told = [f"sentence vectors: {other}, in the paper {row.declared.sentence}"] * bool(other)
-    told += [f"{x}, in the paper trained with it" for x in lines if x.startswith("contextual")]
+    told += [
+        f"{x}, fixed: the paper trains their encoder" for x in lines if x.startswith("contextual")
+    ]
     is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
     return {
         "F": "; ".join(dict.fromkeys(features)),

@@ -30,7 +30,7 @@ from benchmark.core.names import checked_name
 from benchmark.features import drawn_cnn, text_encoders
 from benchmark.scoring import model_scores, score_checks
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.scoring.relevance import RefusedError, Tile
+from benchmark.scoring.ranking import RefusedError, Tile
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.plugins import Preset, configured, inputs_of, method_of, own_presets, presets
 from benchmark.train.resumable_loop import begun, optimiser_of, seed_all

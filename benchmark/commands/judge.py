@@ -38,8 +38,8 @@ from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import content, is_file, readable, write_json, write_text
 from benchmark.data.results import DIRECTIONS, Ranks
-from benchmark.features import brought_rows
-from benchmark.features.brought_rows import MOST, NOWHERE, TABLES
+from benchmark.features import embedding_files
+from benchmark.features.embedding_files import MOST, NOWHERE, TABLES
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.report.markdown import escaped
 from benchmark.report.pages.claim_tables import SIGNS, limited
@@ -71,7 +71,7 @@ KEY = ["direction", "query"]
 LONGEST = 600  # letters of a note
 DO = "correct the file"
 Row = tuple[Board, BoardRow]  # of a preset
-table_of = cache(brought_rows.table_of)
+table_of = cache(embedding_files.table_of)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -230,7 +230,7 @@ def read_table(name: str, layer: str, metric: str | None) -> Result:
             if not len(table):
                 raise UserError(name, f"rows of the preset {preset}", "none", DO)
         rows = table[[head for head in COLUMNS if head in heads]].astype(object)
-        rows = rows.map(brought_rows.text_of)
+        rows = rows.map(embedding_files.text_of)
     rows, others = rows.rename(columns={numbers[0]: "number"}), [*set(heads) - set(COLUMNS)]
     notes = [f"{name}: not used: the columns {', '.join(sorted(others))}"] if others else []
     layers = sorted(set(rows.get("layer", [OWN])))
@@ -281,7 +281,7 @@ def _trec(path: Path, form: str) -> pd.DataFrame:
     """The query, item and number of each line of a TREC file."""
     with readable(path, f"lines of {form}", "correct the path, or the file"):
         lines = content(path, MOST).decode("utf-8-sig").split("\n")
-        table = brought_rows.framed(form.split(), map(str.split, lines))
+        table = embedding_files.framed(form.split(), map(str.split, lines))
         number = pd.to_numeric(table["number"], errors="coerce")
         is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
         if is_wrong.any():
@@ -319,7 +319,7 @@ def _result(
     number = pd.to_numeric(rows["number"], errors="coerce").astype(float)
     kind = "hits" if number.isin([0, 1]).all() or number.isin([0, 100]).all() else "values"
     if is_ranks:
-        kind, number = "ranks", brought_rows.ranks_of(rows["number"])
+        kind, number = "ranks", embedding_files.ranks_of(rows["number"])
         is_lost, what = np.isinf(number), "a rank, whole and from 0, or nothing if not found"
         check(number.notna(), "number", what)
         if is_lost.any():

@@ -53,11 +53,11 @@ from benchmark.data.results import (
     RETRIEVED,
     Ranks,
     Scores,
-    write_arrays,
+    write_retrieved,
     write_scores,
 )
-from benchmark.features import brought_rows
-from benchmark.features.brought_rows import ORDER, SEVERAL, TABLES, Rows, places, read_rows
+from benchmark.features import embedding_files
+from benchmark.features.embedding_files import ORDER, SEVERAL, TABLES, Rows, places, read_rows
 from benchmark.prepare.__main__ import arranged
 from benchmark.prepare.table_checks import check_rows
 from benchmark.scoring import evaluation
@@ -75,7 +75,8 @@ from benchmark.scoring.metrics import (
     retrieval_metrics,
     rsum_terms,
 )
-from benchmark.scoring.relevance import Matrices, Relevance, layers_of, queries_of
+from benchmark.scoring.ranking import Matrices
+from benchmark.scoring.relevance import Relevance, layers_of, queries_of
 from benchmark.season.parameter_files import read_params, write_brought
 from benchmark.season.parameters import BROUGHT, Brought, Params
 from benchmark.season.plugins import presets
@@ -169,7 +170,7 @@ def main(arguments: argparse.Namespace) -> None:
     folder = Path(row.folder)
     with alone(lock_of(row.folder), f"score {row.key}"):
         write_scores(folder / RANKS, external.result.scores)
-        write_arrays(folder / RETRIEVED, external.result.retrieved)
+        write_retrieved(folder / RETRIEVED, external.result.retrieved)
         record = record_of(params.season, row, data, external)
         write_record(folder, record)
         write_brought(params.season, row)
@@ -491,11 +492,11 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
         raise UserError(path, f"ranks as {', '.join(TABLES)}", path.suffix or "no ending", do)
     heads = ["direction", "query", "rank"]
     with readable(path, "a table of ranks", "save it again, or correct the path"):
-        table = brought_rows.table_of(path)
+        table = embedding_files.table_of(path)
         if not set(heads) <= set(table) or not table.columns.is_unique:
             expected = "the columns direction, query, rank"
             raise UserError(path, expected, ", ".join(table.columns), "name them so")
-        table = table[heads].astype(object).map(brought_rows.text_of)
+        table = table[heads].astype(object).map(embedding_files.text_of)
     notes = []
     for way, count in table["direction"].value_counts().items():
         if way not in ("i2t", "t2i"):
@@ -509,7 +510,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     for way in data.card["ways"]:
         of_way, queries = table[table["direction"] == way], names[way][0]
         named = "image_id" if way == "i2t" else "caption_id"
-        at = brought_rows.found(of_way["query"].tolist(), named, names[way])
+        at = embedding_files.found(of_way["query"].tolist(), named, names[way])
         if (at < 0).any() or len(of_way) != len(queries):
             expected = f"one row for each of the {len(queries)} test queries"
             lacking = f", none for {queries[(at < 0).argmax()]!r}" * bool((at < 0).any())
@@ -518,7 +519,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
             found = f"{len(of_way)} rows{lacking}{twice}"
             raise UserError(f"{path}: {way}", expected, found, ORDER)
         given = of_way["rank"].iloc[at]
-        values = brought_rows.ranks_of(given).to_numpy()
+        values = embedding_files.ranks_of(given).to_numpy()
         is_lost = np.isinf(values)
         wrong = ~(is_lost | (values < items[way]))
         if wrong.any() or is_lost.all():
@@ -566,7 +567,7 @@ def _fits(rows: Rows, names: list[list[str]]) -> bool:
     """Whether the rows can be those of these items."""
     if not rows.ids:
         return len(rows.values) == len(names[0])
-    return any((brought_rows.found(ids, "", names) >= 0).any() for ids in rows.ids.values())
+    return any((embedding_files.found(ids, "", names) >= 0).any() for ids in rows.ids.values())
 
 
 def _units(vectors: np.ndarray, path: Path, ids: list[str]) -> np.ndarray:
@@ -588,7 +589,7 @@ def _names(data: Prepared) -> tuple[list[list[str]], list[list[str]]]:
     forms = [captions["caption_id"].tolist()]
     if "sentid" in captions:  # Karpathy's, of COCO its annotation ids
         forms += [captions["sentid"].astype(str).tolist()] * 3
-    return brought_rows.forms_of(data.images.iloc[split.image_rows]), forms
+    return embedding_files.forms_of(data.images.iloc[split.image_rows]), forms
 
 
 def record_of(season: str, row: Brought, data: Prepared, external: External) -> Record:

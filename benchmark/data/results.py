@@ -9,6 +9,7 @@ Queries are in the order of the test split of the prepared tables, and have no n
 docs/results.md describes the formats. Knows no torch.
 """
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +135,18 @@ def read_scores(folder: Path, record: Record | None = None) -> Scores:
 def read_retrieved(folder: Path, record: Record | None = None) -> dict[str, np.ndarray]:
     """The first items of every query, best first: i2t (I, K), t2i (C, K); empty of localisation
     and of a cell without a result. Raises UserError for a missing or damaged file."""
-    return _read(kept(folder, RETRIEVED), RETRIEVED, record)
+    arrays = _read(kept(folder, RETRIEVED), RETRIEVED, record)
+    return {way: rows_QK.astype(np.int32) for way, rows_QK in arrays.items()}
+
+
+def write_retrieved(path: Path, retrieved: Mapping[str, np.ndarray]) -> None:
+    """Write a retrieved.npz, atomically: rows by LZMA, in the smallest type that holds them, take
+    three tenths less than by `write_arrays`."""
+    with atomic(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_LZMA) as file:
+        for way, rows_QK in retrieved.items():
+            with file.open(f"{way}.npy", "w") as stored:
+                kind = np.min_scalar_type(rows_QK.max(initial=0))
+                np.lib.format.write_array(stored, rows_QK.astype(kind), allow_pickle=False)
 
 
 def read_samples(folder: Path, record: Record | None = None) -> dict[str, np.ndarray]:

@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def encode(params: Params, feature_set: FeatureSet) -> None:
-    """Write the folder of one feature set. The function of its kind has the kind's name."""
+    """Write the folder of one feature set."""
     data = prepared_tables.read(feature_set.dataset)
     if feature_set.kind in ("pictures", "proposals"):
         check_manifest(raw_dataset(params, feature_set.dataset))  # the images that were prepared
@@ -66,13 +66,6 @@ def words(feature_set: FeatureSet, data: Prepared) -> None:
         write_card(folder, card_of(feature_set, list(found.words), data) | facts)
 
 
-def sentences(feature_set: FeatureSet, data: Prepared) -> None:
-    """Write sentence.npy (C, F) in the order of the caption table."""
-    texts, ids = data.captions["text"].tolist(), data.captions["caption_id"].tolist()
-    is_train = (data.captions["split"] == "train").to_numpy()
-    _encode(feature_set, data, "sentence", texts, ids, is_train)
-
-
 def contexts(feature_set: FeatureSet, data: Prepared) -> None:
     """Write contextual.npy (N, F), the vectors of the tokens of all captions in the order of their
     table, and ends.npy (C,) int64: how many rows there are up to the last one of each caption."""
@@ -89,49 +82,40 @@ def contexts(feature_set: FeatureSet, data: Prepared) -> None:
         write_card(folder, card_of(feature_set, ids, data) | facts)
 
 
-def phrases(feature_set: FeatureSet, data: Prepared) -> None:
-    """Write phrase.npy (V, F): the distinct phrases by first appearance in the region table.
+def vectors(of: FeatureSet, data: Prepared) -> None:
+    """Write sentence.npy (C, F), in the order of the caption table, or phrase.npy (V, F): the
+    distinct phrases by first appearance in the region table.
 
-    The phrases of training images are fitted to, each of them once.
+    Encoder and standardisation are fitted to the captions or phrases of training images, each
+    phrase once; without any, each vector is a single zero, and training reports what it lacks.
     """
-    number, distinct = pd.factorize(data.regions["phrase"])
-    is_train = np.zeros(len(distinct), bool)
-    is_train[number[data.split("train").region_rows]] = True
-    texts = distinct.tolist()
-    _encode(feature_set, data, "phrase", texts, texts, is_train)
-
-
-def _encode(
-    of: FeatureSet,
-    data: Prepared,
-    name: str,
-    texts: list[str],
-    ids: list[str],
-    is_train: np.ndarray,
-) -> None:
-    """Write <name>.npy, one row per text.
-
-    Encoder and standardisation are fitted to the training texts; without any, each vector is a
-    single zero, and training reports what it lacks.
-    """
+    if of.kind == "sentences":
+        name, texts = "sentence", data.captions["text"].tolist()
+        ids, is_train = data.captions["caption_id"].tolist(), data.captions["split"] == "train"
+        is_train = is_train.to_numpy()
+    else:
+        number, distinct = pd.factorize(data.regions["phrase"])
+        name, texts, ids = "phrase", distinct.tolist(), distinct.tolist()
+        is_train = np.zeros(len(distinct), bool)
+        is_train[number[data.split("train").region_rows]] = True
     source, facts, words = Path(of.source), {}, None
     if of.encoder != TRANSFORMER:
         made_of = read_json(source / "card.json")["vectors"]
         facts = {"words_sha256": verified(source), "vectors": made_of}
         words = Words.read(source)
-    vectors = np.zeros((len(texts), 1))
+    values = np.zeros((len(texts), 1))
     if is_train.any():
         encoder, settings = features.load(of.encoder), of.sentence
-        vectors, more = encoder.encode(texts, is_train, words, settings)
+        values, more = encoder.encode(texts, is_train, words, settings)
         facts |= more
         if settings.standardise:
-            vectors = Standardiser.of(vectors, is_train)(vectors)
+            values = Standardiser.of(values, is_train)(values)
     with replaced(Path(of.folder)) as folder:
-        np.save(folder / f"{name}.npy", as_float16(vectors))
+        np.save(folder / f"{name}.npy", as_float16(values))
         write_card(folder, card_of(of, ids, data) | facts)
 
 
-TEXTS = {"words": words, "sentences": sentences, "contexts": contexts, "phrases": phrases}
+TEXTS = {"words": words, "contexts": contexts, "sentences": vectors, "phrases": vectors}
 
 
 if __name__ == "__main__":

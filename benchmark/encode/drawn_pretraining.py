@@ -40,7 +40,7 @@ def pretrained() -> Network:
     images, named = zip(*shapes.labelled(CLOSE_UPS, SEED), strict=True)
     pixels = torch.from_numpy(np.stack([np.asarray(image) for image in images]))
     pixels, labels = pixels.permute(0, 3, 1, 2), torch.from_numpy(np.stack(named))
-    classes = [len(shapes.VALUES[kind]) for kind in shapes.KINDS]
+    classes = [len(values) for values in shapes.VALUES.values()]
     torch.manual_seed(SEED)
     model = Network().to(memory_format=torch.channels_last).train()
     head = nn.Linear(2 * model.trunk[-1][0].out_channels, sum(classes))

@@ -21,9 +21,9 @@ from benchmark.core.devices import begin, now, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object, sha256
 from benchmark.core.records import Costs, Record, write_record
-from benchmark.data import prepared_tables
+from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
-from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks, write_arrays, write_scores
+from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
     SPLIT,
@@ -47,15 +47,8 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
-from benchmark.scoring.relevance import (
-    Matrices,
-    Relevance,
-    Tile,
-    has_sibling,
-    layers_of,
-    ranks_of,
-    sentence_ranks,
-)
+from benchmark.scoring.ranking import Matrices, Tile, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.relevance import Relevance, layers_of
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
@@ -85,9 +78,9 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             result = _result(cell, members, data, device)
         folder = Path(cell.folder)
         retrieved, samples = (Path(cell.place(Path(x).name)) for x in (RETRIEVED, SAMPLES))
-        write_scores(folder / RANKS, result.scores)
-        write_arrays(retrieved, result.retrieved)
-        write_arrays(samples, result.samples)
+        results.write_scores(folder / RANKS, result.scores)
+        results.write_retrieved(retrieved, result.retrieved)
+        results.write_arrays(samples, result.samples)
         files = {RANKS: folder / RANKS, RETRIEVED: retrieved, SAMPLES: samples}
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)

@@ -14,7 +14,7 @@ from benchmark.contracts.methods import Captions
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.evaluate.trained_cells import ModelOnSplit
 from benchmark.scoring.fusion import MIDDLE
-from benchmark.scoring.relevance import Picked, Tile
+from benchmark.scoring.ranking import Picked, Tile
 
 ITEMS = 100  # images, each with its first caption, of matrices and maps
 CURVES, CURVE_POINTS = 3, 200  # queries whose sorted scores are kept, and how many scores

@@ -4,7 +4,7 @@
     .tsv, or a folder of .tsv, .tsv.0, .tsv.1 ...   bottom-up attention (Anderson et al. 2018)
     .mat with a variable `feats` (F, N)             Karpathy's vgg_feats.mat, beside his JSON
     .npy (N, F) or (N, R, F)                        any other, with <name>_ids.txt beside it
-    .npz, .parquet, .csv, .safetensors, .mat        with ids in them or beside: brought_rows.py
+    .npz, .parquet, .csv, .safetensors, .mat        with ids in them or beside: embedding_files.py
 
 Of the first two and of .npy, one block is read at a time. A file is read twice if features
 are standardised, since mean and deviation of the training images come first.
@@ -33,7 +33,15 @@ from benchmark.data.feature_folders import (
 )
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
-from benchmark.features.brought_rows import READERS, Rows, beside, forms_of, places, read_rows
+from benchmark.features.embedding_files import (
+    READERS,
+    Rows,
+    beside,
+    forms_of,
+    number_of,
+    places,
+    read_rows,
+)
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
 from benchmark.readers import karpathy, npy_files, precomp
@@ -201,9 +209,7 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
 
 def _number(file: str) -> str:
     """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
-    stem = PurePosixPath(file).stem
-    digits = re.search(r"\d+$", stem)
-    return str(int(digits[0])) if digits else stem
+    return number_of(PurePosixPath(file).stem)
 
 
 def _mapped(path: Path) -> np.ndarray:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
-from torchvision.models import get_model_weights
 
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import allowance, opened, readable, too_large
@@ -27,6 +27,8 @@ def url_of(network: str, known: tuple[str, ...], which: str) -> str:
         some = f"one of {', '.join(known)}" if len(known) <= 30 else "a known network"
         do = "choose one of docs/datasets.md"
         raise UserError("network", some, suggested(network, known), do)
+    from torchvision.models import get_model_weights  # imports torch's compiler: over a second
+
     return get_model_weights(network)[which].url
 
 
@@ -67,12 +69,9 @@ def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
     expected = "plain tensors"
     do = "save it with torch.save(model.state_dict(), path)"
     if path.suffix == ".safetensors":
-        from safetensors import torch as safetensors  # timm and transformers come with it
-
-        try:
-            return safetensors.load_file(path)
-        except Exception as error:
-            raise UserError(path.name, expected, f"others ({error})", "get it again") from error
+        expected = "a .safetensors file of plain tensors"
+        with readable(path.name, expected, "get it again"), opened(path):
+            return load_file(path)
     with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
         if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb

@@ -333,7 +333,6 @@ def papers() -> dict[str, Paper]:
     return {path.stem: read_paper(path, names) for path in sorted(FOLDER.glob("*.yaml"))}
 
 
-@cache
 def title_of(preset: str) -> str:
     """The title of a preset that a season may lack; its id if it is of no file of methods/."""
     known = presets()

@@ -32,6 +32,7 @@ LEAST, MOST = 16, 8192  # pixels of a side that is ordinary
 LONGEST = 8  # times the shorter side that the longer one ordinarily is, at most
 NAMED = 5  # of what a note lists
 BLACK = 16  # of 255: what 12 bits in a picture of 16 have at most, which is nearly black
+FACTS = ("split", "title", "source", "licence", "may_publish", "folds")  # of its card
 MARKUP = {  # in captions -> what it is
     r"&(?:[a-z]{2,8}|#x?[0-9a-f]+);": "HTML entities such as &amp;",
     r"\w/(?:NNS?|DT|JJ|IN|VB[DGNPZ]?)\b.*\w/(?:NNS?|DT|JJ|IN|VB[DGNPZ]?)\b": "part-of-speech tags",
@@ -79,13 +80,8 @@ def prepare(params: Params, name: str) -> list[str]:
         "dataset": name,
         "reader": dataset.reader,
         "options": dataset.options,
-        "split": facts.split,
-        "title": facts.title,
-        "source": facts.source,
-        "licence": facts.licence,
-        "may_publish": facts.may_publish,
+        **{key: getattr(facts, key) for key in FACTS},
         "ways": list(facts.ways),
-        "folds": facts.folds,
         "counts": {s: {what: of[s] for what, of in counts.items()} for s in SPLITS},
         "captions_per_image": {  # split -> number of captions -> images with so many captions
             split: dict(Counter(of)) for split, of in per_image.groupby(images["split"])

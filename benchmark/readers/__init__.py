@@ -4,6 +4,7 @@ Raw files may come from anyone: names that lead outside, links, pickles, bombs a
 refused with a UserError.
 """
 
+from benchmark.core.errors import checked as checked
 from benchmark.core.files import content as content
 from benchmark.core.files import is_file as is_file
 from benchmark.core.files import opened as opened

@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.core.files import readable
+from benchmark.core.names import inside
 
-REFUSE = "do not use this archive"
-AGAIN = "fetch it again"
+HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
+REFUSE, AGAIN = "do not use this archive", "get the file again"
 
 
 def text(path: Path, member: str) -> str:
@@ -56,7 +58,10 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
         with readable(archive, "a whole zip archive", AGAIN):
             zipped = ZipFile(file)
             for info in zipped.infolist():
-                _check_name(archive, info.filename)
+                name = PurePosixPath(info.filename.replace("\\", "/"))
+                if name.is_absolute() or ".." in name.parts or info.filename[1:2] == ":":
+                    found = f"{info.filename!r:.200}, outside"
+                    raise UserError(archive, "members inside it", found, REFUSE)
                 if stat.S_ISLNK(info.external_attr >> 16):
                     raise UserError(archive, "no links", f"the link {info.filename!r:.200}", REFUSE)
             for name, count in Counter(zipped.namelist()).most_common(1):
@@ -88,26 +93,56 @@ def content_of(zipped: ZipFile, archive: Path, member: str) -> bytes:
     return read_member(zipped, zipped.getinfo(member), f"{archive}: {member}")
 
 
-def _check_name(archive: Path, name: str) -> None:
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or name[1:2] == ":":
-        raise UserError(archive, "members inside it", f"{name!r:.200}, outside", REFUSE)
+def tar_members(file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
+    """name -> where each file of an open tar, which is not compressed, begins, and its size.
+
+    Raises UserError for links, devices and names outside, for a large header and a name that occurs
+    twice, and what files.DAMAGED lists for one that is cut or damaged.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    end = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    with tarfile.open(fileobj=_Headers(file, path), mode="r:") as archive:
+        while (info := archive.next()) is not None:
+            archive.members.clear()  # a million would fill the memory
+            if info.isdir() and info.name == ".":
+                continue
+            name = inside(info.name, f"{path}", REFUSE, "members inside it")
+            if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
+                special = f"{info.name!r:.200}, which is none"
+                raise UserError(path, "plain files and folders", special, REFUSE)
+            if info.offset_data + info.size > end:
+                raise tarfile.ReadError(f"{info.name!r:.200} reaches beyond its end")
+            at = info.offset_data, info.size
+            if info.isfile() and found.setdefault(name, at) != at:
+                raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
+        file.seek(archive.offset)
+        rest = file.read(HEADER)
+        if not rest or any(rest) or file.read(1):  # tarfile stops at damage without a word
+            raise tarfile.ReadError(f"no end, but other bytes at {archive.offset}")
+    return found
+
+
+class _Headers:
+    """An open file of which no large piece is read, as a header that is none would have it."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        if size > HEADER:
+            raise files.too_large(f"{self.path}: a header", HEADER)
+        return self.file.read(size)
 
 
 def _tarred(path: Path, member: str) -> bytes:
     """The member of that file name, in any folder of the archive."""
     with files.opened(path) as file, gzip.open(file) as unpacked:
         content = files.bounded(unpacked, files.allowance(path.stat().st_size), path)
-    found = []
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-        for info in archive:
-            _check_name(path, info.name)
-            if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
-                special = f"{info.name!r:.200}, which is none"
-                raise UserError(path, "plain files and folders", special, REFUSE)
-            if info.isfile() and PurePosixPath(info.name).name == member:
-                found.append(archive.extractfile(info).read())
+    members = tar_members(io.BytesIO(content), path)
+    found = [at for name, at in members.items() if PurePosixPath(name).name == member]
     if len(found) != 1:
         number = f"{len(found)} of this name" if found else "nothing of this name"
         raise UserError(path, f"one {member}", number, REFUSE)
-    return found[0]
+    start, size = found[0]
+    return content[start : start + size]

@@ -1,17 +1,17 @@
-"""What Flickr8k and Flickr30k have in common: the layout of their captions, and Flickr8k's lists.
+"""What Flickr8k, Flickr30k and its Entities have in common: the layout of captions and of lists.
 
 Each line of a caption file is name.jpg#k, a tab, a caption. An image is named after its file.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from benchmark.contracts.datasets import Tables, UserError
 from benchmark.readers import archives
-from benchmark.readers.karpathy import Entry
+from benchmark.readers.karpathy import UNCHANGED, Entry
 
 TEXT_ZIP = "Flickr8k_text.zip"
 LISTS = {
@@ -23,16 +23,42 @@ LISTS = {
 TOKEN_LINE = re.compile(r"(?P<caption_id>(?P<file>[^#\t]+)#\d+)\t(?P<text>.*\S.*)")
 
 
-def captions(path: Path, name: str) -> pd.DataFrame:
-    """caption_id, file and text of the caption file `name`, which may be in the archive `path`."""
-    rows = []
-    for number, line in enumerate(archives.lines(path, name), start=1):
+def token_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, re.Match]]:
+    """Where each line of the caption file `name` stands, and its parts as TOKEN_LINE names them."""
+    for number, line in enumerate(lines, start=1):
         match = TOKEN_LINE.fullmatch(line)
         if match is None:
-            where, do = f"{name}:{number}", "place an unchanged copy"
-            raise UserError(where, "name#k, a tab and a caption", f"{line!r:.80}", do)
-        rows.append(match.groupdict())
+            where, expected = f"{name}:{number}", "name#k, a tab and a caption"
+            raise UserError(where, expected, f"{line!r:.80}", UNCHANGED)
+        yield f"{name}:{number}", match
+
+
+def captions(path: Path, name: str) -> pd.DataFrame:
+    """caption_id, file and text of the caption file `name`, which may be in the archive `path`."""
+    rows = [match.groupdict() for _, match in token_lines(archives.lines(path, name), name)]
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
+
+
+def listed(
+    lists: Mapping[str, tuple[Path, str]], image_of: Callable[[str], str], expected: str
+) -> dict[str, str]:
+    """image -> split, in the order of the lists of images.
+
+    lists     split -> the path of its list, or of an archive with it, and its name
+    image_of  the image that a line names; "" for one that names none
+
+    Raises UserError for a line that names no image, or one that a line before has.
+    """
+    split_of: dict[str, str] = {}
+    for split, (path, name) in lists.items():
+        for number, line in enumerate(archives.lines(path, name), start=1):
+            image = image_of(line.strip())
+            if not image or image in split_of:
+                fault = f"already in {split_of[image]}" if image else "unknown image"
+                found = f"{line!r:.80}: {fault}"
+                raise UserError(f"{name}:{number}", expected, found, UNCHANGED)
+            split_of[image] = split
+    return split_of
 
 
 def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
@@ -45,17 +71,21 @@ def karpathy_captions(entries: Iterable[Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["caption_id", "file", "text"])
 
 
-def tables(split_of: dict[str, str], captions: pd.DataFrame, notes: list[str]) -> Tables:
+def tables(
+    split_of: dict[str, str], captions: pd.DataFrame, notes: list[str], with_pictures: bool
+) -> Tables:
     """The tables of a dataset.
 
-    split_of  file -> split of every image, in the order of the images
-    captions  as `captions` returns them
+    split_of       file -> split of every image, in the order of the images
+    captions       as `captions` returns them
+    with_pictures  False: the images have no files
     """
     images = pd.DataFrame({"file": list(split_of), "split": list(split_of.values())})
     ids = images["file"].str.removesuffix(".jpg")
+    images = images.assign(image_id=ids, group=ids)[["image_id", "file", "split", "group"]]
     captions = captions.assign(image_id=captions["file"].str.removesuffix(".jpg"))
     return Tables(
-        images=images.assign(image_id=ids, group=ids)[["image_id", "file", "split", "group"]],
+        images=images if with_pictures else images.assign(file=""),
         captions=captions[["caption_id", "image_id", "text"]],
         notes=tuple(notes),
     )

@@ -178,6 +178,15 @@ def find(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...]) -> S
     return next((store for store in stores if store.names()), None)
 
 
+def needed(raw: Path, *, archive: str, inside: str, folders: tuple[str, ...], do: str) -> Store:
+    """As `find`. Raises UserError, which says what to do, where there is no image."""
+    store = find(raw, archive=archive, inside=inside, folders=folders)
+    if store is None:
+        expected = f"{inside}/ or {archive} with .jpg files in it"
+        raise UserError(raw, expected, "no pictures", do)
+    return store
+
+
 def absent(advice: str) -> OpenPicture:
     """Stands in for images that are not there: opening one is a UserError with `advice`."""
     return partial(_refuse, advice)

@@ -43,6 +43,14 @@ def find(raw: Path, name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
+def needed(raw: Path, name: str, do: str) -> Path:
+    """As `find`. Raises UserError, which says what to do, where it is nowhere."""
+    path = find(raw, name)
+    if path is None:
+        raise UserError(raw, f"{name}, {name}.zip or {ALL}", "no annotations", do)
+    return path
+
+
 class _Sentence(BaseModel):
     raw: str
     sentid: int | None = None

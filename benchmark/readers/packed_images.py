@@ -1,15 +1,14 @@
 """Images in tar and parquet files, which are read in place, and the other columns of the latter.
 
 Hugging Face stores images in a column of parquet files: structs of `bytes` and `path`, or the bytes
-alone. Both kinds of files may come from anyone. Members are found by the headers of a tar, of which
-none may be large; links, devices and names outside are refused. What a parquet file unpacks to is
-bounded before and while it is unpacked, and a row group at a time is held.
+alone. Both kinds of files may come from anyone. Members are found by the headers of a tar. What a
+parquet file unpacks to is bounded before and while it is unpacked, and a row group at a time is
+held.
 """
 
 import io
 import os
 import re
-import tarfile
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -25,18 +24,16 @@ from PIL import Image
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.names import inside
+from benchmark.readers.archives import AGAIN, REFUSE, tar_members
 from benchmark.readers.image_files import LARGEST, WHOLE, Folder, upright_rgb
 
 TARS, PARQUETS = (".tar", ".tar.gz", ".tgz"), (".parquet",)
 HELD = re.compile(r"(?P<holder>.+?\.(?:tar|parquet))/(?P<name>.+)", re.DOTALL | re.IGNORECASE)
-HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
 ROW = 8  # bytes that an honest table has at least for each row, and each value of a column
 PAGE_HEADER = 1 << 16  # bytes; it may hold the least and the greatest value
 FOOTER = 1 << 26  # bytes of what a table says of its columns and row groups
 VALUES = 1 << 26  # bytes of values that are unpacked at once
 REPEATED = 10  # times that an image may stand in a row group: once per caption
-REFUSE, AGAIN = "do not use this archive", "get the file again"
 SMALLER = "write it with row_group_size=100"
 
 
@@ -84,40 +81,9 @@ def member(path: Path, name: str, most: int, where: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _members(path: Path, state: tuple) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
     expected = "a whole tar archive that is not compressed"
     with files.readable(path, expected, AGAIN), files.opened(path) as file:
-        end = file.seek(0, io.SEEK_END)
-        file.seek(0)
-        with tarfile.open(fileobj=_Headers(file, path), mode="r:") as archive:
-            while (info := archive.next()) is not None:
-                archive.members.clear()  # a million would fill the memory
-                name = inside(info.name, f"{path}", REFUSE, "members inside it")
-                if not (info.isfile() or info.isdir()) or info.issparse() or info.size < 0:
-                    special = f"{info.name!r:.200}, which is none"
-                    raise UserError(path, "plain files and folders", special, REFUSE)
-                if info.offset_data + info.size > end:
-                    raise tarfile.ReadError(f"{info.name!r:.200} reaches beyond its end")
-                at = info.offset_data, info.size
-                if info.isfile() and found.setdefault(name, at) != at:
-                    raise UserError(path, "every name once", f"{name!r:.200} twice", REFUSE)
-            file.seek(archive.offset)
-            rest = file.read(HEADER)
-            if not rest or any(rest) or file.read(1):  # tarfile stops at damage without a word
-                raise tarfile.ReadError(f"no end, but other bytes at {archive.offset}")
-    return found
-
-
-class _Headers:
-    """An open file of which no large piece is read, as a header that is none would have it."""
-
-    def __init__(self, file: BinaryIO, path: Path) -> None:
-        self.file, self.path, self.seek, self.tell = file, path, file.seek, file.tell
-
-    def read(self, size: int) -> bytes:
-        if size > HEADER:
-            raise files.too_large(f"{self.path}: a header", HEADER)
-        return self.file.read(size)
+        return tar_members(file, path)
 
 
 def _state(path: Path) -> tuple:

@@ -24,7 +24,7 @@ from benchmark.core.files import read_object, sha256, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import ENCODE_AGAIN, verified
 from benchmark.scoring.inputs import network_structure
-from benchmark.scoring.relevance import RefusedError
+from benchmark.scoring.ranking import RefusedError
 from benchmark.season.parameters import Cell
 from benchmark.season.plugins import ConfiguredMethod, method_digest, versions
 

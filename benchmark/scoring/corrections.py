@@ -24,14 +24,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from benchmark.scoring.metrics import retrieval_metrics
-from benchmark.scoring.relevance import (
-    BestItems,
-    LayerRanks,
-    Relevance,
-    Tile,
-    check_finite,
-    of_direction,
-)
+from benchmark.scoring.ranking import BestItems, LayerRanks, Tile, check_finite, of_direction
+from benchmark.scoring.relevance import Relevance
 
 BANK = 2000  # images, and captions, of the training split, drawn by the seed
 BETAS = [{"beta": beta} for beta in (1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)]  # QB-Norm's: 20

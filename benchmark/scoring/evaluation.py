@@ -10,18 +10,17 @@ import numpy as np
 from benchmark.data.results import Scores, of_layer
 from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.distribution_overlap import Bootstrap, Distributions
-from benchmark.scoring.relevance import (
+from benchmark.scoring.ranking import (
     CORRECT_IOU,
     NO_RELEVANT,
     BestItems,
-    LayerPairs,
     LayerRanks,
     RefusedError,
-    Relevance,
     Tile,
     localisation_ranks,
     of_direction,
 )
+from benchmark.scoring.relevance import LayerPairs, Relevance
 
 TOP = 10  # items kept of each query
 LARGE, COARSE = 1e12, 1e-3  # of scores in single precision, which has 7 digits

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmark.scoring.relevance import RefusedError, Relevance, Tile
+from benchmark.scoring.ranking import RefusedError, Tile
+from benchmark.scoring.relevance import Relevance
 
 ALPHAS = tuple(step / 10 for step in range(11))  # tried on validation; the paper took 0.3
 MIDDLE = (0.4, 0.6)  # where paper 003 says that most adaptive weights lie, figure 6.7

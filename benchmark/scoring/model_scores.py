@@ -20,7 +20,7 @@ from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
-from benchmark.scoring.relevance import Tile, check_finite, spans
+from benchmark.scoring.ranking import Tile, check_finite, spans
 
 Similarity = Callable[[Encoding, Encoding], Tensor]
 Fuse = Callable[..., dict[str, np.ndarray]]  # scores (r, c), rows, columns -> fused

@@ -18,7 +18,7 @@ from torch import Tensor
 from benchmark.contracts.methods import Encoding, Matcher
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.model_scores import ORDER, joined, score_pairs, scores_of
-from benchmark.scoring.relevance import RefusedError, Tile
+from benchmark.scoring.ranking import RefusedError, Tile
 
 PAIRS = 100_000  # of images and captions that are scored again, about
 IMAGES, PHRASES = 48, 24  # of localisation that are scored again

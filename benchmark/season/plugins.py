@@ -148,8 +148,9 @@ class Preset(Strict):
 Known = dict[str, tuple[str, Preset]]  # preset -> its method, a name or a file, and its content
 
 
+@cache
 def presets() -> Known:
-    """Every preset, read from the YAML file beside each method."""
+    """Every preset, from the YAML file beside each method; not to be changed."""
     by_name: Known = {}
     for path in sorted((PACKAGE_ROOT / "methods").glob("*.yaml")):
         rows = _read_presets(path)

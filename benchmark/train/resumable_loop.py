@@ -19,7 +19,7 @@ from benchmark.core.devices import now
 from benchmark.core.errors import UserError
 from benchmark.scoring.checkpoints import DivergedError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
-from benchmark.scoring.relevance import RefusedError
+from benchmark.scoring.ranking import RefusedError
 from benchmark.train import sampling, selection
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder

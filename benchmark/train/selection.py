@@ -1,6 +1,6 @@
 """Which epoch of a training is kept, and the validation recalls that decide it.
 
-Ranks are counted here with tensors, on the device of the scores, as scoring/relevance.py does:
+Ranks are counted here with tensors, on the device of the scores, as scoring/ranking.py does:
 training must not wait for the host, and a change to the evaluation must not make trainings stale.
 """
 

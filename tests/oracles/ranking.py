@@ -16,25 +16,21 @@ Where the papers leave room, and what is done here:
 import math
 
 
-def ranks(scores, relevant):
-    """Zero-based rank of the best relevant item of each query; higher scores are better.
+def places(scores, relevant):
+    """Zero-based places of the relevant items of one query; higher scores are better.
 
-    scores[q][item] is a number, relevant[q] a collection of item indices, never empty.
+    scores[item] is a number, relevant a collection of item indices, never empty.
     """
-    result = []
-    for q in range(len(scores)):
-        wanted = {int(item) for item in relevant[q]}
-        if not wanted:
-            raise ValueError(f"query {q} has no relevant item")
-        order = []
-        for item in range(len(scores[q])):
-            order.append((-float(scores[q][item]), item in wanted))  # False sorts before True
-        order.sort()
-        rank = 0
-        while not order[rank][1]:
-            rank += 1
-        result.append(rank)
-    return result
+    wanted = {int(item) for item in relevant}
+    if not wanted:
+        raise ValueError("a query has no relevant item")
+    order = sorted(range(len(scores)), key=lambda item: (-float(scores[item]), item in wanted))
+    return [place for place, item in enumerate(order) if item in wanted]
+
+
+def ranks(scores, relevant):
+    """The best of these places for each query."""
+    return [places(scores[q], relevant[q])[0] for q in range(len(scores))]
 
 
 def recall_at(ranks, k):

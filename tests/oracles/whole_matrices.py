@@ -9,7 +9,8 @@ import numpy as np
 from benchmark.data.results import Ranks
 from benchmark.scoring import distribution_overlap, metrics
 from benchmark.scoring.distribution_overlap import BINS, Bootstrap, ScoreSummary, edges_of, shares
-from benchmark.scoring.relevance import Relevance, ranks_of
+from benchmark.scoring.ranking import ranks_of
+from benchmark.scoring.relevance import Relevance
 
 
 def by_query(direction: str, matrix_IC: np.ndarray) -> np.ndarray:

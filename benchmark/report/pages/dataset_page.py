@@ -8,9 +8,8 @@ from benchmark.boards.boards import MIN_TEST_QUERIES, RANKED_BY, Board
 from benchmark.contracts.datasets import SPLITS
 from benchmark.papers.printed_tables import title_of
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.pages import result_tables
+from benchmark.report.pages import filled, result_tables
 from benchmark.report.pages.examples import example_sections
-from benchmark.report.pages.templates import filled
 from benchmark.report.tables import Number, Table
 from benchmark.scoring import distribution_overlap
 from benchmark.season.parameters import Params

@@ -19,7 +19,7 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs, remove_others
 from benchmark.report.markdown import escaped, picture, pipe_table
-from benchmark.report.pages.templates import filled
+from benchmark.report.pages import filled
 from benchmark.season.parameters import Params
 
 UP = "../"  # from datasets/ to the folder of the report

@@ -24,8 +24,8 @@ from benchmark.boards.claim_ledger import (
 )
 from benchmark.papers.printed_tables import fidelity, papers
 from benchmark.report.markdown import inside, pipe_table
+from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import INDENT, level
-from benchmark.report.pages.templates import filled
 from benchmark.report.tables import DAGGER, Number, Table, signed
 
 AGAINST = "✕"  # beside the mark of an undecided test with a result against the paper
@@ -90,7 +90,7 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     best = [(season, leader, place) for season, _, leader, place in best if place == leader.fair]
     helpers = {"anchor": anchor, "difference": difference, "signed": signed}
     facts = {"numbers": numbers(rows), "papers": papers(), "Group": Group}
-    return filled("findings.md.j2", findings=told, best=best, **helpers, **facts)
+    return filled("readme_findings.md.j2", findings=told, best=best, **helpers, **facts)
 
 
 def numbers(rows: Sequence[LedgerRow]) -> dict:

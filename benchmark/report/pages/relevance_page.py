@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmark.boards.board_layers import BoardLayer
 from benchmark.boards.boards import Board
+from benchmark.report.pages import filled
 from benchmark.report.pages.claim_tables import statement
-from benchmark.report.pages.templates import filled
 from benchmark.report.tables import Number, Table, mean, signed
 from benchmark.scoring.metrics import METRICS, SUMMED_K
 

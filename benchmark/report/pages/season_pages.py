@@ -11,10 +11,9 @@ from benchmark.boards.boards import MIN_TEST_QUERIES, Board
 from benchmark.boards.claims import Verdict, leader
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
-from benchmark.report.pages import claim_tables, paper_tables, result_tables
+from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
 from benchmark.report.pages.dataset_page import dataset_page, few_queries, legend
 from benchmark.report.pages.relevance_page import relevance_page
-from benchmark.report.pages.templates import filled
 from benchmark.season.parameters import Params
 from benchmark.stats.significance import ALPHA
 from benchmark.stats.verdicts import Conclusion
@@ -79,7 +78,7 @@ def _readme(
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
         shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
     return filled(
-        "readme.md.j2",
+        "season.md.j2",
         params=params,
         shown=shown,
         boards=boards,

@@ -51,8 +51,6 @@ ARRAYS = {  # how their names begin, where a file has several
     "i2t": r".*i2t",
     "t2i": r".*t2i",
 }
-TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
-LONGEST_HEADER = 1 << 24  # bytes
 MOST = 1 << 27  # bytes of a text file, which takes ten times as much in memory
 NOWHERE = 10**9  # the rank of what was not found
 VALUE = 8  # bytes that a value of a table takes at most; of a text, its place
@@ -201,7 +199,7 @@ def found(ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]) -> np.
     if len(forms) > 1:  # images, which may bear the path of another machine
         tries.append(([PurePosixPath(x.replace("\\", "/")).name for x in ids], forms[2]))
     if is_named:  # as numbers, too, which lose zeros
-        tries.append((_numbers(ids), _numbers(forms[-1])))
+        tries.append(([*map(number_of, ids)], [*map(number_of, forms[-1])]))
     every = []
     for given, wanted in tries:
         if len(set(wanted)) == len(wanted) and len(set(given)) == len(set(ids)):
@@ -210,10 +208,10 @@ def found(ids: Sequence[str], where: str, forms: Sequence[Sequence[str]]) -> np.
     return max(every, key=lambda at: (at >= 0).sum())
 
 
-def _numbers(names: Sequence[str]) -> list[str]:
+def number_of(name: str) -> str:
     """COCO_val2014_000000123456 -> 123456; what does not end with digits stays."""
-    digits = (re.search(r"\d+$", name) for name in names)
-    return [str(int(x[0])) if x else name for x, name in zip(digits, names, strict=True)]
+    digits = re.search(r"\d+$", name)
+    return str(int(digits[0])) if digits else name
 
 
 # Names --------------------------------------------------------------------------------------------
@@ -246,29 +244,7 @@ def _odd(names: Sequence[str]) -> str | None:
 # Formats ------------------------------------------------------------------------------------------
 
 
-def _safetensors(path: Path, what: str) -> Rows:
-    """The format is a length, a header in JSON, and the bytes of the tensors."""
-    content = files.content(path)
-    length = int.from_bytes(content[:8], "little")
-    if length > min(LONGEST_HEADER, len(content) - 8):
-        raise ValueError("a header that is longer than the file")
-    header = files.parse_json(content[8 : 8 + length].decode(), path, "save it again")
-    content, tensors = content[8 + length :], {}
-    for name in header.keys() - {"__metadata__"}:
-        kind, shape = header[name]["dtype"], tuple(header[name]["shape"])
-        start, end = header[name]["data_offsets"]
-        if kind not in TENSORS:
-            raise ValueError(f"numbers of the kind {kind}")
-        if min((start, *shape)) < 0:
-            raise ValueError("a tensor that is not in the file")
-        flat = np.frombuffer(content[start:end], TENSORS[kind])
-        if kind == "BF16":  # the upper half of single precision
-            flat = (flat.astype("<u4") << 16).view("<f4")
-        tensors[name] = flat.reshape(shape)
-    return _chosen(path, tensors, what)
-
-
-def _pt(path: Path, what: str) -> Rows:
+def _tensors(path: Path, what: str) -> Rows:
     found = weight_files.read_tensors(path)
     tensors, arrays = found if isinstance(found, dict) else {"rows": found}, {}
     for name, tensor in tensors.items():
@@ -452,8 +428,8 @@ READERS = {
     ".parquet": _parquet,
     ".csv": _csv,
     ".tsv": _csv,
-    ".safetensors": _safetensors,
-    ".pt": _pt,
-    ".pth": _pt,
+    ".safetensors": _tensors,
+    ".pt": _tensors,
+    ".pth": _tensors,
     ".mat": lambda path, what: Rows(path, mat_files.matrix(path, "feats", "(F, N)").T),
 }
