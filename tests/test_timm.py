@@ -82,7 +82,7 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
     with refused("weights_dir", found="test_efficientnet.pth, test_efficientnet.safetensors"):
         timm_cnn.load(TINY, tmp_path)
     (tmp_path / "test_efficientnet.pth").unlink()
-    with refused("test_efficientnet.safetensors", "plain tensors", "others"):
+    with refused("test_efficientnet.safetensors", "plain tensors", "something else"):
         timm_cnn.load(TINY, tmp_path)
     torch.save(fewer, tmp_path / "test_efficientnett.pth")
     with refused("network", "a network of timm", "did you mean test_efficientnet?"):
