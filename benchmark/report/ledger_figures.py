@@ -7,6 +7,7 @@ difference, or denies one, the unit is its margin; a claim that denies one has a
 true.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -155,7 +156,7 @@ def ledger_line(row: LedgerRow, markers: dict[str, str], count: int) -> Line:
         shift = OFFSET * (number - (len(row.findings) - 1) / 2)
         found = finding_marks(finding, is_denied, markers[finding.place])
         marks += [replace(mark, shift=shift) for mark in found]
-    beside = row.needs.replace(" with ", "\nwith ") if row.group == Group.UNDECIDED else ""
+    beside = re.sub(" (with|or) ", r"\n\1 ", row.needs) if row.group == Group.UNDECIDED else ""
     low = LIMITS[0] if kind == "not_better" else -1
     return Line(
         label=row.claim.statement,
