@@ -6,8 +6,9 @@ import torch
 from oracles import ranking as naive
 from oracles import whole_matrices
 
+from benchmark.data.prepared_tables import has_sibling
 from benchmark.scoring import metrics
-from benchmark.scoring.ranking import RefusedError, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.ranking import RefusedError, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance
 from benchmark.train import selection
 

@@ -22,7 +22,7 @@ from benchmark.core.errors import entry
 from benchmark.core.files import read_object, sha256
 from benchmark.core.records import Costs, Record, write_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, has_sibling
 from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
@@ -47,7 +47,7 @@ from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
-from benchmark.scoring.ranking import Matrices, Tile, has_sibling, ranks_of, sentence_ranks
+from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance, layers_of
 from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params

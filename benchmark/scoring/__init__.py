@@ -4,7 +4,7 @@ Counting knows no torch. What other rooms need most is imported from here.
 """
 
 from benchmark.scoring.metrics import METRICS, VERSION, Metric, table_metrics
-from benchmark.scoring.ranking import CORRECT_IOU, RefusedError, has_sibling
+from benchmark.scoring.ranking import CORRECT_IOU, RefusedError
 
 __all__ = [
     "CORRECT_IOU",
@@ -12,6 +12,5 @@ __all__ = [
     "VERSION",
     "Metric",
     "RefusedError",
-    "has_sibling",
     "table_metrics",
 ]
