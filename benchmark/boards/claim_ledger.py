@@ -16,11 +16,10 @@ from typing import NamedTuple
 from pydantic import Field
 
 from benchmark.boards import flags
-from benchmark.core.errors import checked, corrected_by
+from benchmark.core.errors import Strict, checked, corrected_by
 from benchmark.core.files import read_object
 from benchmark.core.names import Name
 from benchmark.papers.printed_tables import Claim, papers
-from benchmark.season.parameters import Strict
 from benchmark.stats.verdicts import MOST_SEEDS, SHARES, Conclusion, Size, two_digits
 
 FILE = "claims.json"

@@ -5,11 +5,17 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 LONGEST = 200  # characters of a value or name in a message
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
+
+
+class Strict(BaseModel):
+    """What a file holds: an unknown key is an error, and nothing changes it afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class UserError(ValueError):

@@ -9,20 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
-from benchmark.core.errors import checked
+from benchmark.core.errors import Strict, checked
 from benchmark.core.files import json_text, read_object, write_text
 
 SCHEMA_VERSION = 2
 RECORD = "record.json"
 
 
-class Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Provenance(Frozen):
+class Provenance(Strict):
     """Where and when a training or a scoring ran, and what it cost."""
 
     git_commit: str
@@ -41,14 +36,14 @@ class Provenance(Frozen):
     peak_device_reserved_mib: float | None = None  # with what the allocator held back
 
 
-class Costs(Frozen):
+class Costs(Strict):
     """What a cell cost. A fusion has no training of its own, an external row neither."""
 
     training: Provenance | None = None
     scoring: Provenance
 
 
-class Record(Frozen):
+class Record(Strict):
     """One cell: identity, what it was fed, how it ended, its metrics, history and cost."""
 
     schema_version: int = SCHEMA_VERSION

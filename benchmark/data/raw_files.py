@@ -13,19 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import FOLDER, Card, Needed, RemoteFile
 from benchmark.core.command_line import ProgressBar
-from benchmark.core.errors import UserError, checked, entry, suggested
+from benchmark.core.errors import Strict, UserError, checked, entry, suggested
 from benchmark.core.files import is_file, json_text, read_json, read_yaml, sha256, write_json
 
 HASHED = Path(".scratch/hashed")  # checksums computed earlier on this machine; never committed
 SAMPLE = 30  # images that tell a release
 
 
-class Release(BaseModel, extra="forbid"):
+class Release(Strict):
     """One of several releases of the same dataset."""
 
     name: str
@@ -37,7 +37,7 @@ class Release(BaseModel, extra="forbid"):
         return f"release {self.name}" + (f": {self.departs}" if self.departs else "")
 
 
-class _Releases(BaseModel, extra="forbid"):
+class _Releases(Strict):
     releases: list[Release]
 
 

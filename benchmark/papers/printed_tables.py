@@ -26,13 +26,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from benchmark.core.errors import UserError, checked
+from benchmark.core.errors import Strict, UserError, checked
 from benchmark.core.files import read_yaml
 from benchmark.core.records import Record
 from benchmark.scoring import METRICS
 from benchmark.scoring.fusion import MIDDLE
 from benchmark.scoring.metrics import TIMES, Metric, rsum_terms
-from benchmark.season.parameters import Cell, Params, Strict
+from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import Preset, presets, shown
 
 FOLDER = Path(__file__).parent

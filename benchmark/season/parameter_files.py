@@ -13,10 +13,10 @@ from pathlib import Path
 
 import yaml
 
-from benchmark.core.errors import UserError, checked, corrected_by, suggested
+from benchmark.core.errors import Strict, UserError, checked, corrected_by, suggested
 from benchmark.core.files import is_file, read_yaml, sha256, write_text
 from benchmark.core.names import checked_name
-from benchmark.season.parameters import Brought, Params, Season, Strict
+from benchmark.season.parameters import Brought, Params, Season
 from benchmark.season.plugins import PACKAGE_ROOT, shown
 from benchmark.season.resolving import resolve
 

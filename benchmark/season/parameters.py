@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from benchmark.core.errors import Strict
 from benchmark.core.names import Name, PathInside
 
 Option = bool | int | float | str | None
@@ -38,10 +39,6 @@ def module_of(network: str) -> str:
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ImageEncoder(Strict):

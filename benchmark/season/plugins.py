@@ -21,10 +21,10 @@ from typing import Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from benchmark.contracts import HOME, methods
-from benchmark.core.errors import UserError, checked, suggested, unfit
+from benchmark.core.errors import Strict, UserError, checked, suggested, unfit
 from benchmark.core.files import read_yaml
 from benchmark.core.names import Name, checked_name
-from benchmark.season.parameters import CORRECTIONS, Cell, Correction, Option, Strict
+from benchmark.season.parameters import CORRECTIONS, Cell, Correction, Option
 
 PACKAGE_ROOT = HOME  # where methods/, datasets/ and seasons/ lie
 CONTRACTS = "benchmark.contracts"
