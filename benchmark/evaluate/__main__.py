@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     params = read_params(arguments.season, arguments.cell)
-    cell = entry({**params.cells, **params.fusions}, arguments.cell, "cell")
+    cell = entry(params.everything, arguments.cell, "cell")
     numerics.require(cell.numerics, cell.threads)
     evaluate_cell(params, cell)
 
@@ -97,8 +97,7 @@ def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
             cost=Costs(training=training.get("cost"), scoring=scoring),
         )
         write_record(folder, record)
-        name = f"{cell.dataset}-{cell.preset}-{cell.seed}"
-        checkpoints.tell(name, result.status, result.reason)
+        checkpoints.tell(cell.key, result.status, result.reason)
 
 
 def _result(
@@ -128,7 +127,7 @@ def _result(
 def _of_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
     """Scored by one model."""
     result = _streamed([on_split], cell, data)
-    if on_split.takes.caption_similarity and "i2t" in data.card["ways"]:
+    if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
             scores = replace(result.scores, ranks=result.scores.ranks | {"s2s": ranks})
@@ -174,11 +173,10 @@ def _relevance(data: Prepared) -> Relevance:
 def _evaluated(tiles: Iterable[Tile], data: Prepared) -> Evaluation:
     """With what is kept of every cell that scores images with captions. S in resamples is among
     it, too, so that a file of an earlier version is written again to the byte."""
-    split, card = data.split(SPLIT), data.card
+    split, ways = data.split(SPLIT), data.card["ways"]
     similarity = figure_samples.similarity(len(split.group_of_image), split.image_of_caption)
-    found = evaluation.of_retrieval(
-        tiles, _relevance(data), card["ways"], [similarity.add], layers_of(data)
-    )
+    lookers, layers = [similarity.add], layers_of(data)
+    found = evaluation.of_retrieval(tiles, _relevance(data), ways, lookers, layers)
     samples = {
         "similarity": similarity.scores.astype(np.float32),
         "overlap_replicates": found.scores.replicates.astype(np.float32),
@@ -218,10 +216,8 @@ def _corrected(
         of = model_on_split(trained, data, "val", device)
         on_val.append(model_scores.encoded(of.model, of.inputs, of.parts))
         if how != "dual_softmax":
-            rng, of = (
-                np.random.default_rng(cell.seed),
-                model_on_split(trained, data, "train", device),
-            )
+            rng = np.random.default_rng(cell.seed)
+            of = model_on_split(trained, data, "train", device)
             sizes = len(of.inputs.images), len(of.inputs.owners)
             drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
             banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), of.parts))

@@ -60,16 +60,16 @@ class Curves:
 @torch.inference_mode()
 def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
     """Correlations, maps, the worth of words and attention, each where the model has it."""
-    model, inputs = on_split.model, on_split.inputs
-    rows = first_captions(inputs.image_of_caption.cpu().numpy())[:ITEMS]
+    model, inputs, takes = on_split.model, on_split.inputs, on_split.trained.takes
+    firsts = first_captions(inputs.owners)
+    rows = firsts[:ITEMS]
     features = inputs.images_at(slice(0, len(rows)))
     images = model.encode_images(features)
     captions = model.encode_captions(inputs.captions_at(torch.from_numpy(rows)))
     vectors = {"correlation_before": features, "correlation_after": images[0]}
     arrays = {key: correlation(x) for key, x in vectors.items() if _is_vector(_pooled(x))}
     # A model with one named score per tensor of its encodings matches in spaces of these names.
-    names = on_split.takes.scores
-    names = names if len(names) == len(images) == len(captions) else ("joint",)
+    names = takes.scores if len(takes.scores) == len(images) == len(captions) else ("joint",)
     for name, x, y in zip(names, images, captions, strict=False):
         if x.shape == y.shape and _is_vector(x) and _is_vector(y):
             points = torch.cat([x, y]).double().cpu().numpy()
@@ -79,8 +79,7 @@ def of_model(on_split: ModelOnSplit) -> dict[str, np.ndarray]:
         told = evenly(len(on_split.texts), WORD_CAPTIONS)
         drops = _padded([_drops(on_split, int(row)) for row in told])
         arrays |= {"words_captions": told.astype(np.int32), "words_drop": drops}
-    if on_split.vocabulary and on_split.takes.attention and on_split.grid_positions is not None:
-        firsts = first_captions(on_split.inputs.owners)
+    if on_split.vocabulary and takes.attention and on_split.grid_positions is not None:
         told = firsts[evenly(len(firsts), ATTENTION_CAPTIONS)]
         weights = _padded([_grid_attention(on_split, int(row)) for row in told])
         arrays |= {"attention_captions": told.astype(np.int32), "attention": weights}

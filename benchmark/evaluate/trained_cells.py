@@ -65,10 +65,6 @@ class ModelOnSplit:
     def parts(self) -> tuple[str, ...]:
         return self.trained.parts
 
-    @property
-    def takes(self) -> Inputs:
-        return self.trained.takes
-
     def again(self) -> nn.Module:
         """Another model with the same weights."""
         return self.trained.model(self.inputs.device)

@@ -28,8 +28,9 @@ def in_float32(function: Callable) -> Callable:
 
     @wraps(function)
     def computed(*arguments):
-        widened = tuple(_widened(x) for x in arguments)
-        device = _device_type(widened)
+        widened = _widened(arguments)
+        tensors = (x[0] if isinstance(x, tuple) else x for x in widened)
+        device = next(x.device.type for x in tensors if isinstance(x, Tensor))
         if not torch.amp.is_autocast_available(device):  # as on "meta"
             return function(*widened)
         with torch.autocast(device, enabled=False):
@@ -44,8 +45,3 @@ def _widened(argument):
         return tuple(_widened(x) for x in argument)
     is_number = isinstance(argument, Tensor) and argument.is_floating_point()
     return wide(argument) if is_number else argument
-
-
-def _device_type(arguments: tuple) -> str:
-    tensors = (x[0] if isinstance(x, tuple) else x for x in arguments)
-    return next(x.device.type for x in tensors if isinstance(x, Tensor))

@@ -93,7 +93,7 @@ def identity_of(cell: Cell) -> dict:
     UserError for features of other tables or with changed files."""
     prepared = prepared_tables.read(cell.dataset).sha256
     features = {}
-    for folder in filter(None, (cell.images, cell.texts, cell.words)):
+    for folder in cell.features:
         card = Path(folder, "card.json")
         if read_object(card).get("prepared_sha256") != prepared:
             expected = "features of the present data/prepared"
