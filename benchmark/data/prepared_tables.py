@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.contracts.datasets import SPLITS, Layer
+from benchmark.contracts.datasets import Layer
 from benchmark.core.errors import UserError
 from benchmark.core.files import (
     is_file,
@@ -46,6 +46,7 @@ class Split:
     image_of_caption: np.ndarray  # (C,) int64, in [0, I): index into image_rows
     group_of_image: np.ndarray  # (I,) int64, numbered from 0 by first appearance
     region_rows: np.ndarray  # (N,) int64, rows of Prepared.regions, in their order
+    image_of_region: np.ndarray  # (N,) int64, in [0, I)
 
     @property
     def group_of_caption(self) -> np.ndarray:
@@ -83,14 +84,13 @@ class Prepared:
         return self.images[self.images["split"] != "unused"]
 
     def split(self, name: str) -> Split:
-        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images. Raises
-        ValueError for any other name."""
-        if name not in SPLITS:
-            raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
+        """The rows of the split `name`, one of contracts.datasets.SPLITS; it may have no images."""
         image_rows = np.flatnonzero(self.images["split"] == name)
         caption_rows = np.flatnonzero(self.captions["split"] == name)
         owners = self.captions["image_id"].iloc[caption_rows]
         split_ids = pd.Index(self.images["image_id"].iloc[image_rows])
+        image_of_region = split_ids.get_indexer(self.regions["image_id"])
+        region_rows = np.flatnonzero(image_of_region >= 0)
         image_of_caption = split_ids.get_indexer(owners).astype(np.int64)
         assert (image_of_caption >= 0).all(), f"{self.folder}: a caption without its image"
         groups = self.images["group"].iloc[image_rows]
@@ -99,7 +99,8 @@ class Prepared:
             caption_rows=caption_rows,
             image_of_caption=image_of_caption,
             group_of_image=pd.factorize(groups)[0].astype(np.int64),
-            region_rows=np.flatnonzero(self.regions["image_id"].isin(split_ids)),
+            region_rows=region_rows,
+            image_of_region=image_of_region[region_rows].astype(np.int64),
         )
 
 
@@ -134,10 +135,9 @@ def read_queries(dataset: str) -> dict[str, np.ndarray]:
 def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I)."""
     split = data.split("test")
-    images = pd.Index(data.images["image_id"].iloc[split.image_rows])
-    owner, regions = split.image_of_caption, data.regions["image_id"].iloc[split.region_rows]
-    of = {"i2t": np.arange(len(images)), "t2i": owner, "s2s": owner[has_sibling(owner)]}
-    return of | {"p2r": images.get_indexer(regions)}
+    images, owner = np.arange(len(split.image_rows)), split.image_of_caption
+    siblings = owner[has_sibling(owner)]
+    return {"i2t": images, "t2i": owner, "s2s": siblings, "p2r": split.image_of_region}
 
 
 def has_sibling(owner_C: np.ndarray) -> np.ndarray:

@@ -174,9 +174,8 @@ class SplitInputs:
         """The first `count` images with their captions; None: all."""
         if count is None or count >= len(self.images):
             return self
-        return self.chosen(
-            torch.arange(count), (self.image_of_caption < count).nonzero()[:, 0].cpu()
-        )
+        captions = (self.image_of_caption < count).nonzero()[:, 0].cpu()
+        return self.chosen(torch.arange(count), captions)
 
 
 def vocabulary_for(data: Prepared, cell: Cell, takes: Inputs) -> Vocabulary | Dictionary | None:
@@ -385,10 +384,8 @@ def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -
         do = f"delete {features} and run `dvc repro` again"
         raise UserError(f"{features}/card.json", expected, "features of other phrases", do)
     used, rows = data.used_images["image_id"].tolist(), consecutive(split.image_rows)
-    image_ids = pd.Index(data.images["image_id"].iloc[split.image_rows])
-    image_of_phrase = image_ids.get_indexer(regions["image_id"]).astype(np.int64)
     boxes_IP4 = read_array(features, "boxes", cell.dataset, used)[rows]
-    ious = proposal_ious(boxes_IP4, image_of_phrase, regions[CORNERS].to_numpy(np.float32))
+    ious = proposal_ious(boxes_IP4, split.image_of_region, regions[CORNERS].to_numpy(np.float32))
     truths = np.load(features / "truths.npy", mmap_mode="c", allow_pickle=False)
     vector_of_phrase, distinct = pd.factorize(data.regions["phrase"])
     arrays = {
@@ -396,7 +393,7 @@ def phrase_inputs(data: Prepared, cell: Cell, name: str, device: torch.device) -
         "truths": truths[split.region_rows],
         "boxes": boxes_IP4,
         "ious": ious,
-        "image_of_phrase": image_of_phrase,
+        "image_of_phrase": split.image_of_region,
         "chain_of_phrase": pd.factorize(regions["chain"])[0].astype(np.int64),
         "vectors": read_array(Path(cell.texts), "phrase", cell.dataset, distinct.tolist()),
         "vector_of_phrase": vector_of_phrase[split.region_rows].astype(np.int64),
