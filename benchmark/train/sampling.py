@@ -16,18 +16,13 @@ def batches(
     """One epoch: every caption is drawn once, in random order, `batch_size` at a time. With
     captions_per_image > 1 each is followed by others of its image, so that there are
     captions_per_image rows per draw (two-branch paper, neighbourhood sampling); the only caption of
-    an image is repeated. The last batch may be smaller; one of a single drawn caption is dropped,
-    as it has no negative."""
+    an image is repeated."""
     by_image = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first = np.cumsum(count) - count
     position = np.empty_like(by_image)  # of a caption among those of its image
     position[by_image] = np.arange(len(by_image)) - first[image_of_caption[by_image]]
-    order = rng.permutation(len(image_of_caption))
-    for start in range(0, len(order), batch_size):
-        drawn = order[start : start + batch_size]
-        if len(drawn) < 2:
-            continue
+    for drawn in _cut(rng.permutation(len(image_of_caption)), batch_size):
         if captions_per_image == 1:
             yield drawn
             continue
@@ -45,16 +40,18 @@ def batches(
 def image_batches(
     image_of_caption: np.ndarray, batch_size: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """One epoch: every image is drawn once, in random order, with one of its captions. The last
-    batch may be smaller; one of a single image is dropped, as it has no negative."""
+    """One epoch: every image is drawn once, in random order, with one of its captions."""
     order = np.argsort(image_of_caption, kind="stable")
     count = np.bincount(image_of_caption)
     first, images = np.cumsum(count) - count, rng.permutation(np.flatnonzero(count))
-    rows = order[first[images] + rng.integers(0, count[images])]
-    for start in range(0, len(rows), batch_size):
-        drawn = rows[start : start + batch_size]
-        if len(drawn) > 1:
-            yield drawn
+    return _cut(order[first[images] + rng.integers(0, count[images])], batch_size)
+
+
+def _cut(drawn: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Batches of `size`. The last one may be smaller; one of a single row is dropped, as it has no
+    negative."""
+    pieces = (drawn[start : start + size] for start in range(0, len(drawn), size))
+    return (piece for piece in pieces if len(piece) > 1)
 
 
 def cluster(features_IF: np.ndarray, count: int, seed: int) -> np.ndarray:
