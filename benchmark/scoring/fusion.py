@@ -57,10 +57,10 @@ class Areas:
 
     def __init__(self, scores: int, relevance: Relevance) -> None:
         self.relevance = relevance
-        names = ["i2t", "t2i"]
+        sizes = {"i2t": len(relevance.group_of_image), "t2i": len(relevance.group_of_caption)}
         if relevance.fold_of_image is not None:
-            names += ["i2t_fold", "t2i_fold"]
-        self.areas = {name: np.zeros((scores, relevance.queries(name))) for name in names}
+            sizes |= {f"{way}_fold": queries for way, queries in sizes.items()}
+        self.areas = {name: np.zeros((scores, queries)) for name, queries in sizes.items()}
 
     def add(self, number: int, tile: Tile) -> None:
         """A tile of score `number`."""
@@ -68,11 +68,9 @@ class Areas:
         queries = {"i2t": tile.rows, "t2i": tile.columns}
         for name, area_SQ in self.areas.items():
             way = name.removesuffix("_fold")
-            counted = (
-                positive
-                if name == way
-                else positive * self.relevance.in_fold(tile.rows, tile.columns)
-            )
+            counted = positive
+            if name != way:
+                counted = positive * self.relevance.in_fold(tile.rows, tile.columns)
             area_SQ[number, queries[way]] += counted.sum(1 if way == "i2t" else 0)
 
     def weights(self) -> dict[str, np.ndarray]:
@@ -99,10 +97,9 @@ def fused(
     within folds. A score gets more weight the more steeply it falls over the query's items."""
     by_name = {}
     for name, weight_SQ in weights.items():
-        is_of_images = name.startswith("i2t")
+        at = (rows, None) if name.startswith("i2t") else columns
         sum_rc = np.zeros_like(scores[0])
         for score_rc, weight_Q in zip(scores, weight_SQ, strict=True):
-            weight = weight_Q[rows if is_of_images else columns].astype(score_rc.dtype)
-            sum_rc += (weight[:, None] if is_of_images else weight[None, :]) * score_rc
+            sum_rc += weight_Q[at].astype(score_rc.dtype) * score_rc
         by_name[name] = sum_rc
     return by_name

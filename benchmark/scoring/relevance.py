@@ -57,11 +57,6 @@ class Relevance:
         """The fold of each query by direction."""
         return {"i2t": self.fold_of_image, "t2i": self.fold_of_caption}
 
-    def queries(self, direction: str) -> int:
-        """Number of queries of `i2t`, `t2i`, or of these within folds."""
-        is_of_images = direction.startswith("i2t")
-        return len(self.group_of_image if is_of_images else self.group_of_caption)
-
     def in_fold(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether these images and captions are of one fold, (r, c) bool."""
         return np.equal.outer(self.fold_of_image[rows], self.fold_of_caption[columns])
