@@ -42,9 +42,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
 
 def structure(network: str, size: int) -> Network:
     """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
-    wrapped = _wrapped(network, _model(network))
-    wrapped.pooled_mean, wrapped.pooled_deviation = torch.zeros(size), torch.ones(size)
-    return wrapped
+    return _wrapped(network, _model(network), size)
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
@@ -72,7 +70,7 @@ def _model(network: str) -> nn.Module:
     return timm.create_model(name, pretrained=False)
 
 
-def _wrapped(network: str, model: nn.Module) -> Network:
+def _wrapped(network: str, model: nn.Module, size: int = 1) -> Network:
     model.reset_classifier(0)
     model.forward = model.forward_features
     facts = model.pretrained_cfg
@@ -81,7 +79,7 @@ def _wrapped(network: str, model: nn.Module) -> Network:
     if len(shape) != 4 or shape[1] != model.num_features:
         do = "choose a convolutional network"
         raise UserError(f"network {network}", "a feature map (B, F, h, w)", shape, do)
-    wrapped = Network(model, None)
+    wrapped = Network(model, None, size)
     for name in ("mean", "std"):
         setattr(wrapped, name, torch.tensor(facts[name]).view(1, 3, 1, 1))
     return wrapped

@@ -40,11 +40,11 @@ class Network(nn.Module):
     pictures, else 0 and 1.
     """
 
-    def __init__(self, trunk: nn.Module, head: nn.Module | None) -> None:
+    def __init__(self, trunk: nn.Module, head: nn.Module | None, size: int = 1) -> None:
         super().__init__()
         self.trunk, self.head = trunk, head
-        self.register_buffer("pooled_mean", torch.zeros(1))
-        self.register_buffer("pooled_deviation", torch.ones(1))
+        self.register_buffer("pooled_mean", torch.zeros(size))
+        self.register_buffer("pooled_deviation", torch.ones(size))
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1))
 
@@ -89,9 +89,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
 
 def structure(network: str, size: int) -> Network:
     """The network without its weights, for a checkpoint to fill; `size` is its pooled size."""
-    model = Network(*_parts(network, models.get_model(network, weights=None)))
-    model.pooled_mean, model.pooled_deviation = torch.zeros(size), torch.ones(size)
-    return model
+    return Network(*_parts(network, models.get_model(network, weights=None)), size)
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
