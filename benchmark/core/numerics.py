@@ -101,9 +101,8 @@ def _settings(wanted: Numerics) -> dict[str, str]:
 
 
 _CURRENT = _wanted()  # before `pin`, which cannot reach what is loaded
-if {"numpy", "torch"} & sys.modules.keys() and not _settings(
-    _CURRENT
-).items() <= os.environ.items():
+_IS_SET = _settings(_CURRENT).items() <= os.environ.items()
+if {"numpy", "torch"} & sys.modules.keys() and not _IS_SET:
     _CURRENT = Numerics(UNPINNED, _CURRENT.threads)
 
 

@@ -59,10 +59,8 @@ def encode(
     """
     size = 2 * settings.hidden
     if settings.size not in (None, size):
-        expected = f"{size}, two directions of `hidden` units"
-        raise UserError(
-            "bilstm_max: size", expected, settings.size, "leave it out, or set `hidden`"
-        )
+        expected, do = f"{size}, two directions of `hidden` units", "leave it out, or set `hidden`"
+        raise UserError("bilstm_max: size", expected, settings.size, do)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         encoder = Encoder(words.vectors.shape[1], settings.hidden).eval()

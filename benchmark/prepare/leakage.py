@@ -148,9 +148,8 @@ def twins(images: pd.DataFrame, captions: pd.DataFrame, pictures: Sequence[Pictu
     near = near_pairs([*range(len(shown))], shown)[["first", "second"]].to_numpy()
     near = near[group[near[:, 0]] != group[near[:, 1]]]
     contents = pd.DataFrame({"content": [p.sha256 for p in shown], "group": group})
-    is_twin = (contents.groupby("content")["group"].transform("nunique") > 1).to_numpy(
-        bool, copy=True
-    )
+    groups_of = contents.groupby("content")["group"].transform("nunique")
+    is_twin = (groups_of > 1).to_numpy(bool, copy=True)
     is_twin[np.unique(near)] = True
     texts = captions[captions["split"] == "test"]
     words = texts["text"].map(lambda text: " ".join(tokenise(text)) or normalize("NFC", text))
