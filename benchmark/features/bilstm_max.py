@@ -23,7 +23,6 @@ from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
-from benchmark.core.files import sha256
 from benchmark.data.feature_folders import FRAME, Words
 from benchmark.data.vocabularies import tokenise
 from benchmark.features import weight_files
@@ -66,9 +65,8 @@ def encode(
         encoder = Encoder(words.vectors.shape[1], settings.hidden).eval()
     origin = {"weights": "random weights", "seed": SEED}
     if settings.weights is not None:
-        path = Path(settings.weights)
-        weight_files.fill(encoder, path)
-        origin = {"weights": path.name, "sha256": sha256(path)}
+        of_file = weight_files.fill(encoder, Path(settings.weights))
+        origin = {"weights": of_file["file"], "sha256": of_file["sha256"]}
     tokens = [tokenise(text) for text in captions]
     # Ids of the known words of each caption, between <s> and </s> if these have vectors.
     begin, end = (words.ids([mark]) for mark in FRAME)

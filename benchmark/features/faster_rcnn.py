@@ -21,7 +21,6 @@ from torchvision.models.detection.image_list import ImageList
 from torchvision.models.detection.transform import resize_boxes
 from torchvision.transforms.functional import to_tensor
 
-from benchmark.core.files import sha256
 from benchmark.features import weight_files
 
 # Images of one padded size in a batch. A CPU gains nothing from it, and one by one the features of
@@ -39,8 +38,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
     """
     path = weight_files.locate(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
     detector = get_model(network, weights=None, weights_backbone=None)
-    weight_files.fill(detector, path)
-    return detector.eval(), {"file": path.name, "sha256": sha256(path)}
+    origin = weight_files.fill(detector, path)
+    return detector.eval(), origin
 
 
 def whereabouts(network: str, weights_dir: Path | None) -> str:
@@ -78,8 +77,7 @@ class View:
 
         If fewer things are detected, the first proposals follow, and then the whole image.
         """
-        heads = self.detector.roi_heads
-        detected, _ = heads(self.maps, [self.proposals], [self.resized])
+        detected, _ = self.detector.roi_heads(self.maps, [self.proposals], [self.resized])
         height, width = self.resized
         whole = self.proposals.new_tensor([[0, 0, width, height]]).expand(count, 4)
         boxes = torch.cat([detected[0]["boxes"], self.proposals, whole])[:count]

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import sha256
 from benchmark.features import weight_files
 from benchmark.features.torchvision_cnn import Network
 
@@ -36,8 +35,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
         is_lite = "_conv_stem.weight" in state and len(state) == len(names)
         return dict(zip(names, state.values(), strict=True)) if is_lite else state
 
-    weight_files.fill(model, path, CLASSIFIERS, renamed)
-    return _wrapped(network, model).eval(), {"file": path.name, "sha256": sha256(path)}
+    origin = weight_files.fill(model, path, CLASSIFIERS, renamed)
+    return _wrapped(network, model).eval(), origin
 
 
 def structure(network: str, size: int) -> Network:

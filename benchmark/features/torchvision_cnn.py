@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torchvision import models
 from torchvision.ops import StochasticDepth
 
-from benchmark.core.files import sha256
 from benchmark.features import weight_files
 
 WHICH = "IMAGENET1K_V1"  # of torchvision's weights
@@ -82,9 +81,8 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     """
     path = weight_files.locate(weight_files.url_of(network, NETWORKS, WHICH), weights_dir)
     model = models.get_model(network, weights=None)
-    weight_files.fill(model, path, optional=("classifier.", "fc."))  # the classifier is not needed
-    wrapped = Network(*_parts(network, model)).eval()
-    return wrapped, {"file": path.name, "sha256": sha256(path)}
+    origin = weight_files.fill(model, path, optional=("classifier.", "fc."))  # what is not needed
+    return Network(*_parts(network, model)).eval(), origin
 
 
 def structure(network: str, size: int) -> Network:

@@ -15,9 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from benchmark.core.errors import UserError, suggested
-from benchmark.core.files import allowance, opened, readable, too_large
+from benchmark.core.files import allowance, opened, readable, sha256, too_large
 
 LARGEST = 1 << 36  # bytes of weights
+SAVE_STATE = "save it with torch.save(model.state_dict(), path)"
 NAME_FOLDER = "name the folder of the weights with: rematch season NAME --weights-dir DIR"
 
 
@@ -66,13 +67,12 @@ def whereabouts(url: str, weights_dir: Path | None) -> str:
 
 def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
     """The tensor that torch saved, or the tensors by name. Raises UserError for anything else."""
-    expected = "plain tensors"
-    do = "save it with torch.save(model.state_dict(), path)"
     if path.suffix == ".safetensors":
         expected = "a .safetensors file of plain tensors"
         with readable(path.name, expected, "get it again"), opened(path):
             return load_file(path)
-    with readable(path.name, expected, do), opened(path) as file, warnings.catch_warnings():
+    expected = "plain tensors"
+    with readable(path.name, expected, SAVE_STATE), opened(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the old format before it refuses it
         if zipfile.is_zipfile(file):  # torch compresses nothing: what unpacks to more is a bomb
             unpacked = sum(info.file_size for info in zipfile.ZipFile(file).infolist())
@@ -88,7 +88,7 @@ def read_tensors(path: Path) -> Tensor | dict[str, Tensor]:
         isinstance(name, str) and isinstance(value, Tensor) for name, value in found.items()
     )
     if not is_named and not isinstance(found, Tensor):
-        raise UserError(path.name, expected, "other objects", do)
+        raise UserError(path.name, expected, "other objects", SAVE_STATE)
     return found
 
 
@@ -99,8 +99,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
     """
     state = read_tensors(path)
     if isinstance(state, Tensor):
-        do = "save it with torch.save(model.state_dict(), path)"
-        raise UserError(path.name, "tensors by name", "one tensor", do)
+        raise UserError(path.name, "tensors by name", "one tensor", SAVE_STATE)
     for name, value in state.items():
         if not value.isfinite().all():
             where = f"{path.name}: {name}"
@@ -110,8 +109,9 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 def fill(
     model: nn.Module, path: Path, optional: tuple[str, ...] = (), renamed: Callable = dict
-) -> None:
-    """Load the state dict at `path` into `model`, with the names that `renamed` gives it.
+) -> dict[str, str]:
+    """Load the state dict at `path` into `model`, with the names that `renamed` gives it; the name
+    and the sha256 of the file.
 
     Tensors whose names start with one of `optional` may be missing. Raises UserError for weights
     of another network, and as `read_state`.
@@ -128,3 +128,4 @@ def fill(
         found = f"those of another network ({difference})"
         do = "get the file of this network, or choose another `network`"
         raise UserError(path.name, "the weights of this network", found, do)
+    return {"file": path.name, "sha256": sha256(path)}
