@@ -32,14 +32,14 @@ def card_of(feature_set: Any, ids: Sequence[str], data: Prepared) -> dict:
     ).model_dump()
     if settings.get("weights"):  # wherever the folder of weights lies on this machine
         settings["weights"] = Path(settings["weights"]).name
-    return {
-        "dataset": feature_set.dataset,
-        "encoder": Path(feature_set.folder).name,
-        "settings": settings,
-        "items": len(ids),
-        "items_sha256": sha256_of_items(ids),
-        "prepared_sha256": data.sha256,
-    }
+    facts = _items(Path(feature_set.folder), feature_set.dataset, ids)
+    return facts | {"settings": settings, "prepared_sha256": data.sha256}
+
+
+def _items(folder: Path, dataset: str, ids: Sequence[str]) -> dict:
+    """What a card says of the items that a folder has features of."""
+    facts = {"dataset": dataset, "encoder": folder.name}
+    return facts | {"items": len(ids), "items_sha256": sha256_of_items(ids)}
 
 
 def write_card(folder: Path, card: dict) -> None:
@@ -93,13 +93,7 @@ def read_array(folder: Path, name: str, dataset: str, ids: Sequence[str]) -> np.
     other items, and when the file is not such an array.
     """
     card = files.read_object(folder / "card.json")
-    wanted = {
-        "dataset": dataset,
-        "encoder": folder.name,
-        "items": len(ids),
-        "items_sha256": sha256_of_items(ids),
-    }
-    for key, value in wanted.items():
+    for key, value in _items(folder, dataset, ids).items():
         if card.get(key) != value:
             found = f"{key} {card.get(key)!r}"
             raise UserError(folder / "card.json", f"{key} {value!r}", found, ENCODE_AGAIN)
@@ -133,8 +127,7 @@ class Words:
 
     def ids(self, tokens: Iterable[str]) -> np.ndarray:
         """The row of each token that has a vector, in order; other tokens are left out."""
-        numbers = (self._number.get(token) for token in tokens)
-        return np.array([v for v in numbers if v is not None], dtype=np.int64)
+        return np.array([self._number[x] for x in tokens if x in self._number], dtype=np.int64)
 
     def rows(self, tokens: Iterable[str]) -> np.ndarray:
         """The vector of each token that has one, (n, E), in order."""
