@@ -113,8 +113,7 @@ def readable(where: object, expected: str, do: str) -> Iterator[None]:
         raise
     except DAMAGED as error:
         text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
-        is_missing = isinstance(error, FileNotFoundError)
-        found = "nothing" if is_missing else f"something else ({text})"
+        found = "nothing" if isinstance(error, FileNotFoundError) else f"something else ({text})"
         raise UserError(where, expected, found, do) from error
 
 
@@ -348,8 +347,7 @@ def write_json(path: Path, data: object) -> None:
 
 def json_text(data: object) -> str:
     """`data` as JSON with sorted keys and no NaN: equal data gives equal bytes."""
-    text = json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
-    return text + "\n"
+    return json.dumps(data, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 # Space ------------------------------------------------------------------------------------------

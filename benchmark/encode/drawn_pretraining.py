@@ -49,8 +49,7 @@ def pretrained() -> Network:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     bar = ProgressBar(total=steps, unit="batch", desc="pretrain drawn_cnn")
     for _ in range(EPOCHS):
-        order = torch.randperm(len(pixels))
-        for rows in order.split(BATCH)[: len(pixels) // BATCH]:
+        for rows in torch.randperm(len(pixels)).split(BATCH)[: len(pixels) // BATCH]:
             logits = head(model(pixels[rows].float() / 255)[0]).split(classes, 1)
             loss = sum(F.cross_entropy(x, y) for x, y in zip(logits, labels[rows].T, strict=True))
             optimiser.zero_grad(set_to_none=True)

@@ -249,8 +249,7 @@ def _of_localisation(trained: TrainedCell, data: Prepared, device: torch.device)
     """Phrases, scored with the proposals of their images."""
     inputs = phrase_inputs(data, trained.cell, SPLIT, device)
     started = now(device)
-    model = trained.model(device)
-    matrix = model_scores.score_proposals(model, inputs)
+    matrix = model_scores.score_proposals(trained.model(device), inputs)
     seconds = {"per_pair": (now(device) - started) / matrix.numel()}
     score_checks.check_localisation(trained.model(device), inputs, matrix)
     scores_NP, ious_NP = matrix.numpy(), inputs.ious.numpy()
@@ -274,8 +273,7 @@ def _of_weighted(members: list[TrainedCell], data: Prepared, device: torch.devic
         rsums[alpha] = metrics.retrieval_metrics({"i2t": i2t, "t2i": t2i})["rsum"]
     alpha = max(fusion.ALPHAS, key=rsums.__getitem__)  # the smallest of equals
     *test, seconds = _two_distances(members, data, SPLIT, device)  # choosing costs nothing
-    tiles = Matrices(i2t=fusion.weighted(*test, alpha))
-    found = _evaluated(tiles, data)
+    found = _evaluated(Matrices(i2t=fusion.weighted(*test, alpha)), data)
     return replace(found, metrics=found.metrics | {"alpha": alpha}, seconds=seconds)
 
 

@@ -24,8 +24,7 @@ COMPONENTS = 50  # principal components that t-SNE starts from
 
 def similarity(images: int, image_of_caption_C: np.ndarray) -> Picked:
     """The scores of the first images with their first captions."""
-    firsts = first_captions(image_of_caption_C)[:ITEMS]
-    return Picked(np.arange(min(images, ITEMS)), firsts)
+    return Picked(np.arange(min(images, ITEMS)), first_captions(image_of_caption_C)[:ITEMS])
 
 
 class Curves:

@@ -55,9 +55,8 @@ class Picture:
 
 def measure(files: list[str], open_picture: OpenPicture, title: str) -> list[Picture]:
     """The facts of all pictures, in order. Raises UserError if one cannot be decoded."""
-    decode = partial(_decoded, open_picture)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding and hashing release the GIL
-        decoded = pool.map(decode, files)
+        decoded = pool.map(partial(_decoded, open_picture), files)
         results = list(ProgressBar(decoded, total=len(files), desc=f"checking {title}"))
     bad = [pair for pair in zip(files, results, strict=True) if isinstance(pair[1], UserError)]
     if bad:

@@ -107,8 +107,7 @@ def _captions(path: Path) -> list[str]:
             where = f"{_short(path)}:{number}"
             raise UserError(where, "a caption without tabs", f"{line!r:.80}", AGAIN)
     if not captions or len(captions) % EACH:
-        found = f"{len(captions)} lines"
-        raise UserError(_short(path), f"{EACH} lines per image", found, AGAIN)
+        raise UserError(_short(path), f"{EACH} lines per image", f"{len(captions)} lines", AGAIN)
     return captions
 
 

@@ -95,8 +95,7 @@ class Corrected:
     def _scores(self, name: str, tile: Tile) -> np.ndarray:
         scores, way, given = tile.of("i2t").astype(np.float64), name[:3], self.parameters[name]
         queries, items, scores_QG = of_direction(way, tile, scores)
-        bias_G = self.hubs[way].bias(items, given)
-        found = scores_QG - bias_G
+        found = scores_QG - self.hubs[way].bias(items, given)
         if self.how == "dual_softmax":
             found = scores_QG * np.exp(given["beta"] * found)
         if self.how == "qb_norm":

@@ -173,9 +173,7 @@ DISTANCE = "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, 
 MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
 
 RANK_METRICS = (  # compute(ranks)
-    _recall(1),
-    _recall(5),
-    _recall(10),
+    *map(_recall, SUMMED_K),
     Metric("medr", "MedR", MEDIAN, lambda of: int(np.median(of.best)) + 1, decimals=0, **RANK),
     Metric("meanr", "MeanR", MEAN, lambda of: float(of.best.mean()) + 1, in_tables=False, **RANK),
 )

@@ -144,8 +144,7 @@ def score_proposals(model: Matcher, inputs: PhraseInputs) -> Tensor:
     for image, rows in zip(images.tolist(), order.split(counts.tolist()), strict=True):
         phrases = model.encode_captions(inputs.phrases_at(inputs.vector_of_phrase[rows]))
         regions = model.encode_images(inputs.proposals_of(image)[proposals.to(inputs.device)])
-        of_image = model.similarity(regions, phrases).float().T.cpu()
-        scores[rows[:, None], proposals] = of_image
+        scores[rows[:, None], proposals] = model.similarity(regions, phrases).float().T.cpu()
     return scores
 
 

@@ -58,8 +58,7 @@ def train_cell(params: Params, cell: Cell) -> None:
             with chdir("."):  # back, wherever the method went
                 checkpoint, progress, notes = _trained(cell, identity, scratch, device)
         except OF_A_METHOD as error:
-            ended = checkpoints.outcome(error, cell.folder)
-            checkpoint = Checkpoint(identity=identity, **ended)
+            checkpoint = Checkpoint(identity=identity, **checkpoints.outcome(error, cell.folder))
         checkpoints.save(Path(cell.checkpoint), checkpoint)
         cost = provenance(device, {"training": progress.seconds}, cell.precision)
         history = {"history": columns_of(progress.history), "cost": cost.model_dump(mode="json")}

@@ -166,8 +166,7 @@ class Run:
 
     def _weights(self) -> dict[str, Tensor]:
         """A copy on the host, beside a device that holds them once."""
-        state = self.model.state_dict()
-        return {k: v.detach().to("cpu", copy=True) for k, v in state.items()}
+        return {k: v.detach().to("cpu", copy=True) for k, v in self.model.state_dict().items()}
 
     def _save(self) -> None:
         """The best weights first, and only when they are others: a kill in between leaves those
@@ -279,8 +278,7 @@ def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:
         is_none = getattr(model, start.split(".")[0], 0) is None  # a part that some options lack
         if not is_none and not any(name.startswith(start) for name in named):
             parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in named))
-            expected = f"the start of a parameter's name, of {parts}"
-            raise OptionError("rates", expected, start)
+            raise OptionError("rates", f"the start of a parameter's name, of {parts}", start)
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in named.items():
         factor = next((rate for start, rate in phase.rates if name.startswith(start)), 1.0)
