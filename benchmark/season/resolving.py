@@ -14,6 +14,7 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import sha256
 from benchmark.features import text_encoders
 from benchmark.scoring.metrics import METRICS
+from benchmark.season import plugins
 from benchmark.season.parameters import (
     AS_IN_PAPER,
     RETRIEVED,
@@ -30,17 +31,7 @@ from benchmark.season.parameters import (
     key_of,
     module_of,
 )
-from benchmark.season.plugins import (
-    Known,
-    Preset,
-    corrected_presets,
-    inputs_of,
-    method_digest,
-    method_of,
-    needs,
-    own_presets,
-    presets,
-)
+from benchmark.season.plugins import Known, Preset
 
 Value = TypeVar("Value")
 # What a method takes -> kind of features.
@@ -64,11 +55,11 @@ def resolve(
     is imported. Where it names nothing, there are all. Raises UserError for the first name that
     fits nothing.
     """
-    known = (presets() if known is None else known) | own_presets(season.methods)
-    corrected = corrected_presets(season.corrections, known)
+    known = (plugins.presets() if known is None else known) | plugins.own_presets(season.methods)
+    corrected = plugins.corrected_presets(season.corrections, known)
     named = list(known) if season.presets == "all" else season.presets
     known, named = known | corrected, [*named, *corrected]
-    needed = [each for preset in named if preset in known for each in needs(preset, known)]
+    needed = [each for preset in named if preset in known for each in plugins.needs(preset, known)]
     season = season.model_copy(update={"presets": list(dict.fromkeys([*named, *needed]))})
     rows = {row.preset for row in (brought or {}).values()}
     for where, word, valid in _names(season, known, rows):
@@ -87,9 +78,9 @@ def resolve(
         for seed in resolver.seeds(preset)
     ]
     asked = {preset for d, preset, seed in cells if only in (preset, key_of(d, preset, seed))}
-    wanted = {each for preset in asked for each in needs(preset, known)} or set(season.presets)
+    wanted = {each for preset in asked for each in plugins.needs(preset, known)}
     for cell in cells:
-        if cell[1] in wanted:
+        if not asked or cell[1] in wanted:
             resolver.add(*cell)
     return Params(
         season=name,
@@ -189,10 +180,11 @@ class _Resolver:
         if method not in self.code:
             self.code[method] = ""
             with suppress(Exception):  # of a file that is no Python: `method_of` tells
-                self.code[method] = method_digest(method)
+                self.code[method] = plugins.method_digest(method)
         key = f"{self.contract} {self.code[method]} {json.dumps(options, sort_keys=True)}"
         if key not in self.remembered:
-            self.remembered[key] = asdict(inputs_of(method_of(method), options, f"preset {preset}"))
+            module, where = plugins.method_of(method), f"preset {preset}"
+            self.remembered[key] = asdict(plugins.inputs_of(module, options, where))
         facts = self.remembered[key]
         return options, Inputs(**facts | {"scores": tuple(facts["scores"])})
 
@@ -317,20 +309,18 @@ class _Resolver:
         """Of captions, of their tokens, or of phrases."""
         chosen = self.season.datasets[dataset]
         by_encoder = chosen.phrases if kind == "phrases" else chosen.sentence
-        settings = by_encoder.get(encoder, SentenceEncoder())
-        if encoder == TRANSFORMER:
-            if not settings.weights:
-                where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
-                do = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
-                raise UserError(where, "the folder of its weights", "none", do)
-            if kind == "contexts":
-                settings = SentenceEncoder(weights=settings.weights)
-            slug = f"{encoder}_{settings.slug}"
-            slug = {"phrases": f"phrases_{slug}", "contexts": f"{slug}_tokens"}.get(kind, slug)
-            return self._encoding(dataset, kind, encoder, {"sentence": settings}, slug)
-        words = settings.words or chosen.words
-        source = self._encoding(dataset, "words", "word2vec", {"words": words})
-        marks = ["phrases"] * (kind == "phrases") + [encoder, settings.slug, words.slug]
+        settings, source, last = by_encoder.get(encoder, SentenceEncoder()), "", ""
+        if encoder != TRANSFORMER:
+            words = settings.words or chosen.words
+            source = self._encoding(dataset, "words", "word2vec", {"words": words})
+            last = words.slug
+        elif not settings.weights:
+            where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
+            do = f"add `{encoder}: {{weights: FOLDER}}` to its sentence encoders"
+            raise UserError(where, "the folder of its weights", "none", do)
+        elif kind == "contexts":
+            settings, last = SentenceEncoder(weights=settings.weights), "tokens"
+        marks = "phrases" * (kind == "phrases"), encoder, settings.slug, last
         slug = "_".join(filter(None, marks))
         return self._encoding(dataset, kind, encoder, {"sentence": settings}, slug, source)
 
