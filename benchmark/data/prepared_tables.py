@@ -16,16 +16,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.contracts.datasets import Layer
+from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.files import (
-    is_file,
-    read_arrays,
-    read_object,
-    read_parquet,
-    replaced,
-    sha256,
-    write_json,
-)
 
 ROOT = Path("data/prepared")
 CARDS = Path("data/cards")  # in git: card.json and QUERIES of each dataset
@@ -75,7 +67,7 @@ class Prepared:
     @property
     def sha256(self) -> str:
         """Of the tables and of the raw files that they were read from: what features are of."""
-        tables = [sha256(self.folder / f"{table}.parquet") for table in TABLES]
+        tables = [files.sha256(self.folder / f"{table}.parquet") for table in TABLES]
         return hashlib.sha256("\n".join([*tables, self.card["manifest"]]).encode()).hexdigest()
 
     @property
@@ -111,25 +103,25 @@ def read_card(dataset: str) -> dict:
         expected = f"the prepared dataset {dataset}: its counts, and the image of each query"
         do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}"
         raise UserError(path, expected, "nothing", do)
-    return read_object(path)
+    return files.read_object(path)
 
 
 def write_card(dataset: str, card: dict) -> None:
     """What git keeps of the tables that lie in data/prepared, with their digests."""
-    files = {path.name: sha256(path) for path in sorted((ROOT / dataset).iterdir())}
-    tables = {name: read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES}
+    digests = {path.name: files.sha256(path) for path in sorted((ROOT / dataset).iterdir())}
+    tables = {name: files.read_parquet(ROOT / dataset / f"{name}.parquet") for name in TABLES}
     data = Prepared(**tables, card=card, folder=ROOT / dataset)
     arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
-    with replaced(CARDS / dataset) as folder:
+    with files.replaced(CARDS / dataset) as folder:
         with (folder / QUERIES).open("wb") as file:
             np.savez_compressed(file, **arrays)
-        write_json(folder / "card.json", card | {"files": files})
+        files.write_json(folder / "card.json", card | {"files": digests})
 
 
 def read_queries(dataset: str) -> dict[str, np.ndarray]:
     """The image of each test query by direction, (Q,) in [0, I), and the group of each image,
     (I,), numbered from 0."""
-    return read_arrays(CARDS / dataset / QUERIES)
+    return files.read_arrays(CARDS / dataset / QUERIES)
 
 
 def images_of_queries(data: Prepared) -> dict[str, np.ndarray]:
@@ -149,14 +141,14 @@ def read(dataset: str) -> Prepared:
     """The prepared dataset. Raises UserError if one of its files is missing or was changed."""
     folder, card = ROOT / dataset, read_card(dataset)
     for name, digest in card.get("files", {}).items():
-        if not is_file(folder / name):
+        if not files.is_file(folder / name):
             do = f"run: rematch fetch {dataset}, then rematch prepare {dataset}; or dvc pull"
             raise UserError(folder / name, "a file of the prepared dataset", "nothing", do)
-        if sha256(folder / name) != digest:
+        if files.sha256(folder / name) != digest:
             raise UserError(folder / name, f"sha256 {digest}", "others", "run: dvc repro --force")
-    tables = {table: read_parquet(folder / f"{table}.parquet") for table in TABLES}
+    tables = {table: files.read_parquet(folder / f"{table}.parquet") for table in TABLES}
     if RELEVANCE in card.get("files", {}):
-        tables["judged"] = read_parquet(folder / RELEVANCE)
+        tables["judged"] = files.read_parquet(folder / RELEVANCE)
     return Prepared(**tables, card=card, folder=folder)
 
 

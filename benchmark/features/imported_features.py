@@ -33,15 +33,7 @@ from benchmark.data.feature_folders import (
 )
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import RawDataset
-from benchmark.features.embedding_files import (
-    READERS,
-    Rows,
-    beside,
-    forms_of,
-    number_of,
-    places,
-    read_rows,
-)
+from benchmark.features import embedding_files
 from benchmark.features.mat_files import matrix
 from benchmark.features.standardisation import Standardiser
 from benchmark.readers import karpathy, npy_files, precomp
@@ -182,13 +174,13 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
         return Source(tables, partial(_table_blocks, tables), is_numbered=True)
     if TSV_NAME.fullmatch(path.name):
         return Source([path], partial(_table_blocks, [path]), is_numbered=True)
-    if path.suffix not in READERS:
+    if path.suffix not in embedding_files.READERS:
         found, do = path.suffix or "no suffix", "unpack it, or correct `features` in the season"
-        raise UserError(path, f"a folder, .tsv, {', '.join(READERS)}", found, do)
-    ids = beside(path)
+        raise UserError(path, f"a folder, .tsv, {', '.join(embedding_files.READERS)}", found, do)
+    ids = embedding_files.beside(path)
     files = [path, *map(path.with_name, ids)]
     if path.suffix == ".npy":
-        rows = Rows(path=path, values=_mapped(path), ids=ids)
+        rows = embedding_files.Rows(path=path, values=_mapped(path), ids=ids)
         sidecar, of_rows = next(iter(ids.items()), (f"{path.stem}_ids.txt", []))
         if len(of_rows) != len(rows.values):
             expected = f"{len(rows.values)} image ids, one per row of {path.name}"
@@ -198,18 +190,19 @@ def open_source(path: Path, raw: Path, used: pd.DataFrame) -> Source:
         rows, order = _in_karpathys_order(path, raw)
         files.append(order)
     else:
-        rows = read_rows(path, "images")
+        rows = embedding_files.read_rows(path, "images")
     if not rows.ids:
         do = f"write them into {path.stem}_ids.txt beside it, one per line"
         raise UserError(path, "an image id for each row", "none", do)
     keys = np.full(len(rows.values), "", object)  # of the used images, as these are called here
-    keys[places(rows, forms_of(used), "images", do=OF_ALL)] = used["image_id"]
+    forms = embedding_files.forms_of(used)
+    keys[embedding_files.places(rows, forms, "images", do=OF_ALL)] = used["image_id"]
     return Source(files, partial(_array_blocks, [(path, rows.values, keys)]))
 
 
 def _number(file: str) -> str:
     """COCO_val2014_000000123456.jpg -> 123456, 1000092795.jpg -> 1000092795."""
-    return number_of(PurePosixPath(file).stem)
+    return embedding_files.number_of(PurePosixPath(file).stem)
 
 
 def _mapped(path: Path) -> np.ndarray:
@@ -269,7 +262,7 @@ def _table_blocks(paths: list[Path]) -> Iterator[Block]:
                 yield path, [key], values
 
 
-def _in_karpathys_order(path: Path, raw: Path) -> tuple[Rows, Path]:
+def _in_karpathys_order(path: Path, raw: Path) -> tuple[embedding_files.Rows, Path]:
     """Columns in the order of the images of Karpathy's JSON, which is beside the file or in `raw`;
     and its path.
 
@@ -288,4 +281,4 @@ def _in_karpathys_order(path: Path, raw: Path) -> tuple[Rows, Path]:
         raise UserError(path, expected, feats.shape[1], do)
     stems = [PurePosixPath(entry.file).stem for entry in entries]
     ids = {"filename": stems, "cocoid": [str(entry.cocoid) for entry in entries]}
-    return Rows(path=path, values=feats.T, ids=ids), orders[0]
+    return embedding_files.Rows(path=path, values=feats.T, ids=ids), orders[0]
