@@ -24,7 +24,6 @@ from torch.nn.functional import normalize
 from benchmark.contracts.methods import Batch, Captions, Encoding, Sizes, scan
 from benchmark.core import numerics
 from benchmark.core.devices import begin, peak_memory
-from benchmark.core.numerics import NATIVE, Numerics
 
 ROOT = Path(__file__).parents[2]
 TIMES_FASTER = {"t2i": 4.0, "i2t": 15.0}  # 7 and 33 were measured on an AMD EPYC
@@ -97,7 +96,7 @@ def fastest(
 def in_a_process(call: str, mode: str) -> dict[str, float]:
     """What a function of this file gives in a process that does nothing else."""
     program = f"import json; from benchmark.checks.test_speed import *; print(json.dumps({call}))"
-    with numerics.of_children(Numerics(mode, threads=1)):
+    with numerics.of_children(numerics.Numerics(mode, threads=1)):
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -135,7 +134,7 @@ def scan_step(direction: str) -> dict[str, float]:
 def test_scan_trains_faster_than_the_authors_way(direction):
     """With the fastest kernels of the machine: with the slow products of portable numerics nothing
     but products counts."""
-    seconds = in_a_process(f"scan_step({direction!r})", NATIVE)
+    seconds = in_a_process(f"scan_step({direction!r})", numerics.NATIVE)
     assert seconds["authors"] > TIMES_FASTER[direction] * seconds["own"]
 
 

@@ -42,14 +42,12 @@ from benchmark.scoring import (
     model_scores,
     score_checks,
 )
-from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.scoring.corrections import Asked, Corrected
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.inputs import phrase_inputs
 from benchmark.scoring.model_scores import Encoded, ScoreStream
 from benchmark.scoring.ranking import Matrices, Tile, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance, layers_of
-from benchmark.scoring.score_checks import Groups
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Fusion, Params
 
@@ -117,7 +115,7 @@ def _result(
         if isinstance(cell, Fusion):
             return _streamed(models, cell, data)
         return _of_model(models[0], cell, data)
-    except OF_A_METHOD as error:
+    except checkpoints.OF_A_METHOD as error:
         return Evaluation(**checkpoints.outcome(error, cell.folder))
 
 
@@ -143,7 +141,7 @@ def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
     members = [model_scores.encoded(each.model, each.inputs, each.parts) for each in models]
     stream = ScoreStream(members, fusion.mean)
-    groups = [Groups(*sizes) for _ in range(stream.count)]
+    groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
     stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
     samples = {}
     if how == "adaptive":
@@ -188,7 +186,7 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
     """Of sentence-to-sentence retrieval; a query is a caption whose image has others."""
     owners = on_split.inputs.owners
     every, queries, values = np.arange(len(owners)), [], []
-    first = Groups(len(owners), len(owners))
+    first = score_checks.Groups(len(owners), len(owners))
     for block, block_scores in model_scores.sentence_scores(on_split.model, on_split.inputs):
         rows, scores_QC = block.numpy(), block_scores.cpu().numpy()
         first.add(Tile(rows, every, {}), scores_QC)
@@ -286,7 +284,7 @@ def _two_distances(
     inputs = phrase_inputs(data, local.cell, name, device)
     member = model_scores.encoded(on_split.model, on_split.inputs, on_split.parts)
     scores = np.empty((len(member.image_order), len(member.caption_order)), np.float32)
-    first = Groups(*scores.shape)
+    first = score_checks.Groups(*scores.shape)
     for tile in ScoreStream([member], fusion.mean):
         scores[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
         first.add(tile, tile.of("i2t"))

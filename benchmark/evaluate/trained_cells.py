@@ -10,14 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmark import scoring
 from benchmark.contracts.methods import Encoding, Inputs, Matcher
 from benchmark.core.errors import entry
 from benchmark.core.files import read_object
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary
-from benchmark.scoring import checkpoints
-from benchmark.scoring.checkpoints import Checkpoint
+from benchmark.scoring import VERSION, checkpoints
 from benchmark.scoring.inputs import SplitInputs, split_inputs, vocabulary_from
 from benchmark.season.parameters import Cell, Fusion, Params
 from benchmark.season.plugins import ConfiguredMethod
@@ -36,7 +34,7 @@ class TrainedCell:
     cell: Cell
     parts: tuple[str, ...]  # named scores; "": its similarity
     method: ConfiguredMethod
-    checkpoint: Checkpoint
+    checkpoint: checkpoints.Checkpoint
 
     @property
     def takes(self) -> Inputs:
@@ -143,7 +141,7 @@ def record_facts(
         of = [f"{preset}:{part}" if part else preset for preset, part in parts]
         options[cell.preset] = {"how": cell.how, "of": of, "presets": dict(options)}
     return {
-        "protocol_version": scoring.VERSION,
+        "protocol_version": VERSION,
         "season": season,
         "dataset": cell.dataset,
         "split": f"{data.card['split']}/{SPLIT}",

@@ -25,7 +25,6 @@ from benchmark.core.command_line import ProgressBar, alone, lock_of, run_stage
 from benchmark.core.errors import UserError
 from benchmark.core.files import atomic, read_json, require_space, sha256, write_json
 from benchmark.data import raw_files
-from benchmark.data.raw_files import RawDataset, fetch_advice
 from benchmark.season.parameter_files import read_shared
 from benchmark.season.parameters import Params
 
@@ -106,12 +105,12 @@ def link(folder: Path, source: Path) -> None:
         part.symlink_to(source.resolve(), target_is_directory=True)
 
 
-def _raw_files(dataset: RawDataset, recorded: dict[str, str]) -> list[Path]:
+def _raw_files(dataset: raw_files.RawDataset, recorded: dict[str, str]) -> list[Path]:
     """The files of the dataset's inventory; those that are missing are downloaded if possible."""
     folder, card = dataset.folder, dataset.card
     request = f"ask for the data at {card.form}, " if card.form else ""
     obtain = card.obtain or "place the raw files in one folder"
-    advice = f"{request}{obtain}, then {fetch_advice(dataset)} --source DIR"
+    advice = f"{request}{obtain}, then {raw_files.fetch_advice(dataset)} --source DIR"
     if folder.is_symlink() and not folder.exists():
         expected = f"a link to an existing folder, not to {os.readlink(folder)}"
         raise UserError(folder, expected, "nothing", advice)

@@ -17,7 +17,6 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from benchmark.core import files
 from benchmark.core.errors import UserError
-from benchmark.core.files import readable
 from benchmark.core.names import inside
 
 HEADER = 1 << 20  # bytes of a header of a tar; a name has at most 1,024
@@ -29,7 +28,7 @@ def text(path: Path, member: str) -> str:
 
     Raises UserError for a file that is missing, damaged or too large, and without the member.
     """
-    with readable(path if path.name == member else f"{path}: {member}", "UTF-8 text", AGAIN):
+    with files.readable(path if path.name == member else f"{path}: {member}", "UTF-8 text", AGAIN):
         if path.suffix == ".gz":
             return _tarred(path, member).decode("utf-8")
         if path.suffix != ".zip":
@@ -55,7 +54,7 @@ def unzipped(archive: Path) -> Iterator[ZipFile]:
     member that is a link.
     """
     with files.opened(archive) as file:
-        with readable(archive, "a whole zip archive", AGAIN):
+        with files.readable(archive, "a whole zip archive", AGAIN):
             zipped = ZipFile(file)
             for info in zipped.infolist():
                 name = PurePosixPath(info.filename.replace("\\", "/"))

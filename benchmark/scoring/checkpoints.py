@@ -20,7 +20,6 @@ from benchmark.core import files, numerics
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.devices import fingerprint
 from benchmark.core.errors import UserError
-from benchmark.core.files import read_object, sha256, write_text
 from benchmark.data import prepared_tables
 from benchmark.data.feature_folders import ENCODE_AGAIN, verified
 from benchmark.scoring.inputs import network_structure
@@ -91,11 +90,11 @@ def identity_of(cell: Cell) -> dict:
     """What decides the weights of a training: the resolved cell, digests of everything that it
     reads and of its method's code, versions of the framework, and how the process computes. Raises
     UserError for features of other tables or with changed files."""
-    prepared = prepared_tables.read(cell.dataset).sha256
+    prepared, start = prepared_tables.read(cell.dataset).sha256, Path(cell.start or "")
     features = {}
     for folder in cell.features:
         card = Path(folder, "card.json")
-        if read_object(card).get("prepared_sha256") != prepared:
+        if files.read_object(card).get("prepared_sha256") != prepared:
             expected = "features of the present data/prepared"
             raise UserError(card, expected, "features of other tables", ENCODE_AGAIN)
         features[folder] = verified(Path(folder))
@@ -103,7 +102,7 @@ def identity_of(cell: Cell) -> dict:
         "cell": cell.model_dump(mode="json", exclude=ELSEWHERE),
         "prepared": prepared,
         "features": features,
-        "start": sha256(Path(cell.start)) if cell.start and Path(cell.start).is_file() else None,
+        "start": files.sha256(start) if start.is_file() else None,
         "method": method_digest(cell.method),
         "versions": {name: versions()[name] for name in ("prepare", "encode", "train")},
         "numerics": computed(),
@@ -151,7 +150,7 @@ def outcome(error: BaseException, folder: str) -> dict[str, str]:
     line = " ".join(str(error).split())[:LONGEST]
     if isinstance(error, torch.OutOfMemoryError) or CPU_ALLOCATOR in line:
         raise MemoryError(f"{folder}: {line}") from error
-    write_text(Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error)))
+    files.write_text(Path(".scratch/failed", f"{folder}.txt"), "".join(format_exception(error)))
     frames = extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return {"status": "failed", "reason": f"{type(error).__name__}: {line}{place}"}

@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmark.data.results import Scores, of_layer
 from benchmark.scoring import distribution_overlap, metrics
-from benchmark.scoring.distribution_overlap import Bootstrap, Distributions
 from benchmark.scoring.ranking import (
     CORRECT_IOU,
     NO_RELEVANT,
@@ -84,11 +83,11 @@ def of_retrieval(
     largest = max(abs(low), abs(high))
     if largest >= LARGE or high - low <= COARSE * largest:  # else single precision is too coarse
         matched_M = matched_M.astype(np.float64)  # for bins between scores, or for their range
-    distributions = Distributions(matched_M, (low, high), relevance.size)
+    distributions = distribution_overlap.Distributions(matched_M, (low, high), relevance.size)
     drawn_RG = distribution_overlap.resamples(int(relevance.group_of_image.max()) + 1)
     edges = distributions.edges[distribution_overlap.BINS]
     images_M = np.repeat(np.arange(len(groups[0])), i2t.counts)
-    bootstrap = Bootstrap(*groups, drawn_RG, edges, images_M, matched_M)
+    bootstrap = distribution_overlap.Bootstrap(*groups, drawn_RG, edges, images_M, matched_M)
     best = {way: BestItems(*(groups if way == "i2t" else groups[::-1]), TOP) for way in ways}
     for tile in tiles:
         for count in counts.values():
