@@ -14,7 +14,7 @@ import platform
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -343,6 +343,12 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, data: object) -> None:
     """Write `data` atomically, as `json_text`."""
     write_text(path, json_text(data))
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as a compressed .npz, atomically: equal arrays give equal bytes."""
+    with atomic(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def json_text(data: object) -> str:

@@ -113,8 +113,7 @@ def write_card(dataset: str, card: dict) -> None:
     data = Prepared(**tables, card=card, folder=ROOT / dataset)
     arrays = images_of_queries(data) | {"group": data.split("test").group_of_image}
     with files.replaced(CARDS / dataset) as folder:
-        with (folder / QUERIES).open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        files.write_arrays(folder / QUERIES, arrays)
         files.write_json(folder / "card.json", card | {"files": digests})
 
 

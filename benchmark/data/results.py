@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import atomic, read_arrays, sha256
+from benchmark.core.files import atomic, read_arrays, sha256, write_arrays
 from benchmark.core.records import Record
 from benchmark.data.prepared_tables import Prepared, has_sibling
 
@@ -187,12 +187,6 @@ def packed(values: np.ndarray) -> np.ndarray:
 def unpacked(planes: np.ndarray) -> np.ndarray:
     """The numbers (N,) int64 that `packed` made these planes of."""
     return sum(plane.astype(np.int64) << 8 * place for place, plane in enumerate(planes))
-
-
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as a compressed .npz, atomically: equal arrays give equal bytes."""
-    with atomic(path) as part, part.open("wb") as file:
-        np.savez_compressed(file, **arrays)
 
 
 def _read(path: Path, name: str, record: Record | None) -> dict[str, np.ndarray]:
