@@ -33,6 +33,7 @@ FOLDER = HOME / "datasets"
 __path__ = [str(FOLDER)]  # its files are submodules of this module: plug-ins, loaded by name
 
 SPLITS = ("train", "val", "test", "unused")
+REGIONS = ["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]  # columns
 
 OpenPicture = Callable[[str], Image.Image]  # file name as in Tables.images -> RGB picture
 
@@ -104,11 +105,7 @@ class Tables:
 
     images: pd.DataFrame
     captions: pd.DataFrame
-    regions: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(
-            columns=["image_id", "caption_id", "phrase", "x0", "y0", "x1", "y1", "chain"]
-        )
-    )
+    regions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=REGIONS))
     notes: tuple[str, ...] = ()
 
 

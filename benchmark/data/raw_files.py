@@ -16,7 +16,6 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from benchmark.contracts import datasets
-from benchmark.contracts.datasets import FOLDER, Card, Needed, RemoteFile
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import Strict, UserError, checked, entry, suggested
 from benchmark.core.files import is_file, json_text, read_json, read_yaml, sha256, write_json
@@ -76,7 +75,7 @@ class RawDataset:
     @property
     def releases(self) -> list[Release]:
         """Those that are known; [] where one is all there is."""
-        path = FOLDER / f"{self.reader}.yaml"
+        path = datasets.FOLDER / f"{self.reader}.yaml"
         return checked(_Releases, read_yaml(path), str(path)).releases if path.is_file() else []
 
     @property
@@ -113,7 +112,7 @@ class RawDataset:
         return self.module.Options(**self.options)
 
     @property
-    def card(self) -> Card:
+    def card(self) -> datasets.Card:
         """What is known before any byte is read."""
         return self.module.card(self.reader_options)
 
@@ -209,7 +208,7 @@ def fetch_advice(dataset: RawDataset) -> str:
     return f"run: rematch fetch {dataset.name}"
 
 
-def checklist(card: Card, raw: Path) -> list[tuple[bool, Needed]]:
+def checklist(card: datasets.Card, raw: Path) -> list[tuple[bool, datasets.Needed]]:
     """Every entry of the card's checklist, and whether its files are in the folder `raw`."""
 
     def is_filled(name: str) -> bool:
@@ -219,12 +218,12 @@ def checklist(card: Card, raw: Path) -> list[tuple[bool, Needed]]:
     return [(any(all(map(is_filled, way)) for way in need.ways), need) for need in card.checklist]
 
 
-def marked(entries: list[tuple[bool, Needed]]) -> list[str]:
+def marked(entries: list[tuple[bool, datasets.Needed]]) -> list[str]:
     """The entries of a checklist as lines, each with a box that is ticked or empty."""
     return [f"[{'x' if there else ' '}] {needed}" for there, needed in entries]
 
 
-def downloads(card: Card, raw: Path) -> list[RemoteFile]:
+def downloads(card: datasets.Card, raw: Path) -> list[datasets.RemoteFile]:
     """The files to be downloaded: neither they nor their substitutes are in the folder."""
     entries = checklist(card, raw)
 

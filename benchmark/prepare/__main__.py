@@ -113,8 +113,7 @@ def prepare(params: Params, name: str) -> list[str]:
         if layers:
             judged_table(layers).to_parquet(folder / RELEVANCE, index=False)
     write_card(name, card)
-    numbers = images["split"].value_counts()
-    splits = ", ".join(f"{split} {numbers[split]}" for split in SPLITS if split in numbers)
+    splits = ", ".join(f"{s} {counts['images'][s]}" for s in SPLITS if counts["images"][s])
     what = "pictures" if (images["file"] != "").all() else "images"
     if any(twin.values()):
         odd += [
