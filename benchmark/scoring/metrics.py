@@ -140,6 +140,7 @@ RANK = {"unit": "rank", "range": (1.0, np.inf), "less_is_better": True, "directi
 TIES = {"unit": "points", "range": (0.0, 100.0), "less_is_better": True, "in_tables": False}
 SHARE = {"unit": "share", "range": (0.0, 1.0), "decimals": 4, "less_is_better": True}
 SCORE = {"unit": "score", "range": (-np.inf, np.inf), "decimals": 4}
+LOW = SCORE | {"less_is_better": True}
 TIME = {"range": (0.0, np.inf), "less_is_better": True}
 
 
@@ -162,6 +163,10 @@ def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
     return Metric(name, heading, formula, compute, unit=unit, decimals=decimals, **TIME)
 
 
+def _of_bins(bins: int) -> Callable[[ScoreSummary], float]:
+    return lambda summary: summary.overlaps[bins]
+
+
 SUM = "sum of R@1, R@5 and R@10 of every direction that is retrieved"
 MEAN = "mean rank, counted from 1"
 MEDIAN = "floor of the median zero-based rank, plus 1"
@@ -169,6 +174,7 @@ GAP = "R@1 if ties counted for the method, minus R@1"
 BOUND = "share of phrases with a right proposal at all"
 CHANCE = "R@1 that a random order of the proposals expects"
 OVERLAP = "area under the lower of the densities of matched and of unmatched pairs"
+HALF, DOUBLE = "S from histograms of half the bins", "S from histograms of double the bins"
 DISTANCE = "1 - the Kolmogorov-Smirnov distance of matched and unmatched pairs, bounds S"
 MATCHED, UNMATCHED = "mean score of matched pairs", "mean score of unmatched pairs"
 
@@ -215,27 +221,12 @@ PROPOSAL_METRICS = (  # compute(right_NP, is_there_NP), of phrase localisation
     Metric("p2r_chance_r1", "R@1 by chance", CHANCE, _chance, **PERCENT),
 )
 SCORE_METRICS = (  # compute(summary)
-    Metric("overlap_s", "S", OVERLAP, lambda summary: summary.overlaps[BINS], **SHARE),
-    *(
-        Metric(
-            f"overlap_s_{of}_bins",
-            f"S, {of} the bins",
-            f"S from histograms of {of} the bins",
-            lambda summary, bins=bins: summary.overlaps[bins],
-            **SHARE,
-        )
-        for of, bins in (("half", BINS // 2), ("double", BINS * 2))
-    ),
+    Metric("overlap_s", "S", OVERLAP, _of_bins(BINS), **SHARE),
+    Metric("overlap_s_half_bins", "S, half the bins", HALF, _of_bins(BINS // 2), **SHARE),
+    Metric("overlap_s_double_bins", "S, double the bins", DOUBLE, _of_bins(BINS * 2), **SHARE),
     Metric("one_minus_ks", "1 - KS", DISTANCE, attrgetter("one_minus_ks"), **SHARE),
     Metric("mean_matched", "mean of matched", MATCHED, attrgetter("mean_matched"), **SCORE),
-    Metric(
-        "mean_unmatched",
-        "mean of unmatched",
-        UNMATCHED,
-        attrgetter("mean_unmatched"),
-        less_is_better=True,
-        **SCORE,
-    ),
+    Metric("mean_unmatched", "mean of unmatched", UNMATCHED, attrgetter("mean_unmatched"), **LOW),
 )
 TIMES = (  # compute(seconds), of the costs
     _time("per_pair", "score a pair", "time to score a pair"),
