@@ -202,13 +202,10 @@ def placed(params: Params, local: Local) -> Params:
         known["source"] = local.sources.get(name, by_reader)
     for each in groups["feature_sets"].values():
         sentence = each["sentence"] or {}
-        for settings, key in (
-            (each["words"] or {}, "vectors"),
-            (sentence.get("words") or {}, "vectors"),
-            (sentence, "weights"),
-        ):
-            if settings.get(key):
-                settings[key] = str(folder / settings[key])
+        for settings in filter(None, (each["words"], sentence.get("words"), sentence)):
+            for key in ("vectors", "weights"):
+                if settings.get(key):
+                    settings[key] = str(folder / settings[key])
     return Params(**dict(params) | groups | {"weights_dir": local.weights_dir})
 
 
