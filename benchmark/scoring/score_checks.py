@@ -36,9 +36,8 @@ class Groups:
         count = max(1, min(images, captions, round(images * captions / PAIRS)))
         self.images = np.array_split(rng.permutation(images), count)
         self.captions = np.array_split(rng.permutation(captions), count)
-        self.group_I, self.group_C, self.place_C = (
-            np.empty(n, int) for n in (images, *[captions] * 2)
-        )
+        self.group_I = np.empty(images, int)
+        self.group_C, self.place_C = np.empty((2, captions), int)
         for number, (rows, columns) in enumerate(zip(self.images, self.captions, strict=True)):
             self.group_I[rows], self.group_C[columns] = number, number
             self.place_C[columns] = np.arange(len(columns))
