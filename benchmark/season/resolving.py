@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from benchmark.contracts import methods as contract
 from benchmark.contracts.methods import Inputs
@@ -36,6 +36,7 @@ from benchmark.season.plugins import Known, Preset
 Value = TypeVar("Value")
 # What a method takes -> kind of features.
 VECTORS = {"sentence": "sentences", "phrase": "phrases", "contextual": "contexts"}
+SETTINGS = {"pictures": "image", "words": "words", "proposals": "proposals"}  # of kinds of features
 
 
 def resolve(
@@ -227,7 +228,7 @@ class _Resolver:
             self._check_run(dataset, preset, row.start, seed)
             start = f"data/checkpoints/{self.name}/{dataset}/{row.start}/{seed}.pt"
         if takes.text == "words":
-            words = self._encoding(dataset, "words", "word2vec", {"words": settings.words})
+            words = self._encoding(dataset, "words", "word2vec", settings.words)
         if takes.text in VECTORS:
             chosen = self._set_for(preset, self.season.sentence_of)
             encoder = [row.sentence or "mean_words", *chosen][-1]
@@ -285,17 +286,15 @@ class _Resolver:
         settings = chosen.proposals if kind == "proposals" else chosen.image
         network = self._network(dataset, settings.network, row)
         changed = {"network": network}
-        if kind == "proposals":
-            made = {"proposals": settings.model_copy(update=changed)}
-            return self._encoding(dataset, kind, module_of(network), made)
-        own = settings.features if network == settings.network else None
-        changed["features"] = chosen.features.get(network, own)
-        if changed["features"]:
-            changed["pixels"] = 0
-        elif row.grid:
-            changed["grid"] = row.grid
-        made = {"image": settings.model_copy(update=changed)}
-        return self._encoding(dataset, "pictures", module_of(network), made)
+        if kind != "proposals":
+            kind, own = "pictures", settings.features if network == settings.network else None
+            changed["features"] = chosen.features.get(network, own)
+            if changed["features"]:
+                changed["pixels"] = 0
+            elif row.grid:
+                changed["grid"] = row.grid
+        settings = settings.model_copy(update=changed)
+        return self._encoding(dataset, kind, module_of(network), settings)
 
     def _network(self, dataset: str, chosen: str, row: Preset) -> str:
         """The network of a preset: the season's, or the paper's where the season says so."""
@@ -312,7 +311,7 @@ class _Resolver:
         settings, source, last = by_encoder.get(encoder, SentenceEncoder()), "", ""
         if encoder != TRANSFORMER:
             words = settings.words or chosen.words
-            source = self._encoding(dataset, "words", "word2vec", {"words": words})
+            source = self._encoding(dataset, "words", "word2vec", words)
             last = words.slug
         elif not settings.weights:
             where = f"season {self.name}: datasets.{dataset}: {encoder} for {kind}"
@@ -322,12 +321,11 @@ class _Resolver:
             settings, last = SentenceEncoder(weights=settings.weights), "tokens"
         marks = "phrases" * (kind == "phrases"), encoder, settings.slug, last
         slug = "_".join(filter(None, marks))
-        return self._encoding(dataset, kind, encoder, {"sentence": settings}, slug, source)
+        return self._encoding(dataset, kind, encoder, settings, slug, source)
 
     def _encoding(
-        self, dataset: str, kind: str, encoder: str, made: dict, slug: str = "", source: str = ""
+        self, dataset: str, kind: str, encoder: str, settings: Any, slug: str = "", source: str = ""
     ) -> str:
-        (settings,) = made.values()
         slug = slug or settings.slug
         folder = f"data/features/{dataset}/{slug}"
         self.feature_sets[f"{dataset}-{slug}"] = FeatureSet(
@@ -337,7 +335,7 @@ class _Resolver:
             encoder=encoder,
             folder=folder,
             source=source or f"data/prepared/{dataset}",
-            **made,
+            **{SETTINGS.get(kind, "sentence"): settings},
         )
         return folder
 
