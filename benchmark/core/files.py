@@ -372,11 +372,3 @@ def require_space(path: Path, size: int) -> None:
     if free < size:
         expected, found = f"{size / GB:.2f} GB of free space", f"{free / GB:.2f} GB"
         raise UserError(path, expected, found, "make room, or begin on a larger disk")
-
-
-def reserve(path: Path, size: int) -> None:
-    """Let a file have `size` bytes of the disk: a memory map of one that only claims them kills
-    the process once the disk is full. Raises UserError where there is too little space."""
-    require_space(path, size)
-    with path.open("r+b") as file:
-        os.posix_fallocate(file.fileno(), 0, size)

@@ -1,6 +1,7 @@
 """Feature folders: float16 memory maps or words and their vectors, and a card that says what they
 are features of. Knows no torch."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -82,7 +83,8 @@ def array_at(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return np.lib.format.open_memmap(path, mode="r+")
     files.require_space(path, int(np.prod(shape)) * np.dtype(dtype).itemsize)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    files.reserve(path, path.stat().st_size)
+    with path.open("r+b") as file:  # a map of bytes that are only claimed would kill the process
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)  # once the disk is full
     return array
 
 
