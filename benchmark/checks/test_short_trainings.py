@@ -81,9 +81,8 @@ def rsum(name: str, seed: int) -> float:
         scenes_of_fold = torch.arange(fold * GALLERY, (fold + 1) * GALLERY)
         captions = (test.image_of_caption // GALLERY == fold).nonzero()[:, 0]
         pairs = scenes_of_fold[:, None] == test.image_of_caption[captions]
-        recalls = selection.retrieval_recalls(
-            scores[scenes_of_fold][:, captions], pairs, ("i2t", "t2i")
-        )
+        of_fold = scores[scenes_of_fold][:, captions]
+        recalls = selection.retrieval_recalls(of_fold, pairs, ("i2t", "t2i"))
         rsums.append(recalls["rsum"])
     return float(np.mean(rsums))
 

@@ -111,8 +111,7 @@ def identity_of(cell: Cell) -> dict:
 
 def computed() -> dict:
     """How the present process computes, for identities and records."""
-    now = numerics.current()
-    return {"mode": now.mode, "threads": now.threads, "fingerprint": fingerprint()}
+    return vars(numerics.current()) | {"fingerprint": fingerprint()}
 
 
 def check_identity(trained: dict, cell: Cell) -> None:

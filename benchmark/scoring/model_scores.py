@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import torch
@@ -80,11 +81,8 @@ class ScoreStream:
 
     def __iter__(self) -> Iterator[Tile]:
         first = self.members[0]
-        grid = [
-            (rows, columns)
-            for rows in spans(len(first.image_order), STREAM_TILE[0])
-            for columns in spans(len(first.caption_order), STREAM_TILE[1])
-        ]
+        sizes = len(first.image_order), len(first.caption_order)
+        grid = list(product(*map(spans, sizes, STREAM_TILE)))
         for number, place in enumerate(ProgressBar(grid, desc="score", unit="tile", leave=False)):
             parts = self.kept[number] if number < len(self.kept) else self._scored(*place)
             if self.keeps and number == len(self.kept):

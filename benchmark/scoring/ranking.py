@@ -59,8 +59,8 @@ class Matrices:
         self.size, self.scores = size, scores_IC
 
     def __iter__(self) -> Iterator[Tile]:
-        images, captions = next(iter(self.scores.values())).shape
-        for rows, columns in product(spans(images, self.size[0]), spans(captions, self.size[1])):
+        shape = next(iter(self.scores.values())).shape
+        for rows, columns in product(*map(spans, shape, self.size)):
             of_tile = {name: matrix[rows, columns] for name, matrix in self.scores.items()}
             yield Tile(np.r_[rows], np.r_[columns], of_tile)
 
