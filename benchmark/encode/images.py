@@ -72,7 +72,7 @@ def pictures(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     files, is_train = images["file"].tolist(), (images["split"] == "train").to_numpy()
     card = card_of(feature_set, images["image_id"], data) | {"weights": weights}
     with scratch_folder(feature_set, card, device) as scratch:
-        for rows, pairs in chunks(scratch, files, opened, CHUNK, "encode"):
+        for rows, pairs in chunks(scratch, files, opened, CHUNK):
             seen, small = zip(*pairs, strict=True)
             arrays = describe(list(seen))
             if settings.pixels:
@@ -120,8 +120,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
         name = faster_rcnn.NETWORKS[0]
         detector, weights["detector"] = _network(params, "faster_rcnn", name)
     if detector is not None:
-        detector.transform.min_size = (settings.input_size,)
-        detector.to(device)
+        detector.to(device).transform.min_size = (settings.input_size,)
     if network is not detector:
         network = fused(network, device)
 
@@ -133,7 +132,7 @@ def proposals(params: Params, feature_set: FeatureSet, data: Prepared) -> None:
     with scratch_folder(feature_set, card, device) as scratch:
         shape = (len(ids), settings.count)
         of_box = array_at(scratch / "boxes.npy", (*shape, 4), np.float32)
-        for rows, seen in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES, "encode"):
+        for rows, seen in chunks(scratch, files, dataset.pictures(), CHUNK_OF_BOXES):
             named = [rows_of.get(image_id, none) for image_id in ids[rows]]
             views = faster_rcnn.views(detector, seen) if detector is not None else []
             if settings.how == "rpn":
@@ -214,20 +213,20 @@ def keep_freed_memory() -> None:
 
 
 def chunks(
-    scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int, name: str
+    scratch: Path, files: list[str], open_one: Callable[[str], Any], size: int
 ) -> Iterator[tuple[slice, list[Any]]]:
     """The slices of `files` that are not done yet, at most `size` long, and what `open_one` makes
     of each file.
 
     Threads open as many of those that follow while the network computes. A slice counts as done
-    when the next one is asked for. `name` is shown with the progress.
+    when the next one is asked for.
     """
     keep_freed_memory()
     progress, total = read_json(scratch / PROGRESS), len(files)
     done = progress["done"]
     starts = range(done, total, size)
     with (
-        ProgressBar(total=total, initial=done, unit="image", desc=name) as bar,
+        ProgressBar(total=total, initial=done, unit="image", desc="encode") as bar,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers,
     ):
         try:
