@@ -51,9 +51,8 @@ def fetch(params: Params, name: str, source: Path | None = None) -> list[str]:
     """Bring the raw files into place and write their manifest; lines that tell their release."""
     dataset = raw_files.raw_dataset(params, name)
     with alone(lock_of(str(dataset.folder)), f"fetch {name}"):
-        source = source or (Path(dataset.source) if dataset.source else None)
-        if source is not None:
-            link(dataset.folder, source.expanduser())
+        if source or dataset.source:
+            link(dataset.folder, source.expanduser() if source else dataset.origin)
         before, known = dataset.release, {each.name: each.sha256 for each in dataset.card.remote}
         files = read_json(dataset.manifest)["files"] if dataset.manifest.is_file() else []
         recorded = {  # by an earlier fetch, where the card has no checksum

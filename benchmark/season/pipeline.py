@@ -289,8 +289,7 @@ def _stages(params: Params) -> dict[str, dict]:
     pages = f"reports/{name}"
     added = [folder / file for file in ("tuning.csv", EXTERNAL)]  # by `tune` and `score`
     used = {cell.method.removesuffix(".py") for cell in params.cells.values()}
-    presets = [Path(method if "/" in method else f"methods/{method}.yaml") for method in used]
-    presets = [path.with_suffix(".yaml") for path in presets]
+    presets = [Path(x if "/" in x else f"methods/{x}").with_suffix(".yaml") for x in used]
     return stages | {
         "report": {
             "cmd": f"python -m benchmark.report --season {name}",
