@@ -53,11 +53,9 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     model = Network()
     model.load_state_dict(read_state(WEIGHTS))
     model = model.to(memory_format=torch.channels_last).eval()
-    digest = hashlib.sha256()
-    for value in model.state_dict().values():
-        digest.update(value.numpy().tobytes())
+    content = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
     origin = f"pretrained here on {CLOSE_UPS} close-ups, {EPOCHS} epochs"
-    return model, {"file": origin, "sha256": digest.hexdigest()}
+    return model, {"file": origin, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def structure(network: str, size: int) -> Network:
