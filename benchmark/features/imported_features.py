@@ -232,9 +232,8 @@ def _array_blocks(arrays: list[tuple[Path, np.ndarray, Sequence[str]]]) -> Itera
                 if differ.any():
                     where = f"{path}: image {keys[differ.argmax()]!r}"
                     expected = f"{each} equal rows one after the other, one per caption"
-                    raise UserError(
-                        where, expected, "different ones", "check the order of the file"
-                    )
+                    do = "check the order of the file"
+                    raise UserError(where, expected, "different ones", do)
             yield path, keys, rows[::each]
 
 
