@@ -136,6 +136,7 @@ def _chance(right_NP: np.ndarray, is_there_NP: np.ndarray) -> float:
 
 ALL = ("i2t", "t2i", "s2s", "p2r")
 PERCENT = {"unit": "%", "range": (0.0, 100.0)}
+OF_RANKS = PERCENT | {"directions": ALL}
 RANK = {"unit": "rank", "range": (1.0, np.inf), "less_is_better": True, "directions": ALL}
 TIES = {"unit": "points", "range": (0.0, 100.0), "less_is_better": True, "in_tables": False}
 SHARE = {"unit": "share", "range": (0.0, 1.0), "decimals": 4, "less_is_better": True}
@@ -145,15 +146,9 @@ TIME = {"range": (0.0, np.inf), "less_is_better": True}
 
 
 def _recall(k: int) -> Metric:
-    return Metric(
-        name=f"r{k}",
-        heading=f"R@{k}",
-        formula=f"share of queries with a relevant item among the first {k}",
-        compute=partial(recall_at, k),
-        of_queries=partial(hits_at, k),
-        directions=ALL,
-        **PERCENT,
-    )
+    formula = f"share of queries with a relevant item among the first {k}"
+    compute, of_queries = partial(recall_at, k), partial(hits_at, k)
+    return Metric(f"r{k}", f"R@{k}", formula, compute, of_queries=of_queries, **OF_RANKS)
 
 
 def _time(name: str, what: str, formula: str, unit: str = MICRO) -> Metric:
@@ -198,11 +193,10 @@ ALL_RANKS = tuple(  # compute(ranks), of the ranks beside a record
         formula,
         lambda ranks, of=of: float(of(ranks).mean()),
         of_queries=of,
-        directions=ALL,
         needs_all=name != "mrr",
         in_records=False,
         in_tables=False,
-        **PERCENT,
+        **OF_RANKS,
     )
     for name, heading, formula, of in (
         ("mrr", "MRR", POSITION, reciprocal_ranks),
