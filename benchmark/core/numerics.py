@@ -91,13 +91,13 @@ def _wanted() -> Numerics:
 
 def _settings(wanted: Numerics) -> dict[str, str]:
     threads = dict.fromkeys(THREAD_COUNTS, str(wanted.threads))
-    waiting = {"OMP_WAIT_POLICY": "PASSIVE"}  # spinning threads take the cores of other cells
+    threads |= {"OMP_WAIT_POLICY": "PASSIVE"}  # spinning threads take the cores of other cells
     if wanted.mode == NATIVE:
-        return threads | waiting
+        return threads
     kernels = KERNELS | {"MKL_CBWR": MKL[wanted.mode]}
     number = tuple(int(part) for part in version("numpy").split(".")[:2])
     wider = WIDER if number >= RENAMED else WIDER_BEFORE  # numpy warns of names it does not know
-    return threads | waiting | kernels | {"NPY_DISABLE_CPU_FEATURES": wider}
+    return threads | kernels | {"NPY_DISABLE_CPU_FEATURES": wider}
 
 
 _CURRENT = _wanted()  # before `pin`, which cannot reach what is loaded
