@@ -139,7 +139,7 @@ def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -
     pass, which finds its weights."""
     relevance, how = _relevance(data), cell.how if isinstance(cell, Fusion) else "average"
     sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
-    members = [model_scores.encoded(each.model, each.inputs, each.parts) for each in models]
+    members = [model_scores.encoded(each.model, each.inputs, each.trained.parts) for each in models]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
     stream.lookers.append(lambda number, tile: groups[number].add(tile, tile.of("i2t")))
@@ -156,7 +156,7 @@ def _streamed(models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared) -
     tiles = _corrected(stream, models, cell, data) if how in corrections.GRIDS else stream
     found = _evaluated(tiles, data)
     told = found.metrics | ({"correction": tiles.facts} if tiles is not stream else {})
-    named = [(each, part) for each in models for part in each.parts]
+    named = [(each, part) for each in models for part in each.trained.parts]
     for (each, part), first in zip(named, groups, strict=True):
         score_checks.check_retrieval(each.again(), each.inputs, part, first)
     seconds = dict(sum((Counter(member.seconds) for member in members), Counter()))
@@ -212,13 +212,13 @@ def _corrected(
     on_val, banks = [], []
     for trained in (each.trained for each in models):
         of = model_on_split(trained, data, "val", device)
-        on_val.append(model_scores.encoded(of.model, of.inputs, of.parts))
+        on_val.append(model_scores.encoded(of.model, of.inputs, trained.parts))
         if how != "dual_softmax":
             rng = np.random.default_rng(cell.seed)
             of = model_on_split(trained, data, "train", device)
             sizes = len(of.inputs.images), len(of.inputs.owners)
             drawn = (torch.from_numpy(rng.permutation(size)[: corrections.BANK]) for size in sizes)
-            banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), of.parts))
+            banks.append(model_scores.encoded(of.model, of.inputs.chosen(*drawn), trained.parts))
     of_val = Relevance.of(val.group_of_image, val.image_of_caption)
     asked = _asked(data.card["ways"], ScoreStream(on_val, fusion.mean), banks)
     given = {way: corrections.chosen(how, *of, of_val) for way, of in asked.items()}
@@ -282,13 +282,13 @@ def _two_distances(
     whole, local = members
     on_split = model_on_split(whole, data, name, device)
     inputs = phrase_inputs(data, local.cell, name, device)
-    member = model_scores.encoded(on_split.model, on_split.inputs, on_split.parts)
+    member = model_scores.encoded(on_split.model, on_split.inputs, whole.parts)
     scores = np.empty((len(member.image_order), len(member.caption_order)), np.float32)
     first = score_checks.Groups(*scores.shape)
     for tile in ScoreStream([member], fusion.mean):
         scores[np.ix_(tile.rows, tile.columns)] = tile.of("i2t")
         first.add(tile, tile.of("i2t"))
-    (part,) = on_split.parts
+    (part,) = whole.parts
     score_checks.check_retrieval(on_split.again(), on_split.inputs, part, first)
     distances = fusion.distance(scores)
     model = local.model(device)

@@ -59,10 +59,6 @@ class ModelOnSplit:
     grid_positions: np.ndarray | None  # (I, R) where each region lies on its image's grid, counted
     # row by row from 0; None without regions of a grid
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.trained.parts
-
     def again(self) -> nn.Module:
         """Another model with the same weights."""
         return self.trained.model(self.inputs.device)
