@@ -37,11 +37,10 @@ COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")  # o
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("season", nargs="?", help="default: the active one")
-    parser.add_argument(
-        "--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'"
-    )
-    parser.add_argument("--jobs", type=int, help="default: all cores")
+    add = parser.add_argument
+    add("season", nargs="?", help="default: the active one")
+    add("--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'")
+    add("--jobs", type=int, help="default: all cores")
 
 
 def main(arguments: argparse.Namespace) -> int:
