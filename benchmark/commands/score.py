@@ -149,10 +149,8 @@ def main(arguments: argparse.Namespace) -> None:
         entry(params.datasets, arguments.dataset, "dataset")
         data = prepared_tables.read(arguments.dataset)
         if arguments.items:
-            given = [
-                x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]
-            ]
-            if given:
+            others = ("name", "images", "captions", "matrix", "ranks")
+            if given := [name for name in others if vars(arguments)[name]]:
                 do = "first --items, then the rest"
                 raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
             write_items(params, data, arguments.items)
@@ -216,9 +214,8 @@ def show(data: Prepared, external: External) -> None:
     notes = [f"S: {metrics['overlap_s']:.2f}"] if "overlap_s" in metrics else []
     notes += [*data.card.get("notes", ()), *external.notes]
     if not layers:
-        notes.append(
-            "no layer beside own: nobody's judgements are there (docs/datasets.md, layers)"
-        )
+        told = "nobody's judgements are there (docs/datasets.md, layers)"
+        notes.append(f"no layer beside own: {told}")
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
         notes.append(f"{', '.join(partial)}: {told}")
@@ -396,9 +393,8 @@ def of_embeddings(
     for rows, what, names in zip(given, roles, wanted, strict=True):
         count, of = len(names[0]), rows.values.shape
         if len(of) == 3 and what == "captions" and _are_several(rows, split):
-            notes.append(
-                f"{rows.path}: {of} are the {of[1]} captions of each image, in their order"
-            )
+            told = f"{of} are the {of[1]} captions of each image, in their order"
+            notes.append(f"{rows.path}: {told}")
             rows = replace(rows, values=rows.values.reshape(count, of[2]))
         elif len(of) != 2:
             do = (
