@@ -100,10 +100,8 @@ def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
     different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
     if before.status == after.status == "ok":
         first, second = read_scores(old).ranks, read_scores(new).ranks
-        is_same = first.keys() == second.keys() and all(
-            same_ranks(first[way], second[way]) for way in first
-        )
-        different += [] if is_same else ["ranks"]
+        are_equal = (same_ranks(first[way], second[way]) for way in first)
+        different += [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
     if different:
         different.append(f"(committed with fingerprint {before.numerics.get('fingerprint')})")
     return *shown, f"other {', '.join(different)}" if different else "identical"
