@@ -47,7 +47,7 @@ def write_report(params: Params) -> Path:
     gc.freeze()  # what was read stays: no need to search it for garbage after each figure
     atexit.register(gc.unfreeze)  # else triton, which torch imports, would list it as leaked
     folder = ROOT / params.season
-    figures = FigureFolder(folder / "figures", "figures/")
+    figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
     for subfolder in ("datasets", "papers"):
