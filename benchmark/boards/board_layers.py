@@ -14,7 +14,7 @@ trainings count under both, so that this is known far better than either differe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from operator import itemgetter
 from statistics import fmean
@@ -159,6 +159,7 @@ class BoardLayer:
         return of.interval or (of.difference, of.difference)  # nothing varies
 
 
+@lru_cache(maxsize=64)
 def board_layers(board: Board) -> list[BoardLayer]:
     """The layers beside `own` that rows of a board have results for; none of most datasets."""
     return [of for name in board.layers if (of := BoardLayer(name, board)).here.rows]

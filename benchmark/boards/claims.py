@@ -13,8 +13,9 @@ digits.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,6 +104,7 @@ class Verdict:
         return f"{names}: {self.decisive.reason}"
 
 
+@lru_cache(maxsize=64)
 def verdicts(board: Board) -> list[Verdict]:
     """One verdict for every claim of every paper, in their order; then of the season's own."""
     sources = papers() | board.own_claims
@@ -269,22 +271,14 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 
 
 def season_claims(
-    params: Params,
-    boards: Sequence[Board],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    layers: Mapping[str, Sequence],
+    params: Params, boards: Sequence[Board], layers: Callable[[Board], Sequence]
 ) -> SeasonClaims:
-    """What the boards of a season say, with the verdicts and the BoardLayers of each dataset."""
-    return SeasonClaims(
-        season=params.season,
-        title=params.title,
-        datasets=[
-            _measured(board, verdicts[board.dataset], layers[board.dataset]) for board in boards
-        ],
-    )
+    """What the boards of a season say; `layers` gives the BoardLayers of a board."""
+    datasets = [_measured(board, layers(board)) for board in boards]
+    return SeasonClaims(season=params.season, title=params.title, datasets=datasets)
 
 
-def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Measured:
+def _measured(board: Board, layers: Sequence) -> Measured:
     return Measured(
         dataset=board.dataset,
         title=board.title,
@@ -309,7 +303,7 @@ def _measured(board: Board, verdicts: Sequence[Verdict], layers: Sequence) -> Me
                     if (of := layer.judged_claims.get((verdict.paper, verdict.claim.id)))
                 },
             )
-            for verdict in verdicts
+            for verdict in verdicts(board)
         ],
     )
 
@@ -334,13 +328,12 @@ def leader(board: Board) -> Leader:
     ranked, rivals = board.ranked, comparisons.rivals(board)
     metric = RANKED_BY[ranked[0].task]
     is_alone = metric == "rsum" and len(board.ways) == 1
+    places = [_place(board, row, metric, of) for row, of in zip(ranked, rivals, strict=True)]
     return Leader(
         task=ranked[0].task,
         metric=f"rsum of {board.ways[0]} alone" if is_alone else quantity(metric).heading,
         is_compared=comparisons.is_compared(board),
-        places=[
-            _place(board, row, metric, of_row) for row, of_row in zip(ranked, rivals, strict=True)
-        ],
+        places=places,
     )
 
 

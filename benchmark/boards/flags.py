@@ -121,9 +121,8 @@ def _of_record(row: Row) -> dict[str, str]:
     reads_phrases |= any(line.startswith("phrase vectors") for line in lines)
     is_extra = reads_phrases and record.task == "retrieval"
     told = [f"sentence vectors: {other}, in the paper {row.declared.sentence}"] * bool(other)
-    told += [
-        f"{x}, fixed: the paper trains their encoder" for x in lines if x.startswith("contextual")
-    ]
+    fixed = "fixed: the paper trains their encoder"
+    told += [f"{line}, {fixed}" for line in lines if line.startswith("contextual")]
     is_dual = record.metrics.get("correction", {}).get("how") == "dual_softmax"
     return {
         "F": "; ".join(dict.fromkeys(features)),
@@ -459,13 +458,9 @@ def _untried(board: Board, first: Row, second: Row) -> str:
     what has no epochs to be tried."""
     if first.method == second.method:
         return ""
-    tried = [_tried(board, row) for row in (first, second)]
-    untried = [
-        row
-        for row, of in zip((first, second), tried, strict=True)
-        if not of and any(outcome.record.history for outcome in row.played)
-    ]
-    return untried[0].title if len(untried) == 1 and any(tried) else ""
+    untried = [row for row in (first, second) if not _tried(board, row)]
+    has_epochs = [any(outcome.record.history for outcome in row.played) for row in untried]
+    return untried[0].title if has_epochs == [True] else ""
 
 
 def _trials(board: Board, first: Row, second: Row) -> str:

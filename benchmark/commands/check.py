@@ -302,9 +302,8 @@ def _try_training(trial: Trial) -> None:
         told = f"from {losses[0]:.3g} to {losses[-1]:.3g} in {len(losses)} steps of Adam"
         _check(losses[-1] <= max(LOWER * losses[0], 1e-3), told)
         notes.append(told)
-        lacking = [
-            name for name, x in model.named_parameters() if x.requires_grad and x.grad is None
-        ]
+        trained = [(name, x) for name, x in model.named_parameters() if x.requires_grad]
+        lacking = [name for name, x in trained if x.grad is None]
         notes += [f"no gradient for {', '.join(lacking)}"] * bool(lacking)
     if trial.takes.task == "retrieval":
         with trial.promise("pairs that it learned do not score below others: the greatest is best"):
@@ -313,10 +312,8 @@ def _try_training(trial: Trial) -> None:
             with torch.no_grad():
                 texts = model.encode_captions(trial.captions(PAIRS))
                 scores = model.similarity(model.encode_images(trial.images(PAIRS)), texts)
-            own, other = (
-                scores.diagonal().mean(),
-                scores[~torch.eye(PAIRS, dtype=torch.bool)].mean(),
-            )
+            own, is_own = scores.diagonal().mean(), torch.eye(PAIRS, dtype=torch.bool)
+            other = scores[~is_own].mean()
             told = f"its pairs score {float(own):.3g} on average, others {float(other):.3g}"
             is_reversed = own < other - scores.std() / 2  # what is hardly learned is about equal
             _check(not is_reversed, f"{told}: is the sign of the loss or of the score wrong?")

@@ -493,10 +493,9 @@ def told(put: Sequence[tuple[Pair, str, int, list[str]]]) -> list[dict]:
 
 def lines(found: dict) -> list[str]:
     """A verdict, and what there is to say of it, as sentences without their full stops."""
-    first, second, unit, share = (
-        found[of] for of in ("first", "second", "unit", "share_of_trainings")
-    )
-    said = [f"{first} {SIGNS[found['kind']]} {second} by {found['metric']}: {found['conclusion']}"]
+    unit, share = found["unit"], found["share_of_trainings"]
+    compared = f"{found['first']} {SIGNS[found['kind']]} {found['second']}"
+    said = [f"{compared} by {found['metric']}: {found['conclusion']}"]
     numbers = [f"difference {found['difference']:+.4g}", f"margin {found['margin']:.4g}"]
     if found["low"] is not None:
         numbers.insert(1, f"95% interval [{found['low']:.4g}, {found['high']:.4g}]")

@@ -188,9 +188,7 @@ def of_season(arguments: argparse.Namespace) -> Known:
         raise UserError(where, f"{expected} on {board.dataset}", "none", do)
     seeds, luck = (fmean(getattr(part, of) for part in parts) for of in ("variance", "interaction"))
     images = median(of_images)
-    of_pairs = (
-        " (a median: rows that are alike have less, see --like)" if len(of_images) > 1 else ""
-    )
+    of_pairs = " (a median: rows that are alike have less, see --like)" * (len(of_images) > 1)
     told = f"{seeds**0.5:.2g} between trainings, {images**0.5:.2g} from the images{of_pairs}"
     count, freedom = board.card["counts"]["test"]["images"], min(part.freedom for part in parts)
     source = f"Standard deviations on {board.dataset}: {told}."

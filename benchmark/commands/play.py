@@ -36,15 +36,12 @@ FLUSH_AFTER = 60  # seconds between two writings of lock files, each of which ta
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("season", nargs="?", help="default: the active one")
-    parser.add_argument(
-        "--only", default="*", metavar="PATTERNS", help="cells, as in 'shapes-scan*,*-vse-0'"
-    )
-    parser.add_argument(
-        "--jobs", type=int, help="stages at once; default: one per core, or per GPU of --gpus"
-    )
-    parser.add_argument("--gpus", default="", metavar="LIST", help="as in 0,1: jobs share them")
-    parser.add_argument("--dry", action="store_true", help="say what is stale, and run nothing")
+    add = parser.add_argument
+    add("season", nargs="?", help="default: the active one")
+    add("--only", default="*", metavar="PATTERNS", help="cells, as in 'shapes-scan*,*-vse-0'")
+    add("--jobs", type=int, help="stages at once; default: one per core, or per GPU of --gpus")
+    add("--gpus", default="", metavar="LIST", help="as in 0,1: jobs share them")
+    add("--dry", action="store_true", help="say what is stale, and run nothing")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 from benchmark.boards.boards import Board, read_boards
 from benchmark.boards.claims import FOLDED
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import read_json
-from benchmark.papers.printed_tables import Row, as_printed, papers
+from benchmark.papers.printed_tables import Printed, as_printed, papers, printed
 from benchmark.report.__main__ import ROOT
 from benchmark.report.pages.paper_tables import obstacles
 from benchmark.report.pages.result_tables import interval_of
@@ -30,15 +29,6 @@ from benchmark.season.parameter_files import read_params
 
 NUMBER = re.compile(r"(\d{1,6})(?:[.,](\d{1,6}))?\s*%?")
 SLACK = 1e-6  # of sums of printed numbers
-
-
-class Line(NamedTuple):
-    """A row of a printed table at a place."""
-
-    table: str  # <paper>/<number>
-    place: str
-    row: Row
-    numbers: dict[str, float]  # metric -> as printed; those that are asked for
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,23 +48,16 @@ def main(arguments: argparse.Namespace) -> None:
             seen.add(key)
 
 
-def found(wanted: str) -> list[Line]:
+def found(wanted: str) -> list[Printed]:
     """The rows that are asked for; of a number, those that print it, or one that it is rounded to,
     each with it alone. Raises UserError for what is in no table."""
-    lines = [
-        Line(f"{name}/{number}", place, row, {m: n for m, n in numbers.items() if n is not None})
-        for name, paper in papers().items()
-        for number, table in paper.tables.items()
-        for row in table.rows
-        for place in row.numbers
-        for numbers in [table.numbers(row, place)]
-    ]
+    lines = printed()
     if number := NUMBER.fullmatch(wanted):
         whole, decimals = number[1], number[2] or ""
         value, half = float(f"{whole}.{decimals}"), 0.5 * 10.0 ** -len(decimals)
-        printed = {number for line in lines for number in line.numbers.values()}
-        if all(abs(number - value) > half + SLACK for number in printed):
-            nearest = min(printed, key=lambda number: abs(number - value))
+        known = {number for line in lines for number in line.numbers.values()}
+        if all(abs(number - value) > half + SLACK for number in known):
+            nearest = min(known, key=lambda number: abs(number - value))
             raise UserError("printed", "a printed number", f"{wanted}; nearest is {nearest:g}")
         for place, line in enumerate(lines):
             near = {m: n for m, n in line.numbers.items() if abs(n - value) <= half + SLACK}
@@ -93,7 +76,7 @@ def found(wanted: str) -> list[Line]:
     return [line for line in named if line.row.preset or key not in papers()]
 
 
-def here(line: Line) -> Iterator[str]:
+def here(line: Printed) -> Iterator[str]:
     """What each season has for the preset of a row: the metrics that are printed."""
     folds = "fold_" if line.place.startswith(f"{FOLDED}/") else ""
     for path in sorted(ROOT.glob("*/metrics.json")):

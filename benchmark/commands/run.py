@@ -36,20 +36,15 @@ SHOWN = ("p2r_bound", "alpha", "rsum", "overlap_s")  # metrics, beside those of 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("preset", nargs="?", help="see: rematch list presets")
-    parser.add_argument("--method", help="a method, or the path of your own .py file, as it is")
-    parser.add_argument("--dataset", default="shapes")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--source", type=Path, help="folder that holds the raw files already")
-    parser.add_argument("--weights-dir", help="folder of pretrained networks and word vectors")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a hyper-parameter of the method; may be given again",
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole record")
+    add, said = parser.add_argument, "a hyper-parameter of the method; may be given again"
+    add("preset", nargs="?", help="see: rematch list presets")
+    add("--method", help="a method, or the path of your own .py file, as it is")
+    add("--dataset", default="shapes")
+    add("--seed", type=int, default=0)
+    add("--source", type=Path, help="folder that holds the raw files already")
+    add("--weights-dir", help="folder of pretrained networks and word vectors")
+    add("--option", action="append", default=[], metavar="KEY=VALUE", help=said)
+    add("--json", action="store_true", help="print the whole record")
 
 
 def main(arguments: argparse.Namespace) -> int:

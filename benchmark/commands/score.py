@@ -44,18 +44,10 @@ from benchmark.core.devices import provenance
 from benchmark.core.errors import UserError, checked, entry
 from benchmark.core.files import atomic, is_file, readable, sha256, write_text
 from benchmark.core.records import Costs, Record, write_record
-from benchmark.data import prepared_tables
+from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared, Split, judged_table
 from benchmark.data.raw_files import raw_dataset
-from benchmark.data.results import (
-    LAYER,
-    RANKS,
-    RETRIEVED,
-    Ranks,
-    Scores,
-    write_retrieved,
-    write_scores,
-)
+from benchmark.data.results import Ranks
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import ORDER, SEVERAL, TABLES, Rows, places, read_rows
 from benchmark.prepare.__main__ import arranged
@@ -149,10 +141,8 @@ def main(arguments: argparse.Namespace) -> None:
         entry(params.datasets, arguments.dataset, "dataset")
         data = prepared_tables.read(arguments.dataset)
         if arguments.items:
-            given = [
-                x for x in ("name", "images", "captions", "matrix", "ranks") if vars(arguments)[x]
-            ]
-            if given:
+            others = ("name", "images", "captions", "matrix", "ranks")
+            if given := [name for name in others if vars(arguments)[name]]:
                 do = "first --items, then the rest"
                 raise UserError("--items", "a folder alone", f"--{given[0]}, too", do)
             write_items(params, data, arguments.items)
@@ -169,8 +159,8 @@ def main(arguments: argparse.Namespace) -> None:
         return
     folder = Path(row.folder)
     with alone(lock_of(row.folder), f"score {row.key}"):
-        write_scores(folder / RANKS, external.result.scores)
-        write_retrieved(folder / RETRIEVED, external.result.retrieved)
+        results.write_scores(folder / results.RANKS, external.result.scores)
+        results.write_retrieved(folder / results.RETRIEVED, external.result.retrieved)
         record = record_of(params.season, row, data, external)
         write_record(folder, record)
         write_brought(params.season, row)
@@ -198,7 +188,7 @@ def show(data: Prepared, external: External) -> None:
     heads = ["", *(METRICS[name].heading for name in every), "rsum, 95% interval"]
     print(pd.DataFrame(rows, columns=heads).to_string(index=False))
     for name, of_name in ranks.items():
-        way, layer = name[:3], name.partition(LAYER)[2]
+        way, layer = name[:3], name.partition(results.LAYER)[2]
         print(f"{place_of(name, data)}: {way}, {len(of_name)} queries")
         for metric in (METRICS[f"{way}_{of.name}"] for of in (*RANK_METRICS, *ALL_RANKS)):
             is_known = metric.name in metrics or of_name.knows_all or name != way
@@ -216,9 +206,8 @@ def show(data: Prepared, external: External) -> None:
     notes = [f"S: {metrics['overlap_s']:.2f}"] if "overlap_s" in metrics else []
     notes += [*data.card.get("notes", ()), *external.notes]
     if not layers:
-        notes.append(
-            "no layer beside own: nobody's judgements are there (docs/datasets.md, layers)"
-        )
+        told = "nobody's judgements are there (docs/datasets.md, layers)"
+        notes.append(f"no layer beside own: {told}")
     if partial:
         told = "people judged some pairs; the others count as wrong, and at most as right"
         notes.append(f"{', '.join(partial)}: {told}")
@@ -230,7 +219,7 @@ def show(data: Prepared, external: External) -> None:
 def place_of(name: str, data: Prepared) -> str:
     """The layer of relevance of some ranks, and the gallery where that is not the whole split."""
     folds = f", mean of {data.card['folds']} folds" * name.endswith("_fold")
-    return f"{name.partition(LAYER)[2] or 'own'}{folds}"
+    return f"{name.partition(results.LAYER)[2] or 'own'}{folds}"
 
 
 def measured(
@@ -396,9 +385,8 @@ def of_embeddings(
     for rows, what, names in zip(given, roles, wanted, strict=True):
         count, of = len(names[0]), rows.values.shape
         if len(of) == 3 and what == "captions" and _are_several(rows, split):
-            notes.append(
-                f"{rows.path}: {of} are the {of[1]} captions of each image, in their order"
-            )
+            told = f"{of} are the {of[1]} captions of each image, in their order"
+            notes.append(f"{rows.path}: {told}")
             rows = replace(rows, values=rows.values.reshape(count, of[2]))
         elif len(of) != 2:
             do = (
@@ -545,7 +533,7 @@ def of_ranks(path: Path, data: Prepared, least_depth: int = 0) -> External:
     bounds = [f"{x} {metrics[x]:.2f}" for x in rsum_terms(ranks) if x in unknown]
     notes += [f"at least: {', '.join(bounds)}"] * bool(bounds)
     metrics = {name: value for name, value in metrics.items() if name not in unknown}
-    result = Evaluation(metrics=metrics, scores=Scores(ranks=ranks))
+    result = Evaluation(metrics=metrics, scores=results.Scores(ranks=ranks))
     return External("ranks", [path], result, notes=notes, lost=lost)
 
 
@@ -624,6 +612,6 @@ def record_of(season: str, row: Brought, data: Prepared, external: External) -> 
         status="ok",
         metrics=external.result.metrics,
         numerics=computed(),
-        files={name: sha256(folder / name) for name in (RANKS, RETRIEVED)},
+        files={name: sha256(folder / name) for name in (results.RANKS, results.RETRIEVED)},
         cost=Costs(scoring=cost),
     )

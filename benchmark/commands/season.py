@@ -28,20 +28,15 @@ REMEMBERED = Path(".scratch/inputs.json")  # what methods take, by their code an
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="a season of seasons/, or the path of a file")
-    parser.add_argument("--remove", metavar="ROW", help="one that `rematch score` added")
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema, for editors")
-    parser.add_argument("--weights-dir", help="folder of pretrained networks and word vectors")
-    parser.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        metavar="DATASET=DIR",
-        help="folder with the raw files of a dataset, or of all of a reader; may be given again",
-    )
-    parser.add_argument(
-        "--digests", action="store_true", help="as DVC's stages: of cells; of readers without NAME"
-    )
+    add = parser.add_argument
+    add("name", nargs="?", help="a season of seasons/, or the path of a file")
+    add("--remove", metavar="ROW", help="one that `rematch score` added")
+    add("--schema", action="store_true", help="print the JSON schema, for editors")
+    add("--weights-dir", help="folder of pretrained networks and word vectors")
+    said = "folder with the raw files of a dataset, or of all of a reader; may be given again"
+    add("--source", action="append", default=[], metavar="DATASET=DIR", help=said)
+    said = "as DVC's stages: of cells; of readers without NAME"
+    add("--digests", action="store_true", help=said)
 
 
 def main(arguments: argparse.Namespace) -> None:

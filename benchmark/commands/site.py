@@ -92,8 +92,7 @@ def write_front(seasons: Sequence[SeasonClaims], folder: Path) -> None:
 def write_season(params: Params, folder: Path, is_public: bool, has_front: bool) -> None:
     boards = read_boards(params)
     print(f"site {params.season}: {sum(len(board.outcomes) for board in boards)} cells", flush=True)
-    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
-    now = claims.season_claims(params, boards, verdicts, dict.fromkeys(verdicts, ()))
+    now = claims.season_claims(params, boards, layers=lambda board: ())
     told = {of.dataset: of for of in now.datasets}
     of_tasks = [of for board in boards for of in (board.retrieval, board.localisation) if of.rows]
     leaders = {(of.dataset, best.task): best for of in now.datasets for best in of.leaders}

@@ -37,11 +37,10 @@ COMPARED = ("status", "metrics", "selected_epoch", "parameters", "history")  # o
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("season", nargs="?", help="default: the active one")
-    parser.add_argument(
-        "--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'"
-    )
-    parser.add_argument("--jobs", type=int, help="default: all cores")
+    add = parser.add_argument
+    add("season", nargs="?", help="default: the active one")
+    add("--cells", default="*", metavar="PATTERNS", help="as in 'shapes-scan*,*-vse-0'")
+    add("--jobs", type=int, help="default: all cores")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -101,10 +100,8 @@ def compared(old: Path, new: Path, failure: str | None) -> tuple[str, str, str]:
     different = [name for name in COMPARED if getattr(before, name) != getattr(after, name)]
     if before.status == after.status == "ok":
         first, second = read_scores(old).ranks, read_scores(new).ranks
-        is_same = first.keys() == second.keys() and all(
-            same_ranks(first[way], second[way]) for way in first
-        )
-        different += [] if is_same else ["ranks"]
+        are_equal = (same_ranks(first[way], second[way]) for way in first)
+        different += [] if first.keys() == second.keys() and all(are_equal) else ["ranks"]
     if different:
         different.append(f"(committed with fingerprint {before.numerics.get('fingerprint')})")
     return *shown, f"other {', '.join(different)}" if different else "identical"

@@ -318,11 +318,12 @@ class Paper(Strict):
 
 
 class Printed(NamedTuple):
-    """What a paper prints for a preset, in one table at one place."""
+    """A row of a paper's table at one place."""
 
     table: str  # <paper>/<number>
     place: str  # <dataset>/<split>
-    numbers: dict[str, float | None]  # metric -> as printed
+    row: Row
+    numbers: dict[str, float]  # metric -> as printed; what is not printed is left out
 
 
 @cache
@@ -364,15 +365,17 @@ def own_claims(params: Params) -> dict[str, Paper]:
     return {OWN: Paper(paper=about, tables={}, claims=claims)} if claims else {}
 
 
-def printed(preset: str) -> list[Printed]:
-    """What the papers print for a preset, in their order; every row at every place."""
+def printed(preset: str = "") -> list[Printed]:
+    """What the papers print, or for one preset, in their order; every row at every place. The rsum
+    of what a row prints is among its numbers."""
     return [
-        Printed(f"{name}/{number}", place, dict(zip(table.metrics, numbers, strict=True)))
+        Printed(f"{name}/{number}", place, row, {m: n for m, n in of.items() if n is not None})
         for name, paper in papers().items()
         for number, table in paper.tables.items()
         for row in table.rows
-        if row.preset == preset
-        for place, numbers in row.numbers.items()
+        if not preset or row.preset == preset
+        for place in row.numbers
+        for of in [table.numbers(row, place)]
     ]
 
 

@@ -46,11 +46,9 @@ def write_report(params: Params) -> Path:
     boards = read_boards(params)
     gc.freeze()  # what was read stays: no need to search it for garbage after each figure
     atexit.register(gc.unfreeze)  # else triton, which torch imports, would list it as leaked
-    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
-    layers = {board.dataset: board_layers(board) for board in boards}
     folder = ROOT / params.season
-    figures = FigureFolder(folder / "figures", "figures/")
-    pages = season_pages(params, boards, verdicts, layers, figures)
+    figures = FigureFolder(folder / "figures")
+    pages = season_pages(params, boards, figures)
     remove_others(figures.folder, figures.written)
     for subfolder in ("datasets", "papers"):
         remove_others(folder / subfolder, [folder / name for name in pages])
@@ -59,8 +57,9 @@ def write_report(params: Params) -> Path:
     for name, text in pages.items():
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
+    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
     write_json(folder / "metrics.json", metrics(boards, verdicts))
-    of_claims = claims.season_claims(params, boards, verdicts, layers)
+    of_claims = claims.season_claims(params, boards, board_layers)
     write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))
     return folder
 

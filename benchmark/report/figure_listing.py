@@ -74,8 +74,7 @@ def figures(section: str, inputs: FigureInputs) -> Iterator[ReportFigure]:
 class FigureFolder:
     """Saves figures in a folder."""
 
-    folder: Path
-    link: str  # path of the folder, as seen from the folder of the report's first page
+    folder: Path  # beside the report's first page, or the local one
     written: list[Path] = field(default_factory=list)
 
     def section(self, name: str, inputs: FigureInputs, stem: str, up: str = "") -> str:
@@ -94,7 +93,7 @@ class FigureFolder:
     def added(self, path: Path, up: str = "") -> str:
         """Note that a page shows a file of the folder; returns the link to it."""
         self.written.append(path)
-        return f"{up}{self.link}{path.relative_to(self.folder).as_posix()}"
+        return f"{up}{path.relative_to(self.folder.parent).as_posix()}"
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:

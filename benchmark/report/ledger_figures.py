@@ -18,29 +18,19 @@ from matplotlib.patches import Patch
 
 from benchmark.boards.claim_ledger import Again, Finding, Group, LedgerRow, judged_again
 from benchmark.papers.printed_tables import papers
+from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
-from benchmark.report.figure_style import (
-    BLUE,
-    COLOURS,
-    GREEN,
-    GREY,
-    MARKERS,
-    ORANGE,
-    WIDTH,
-    drawing,
-    legend_below,
-)
 from benchmark.report.interval_figure import Line, Look, Mark, intervals
 from benchmark.stats.verdicts import DENIED, Conclusion
 
 GROUPS = {  # group -> its colour
-    Group.REPLICATED: COLOURS[2],
-    Group.SMALLER: COLOURS[5],
-    Group.MIXED: COLOURS[4],
-    Group.NULL: COLOURS[0],
-    Group.REVERSED: COLOURS[1],
-    Group.UNLIKE: COLOURS[7],
-    Group.UNDECIDED: GREY,
+    Group.REPLICATED: style.COLOURS[2],
+    Group.SMALLER: style.COLOURS[5],
+    Group.MIXED: style.COLOURS[4],
+    Group.NULL: style.COLOURS[0],
+    Group.REVERSED: style.COLOURS[1],
+    Group.UNLIKE: style.COLOURS[7],
+    Group.UNDECIDED: style.GREY,
     Group.DRAWINGS: "#dddddd",
     Group.UNTESTED: "#eeeeee",
 }
@@ -51,15 +41,15 @@ BAND = "where a claim of no difference is true"
 OFFSET = 0.085  # inches; between the findings of a claim
 SIDE = 0.5  # where a difference stands that has no scale
 PRINTED = Look(title="printed in the paper", colour="black", marker="|")
-NO_SCALE = Look(title="no scale: which side", colour=GREY, face="white")
-OPPOSITE = Look(title="the opposite; not as claimed", colour=ORANGE, marker="_")
+NO_SCALE = Look(title="no scale: which side", colour=style.GREY, face="white")
+OPPOSITE = Look(title="the opposite; not as claimed", colour=style.ORANGE, marker="_")
 LOOKS = {  # of a finding, which may disagree with others of its claim
-    Conclusion.HOLDS: Look(title="holds in this test", colour=GREEN, marker="_"),
-    Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=BLUE, marker="_"),
+    Conclusion.HOLDS: Look(title="holds in this test", colour=style.GREEN, marker="_"),
+    Conclusion.NO_DIFFERENCE: Look(title="no difference", colour=style.BLUE, marker="_"),
     Conclusion.REVERSED: OPPOSITE,
     Conclusion.BETTER: OPPOSITE,
     Conclusion.WORSE: OPPOSITE,
-    Conclusion.UNDECIDED: Look(title="undecided in this test", colour=GREY, marker="_"),
+    Conclusion.UNDECIDED: Look(title="undecided in this test", colour=style.GREY, marker="_"),
 }
 
 
@@ -96,8 +86,8 @@ def _counted(rows: Sequence[LedgerRow]) -> str:
 def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
     """One bar per paper, with a part for each group of the ledger."""
     names = [name for name in papers() if any(row.paper == name for row in rows)]
-    with drawing():
-        figure = Figure(figsize=(WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
+    with style.drawing():
+        figure = Figure(figsize=(style.WIDTH, 0.9 + 0.52 * len(names)), layout="constrained")
         axes = figure.subplots()
         for height, name in enumerate(names):
             of_paper = [r for r in rows if r.paper == name and r.group != Group.UNCOUNTED]
@@ -117,18 +107,18 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
         axes.grid(visible=False)
         present = {row.group for row in rows}
         handles = {g: Patch(color=colour) for g, colour in GROUPS.items() if g in present}
-        legend_below(figure, list(handles.values()), list(handles))
+        style.legend_below(figure, list(handles.values()), list(handles))
     return figure
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
     """A line per tested claim, by group, with a mark per test."""
     places = sorted({finding.place for row in rows for finding in row.findings})
-    markers = dict(zip(places, MARKERS, strict=False))
+    markers = dict(zip(places, style.MARKERS, strict=False))
     counts = Counter(row.group for row in rows)
     tested = [row for row in rows if row.findings and row.group != Group.UNCOUNTED]
     lines = [ledger_line(row, markers, counts[row.group]) for row in tested]
-    legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
+    legend = [Look(title=place, colour=style.GREY, marker=mark) for place, mark in markers.items()]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
     return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
 
@@ -136,13 +126,13 @@ def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
 def features_figure(again: Sequence[Again]) -> Figure:
     """A line per claim that was tested on two sets of features, the weaker above the stronger."""
     places = sorted({finding.place for of in again for finding in (of.weak, of.strong)})
-    markers = dict(zip(places, MARKERS, strict=False))
+    markers = dict(zip(places, style.MARKERS, strict=False))
     lines = []
     for of in again:
         row = replace(of.row, findings=[of.weak, of.strong])
         line = ledger_line(row, markers, len(again))
         lines.append(replace(line, panel=of.outcome.capitalize(), beside=""))
-    legend = [Look(title=place, colour=GREY, marker=mark) for place, mark in markers.items()]
+    legend = [Look(title=place, colour=style.GREY, marker=mark) for place, mark in markers.items()]
     legend += [PRINTED, NO_SCALE, *LOOKS.values()]
     return intervals(lines, band=BAND, limits=LIMITS, ticks=TICKS, verticals=[0, 1], legend=legend)
 

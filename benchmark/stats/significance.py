@@ -136,9 +136,8 @@ def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
     of a spread without it is as uncertain as all of the spread.
     """
     variance = doubt.images + doubt.main
-    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)] + [
-        (part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds
-    ]
+    of_seeds = [(part.weight() * part.variance) ** 2 / part.freedom for part in doubt.seeds]
+    doubts = [doubt.images**2 / max(doubt.image_count - 1, 1), *of_seeds]
     freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
     return _estimate(value, variance, max(freedom, doubt.least_freedom))
 

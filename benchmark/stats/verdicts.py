@@ -125,12 +125,9 @@ class Rule:
         """With the reason: a short sentence without its full stop."""
         (low, high), margin = estimate.interval, f"{self.margin:.3g}"
         if high <= self.margin and (self.kind in ONE_SIDED or low >= -self.margin):
+            conclusion = Conclusion.HOLDS if self.kind in DENIED else Conclusion.NO_DIFFERENCE
             if self.kind in ONE_SIDED:
-                is_far = self.kind == "far"
-                conclusion = Conclusion.NO_DIFFERENCE if is_far else Conclusion.HOLDS
                 return conclusion, f"the interval does not reach above the margin of {margin}"
-            is_ordered = self.kind == "ordered"
-            conclusion = Conclusion.NO_DIFFERENCE if is_ordered else Conclusion.HOLDS
             return conclusion, f"the interval lies within {margin} of zero"
         if self.p(estimate) > ALPHA:
             reasons = {
@@ -142,10 +139,8 @@ class Rule:
             return Conclusion.UNDECIDED, f"the interval {reasons[self.kind]}"
         if adjusted_p > ALPHA:
             return Conclusion.UNDECIDED, f"p is {adjusted_p:.2g} after Holm's adjustment"
-        bound = "zero" if self.kind == "ordered" else margin
-        where = (
-            f"above {bound}" if estimate.value > 0 else f"below -{bound}".replace("-zero", "zero")
-        )
+        below, above = ("zero", "zero") if self.kind == "ordered" else (f"-{margin}", margin)
+        where = f"above {above}" if estimate.value > 0 else f"below {below}"
         return self.asserted(estimate.value), f"the interval lies {where}"
 
     def limit(self, difference: float, doubt: Doubt, adjustment: float = 1.0) -> Limit:
@@ -265,9 +260,7 @@ def _adjusted(claims: Sequence[Sequence[Pair]], scope: str) -> list[list[Adjuste
         product = float(holm_products(list(others.values()))[list(others).index(key)])
         return p, min(1.0, product), product / p if p else len(p_of)
 
-    return [
-        [adjusted(*pair, key) for pair in pairs] for pairs, key in zip(known, keys, strict=True)
-    ]
+    return [[adjusted(*pair, key) for pair in of] for of, key in zip(known, keys, strict=True)]
 
 
 def claim_p(rules: Sequence[Rule], estimates: Sequence[Estimate]) -> float:

@@ -39,7 +39,7 @@ def example_sections(params: Params, board: Board, figures: FigureFolder) -> dic
     if not tasks or board.card["may_publish"]:
         return _by_task(params, board, figures, f"gallery/{board.dataset}", UP) if tasks else {}
     page, folder = f"local/{board.dataset}.md", figures.folder.parent / "local"
-    local = FigureFolder(folder / board.dataset, f"{board.dataset}/")
+    local = FigureFolder(folder / board.dataset)
     try:
         text = "\n".join(_by_task(params, board, local, "", "").values())
         remove_others(local.folder, local.written)

@@ -131,11 +131,9 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
         for leader in data.leaders
         if data.split != DRAWN and leader.task == "retrieval"
     ]
-    lines = []
+    lines, rising = [], sorted(boards, key=itemgetter(1))
     for title in dict.fromkeys(title for title, *_ in boards):
-        weak, strong = (
-            [{}, *(of for name, _, of in sorted(boards, key=itemgetter(1)) if name == title)]
-        )[-2:]
+        weak, strong = [{}, *(of for name, _, of in rising if name == title)][-2:]
         lines += [
             {
                 "row": row,

@@ -184,8 +184,7 @@ def failures(board: Board) -> Table:
 def of_each_row(board: Board) -> Table:
     """Against which rows nothing is concluded, the other flags of a row but those that all rows
     have, and how many options a season scaled, of a fusion those of its members."""
-    rows, lines = [*board.retrieval.ranked, *board.localisation.ranked], []
-    rows.sort(key=lambda row: row.title)
+    rows, lines = sorted(board.ranked, key=lambda row: row.title), []
     of_all = set(shared_flags(board))
     are_mixed = any(flags.has_flag(board, row, "G") for row in rows)
     for row in rows:
@@ -206,8 +205,7 @@ def of_each_row(board: Board) -> Table:
 
 def shared_flags(board: Board) -> list[str]:
     """The letters of the flags that all rows of a dataset have, and that block no verdict."""
-    whole = board.whole or board
-    rows = [*whole.retrieval.ranked, *whole.localisation.ranked]
+    rows = (board.whole or board).ranked
     of_rows = [set(flags.letters(flags.row_flags(board, row))) for row in rows]
     return [of for of in flags.NAMES if of not in flags.BLOCKING and all(of in x for x in of_rows)]
 

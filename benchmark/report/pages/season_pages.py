@@ -3,12 +3,12 @@
 Each is a template filled from boards. Knows no torch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from benchmark.boards import flags
-from benchmark.boards.board_layers import BoardLayer
+from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
-from benchmark.boards.claims import Verdict, leader
+from benchmark.boards.claims import Verdict, leader, verdicts
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
@@ -19,7 +19,6 @@ from benchmark.stats.significance import ALPHA
 from benchmark.stats.verdicts import Conclusion
 
 UP = "../"  # from papers/ to the folder of the report
-Verdicts = dict[str, list[Verdict]]  # by dataset
 HEADS = {  # of the claims that a sentence names
     "Claims that hold": (Conclusion.HOLDS,),
     "Claims that do not hold": (Conclusion.REVERSED, Conclusion.BETTER, Conclusion.WORSE),
@@ -27,43 +26,29 @@ HEADS = {  # of the claims that a sentence names
 }
 
 
-def season_pages(
-    params: Params,
-    boards: Sequence[Board],
-    verdicts: Verdicts,
-    layers: Mapping[str, Sequence[BoardLayer]],
-    figures: FigureFolder,
-) -> dict[str, str]:
-    """The Markdown of every page by its path; saves the figures that the pages show. Verdicts and
-    layers of relevance are by dataset.
-
-    A paper of which nothing was measured has no page.
-    """
+def season_pages(params: Params, boards: Sequence[Board], figures: FigureFolder) -> dict[str, str]:
+    """The Markdown of every page by its path; saves the figures that the pages show. A paper of
+    which nothing was measured has no page."""
     measured = [
         name
         for name, paper in papers().items()
         if len(paper_tables.unmeasured(paper, boards)) < len(paper.tables)
     ]
     pages = {
-        "README.md": _readme(params, boards, verdicts, layers, measured, figures),
-        "claims.md": _claims(boards, verdicts, figures),
+        "README.md": _readme(params, boards, measured, figures),
+        "claims.md": _claims(boards, figures),
     }
     for name in measured:
-        pages[f"papers/{name}.md"] = _paper(name, boards, verdicts, figures)
+        pages[f"papers/{name}.md"] = _paper(name, boards, figures)
     for board in boards:
         pages[f"datasets/{board.dataset}.md"] = dataset_page(params, board, figures)
-        if of := layers[board.dataset]:
+        if of := board_layers(board):
             pages[f"datasets/{board.dataset}-relevance.md"] = relevance_page(board, of)
     return pages
 
 
 def _readme(
-    params: Params,
-    boards: Sequence[Board],
-    verdicts: Verdicts,
-    layers: Mapping[str, Sequence[BoardLayer]],
-    measured: Sequence[str],
-    figures: FigureFolder,
+    params: Params, boards: Sequence[Board], measured: Sequence[str], figures: FigureFolder
 ) -> str:
     """The first page: of each dataset and task a figure, who leads, and what was found in short;
     of the one with most rows before everything else."""
@@ -73,7 +58,7 @@ def _readme(
         task, table = board.rows[0].task, result_tables.first_page(board)
         drawn = figures.section("first", FigureInputs(board=board), f"{board.dataset}-{task}")
         is_told = board.dataset in [of["board"].dataset for of in shown]
-        said = "" if is_told else summary(board.whole, verdicts[board.dataset])
+        said = "" if is_told else summary(board.whole, verdicts(board.whole))
         shared = result_tables.shared_flags(board)
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
         shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
@@ -82,19 +67,19 @@ def _readme(
         params=params,
         shown=shown,
         boards=boards,
-        layered=[board for board in boards if layers[board.dataset]],
+        layered=[board for board in boards if board_layers(board)],
         papers={name: papers()[name].paper.title for name in measured},
     )
 
 
-def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) -> str:
+def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     """Every claim that was run with its verdict, and why a verdict against a paper may be our
     fault."""
     shown = []
     for board in boards:
         # The season's own claims first, then the papers'; of each those that are decided first.
         ordered = sorted(
-            verdicts[board.dataset],
+            verdicts(board),
             key=lambda verdict: (verdict.paper != OWN, verdict.conclusion == Conclusion.UNDECIDED),
         )
         inputs = FigureInputs(board=board, verdicts=ordered)
@@ -117,7 +102,7 @@ def _claims(boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) 
     )
 
 
-def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: FigureFolder) -> str:
+def _paper(name: str, boards: Sequence[Board], figures: FigureFolder) -> str:
     """A paper: what became of its headlines, and its tables, printed and measured."""
     paper, shown = papers()[name], []
     for board in boards:
@@ -135,7 +120,7 @@ def _paper(name: str, boards: Sequence[Board], verdicts: Verdicts, figures: Figu
         name=name,
         headlines=[claim for claim in paper.claims if claim.headline],
         boards=boards,
-        verdicts=verdicts,
+        verdicts={board.dataset: verdicts(board) for board in boards},
         claim_tables=claim_tables,
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
