@@ -104,11 +104,13 @@ class Verdict:
         return f"{names}: {self.decisive.reason}"
 
 
-@lru_cache(maxsize=64)
 def verdicts(board: Board) -> list[Verdict]:
     """One verdict for every claim of every paper, in their order; then of the season's own."""
     sources = papers() | board.own_claims
     return [verdict for name, paper in sources.items() for verdict in _of_paper(board, name, paper)]
+
+
+verdicts_on = lru_cache(maxsize=64)(verdicts)  # the same, once for all pages of a report
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[Conclusion, int]:
@@ -303,7 +305,7 @@ def _measured(board: Board, layers: Sequence) -> Measured:
                     if (of := layer.judged_claims.get((verdict.paper, verdict.claim.id)))
                 },
             )
-            for verdict in verdicts(board)
+            for verdict in verdicts_on(board)
         ],
     )
 

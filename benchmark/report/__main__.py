@@ -57,7 +57,7 @@ def write_report(params: Params) -> Path:
     for name, text in pages.items():
         write_text(folder / name, text)
     write_plots(boards, folder / "plots")
-    verdicts = {board.dataset: claims.verdicts(board) for board in boards}
+    verdicts = {board.dataset: claims.verdicts_on(board) for board in boards}
     write_json(folder / "metrics.json", metrics(boards, verdicts))
     of_claims = claims.season_claims(params, boards, board_layers)
     write_json(folder / claim_ledger.FILE, of_claims.model_dump(mode="json"))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from benchmark.boards import flags
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import MIN_TEST_QUERIES, Board
-from benchmark.boards.claims import Verdict, leader, verdicts
+from benchmark.boards.claims import Verdict, leader, verdicts_on
 from benchmark.papers.printed_tables import OWN, papers
 from benchmark.report.figure_listing import FigureFolder, FigureInputs
 from benchmark.report.pages import claim_tables, filled, paper_tables, result_tables
@@ -58,7 +58,7 @@ def _readme(
         task, table = board.rows[0].task, result_tables.first_page(board)
         drawn = figures.section("first", FigureInputs(board=board), f"{board.dataset}-{task}")
         is_told = board.dataset in [of["board"].dataset for of in shown]
-        said = "" if is_told else summary(board.whole, verdicts(board.whole))
+        said = "" if is_told else summary(board.whole, verdicts_on(board.whole))
         shared = result_tables.shared_flags(board)
         of_task = {"board": board, "task": task, "table": table, "figures": drawn}
         shown.append(of_task | {"summary": said, "legend": legend([table], shared)})
@@ -79,7 +79,7 @@ def _claims(boards: Sequence[Board], figures: FigureFolder) -> str:
     for board in boards:
         # The season's own claims first, then the papers'; of each those that are decided first.
         ordered = sorted(
-            verdicts(board),
+            verdicts_on(board),
             key=lambda verdict: (verdict.paper != OWN, verdict.conclusion == Conclusion.UNDECIDED),
         )
         inputs = FigureInputs(board=board, verdicts=ordered)
@@ -120,7 +120,7 @@ def _paper(name: str, boards: Sequence[Board], figures: FigureFolder) -> str:
         name=name,
         headlines=[claim for claim in paper.claims if claim.headline],
         boards=boards,
-        verdicts={board.dataset: verdicts(board) for board in boards},
+        verdicts={board.dataset: verdicts_on(board) for board in boards},
         claim_tables=claim_tables,
         shown=shown,
         unmeasured=paper_tables.unmeasured(paper, boards),
