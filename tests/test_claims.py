@@ -85,7 +85,6 @@ def judge(
     numbered = [claim.model_copy(update={"id": f"c{n}"}) for n, claim in enumerate(made)]
     of_paper = {paper: Paper(paper=ABOUT, tables=tables or {}, claims=numbered)}
     monkeypatch.setattr(claims, "papers", lambda: of_paper)
-    verdicts.cache_clear()  # of other claims on the same board
     return verdicts(on)
 
 
