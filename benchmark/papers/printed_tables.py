@@ -141,17 +141,13 @@ class Table(Strict):
         """Where its numbers were measured, in the order of first appearance."""
         return list(dict.fromkeys(place for row in self.rows for place in row.numbers))
 
-    @property
-    def columns(self) -> list[str]:
-        """Its metrics, and rsum where all the terms of rsum are there."""
-        return [*self.metrics, *["rsum"] * (set(RECALLS) <= set(self.metrics))]
-
     def numbers(self, row: Row, place: str) -> dict[str, float | None]:
-        """What a row prints at a place, by column; rsum is the sum of what it prints."""
+        """What a row prints at a place, by metric; and rsum where all its terms are there."""
         numbers = dict(zip(self.metrics, row.numbers[place], strict=True))
-        terms = [numbers.get(metric) for metric in RECALLS]
-        numbers["rsum"] = None if None in terms else sum(terms)
-        return {column: numbers[column] for column in self.columns}
+        if numbers.keys() >= set(RECALLS):
+            terms = [numbers[metric] for metric in RECALLS]
+            numbers["rsum"] = None if None in terms else sum(terms)
+        return numbers
 
     def decimals(self, metric: str) -> int:
         """How many decimals the table prints for a metric: 39.60 stands beside 43.15."""
