@@ -22,7 +22,8 @@ from benchmark.core.files import write_text
 from benchmark.report import figure_style
 from benchmark.report.ledger_figures import figures_of
 from benchmark.report.markdown import picture
-from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page, records_page
+from benchmark.report.pages import filled
+from benchmark.report.pages.ledger_pages import fidelity_page, findings, ledger_page
 
 ROOT = Path("reports")
 FRONT = Path("README.md")  # of the project; where it has START and END, findings stand between them
@@ -41,7 +42,7 @@ def write_ledger() -> Path:
     """Write the pages and the figures; returns the first page."""
     seasons = read_seasons(ROOT)
     write_text(ROOT / "README.md", page(seasons, ROOT))
-    write_text(ROOT / "records.md", records_page(seasons))
+    write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
     if START in (text := FRONT.read_text(encoding="utf-8") if FRONT.is_file() else ""):
         before, _, rest = text.partition(START)
         told = START + findings(seasons, ledger(seasons)) + END

@@ -105,11 +105,6 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
     return told | {"groups": counts, "withheld": sum(row.is_withheld for row in rows)}
 
 
-def records_page(seasons: Sequence[SeasonClaims]) -> str:
-    """reports/records.md: how the results of all seasons were made."""
-    return filled("records.md.j2", seasons=seasons)
-
-
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
     """Markdown: a row per claim that was tested; marks, on photographs by place, on drawings of all
     seasons, with the effects of one part: that which decides in the first test; empty without."""
