@@ -15,7 +15,6 @@ nothing behind, and the new season becomes the active one. Run it in the clone o
 import argparse
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from benchmark.commands import season
 from benchmark.contracts.datasets import folder as reader
 from benchmark.core.command_line import lock_of
 from benchmark.core.errors import UserError, checked
-from benchmark.core.files import is_file, read_json, write_text
+from benchmark.core.files import is_file, read_json, remove, write_text
 from benchmark.core.names import LONGEST
 from benchmark.data import prepared_tables
 from benchmark.data.raw_files import HASHED, raw_dataset
@@ -149,10 +148,7 @@ def undone(*paths: Path) -> Iterator[None]:
         yield
     except BaseException:
         for place in sorted(new, key=lambda place: len(place.parts), reverse=True):
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-            else:
-                place.unlink(missing_ok=True)
+            remove(place)
         raise
 
 

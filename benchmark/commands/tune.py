@@ -8,7 +8,6 @@ shows what was tried and what the season takes. Give every method as many trials
 
 import argparse
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from benchmark.commands.run import option
 from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
-from benchmark.core.files import read_json
+from benchmark.core.files import read_json, remove
 from benchmark.scoring import checkpoints
 from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season.parameter_files import read_params
@@ -70,11 +69,10 @@ def main(arguments: argparse.Namespace) -> None:
             row |= {"epoch": checkpoint.epoch, "val_rsum": round(rsum, 1)}
             boards.add_trial(params.season, row)
         finally:
-            for place in (trial.folder, trial.checkpoint, trial.history):
-                shutil.rmtree(place, ignore_errors=True)
-                Path(place).unlink(missing_ok=True)
+            for place in map(Path, (trial.folder, trial.checkpoint, trial.history)):
+                remove(place)
                 with suppress(OSError):  # other trials are in the folder
-                    os.removedirs(Path(place).parent)
+                    os.removedirs(place.parent)
     print(f"{cell.preset} {spelt}: epoch {row['epoch']}, rsum {row['val_rsum']:.1f}")
     if trials.empty:
         print(f"next: rematch season {params.season}; then its report reads the trials")

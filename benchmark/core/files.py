@@ -279,7 +279,7 @@ def atomic(path: Path) -> Iterator[Path]:
     for old in path.parent.glob(f".{escape(path.name)}.{HOST}.*{PART}"):
         number = old.name.removesuffix(PART).rpartition(".")[2]
         if number.isdecimal() and not _is_running(int(number)):
-            _remove(old)
+            remove(old)
     part = path.with_name(f".{path.name}.{HOST}.{os.getpid()}{PART}")
     try:
         yield part
@@ -289,14 +289,15 @@ def atomic(path: Path) -> Iterator[Path]:
                     os.fsync(file.fileno())
         os.replace(part, path)
     finally:
-        _remove(part)
+        remove(part)
 
 
-def _remove(part: Path) -> None:
-    if part.is_dir() and not part.is_symlink():
-        shutil.rmtree(part)
+def remove(path: Path) -> None:
+    """Delete a file, a link or a whole folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
     else:
-        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _is_running(process: int) -> bool:
