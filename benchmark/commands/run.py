@@ -59,12 +59,11 @@ def main(arguments: argparse.Namespace) -> int:
         raise UserError(f"preset {name!r}", f"one of {', '.join(sorted(known))}", found, do)
     needed, options = needs(name, known), dict(map(option, arguments.option))
     trained = [preset for preset in needed if not known[preset][1].fuse]
-    settings = DatasetSettings()  # or as the active season has them, or the first that does
+    # As the active season has them, or the first that does, or by default.
     active = [files.active_season()] if files.PARAMS.is_file() else []
-    for season in map(files.read_season, active + files.season_names()):
-        if dataset in season.datasets:
-            settings = season.datasets[dataset].model_copy(update={"presets": ["*"]})
-            break
+    declared = (files.read_season(season).datasets for season in active + files.season_names())
+    settings = next((of[dataset] for of in declared if dataset in of), DatasetSettings())
+    settings = settings.model_copy(update={"presets": ["*"]})
     season = {
         "title": f"{name} on {dataset}",
         "datasets": {dataset: settings},
@@ -73,8 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
         "options": dict.fromkeys(trained, options) if options else {},
     }
     local = files.read_local()
-    if arguments.weights_dir:
-        local = local.model_copy(update={"weights_dir": arguments.weights_dir})
+    local = local.model_copy(update={"weights_dir": arguments.weights_dir or local.weights_dir})
     params = files.placed(resolve(NAME, checked(Season, season, "run"), known), local)
     cell = next(cell for cell in params.everything.values() if cell.preset == name)
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):  # options have no folder of their own
