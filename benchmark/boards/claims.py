@@ -153,19 +153,14 @@ def _here(board: Board, part: Part) -> Part:
     return part.model_copy(update={"metric": metric_at(board, part.place, part.metric)})
 
 
-def _is_half(board: Board, part: Part) -> bool:
-    """Whether rsum has a single direction here, and half of the recalls."""
-    return part.metric == "rsum" and len(board.ways) == 1
-
-
 def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
     """The comparison of a part, with what it says about it and what is printed."""
     first, second = [*map(board.row, part.presets), None][:2]
-    metric = quantity(part.metric)
+    metric, is_half = quantity(part.metric), part.metric == "rsum" and len(board.ways) == 1
     comparison = comparisons.compare(board, first, second, _here(board, part).metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     of_paper = effects(paper, part)
-    values = None if _is_half(board, part) else of_paper
+    values = None if is_half else of_paper
     difference = values and (values[0] - values[1]) * (-1 if metric.less_is_better else 1)
     if values and is_time(part.metric):
         # Times of other machines are compared as shares: half of the printed share that the first
@@ -177,7 +172,7 @@ def _asked(board: Board, paper: Paper, part: Part, unfair: str) -> Pair:
         if second and len(sides(part.metric)) == 1 and metric.unit == "%":
             level = max(float(np.mean(of)) for of in (comparison.firsts, comparison.seconds))
         shown = of_paper if part.kind == "far" else values
-        margin = margin_of(part, shown, _is_half(board, part), level)
+        margin = margin_of(part, shown, is_half, level)
     return Pair(
         comparison=comparison,
         rule=Rule(kind=part.kind, margin=margin),
