@@ -82,16 +82,11 @@ def main(arguments: argparse.Namespace) -> int:
         print(json.dumps(record.model_dump(mode="json"), indent=2))
     else:
         print(f"{cell.folder}/record.json: {record.status} {record.reason}".rstrip())
-        print_metrics(record.metrics)
+        ways = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
+        for key in [*(name for name in ways if METRICS[name].of_queries), *SHOWN]:
+            if key in record.metrics:
+                print(f"{key:10} {record.metrics[key]:.2f}")
     return 1 if record.status == "failed" else 0
-
-
-def print_metrics(metrics: dict) -> None:
-    """Those of queries that tables show, and a few more, one a line."""
-    ways = [name for way in ("i2t", "t2i", "p2r") for name in table_metrics(way)]
-    for key in [*(name for name in ways if METRICS[name].of_queries), *SHOWN]:
-        if key in metrics:
-            print(f"{key:10} {metrics[key]:.2f}")
 
 
 def run(params: Params, dataset: str, source: Path | None) -> None:
