@@ -70,8 +70,8 @@ def main(arguments: argparse.Namespace) -> None:
             boards.add_trial(params.season, row)
         finally:
             for place in map(Path, (trial.folder, trial.checkpoint, trial.history)):
-                remove(place)
                 with suppress(OSError):  # other trials are in the folder
+                    remove(place)
                     os.removedirs(place.parent)
     print(f"{cell.preset} {spelt}: epoch {row['epoch']}, rsum {row['val_rsum']:.1f}")
     if trials.empty:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.contracts.datasets import Layer
+from benchmark.contracts.datasets import SPLITS, Layer
 from benchmark.core import files
 from benchmark.core.errors import UserError
 
@@ -76,7 +76,10 @@ class Prepared:
         return self.images[self.images["split"] != "unused"]
 
     def split(self, name: str) -> Split:
-        """The rows of the split `name`, one of contracts.datasets.SPLITS; it may have no images."""
+        """The rows of the split `name`, one of SPLITS; empty arrays if it has no images. Raises
+        ValueError for any other name."""
+        if name not in SPLITS:
+            raise ValueError(f"no split {name!r}; expected one of {', '.join(SPLITS)}")
         image_rows = np.flatnonzero(self.images["split"] == name)
         caption_rows = np.flatnonzero(self.captions["split"] == name)
         owners = self.captions["image_id"].iloc[caption_rows]
