@@ -87,15 +87,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("C", "D"))
     parser.add_argument("--claim", default="A > B", help="such as 'A not better than B by rsum'")
     parser.add_argument("--metric", help="default: rsum, r1 of one direction, or value")
-    parser.add_argument("--margin", type=float, metavar="X", help="the largest difference of none")
+    parser.add_argument(
+        "--margin", type=float, metavar="X", help="differences up to X count as none"
+    )
     parser.add_argument("--layer", default=OWN, help="of relevance")
-    parser.add_argument("--qrels", type=Path, metavar="FILE", help="the results are TREC runs")
+    parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgements, of TREC runs")
     add = parser.add_argument_group("where two readings are possible").add_argument
-    add("--first-rank", metavar="N", help="of the best place in tables: 0 or 1")
-    add("--order", metavar="COLUMN", help="of a run that orders its items: scores or ranks")
-    add("--scale", metavar="X", help="factor of values; 1: they are on one scale")
-    help_text = "in runs, as not found, even if they are many"
-    add("--count-unanswered", action="store_true", help=f"queries without answer {help_text}")
+    add("--first-rank", metavar="N", help="0 or 1: what the first place is called in tables")
+    add("--order", metavar="COLUMN", help="scores or ranks: what orders the items of a run")
+    add("--scale", metavar="X", help="multiply values by X; 1: both sides are right as they are")
+    unanswered = "queries to which a run has no answer count as not found, however many"
+    add("--count-unanswered", action="store_true", help=unanswered)
     parser.add_argument("--dataset", help="of presets; default: the only one that has them")
     parser.add_argument("--out", type=Path, action="append", default=[], help="a .md or .json file")
     add_season(parser)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,7 @@ FEW_LATE = 6  # ranks there from which a list may be cut
 BEYOND = 10  # ranks behind the last one, as the shares before fall, from which it is cut
 HEAP = 10  # queries at the last rank that may be those that were not found
 TOO_MANY = 0.001  # p below which there are more of them than at the rank before
+ODD = 0.05  # the same where a heap is the likelier reading
 UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
 BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
 FEW_ITEMS = 0.02  # share of judged items below which a run seems to be of other items
@@ -118,8 +120,8 @@ class Result:
 
 
 def spelled_alike(name: str) -> str:
-    """An id without case, zeros before a number, and the .0 of numbers that pandas read."""
-    text = re.sub(r"(?<=\d)\.0$", "", name.casefold())
+    """An id without case, Unicode form, zeros before a number, and the .0 that pandas adds."""
+    text = re.sub(r"(?<=\d)\.0$", "", normalize("NFC", name.strip()).casefold())
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
 
@@ -367,7 +369,7 @@ def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
     for "not found". A note where there is no 0, and 1 is rare."""
     found = rows[np.isfinite(rows["number"])]
     lists = [number for _, number in found.groupby(["direction", "seed"])["number"]]
-    for number, least in [(found["number"], ONES), *((x, 2 * ONES) for x in lists)]:
+    for number, least in [*((x, 2 * ONES) for x in lists), (found["number"], ONES)]:
         zeros, ones = int((number == 0).sum()), int((number == 1).sum())
         if zeros == 0 and ones >= least:
             lacking = f"none, and 1 in {ones} of {len(number)} rows"
@@ -391,18 +393,22 @@ def is_cut(ranks: pd.Series) -> bool:
     last = ranks.max()
     late = int((ranks > (1 - LATE) * last).sum())
     before = int((ranks > (1 - 2 * LATE) * last).sum()) - late
-    if last not in LISTED or late < FEW_LATE or has_heap(ranks):
+    if last not in LISTED or late < FEW_LATE or p_of_heap(ranks) < ODD:
         return False
     return late >= before or late**2 / (before - late) > BEYOND
 
 
 def has_heap(ranks: pd.Series) -> bool:
-    """Whether many more queries have the last rank than the one before it."""
-    counts = ranks.value_counts()
+    """Whether so many queries have the last rank that it may stand for "not found"."""
+    is_small = (ranks == ranks.max()).sum() < HEAP or ranks.nunique() < 3
+    return bool(not is_small and p_of_heap(ranks) < TOO_MANY)
+
+
+def p_of_heap(ranks: pd.Series) -> float:
+    """p of as many queries at the last rank, were they as likely as those before it."""
     last = ranks.max()
-    at_last, before = int(counts[last]), int(counts.get(last - 1, 0))
-    p = special.bdtr(before, before + at_last, 0.5)
-    return bool(len(counts) > 2 and at_last >= HEAP and p < TOO_MANY)
+    before = int((ranks == last - 1).sum())
+    return float(special.bdtr(before, before + int((ranks == last).sum()), 0.5))
 
 
 def _zero_for_nothing(name: str, found: str) -> UserError:
