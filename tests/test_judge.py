@@ -360,7 +360,7 @@ UNFIT = {
     "ranks": (
         RANKED,
         "direction query rank",
-        "kind, found hits in a.csv (0 to 1) and ranks in b.csv (0 to 6)",
+        "hits in a.csv (0 to 1) and ranks in b.csv",
     ),
     "other values": ([(q, v / 2) for q, v in PLAIN], "query value", "one metric, add --scale 1"),
     "clusters": (WITH["cluster"], "query value cluster", "the same cluster"),

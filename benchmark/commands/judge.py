@@ -50,11 +50,10 @@ from benchmark.commands.result_files import (
     Reading,
     Result,
     parts_of,
-    read_qrels,
-    read_runs,
     read_table,
     table_of,
 )
+from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.core.command_line import add_season
 from benchmark.core.errors import UserError, entry, printable, short, suggested
 from benchmark.core.files import is_file, write_json, write_text
@@ -95,7 +94,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("where two readings are possible").add_argument
     add("--first-rank", metavar="N", help="0 or 1: what the first place is called in tables")
     add("--order", metavar="COLUMN", help="scores or ranks: what orders the items of a run")
-    add("--scale", metavar="X", help="multiply values by X; 1: both sides are right as they are")
+    scale = "multiply values by X; 1: both sides are right as they are"
+    add("--scale", metavar="X", help=scale)
     unanswered = "queries to which a run has no answer count as not found, however many"
     add("--count-unanswered", action="store_true", help=unanswered)
     parser.add_argument("--dataset", help="of presets; default: the only one that has them")
@@ -183,8 +183,8 @@ def readings_of(
             )
             if readings.setdefault(name, reading) != reading:
                 expected = f"one reading of {name}"
-                do = "judge the pairs one by one"
-                raise UserError("--pair", expected, "one as A and one as B", do)
+                advice = "judge the pairs one by one"
+                raise UserError("--pair", expected, "one as A and one as B", advice)
     return readings
 
 
@@ -200,8 +200,8 @@ def per_side(
     except ValueError:
         values = []
     if not 1 <= len(values) <= 2:
-        do = "name one for both sides, or two with a comma"
-        raise UserError(option, expected, repr(text), do)
+        advice = "name one for both sides, or two with a comma"
+        raise UserError(option, expected, repr(text), advice)
     return values[0], values[-1]
 
 
@@ -248,12 +248,12 @@ def unreadable(name: str) -> UserError:
     """Why a file is none that can be judged, by its ending."""
     ending = Path(name).suffix.lower()
     expected = f"a row per query ({', '.join(TABLES)}), or a TREC run with --qrels"
-    do = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
-    do += "add --qrels to a TREC run"
+    advice = f"if it is such a table, name it {', '.join(TABLES)} as what it is; "
+    advice += "add --qrels to a TREC run"
     if ending == ".json":
-        do = "means, as in results of MTEB, cannot be judged: write query and value of "
-        do += "each query in a .csv, or one object per line in a .jsonl"
-    return UserError(name, expected, f"a {ending} file" if ending else "no ending", do)
+        advice = "means, as in results of MTEB, cannot be judged: write query and value of "
+        advice += "each query in a .csv, or one object per line in a .jsonl"
+    return UserError(name, expected, f"a {ending} file" if ending else "no ending", advice)
 
 
 def is_trained(name: str) -> bool:
@@ -314,9 +314,9 @@ def of_season(
 def of_files(
     first: Result, second: Result, given: Sequence[Result], arguments: argparse.Namespace
 ) -> tuple[Pair, str, int, list[str]]:
-    """The same of results from anywhere, which can be compared. The seeds of all that are given on
-    the same queries tell how far trainings lie apart. Raises UserError for a metric that they do
-    not have."""
+    """The same of results from anywhere, which can be compared. The seeds of all that
+    are given on the same queries tell how far trainings lie apart. Raises UserError for
+    a metric that they do not have."""
     both, names = (first, second), [first.name, second.name]
     kind = conventions.common_kind(first, second)
     less, terms, shown, metric = False, [], VALUE, ""
@@ -330,7 +330,8 @@ def of_files(
     notes = [*first.notes, *second.notes, *conventions.notes(first, second)]
     cut = common_depth(both)
     if cut is not None and any(value_at(cut, term) for term in terms):
-        notes.append(f"{shown} of ranks below {cut}, to which both are known; others count 0")
+        known = f"{shown} of ranks below {cut}, to which both are known"
+        notes.append(f"{known}; others count 0")
     samples = {result.name: sampled(result, kind, terms, cut) for result in both}
     for other in given:
         if other not in both and all(is_comparable(result, other) for result in both):
@@ -342,7 +343,7 @@ def of_files(
     facts = {"less_is_better": less, "metric": shown, "titles": names}
     left_G = np.subtract(*(samples[name].mean_noise for name in names))
     reach = reach_of(both, kind, terms)
-    if np.abs(left_G).max() * len(left_G) <= ROUNDING * reach:  # no cluster differs from the mean
+    if np.abs(left_G).max() * len(left_G) <= ROUNDING * reach:  # all clusters alike
         facts |= {"reach": reach, "units": int(clusters)}
     comparison = comparisons.compare(names, [samples[name] for name in names], spread, **facts)
     if comparison.is_of_these_trainings:
@@ -351,7 +352,8 @@ def of_files(
     if not metric and arguments.margin is None:
         notes.append("margin 0, as the scale of the values is not known: --margin gives another")
     if isinstance(comparison.estimate, Constant):
-        notes.append("the difference is the same for all: p is that of the exact sign test")
+        alike = "the difference is the same for all"
+        notes.append(f"{alike}: p is that of the exact sign test")
     runs = [sorted(of.to_numpy().tobytes() for _, of in table.table.items()) for table in both]
     if runs[0] == runs[1]:
         blocked = Flag("M", "identical results", blocks=True)
@@ -370,13 +372,14 @@ def metric_of_ranks(result: Result, asked: str | None) -> tuple[str, str, list[M
     shown = asked or (R1 if len(ways) == 1 else "rsum")
     metric = f"{ways[0]}_{shown}" if shown in DECLARED and len(ways) == 1 else shown
     if metric not in METRICS:
-        found = suggested(shown, {*DECLARED, *METRICS})
-        raise UserError("--metric", "a metric of ranks alone", found, "correct it")
+        evidence = suggested(shown, {*DECLARED, *METRICS})
+        raise UserError("--metric", "a metric of ranks alone", evidence, "correct it")
     terms = query_terms(metric, [f"{way.removesuffix('_fold')}_{R1}" for way in ways])
     lacks = not {term.ranks for term in terms} <= set(ways)
     if not terms or lacks or any(term.needs_all for term in terms):
         expected = f"a mean over queries of their best ranks of {', '.join(ways)}"
-        raise UserError(f"{result.name}: {shown}", expected, "another", "name another --metric")
+        where, advice = f"{result.name}: {shown}", "name another --metric"
+        raise UserError(where, expected, "another", advice)
     return metric, shown, terms
 
 
@@ -395,8 +398,8 @@ def value_at(rank: float, term: Metric) -> float:
 
 
 def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
-    """Raise UserError where so many queries have the last rank that they may be those that
-    were not found, and a metric would count them as found."""
+    """Raise UserError where so many queries have the last rank that they may be those
+    that were not found, and a metric would count them as found."""
     last = conventions.heap_at_end(result)
     if last is None:
         return
@@ -404,10 +407,10 @@ def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
         if value_at(last, term) > np.ptp(term.range) / 2:
             count = int((result.table == last).sum(axis=None))
             expected = "ranks up to its K of all queries"
-            found = f"rank {last}, the last one, in {count} rows: a hit, or not found?"
-            do = "leave it empty if not found, or add a column depth: how many items were "
-            do += "listed"
-            raise UserError(f"{result.name}: {term.heading}", expected, found, do)
+            evidence = f"rank {last}, the last one, in {count} rows: a hit, or not found?"
+            advice = "leave it empty if not found, or add a column depth: how many items "
+            advice += "were listed"
+            raise UserError(f"{result.name}: {term.heading}", expected, evidence, advice)
 
 
 def common_depth(both: Sequence[Result]) -> int | None:
@@ -441,16 +444,17 @@ def sampled(result: Result, kind: Kind, terms: Sequence[Metric], cut: int | None
     for term in terms:
         of_seed = {}
         for seed, ranks in table.loc[[term.ranks]].items():
-            nearest, farthest = (ranks.replace(np.inf, n).to_numpy() for n in (end, NOWHERE))
-            nearest_Q = term.of_queries(Ranks.of_best(nearest))
-            of_seed[seed] = term.of_queries(Ranks.of_best(farthest))
-            # The next item may be the one that was not found, and a hit.
+            nearest = Ranks.of_best(ranks.replace(np.inf, end).to_numpy())
+            farthest = Ranks.of_best(ranks.replace(np.inf, NOWHERE).to_numpy())
+            nearest_Q = term.of_queries(nearest)
+            of_seed[seed] = term.of_queries(farthest)
+            # The next item may be the one that was not evidence, and a hit.
             if np.abs(nearest_Q - of_seed[seed]).max() > np.ptp(term.range) / 2:
-                found = f"queries not found among the first {end}"
-                do = "name a metric of fewer items, or add a column depth: how many items "
-                do += "were listed"
+                evidence = f"queries not found among the first {end}"
+                advice = "name a metric of fewer items, or add a column depth: how many "
+                advice += "items were listed"
                 heading = term.heading.split(" ", 1)[1]
-                raise UserError(f"{result.name}: {heading}", "ranks to its K", found, do)
+                raise UserError(f"{result.name}: {heading}", "ranks to its K", evidence, advice)
         means.append((codes.loc[[term.ranks]].to_numpy(), of_seed))
     return comparisons.sample_of_queries(means)
 

@@ -78,12 +78,12 @@ def main(arguments: argparse.Namespace) -> None:
     lines, share = with_number(number), number.in_percent
     of_share = with_number(share) if share else []
     if not lines and not of_share:
-        found, do = f"{wanted}; nearest is {nearest(number):g}", ""
+        evidence, advice = f"{wanted}; nearest is {nearest(number):g}", ""
         if share:
-            found += f", and to {share} per cent {nearest(share):g}"
+            evidence += f", and to {share} per cent {nearest(share):g}"
         elif number.value < 1:
-            do = f"of a fraction write the percentage: {100 * number.value:g}"
-        raise UserError("printed", "a printed number", found, do)
+            advice = f"of a fraction write the percentage: {100 * number.value:g}"
+        raise UserError("printed", "a printed number", evidence, advice)
     show(lines)
     if of_share:
         print(f"{wanted} as a fraction, {share} per cent:")

@@ -1,11 +1,12 @@
-"""Results of single queries that were made elsewhere: tables, and TREC runs with qrels.
+"""Results of single queries that were made elsewhere: tables with a value or a rank.
 
-Where a file fits two readings, it is refused, and the error names the option that decides.
+Where a file fits two readings, it is refused, and the error names the option that
+decides.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -16,10 +17,10 @@ import pandas as pd
 from scipy import special
 
 from benchmark.core.errors import LONGEST, UserError
-from benchmark.core.files import content, is_file, readable
+from benchmark.core.files import is_file, readable
 from benchmark.data.results import DIRECTIONS
 from benchmark.features import embedding_files
-from benchmark.features.embedding_files import MOST, TABLES
+from benchmark.features.embedding_files import TABLES
 from benchmark.scoring.metrics import FOLDED, METRICS, SUMMED_DIRECTIONS
 
 OWN, ONE_WAY = "own", "i2t"  # the layer and the direction of results that name none
@@ -36,25 +37,13 @@ RARE = 0.005  # p below which 0 is rarer than 1; failed trainings have 0.006
 LISTED = (5, 10, 20, 50, 100, 200, 500, 1000)  # how many items tools list
 LATE = 0.2  # share of a list that its last places are
 FEW_LATE = 6  # ranks there from which a list may be cut
-BEYOND = 10  # ranks behind the last one, as the shares before fall, from which it is cut
+BEYOND = 10  # ranks expected behind the last one from which it is cut
 HEAP = 10  # queries at the last rank that may be those that were not found
 TOO_MANY = 0.001  # p below which there are more of them than at the rank before
 ODD = 0.05  # the same where a heap is the likelier reading
-UNANSWERED = 0.05  # share of queries without an answer that counts as wrong unasked
-BEHIND = 0.7  # mean place of relevant items in a list, 1 = last; random order has 0.5
-FEW_ITEMS = 0.02  # share of judged items below which a run seems to be of other items
-RESPELLED = 0.05  # share of relevant items that the run has in another spelling
 
-ENOUGH = 20  # queries, or clusters of equal size: intervals of fewer cover less than 94%
+ENOUGH = 20  # clusters of equal size: intervals of fewer cover less than 94%
 ENDINGS = r"(?<=.)\.(jpe?g|png|gif|bmp|webp|tiff?|txt)$"  # of ids
-
-RUN = "query Q0 item rank score tag"
-QRELS = "lines of query 0 item score, or a table with query-id, corpus-id and score"
-QRELS_COLUMNS = {  # names without case, blanks, hyphens and underscores
-    "query": ("query", "queryid", "qid", "topic", "topicid"),
-    "item": ("item", "itemid", "corpusid", "doc", "docid", "docno", "document", "pid"),
-    "score": ("score", "relevance", "rel", "label", "judgement", "judgment", "grade"),
-}
 
 
 class Kind(StrEnum):
@@ -82,7 +71,7 @@ class Reading:
     count_unanswered: bool = False  # as not found, however many queries these are
 
     def refuse_all_but(self, name: str, *options: str) -> None:
-        """Raise UserError for another option than those that this result has a use for."""
+        """Raise UserError for an option that this result has no use for."""
         for option, value in vars(self).items():
             if option not in options and value not in (None, False):
                 what = {"first_rank": "a table of ranks", "scale": "a table of values"}
@@ -120,7 +109,7 @@ class Result:
 
 
 def spelled_alike(name: str) -> str:
-    """An id without case, Unicode form, zeros before a number, and the .0 that pandas adds."""
+    """An id without case, Unicode form, leading zeros, and the .0 that pandas adds."""
     text = re.sub(r"(?<=\d)\.0$", "", normalize("NFC", name.strip()).casefold())
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
@@ -132,7 +121,9 @@ def stem(name: str) -> str:
 
 
 def respelled(
-    names: Iterable[str], others: Iterable[str], form: Callable[[str], str] = spelled_alike
+    names: Iterable[str],
+    others: Iterable[str],
+    form: Callable[[str], str] = spelled_alike,
 ) -> list[tuple[str, str]]:
     """Names of the first that the second has in another spelling, with that. Names that
     both have are to be left out before."""
@@ -147,8 +138,7 @@ table_of = cache(embedding_files.table_of)
 
 
 def parts_of(name: str) -> tuple[list[str], str]:
-    """The files of a name, one or one per seed, and the preset that FILE:PRESET names, or
-    ""."""
+    """The files of a name, one per seed, and the preset of FILE:PRESET, or ""."""
     file, _, preset = name.rpartition(":")
     if Path(file).suffix.lower() not in TABLES:
         file, preset = name, ""
@@ -174,14 +164,14 @@ def read_table(name: str, layer: str, metric: str | None, reading: Reading) -> R
         notes.append(f"{name}: not used: the columns {', '.join(others)}")
     layers = sorted(set(rows.get("layer", [OWN])))
     if layer not in layers:
-        do = "choose another with --layer"
-        raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), do)
+        advice = "choose another with --layer"
+        raise UserError(f"{name}: layer", f"rows of {layer}", ", ".join(layers), advice)
     if len(layers) > 1:
         rows = rows[rows["layer"] == layer]
         notes.append(f"{name}: of the layers {', '.join(layers)} the rows of {layer}")
     if number == VALUE and metric not in (None, VALUE):
-        do = "call ranks rank, if these are"
-        raise UserError("--metric", f"{VALUE}, of {name}", metric, do)
+        advice = "call ranks rank, if these are"
+        raise UserError("--metric", f"{VALUE}, of {name}", metric, advice)
     if "direction" in rows:
         is_asked = rows["direction"].isin(_directions(metric))
         if is_asked.any():
@@ -238,14 +228,15 @@ def result_of(
     """A result of rows of text.
 
     `depth` is how many items were listed for a query; default: as many as to the last
-    rank. Raises UserError for the first row that is wrong, and for ranks of which nobody
-    knows whether they count from 0 or from 1.
+    rank. Raises UserError for the first row that is wrong, and for ranks that may count
+    from 0 or from 1.
     """
     if not len(rows):
         raise UserError(name, "a row for each query", "none", CORRECT)
     notes = list(notes)
     if "cluster" not in rows:
-        alike = "if some are alike, as captions of one image, the interval is too narrow"
+        alike = "if some are alike, as captions of one image, the interval is "
+        alike += "too narrow"
         notes.append(f"{name}: no clusters, so each query is one; {alike}")
     defaults = {"direction": ONE_WAY, "seed": "0", "cluster": rows["query"], **SAME}
     lacking = {head: value for head, value in defaults.items() if head not in rows}
@@ -273,15 +264,21 @@ def result_of(
 
 
 def _require(
-    name: str, rows: pd.DataFrame, is_right: pd.Series, column: str, expected: str, do: str
+    name: str,
+    rows: pd.DataFrame,
+    is_right: pd.Series,
+    column: str,
+    expected: str,
+    advice: str,
 ) -> None:
     """Raise UserError for the first row that is not right."""
     if is_right.all():
         return
     wrong = rows[~is_right].iloc[0]
     count = int((~is_right).sum())
-    found = f"'{str(wrong[column]):.{LONGEST}}' ({count} such rows)"
-    raise UserError(f"{name}: {column} of query {wrong['query']!r}", expected, found, do)
+    evidence = f"'{str(wrong[column]):.{LONGEST}}' ({count} such rows)"
+    where = f"{name}: {column} of query {wrong['query']!r}"
+    raise UserError(where, expected, evidence, advice)
 
 
 def _check_columns(name: str, rows: pd.DataFrame) -> None:
@@ -310,16 +307,21 @@ def _check_seeds(name: str, rows: pd.DataFrame) -> None:
     _require(name, rows, is_same, "cluster", "the same cluster for each seed", CORRECT)
 
 
-def _valued(name: str, rows: pd.DataFrame, reading: Reading, notes: list[str]) -> pd.DataFrame:
-    """With finite numbers. True and false are hits; so is what pandas writes for them."""
+def _valued(
+    name: str,
+    rows: pd.DataFrame,
+    reading: Reading,
+    notes: list[str],
+) -> pd.DataFrame:
+    """With finite numbers. True and false are hits, also as pandas writes them."""
     text = rows[VALUE].str.casefold()
     if text.isin(BOOLEANS).all():
         text = text.map(BOOLEANS)
     number = pd.to_numeric(text, errors="coerce").astype(float)
-    do = CORRECT
+    advice = CORRECT
     if text.str.endswith("%").any():
-        do = "leave the % out, on both sides"
-    _require(name, rows, np.isfinite(number), VALUE, "a number", do)
+        advice = "leave the % out, on both sides"
+    _require(name, rows, np.isfinite(number), VALUE, "a number", advice)
     if reading.scale is not None:
         number *= reading.scale
         if reading.scale != 1:
@@ -343,9 +345,10 @@ def _ranked(
     if reading.first_rank is None:
         check_first_rank(name, rows.assign(number=number), notes)
     elif reading.first_rank == 1:
-        do = "leave empty what was not found; --first-rank 1,0 is from 1 in A, from 0 in B"
+        advice = "leave empty what was not found; --first-rank 1,0 is from 1 in A, "
+        advice += "from 0 in B"
         expected = "a rank from 1, by --first-rank"
-        _require(name, rows, number != 0, RANK, expected, do)
+        _require(name, rows, number != 0, RANK, expected, advice)
         number -= 1
         notes.append(f"{name}: ranks count from 1, by --first-rank")
     is_lost = np.isinf(number)
@@ -365,24 +368,25 @@ def _ranked(
 
 
 def check_first_rank(name: str, rows: pd.DataFrame, notes: list[str]) -> None:
-    """Raise UserError for ranks that seem to count from 1: there is no 0, or it may stand
-    for "not found". A note where there is no 0, and 1 is rare."""
-    found = rows[np.isfinite(rows["number"])]
-    lists = [number for _, number in found.groupby(["direction", "seed"])["number"]]
-    for number, least in [*((x, 2 * ONES) for x in lists), (found["number"], ONES)]:
+    """Raise UserError for ranks that seem to count from 1: there is no 0, or it may
+    stand for "not found". A note where there is no 0, and 1 is rare."""
+    ranked = rows[np.isfinite(rows["number"])]
+    lists = [number for _, number in ranked.groupby(["direction", "seed"])["number"]]
+    for number, least in [*((x, 2 * ONES) for x in lists), (ranked["number"], ONES)]:
         zeros, ones = int((number == 0).sum()), int((number == 1).sum())
         if zeros == 0 and ones >= least:
             lacking = f"none, and 1 in {ones} of {len(number)} rows"
-            do = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
-            do += "(1,0: from 1 in A, from 0 in B)"
-            raise UserError(f"{name}: rank", "ranks from 0, some of them 0", lacking, do)
+            advice = "add --first-rank 1 if they count from 1, --first-rank 0 if from 0 "
+            advice += "(1,0: from 1 in A, from 0 in B)"
+            expected = "ranks from 0, some of them 0"
+            raise UserError(f"{name}: rank", expected, lacking, advice)
         if zeros and special.bdtr(zeros, zeros + ones, 0.5) < RARE:
             raise _zero_for_nothing(name, f"0 in {zeros} rows, 1 in {ones}")
-    number = found["number"]
-    if len(found) == len(rows) and (number == 0).any() and is_cut(number):
+    number = ranked["number"]
+    if len(ranked) == len(rows) and (number == 0).any() and is_cut(number):
         cut = f"no rank behind {number.max():g}, many close to it, and none empty"
         raise _zero_for_nothing(name, cut)
-    if len(found) and found["number"].min() > 0:
+    if len(ranked) and ranked["number"].min() > 0:
         from_1 = "if they count from 1, add --first-rank 1"
         notes.append(f"{name}: no rank is 0; {from_1}")
 
@@ -411,252 +415,7 @@ def p_of_heap(ranks: pd.Series) -> float:
     return float(special.bdtr(before, before + int((ranks == last).sum()), 0.5))
 
 
-def _zero_for_nothing(name: str, found: str) -> UserError:
-    do = "if they count from 1 and 0 is 'not found', leave these empty and add "
-    do += "--first-rank 1; else add --first-rank 0"
-    return UserError(f"{name}: rank", "ranks from 0 of all queries", found, do)
-
-
-# TREC runs ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Qrels:
-    """Which items are relevant to which queries."""
-
-    path: Path
-    pairs: pd.DataFrame  # query, item, is_relevant
-    queries: pd.Index  # those with a relevant item
-    notes: list[str]
-
-
-@cache
-def read_qrels(path: Path) -> Qrels:
-    """Judgements as TREC or BEIR has them: of a table with names of its columns, by these.
-    Above 0 is relevant. Raises UserError for anything else."""
-    with readable(path, QRELS, "correct the path, or the file"):
-        pairs, others = _judgements(path)
-        pairs = pairs.assign(score=_numbers(pairs, "score"))
-    pairs["is_relevant"] = pairs.pop("score") > 0
-    has_relevant = pairs.groupby("query")["is_relevant"].any()
-    notes = []
-    if others:
-        notes.append(f"{path}: not used: the columns {', '.join(others)}")
-    if idle := int((~has_relevant).sum()):
-        notes.append(f"{path}: not used: {idle} queries with no relevant item")
-    if not has_relevant.any():
-        raise UserError(path, "relevant items, with a score above 0", "none", CORRECT)
-    return Qrels(path, pairs, has_relevant.index[has_relevant], notes)
-
-
-def _judgements(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Query, item and score as text, and the columns that have no meaning here."""
-    if path.suffix.lower() in (".csv", ".jsonl", ".parquet"):
-        table = embedding_files.table_of(path).astype(object)
-        return _by_name(path, table.map(embedding_files.text_of))
-    lines = content(path, MOST).decode("utf-8-sig").splitlines()
-    rows = [line.split("\t") if "\t" in line else line.split() for line in lines]
-    rows = [[cell.strip() for cell in row] for row in rows if row]
-    first = rows[0] if rows else []
-    if first and not _is_number(first[-1]):
-        return _by_name(path, embedding_files.framed(first, rows[1:]))
-    columns = ["query", "item", "score"]
-    if len(first) == 4:
-        columns = ["query", "0", "item", "score"]
-    return embedding_files.framed(columns, rows)[["query", "item", "score"]], []
-
-
-def _by_name(path: Path, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The columns of a table of judgements by their names, and the names of the others."""
-    plain = {column: re.sub(r"[\s_-]", "", column.casefold()) for column in table}
-    columns = {}
-    for role, names in QRELS_COLUMNS.items():
-        named = [column for column in table if plain[column] in names]
-        if len(named) != 1:
-            expected = "the columns query-id, corpus-id and score, each once"
-            raise UserError(path, expected, ", ".join(table), "name them so")
-        columns[named[0]] = role
-    unread = [column for column in table if column not in columns]
-    others = [column for column in unread if plain[column] not in ("0", "q0", "iter")]
-    return table[list(columns)].rename(columns=columns), others
-
-
-def _is_number(text: str) -> bool:
-    return bool(np.isfinite(pd.to_numeric(text, errors="coerce")))
-
-
-def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
-    """The finite numbers of a column. Raises ValueError for others, and for an item that a
-    query has twice."""
-    number = pd.to_numeric(table[column], errors="coerce")
-    is_wrong = ~np.isfinite(number) | table.duplicated(["query", "item"])
-    if is_wrong.any():
-        line = " ".join(table[is_wrong].iloc[0])
-        raise ValueError(f"{line!r}: no finite number, or the item a second time")
-    return number
-
-
-def read_run(path: Path) -> pd.DataFrame:
-    """Query, item, rank as text, and score of each line of a TREC run."""
-    do = "correct the path, or write such lines"
-    with readable(path, f"lines of {RUN}", do):
-        lines = content(path, MOST).decode("utf-8-sig").split("\n")
-        table = embedding_files.framed(RUN.split(), map(str.split, lines))
-        table["score"] = _numbers(table, "score")
-    if not len(table):
-        raise UserError(path, f"lines of {RUN}", "none", do)
-    return table[["query", "item", "rank", "score"]]
-
-
-def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
-    """TREC runs, one per seed from 0. Of equal scores those of other items count as the
-    better. Raises UserError for a run of other queries or items, and for one whose scores
-    and ranks contradict each other."""
-    reading.refuse_all_but(name, "order", "count_unanswered")
-    tables, depths, notes = [], [], list(qrels.notes)
-    items, lists_all = set(), True
-    for seed, file in enumerate(name.split(",")):
-        path = Path(file)
-        run = read_run(path)
-        notes += check_queries(path, run, qrels, reading)
-        run = run[run["query"].isin(qrels.queries)]
-        check_items(path, run, qrels)
-        height = heights(path, run, reading.order)
-        run = run.assign(height=height).merge(qrels.pairs, "left", ["query", "item"])
-        run["is_relevant"] = run["is_relevant"].eq(True)
-        places = places_of(run)
-        if reading.order is None:
-            check_direction(path, places)
-        if tied := int((places["level"] > 0).sum()):
-            ties = "items as high as the relevant one, which count as better"
-            notes.append(f"{path}: {tied} queries have {ties}")
-        ranks = (places["above"] + places["level"]).astype(str)
-        ranks = ranks.reindex(qrels.queries, fill_value="")
-        rows = {"query": qrels.queries, RANK: ranks.array, "seed": str(seed)}
-        tables.append(pd.DataFrame(rows))
-        lengths = run["query"].value_counts()
-        depths.append(int(lengths.max()))
-        items |= set(run["item"])
-        lists_all &= bool((lengths == run["item"].nunique()).all())
-    rows = pd.concat(tables, ignore_index=True)
-    from_0 = replace(reading, first_rank=0)
-    result = result_of(name, rows, True, notes, from_0, min(depths))
-    return replace(result, items=frozenset(items), lists_all=lists_all)
-
-
-def check_queries(path: Path, run: pd.DataFrame, qrels: Qrels, reading: Reading) -> list[str]:
-    """What a reader must know of the queries of a run. Raises UserError where they are
-    others than those of the qrels, written otherwise, or only a part."""
-    asked, answered = set(qrels.queries), set(run["query"])
-    silent = [query for query in qrels.queries if query not in answered]
-    unjudged = answered - set(qrels.pairs["query"])
-    has_none = len(silent) == len(asked)
-    if pairs := respelled(unjudged, silent, stem if has_none else spelled_alike):
-        found = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
-        raise UserError(path, f"the queries of {qrels.path}", found, "name them alike")
-    if has_none:
-        found = f"others, as {min(answered)!r} for {silent[0]!r}"
-        do = "name the qrels of the run"
-        raise UserError(path, f"the queries of {qrels.path}", found, do)
-    if len(silent) > UNANSWERED * len(asked) and not reading.count_unanswered:
-        found = f"none to {len(silent)}, as {silent[0]!r}"
-        do = "leave these out of the qrels, or count them as not found: "
-        do += "--count-unanswered"
-        expected = f"answers to the {len(asked)} queries of {qrels.path}"
-        raise UserError(path, expected, found, do)
-    notes = []
-    if silent:
-        notes.append(f"{path}: no answer to {len(silent)} queries, as {silent[0]!r}")
-    if unjudged:
-        notes.append(f"{path}: not used: {len(unjudged)} queries without judgements")
-    return notes
-
-
-def check_items(path: Path, run: pd.DataFrame, qrels: Qrels) -> None:
-    """Raise UserError for a run that has none or hardly any of the judged items, or has
-    them in another spelling."""
-    judged, listed = set(qrels.pairs["item"]), set(run["item"])
-    shared = judged & listed
-    relevant = set(qrels.pairs["item"][qrels.pairs["is_relevant"]])
-    has_few = len(shared) < FEW_ITEMS * min(len(judged), len(listed))
-    form = stem if has_few else spelled_alike
-    pairs = respelled(listed - shared, relevant - shared, form)
-    where = f"{path}: items"
-    if len(pairs) > RESPELLED * len(relevant):
-        found = f"{pairs[0][0]!r} for {pairs[0][1]!r} ({len(pairs)} such)"
-        raise UserError(where, f"the ids of {qrels.path}", found, "name them alike")
-    if has_few:
-        found = f"{len(shared)} of them among {len(listed)}, as {min(listed)!r}"
-        expected = f"some of the {len(judged)} items of {qrels.path}, as {min(judged)!r}"
-        raise UserError(where, expected, found, "name the qrels and items of the run")
-
-
-def heights(path: Path, run: pd.DataFrame, order: Order | None) -> pd.Series:
-    """What orders the items of a query, the greatest first: the scores, or the ranks
-    turned round. Raises UserError where these contradict each other and no option says
-    which count."""
-    rank = pd.to_numeric(run["rank"], errors="coerce")
-    if order is Order.RANKS:
-        is_wrong = ~np.isfinite(rank) | run.assign(rank=rank).duplicated(["query", "rank"])
-        if is_wrong.any():
-            wrong = run[is_wrong].iloc[0]
-            expected = "a number that no other item of the query has, for --order ranks"
-            where = f"{path}: rank of {wrong['item']!r} for query {wrong['query']!r}"
-            raise UserError(where, expected, repr(wrong["rank"]), "add --order scores")
-        return -rank
-    if order is None:
-        _check_order(path, run.assign(rank=rank).dropna(subset="rank"))
-    return run["score"]
-
-
-def _check_order(path: Path, run: pd.DataFrame) -> None:
-    """Raise UserError where an item has a better rank and a lower score than another one
-    of its query, and where most queries have one score for items of several ranks."""
-    levels = run.groupby(["query", "rank"])["score"].agg(["min", "max"])
-    lowest_before = levels.groupby("query")["min"].cummin().groupby("query").shift()
-    is_rising = levels["max"] > lowest_before
-    of_query = levels.groupby("query")
-    several = of_query.size() > 1
-    constant = several & (of_query["max"].max() == of_query["min"].min())
-    if is_rising.any():
-        query, rank = is_rising.idxmax()
-        count = is_rising.groupby("query").any().sum()
-        low, high = lowest_before[query, rank], levels["max"][query, rank]
-        found = f"{high:g} at rank {rank:g}, {low:g} at a better rank "
-        found += f"({count} of {len(several)} queries)"
-        do = "add --order ranks if these are distances, or --order scores"
-        expected = "scores that fall from rank to rank"
-        raise UserError(f"{path}: query {query!r}", expected, found, do)
-    if constant.sum() > several.sum() / 2:
-        query = constant.idxmax()
-        score = of_query["max"].max()[query]
-        found = f"{score:g} at all ranks ({constant.sum()} of {len(several)} queries)"
-        do = "add --order ranks, or --order scores, by which all are ties"
-        expected = "scores that differ"
-        raise UserError(f"{path}: query {query!r}", expected, found, do)
-
-
-def places_of(run: pd.DataFrame) -> pd.DataFrame:
-    """Where the best relevant item of each query stands: how many other items are `above`
-    it and on its `level`, and how many are listed `below`. Without the queries that have
-    no relevant item."""
-    query, is_other = run["query"], ~run["is_relevant"]
-    best = query.map(run["height"][run["is_relevant"]].groupby(query).max())
-    sides = {
-        "above": is_other & (run["height"] > best),
-        "level": is_other & (run["height"] == best),
-        "below": is_other & (run["height"] < best),
-    }
-    counts = {side: is_there.groupby(query).sum() for side, is_there in sides.items()}
-    return pd.DataFrame(counts).loc[query[run["is_relevant"]].unique()]
-
-
-def check_direction(path: Path, places: pd.DataFrame) -> None:
-    """Raise UserError where relevant items stand at the end of their lists."""
-    others = places.sum(axis=1)
-    behind = (places["above"] + places["level"] / 2)[others > 0] / others[others > 0]
-    if len(behind) >= ENOUGH and behind.mean() > BEHIND:
-        found = f"behind {behind.mean():.0%} of the others, over {len(behind)} queries"
-        do = "negate the scores if these are distances, or add --order scores"
-        expected = "relevant items in front of others"
-        raise UserError(f"{path}: score", expected, found, do)
+def _zero_for_nothing(name: str, evidence: str) -> UserError:
+    advice = "if they count from 1 and 0 is 'not found', leave these empty and add "
+    advice += "--first-rank 1; else add --first-rank 0"
+    return UserError(f"{name}: rank", "ranks from 0 of all queries", evidence, advice)
