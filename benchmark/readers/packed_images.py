@@ -101,6 +101,23 @@ def columns(path: Path) -> tuple[list[str], list[str]]:
         return _columns(table)
 
 
+def keys_of_columns(path: Path) -> list[tuple[str, ...]]:
+    """The names of a parquet file's columns, images as one; of structs and of lists of structs
+    those of their fields, each after that of its column."""
+    with parquet(path) as table:
+        return [key for field in table.schema_arrow for key in _keys_of(field)]
+
+
+def _keys_of(field: pa.Field) -> list[tuple[str, ...]]:
+    kind = field.type
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    if not pa.types.is_struct(kind) or _is_image(kind):
+        return [(field.name,)]
+    inner = [key for each in kind for key in _keys_of(each)]
+    return [(field.name, *key) for key in inner]
+
+
 def parquet_records(
     path: Path, is_wanted: Callable[[str], bool]
 ) -> Iterator[tuple[str, dict, str]]:
